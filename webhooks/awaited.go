@@ -14,7 +14,7 @@ import (
 // refuseAwaitedName refuses a name to users without authority over the namespaces that wait for a parent of that name: these
 // namespaces would join the tree of the user who takes it.
 func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot, name string) (field.ErrorList, error) {
-	waiting := s.Waiting(name)
+	waiting := forest.WaitingFor(s, name)
 	if len(waiting) == 0 {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authentic
 // refuseAwaitedRoot refuses a new LNamespace a name that namespaces wait for as their parent, unless a cluster admin creates it:
 // its sudoers would be cluster-admin in all these namespaces.
 func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot, name string) (field.ErrorList, error) {
-	waiting := s.Waiting(name)
+	waiting := forest.WaitingFor(s, name)
 	if len(waiting) == 0 {
 		return nil, nil
 	}

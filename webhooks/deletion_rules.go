@@ -11,7 +11,7 @@ import (
 // deletion judges the deletion of the namespace called name and of its bound descendants.
 func deletion(s *forest.Snapshot, name string, g *sight) findings {
 	var f findings
-	if holding := s.Holding(name); len(holding) > 0 {
+	if holding := forest.HoldingChildren(s, name); len(holding) > 0 {
 		f.add(field.Forbidden(field.NewPath("metadata", "name"), forest.HeldBy(name, g.list(holding))))
 	}
 	if left := unbound(s, name); len(left) > 0 {

@@ -94,7 +94,7 @@ const rehearsalTimeout = 2 * time.Second
 // rehearsePlacing has the API server judge, by a dry run, the write by which the operator will place the namespace. It returns the
 // refusal, which the author of the request would otherwise find only in a condition.
 func (v *hierarchyValidator) rehearsePlacing(ctx context.Context, s *forest.Snapshot, now *v1alpha1.HierarchyConfiguration) []string {
-	change := s.WithHierarchy(forest.HierarchyOf(now.Namespace, string(now.UID), now.Spec)).Desired(now.Namespace)
+	change := forest.DesiredChange(s.WithHierarchy(forest.HierarchyOf(now.Namespace, string(now.UID), now.Spec)), now.Namespace)
 	if change.Empty() || v.rehearse == nil {
 		return nil
 	}

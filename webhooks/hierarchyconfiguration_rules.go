@@ -35,7 +35,7 @@ func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.Hier
 	move := authority.Judge(s, authority.Change{Namespace: namespace, Old: old.Parent, New: now.Parent}, exists)
 	v := hierarchyVerdict{unknown: move.Unknown, moves: move.Moves}
 	v.warn(move.Warnings...)
-	if other := s.ExcludedBy(namespace, value(now.Parent)); move.Moves && other != "" && g.sees(other) {
+	if other := forest.ExcludedBy(s, namespace, value(now.Parent)); move.Moves && other != "" && g.sees(other) {
 		v.warn(forest.Exclusion(other, namespace))
 	}
 	parent := spec.Child("parent")
@@ -87,7 +87,7 @@ func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, ch
 	if changes[0].field == nil && changes[1].field == nil {
 		return
 	}
-	labels, annotations := after.Replaced(namespace)
+	labels, annotations := forest.ReplacedValues(after, namespace)
 	for i, values := range [2][]string{labels, annotations} {
 		if c := changes[i]; c.field != nil && len(values) > 0 {
 			v.add(field.Invalid(c.field, c.value, [2]string{"labels", "annotations"}[i]+" would be replaced: "+g.list(values)+"; override or remove them first"))

@@ -73,7 +73,7 @@ func unread(what string, err error) error {
 // deletable returns f, the judgement on the deletion of a namespace with its descendants. Where a spec already allows the deletion
 // and the namespaces don't carry that permission yet, it asks the client to retry: a refusal would be outdated a second later.
 func (l liveView) deletable(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
-	if len(s.Holding(name)) == 0 {
+	if len(forest.HoldingChildren(s, name)) == 0 {
 		return f, nil
 	}
 	for _, at := range append(authority.Above(s, name), name) {

@@ -58,7 +58,7 @@ func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.Us
 	}
 	if most := c.Tenants.MaxPerCreator; most > 0 {
 		s := v.view.Snapshot()
-		who := s.CountsFor(user.Username)
+		who := forest.CountsFor(s, user.Username)
 		has, err := v.madeFor(ctx, s, who)
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (v *tenantValidator) madeFor(ctx context.Context, s *forest.Snapshot, who s
 	}
 	count := 0
 	for i := range list.Items {
-		if creator := list.Items[i].Annotations[v1alpha1.AnnotationCreator]; creator != "" && s.CountsFor(creator) == who {
+		if creator := list.Items[i].Annotations[v1alpha1.AnnotationCreator]; creator != "" && forest.CountsFor(s, creator) == who {
 			count++
 		}
 	}

@@ -61,7 +61,7 @@ func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator str
 		f.add(field.Forbidden(name, "LNamespace "+lns.Name+" exists already: choose another name"))
 	} else if n != nil {
 		tenant := &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}
-		why := s.NotAdoptable(n, tenant)
+		why := forest.NotAdoptable(s, n, tenant)
 		if why != "" && !g.sees(lns.Name) {
 			why = forest.NotMarked(tenant) // this text says nothing about what the namespace is
 		}
@@ -84,7 +84,7 @@ func validateChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, ru
 	if editors(old) > 0 && editors(now) == 0 {
 		f.warn("no manager and no sudoer is left: only cluster admins can now edit LNamespace " + now.Name)
 	}
-	if leaving := s.WithTenant(forest.TenantOf(now)).Abandoned(now.Name); len(leaving) > 0 {
+	if leaving := forest.AbandonedBy(s.WithTenant(forest.TenantOf(now)), now.Name); len(leaving) > 0 {
 		f.warn("these namespaces will leave the tree of tenant " + now.Name + ", because nobody is left on its lists who held them: " + forest.Few(leaving))
 	}
 	return f

@@ -40,7 +40,7 @@ func (c *namespaceChange) parent() {
 		return
 	}
 	p := c.before.Namespace(name)
-	switch cycle := c.after.ParentCycle(c.now.Name); {
+	switch cycle := forest.ParentCycle(c.after, c.now.Name); {
 	case cycle != "":
 		c.add(field.Invalid(at, name, "would make a cycle: "+cycle))
 		return
@@ -55,10 +55,10 @@ func (c *namespaceChange) parent() {
 		return
 	}
 	c.warn(authority.ParentWarnings(c.before, name)...)
-	for _, why := range c.after.Crowded(c.before, c.now.Name) {
+	for _, why := range forest.Crowded(c.after, c.before, c.now.Name) {
 		c.add(field.Forbidden(at, why))
 	}
-	labels, annotations := c.after.Replaced(c.now.Name)
+	labels, annotations := forest.ReplacedValues(c.after, c.now.Name)
 	if len(labels) > 0 {
 		c.warn("labels will be replaced: " + c.sight.list(labels))
 	}
@@ -73,7 +73,7 @@ func (c *namespaceChange) template() {
 	if name == "" || name == c.old.Template() {
 		return
 	}
-	if cycle := c.after.TemplateCycle(c.now.Name); cycle != "" {
+	if cycle := forest.TemplateCycle(c.after, c.now.Name); cycle != "" {
 		c.add(field.Invalid(at, name, "would make a cycle: "+cycle))
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/authorizer"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // subValidator judges SubNamespaces.
@@ -26,7 +27,7 @@ func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubName
 		return nil, err
 	}
 	placed := false
-	if s.ParentObstacle(sub.Namespace).Exists() {
+	if forest.ParentObstacle(s, sub.Namespace).Exists() {
 		hc, err := hierarchyOf(ctx, v.live, sub.Namespace)
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool)
 	parent, name := sub.Namespace, sub.Name
 	at := field.NewPath("metadata")
 	f.add(newKeys(s.Rules(), v1alpha1.SubNamespaceSpec{}, sub.Spec)...)
-	if o := s.ParentObstacle(parent); o.Exists() {
+	if o := forest.ParentObstacle(s, parent); o.Exists() {
 		managed := s.KindOf(s.Namespace(parent))
 		if managed == forest.Root || managed == forest.SubNamespace || placed {
 			f.warn(o.Message)
@@ -30,7 +30,7 @@ func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool)
 		f.add(field.Forbidden(at.Child("name"), name+" is the parent's own name: a namespace can't be below itself"))
 		return f
 	}
-	switch o := s.NameObstacle(parent, name); {
+	switch o := forest.NameObstacle(s, parent, name); {
 	case o.Reason == v1alpha1.ReasonProtectedName, o.Reason == v1alpha1.ReasonReservedName:
 		f.add(field.Forbidden(at.Child("name"), o.Message))
 	case o.Exists():
@@ -46,7 +46,7 @@ func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool)
 func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 	var problems field.ErrorList
 	at := field.NewPath("metadata", "name")
-	for _, o := range []forest.Obstacle{s.NamingObstacle(parent, name), s.DepthObstacle(parent)} {
+	for _, o := range []forest.Obstacle{forest.NamingObstacle(s, parent, name), forest.DepthObstacle(s, parent)} {
 		if o.Exists() {
 			problems = append(problems, field.Forbidden(at, o.Message))
 		}
@@ -55,7 +55,7 @@ func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 	if s.Limits(root).SubNamespaces == nil {
 		return problems
 	}
-	if why := s.NoRoom(root, s.Awaited(root, parent, name), 1); why != "" {
+	if why := forest.NoRoom(s, root, forest.CountAwaited(s, root, parent, name), 1); why != "" {
 		problems = append(problems, field.Forbidden(at, why))
 	}
 	return problems

@@ -25,7 +25,7 @@ var managedBy = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.OperatorName
 func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again time.Duration, err error) {
 	s := r.View.Snapshot()
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
-	missing := s.MissingChildren(parent)
+	missing := forest.MissingChildren(s, parent)
 	if len(missing) == 0 {
 		r.clearRefusal(&r.refused, parent)
 		return 0, nil

@@ -53,8 +53,8 @@ func haltedCondition(s *forest.Snapshot, name string) finding {
 
 func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	const kind = v1alpha1.ConditionParentApplied
-	request, h := s.Request(name), s.Hierarchy(name)
-	asked, overruled := s.Overruled(name)
+	request, h := forest.RequestOf(s, name), s.Hierarchy(name)
+	asked, overruled := forest.OverruledParent(s, name)
 	switch {
 	case len(request.Obstacles) > 0:
 		return bad(kind, request.Obstacles[0].Reason, joinSentences(request.Obstacles))
@@ -62,7 +62,7 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, missingParent(s, request.Parent) + "the API server refuses to place the namespace: " + rejected + exclusion(s, name, request.Parent)}
 	case request.Asked:
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the namespace is about to be placed below the parent that spec.parent names"}
-	case s.Released(name) && h != nil && h.Parent != nil && *h.Parent != "":
+	case forest.IsReleased(s, name) && h != nil && h.Parent != nil && *h.Parent != "":
 		return bad(kind, v1alpha1.ReasonNamespaceReleased, fmt.Sprintf("namespace %s has left the tree that spec.parent %q asked for, because the tenant lists nobody any more of "+
 			"those who held the namespace when it was placed; to place it again, delete this object and make it anew, as somebody who may place the namespace", name, *h.Parent))
 	case overruled:
@@ -85,7 +85,7 @@ func missingParent(s *forest.Snapshot, parent string) string {
 
 // exclusion returns the clause about a request of another namespace that can't be carried out together with the request for parent.
 func exclusion(s *forest.Snapshot, name, parent string) string {
-	other := s.ExcludedBy(name, parent)
+	other := forest.ExcludedBy(s, name, parent)
 	if other == "" {
 		return ""
 	}
@@ -94,14 +94,14 @@ func exclusion(s *forest.Snapshot, name, parent string) string {
 
 func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	const kind = v1alpha1.ConditionMetadataSynced
-	refused := s.RefusedKeys(name)
+	refused := forest.RefusedKeys(s, name)
 	switch {
 	case s.Place(name).Halted():
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonHalted, "nothing is written to the namespace while it is halted: see condition Halted"}
 	case rejected != "":
 		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
-	case s.TemplateProblem(name) != "":
-		return bad(kind, v1alpha1.ReasonTemplateMissing, s.TemplateProblem(name)+"; what came from it stays")
+	case forest.TemplateProblem(s, name) != "":
+		return bad(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what came from it stays")
 	case len(refused) > 0:
 		return bad(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	}
@@ -117,7 +117,7 @@ func childrenReady(s *forest.Snapshot, name, refused string) finding {
 	if !s.Place(name).InTree() {
 		return bad(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or halted, so its required children can't be made")
 	}
-	obstacles := s.UnmetChildren(name)
+	obstacles := forest.UnmetChildren(s, name)
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonChildConflict, v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonChildPending} {
 		these := slices.DeleteFunc(slices.Clone(obstacles), func(o forest.Obstacle) bool { return o.Reason != reason })
 		switch {

@@ -50,7 +50,7 @@ func propagated(s *forest.Snapshot, name string, known Copies) finding {
 	if texts := slices.Compact(slices.Sorted(slices.Values(told(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
 		return bad(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
 	}
-	if request := s.Request(name); request.Asked {
+	if request := forest.RequestOf(s, name); request.Asked {
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"spec.parent is not carried out, so the copies are still those of the present place: see condition ParentApplied"}
 	}

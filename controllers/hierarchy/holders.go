@@ -20,7 +20,7 @@ const mostRoles = 50
 // tenant's lists who hold n. Once the tenant lists none of them any more, n leaves the tree. The RoleBindings are read from the API
 // server, before those of the tenant are copied there.
 func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *forest.Namespace, parent string, change *forest.Change) error {
-	tenant, needed := s.NeedsHolders(n.Name, parent)
+	tenant, needed := forest.NeedsHolders(s, n.Name, parent)
 	if !needed {
 		return nil
 	}

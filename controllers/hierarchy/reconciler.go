@@ -2,8 +2,8 @@
 // and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
 //
 // The way of one move: package view takes in the changed HierarchyConfiguration (internal/view, feed.go) and calls listConcerned, which
-// queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (Request) and which keys the
-// namespace should carry then (Desired), and package namespaces sends one PATCH. The API server's answer goes straight into the view, whose
+// queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys the
+// namespace should carry then (forest.DesiredChange), and package namespaces sends one PATCH. The API server's answer goes straight into the view, whose
 // next change names the namespaces below: each of them is queued and patched in its turn, because its tree labels differ now. The Reporter
 // (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something to report and none exists.
 package hierarchy
@@ -145,23 +145,23 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
 	}
 	s := r.View.Snapshot()
-	request := s.Request(name)
+	request := forest.RequestOf(s, name)
 	if request.Asked && len(request.Obstacles) == 0 {
 		if !r.beginMove(s, name, request.Parent) {
 			return 0, errMoveWaits // meanwhile this worker looks at others
 		}
 		defer r.placing.end()
 		s = r.View.Snapshot()
-		request = s.Request(name)
+		request = forest.RequestOf(s, name)
 	} else {
 		r.placing.pass(name)
 	}
-	if len(request.Obstacles) > 0 || len(s.UnmetChildren(name)) > 0 {
+	if len(request.Obstacles) > 0 || len(forest.UnmetChildren(s, name)) > 0 {
 		r.waiting.add(name)
 	} else {
 		r.waiting.remove(name)
 	}
-	n, change := s.Namespace(name), s.Desired(name)
+	n, change := s.Namespace(name), forest.DesiredChange(s, name)
 	if change.Empty() {
 		r.clearRefusal(&r.rejected, name)
 		return 0, nil
@@ -170,7 +170,7 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	if wait := r.rejected.Wait(name, asked); wait > 0 {
 		return wait, nil
 	}
-	tenant, released := s.ToRelease(name)
+	tenant, released := forest.ToRelease(s, name)
 	if request.Asked && len(request.Obstacles) == 0 && !released {
 		if err := r.recordHolders(ctx, s, n, request.Parent, &change); err != nil {
 			return 0, err
@@ -225,7 +225,7 @@ func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, t
 func (r *Reconciler) announceChange(s *forest.Snapshot, n *forest.Namespace, change forest.Change) {
 	_, shape := change.Labels[v1alpha1.LabelType]
 	_, moved := change.Annotations[v1alpha1.AnnotationAppliedParent]
-	request := s.Request(n.Name)
+	request := forest.RequestOf(s, n.Name)
 	switch tenant := s.Tenant(n.Name); {
 	case moved && request.Asked && n.Parent() != request.Parent:
 		r.Events.Event(referenceOf(s.Hierarchy(n.Name)), corev1.EventTypeNormal, string(v1alpha1.ReasonParentChanged),

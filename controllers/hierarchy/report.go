@@ -142,7 +142,7 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err != nil || !s.Hierarchy(n.Name).Is(forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)) {
 		return ctrl.Result{}, err // the view doesn't hold this version of it yet, and requeues the namespace when it does
 	}
-	if request := s.Request(n.Name); request.Asked && len(request.Obstacles) == 0 && r.Rejected(n.Name) == "" {
+	if request := forest.RequestOf(s, n.Name); request.Asked && len(request.Obstacles) == 0 && r.Rejected(n.Name) == "" {
 		if left := r.since(n.Name); left > 0 { // the namespace is about to be placed
 			return ctrl.Result{RequeueAfter: left}, nil
 		}

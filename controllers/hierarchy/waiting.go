@@ -24,10 +24,10 @@ func (w *waiting) concernedBy(c view.Change) iter.Seq[string] {
 		var concerned forest.Concerned // nil until the first waiting namespace
 		w.names.Range(func(key, _ any) bool {
 			if concerned == nil {
-				concerned = c.New.ConcernedBy(c.Old, c.Namespaces)
+				concerned = forest.ConcernedBy(c.New, c.Old, c.Namespaces)
 			}
 			name := key.(string)
-			return !c.New.RequestMayChange(name, concerned) || yield(name)
+			return !forest.RequestMayChange(c.New, name, concerned) || yield(name)
 		})
 	}
 }

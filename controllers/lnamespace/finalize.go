@@ -33,7 +33,7 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 		return r.removeFinalizer(ctx, lns)
 	}
 	s := r.View.Snapshot()
-	if why := s.HeldByChildren(lns.Name); s.Owns(lns.Name, string(lns.UID)) && why != "" {
+	if why := forest.HeldByChildren(s, lns.Name); s.Owns(lns.Name, string(lns.UID)) && why != "" {
 		return r.reportVerdict(ctx, lns, r.warnOnce(lns, v1alpha1.ReasonChildrenExist, why))
 	}
 	remaining, err := r.Access.Withdraw(ctx, lns)

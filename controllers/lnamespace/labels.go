@@ -27,7 +27,7 @@ func judgeBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerdi
 		return labelVerdict{}
 	}
 	v := labelVerdict{reason: v1alpha1.ReasonLabelled, message: "the namespaces of the tree bear what spec.billing says, in the labels of billing.namespaceLabels"}
-	invalid, taken := s.BillingLabelProblems(lns.Name)
+	invalid, taken := forest.BillingLabelProblems(s, lns.Name)
 	var problems []string
 	for _, key := range slices.Sorted(maps.Keys(taken)) {
 		v.reason = v1alpha1.ReasonKeyTaken

@@ -161,9 +161,9 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	if most := r.MaxPerCreator; most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
 		r.making.Lock()
 		defer r.making.Unlock()
-		if s := r.View.Snapshot(); s.MadeBefore(tenant) >= most {
+		if s := r.View.Snapshot(); forest.CountMadeBefore(s, tenant) >= most {
 			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, and this one is younger: "+
-				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator", s.CountsFor(tenant.Creator), most, most)), nil
+				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator", forest.CountsFor(s, tenant.Creator), most, most)), nil
 		}
 	}
 	s := r.View.Snapshot()
@@ -179,7 +179,7 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 		if why != "" {
 			return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 		}
-		return r.createRoot(ctx, lns, s.NewRoot(tenant))
+		return r.createRoot(ctx, lns, forest.NewRoot(s, tenant))
 	case s.Owns(lns.Name, tenant.UID) && n.Terminating:
 		return r.describeTermination(ctx, lns.Name), nil
 	case s.Owns(lns.Name, tenant.UID):
@@ -189,10 +189,10 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	case n.Terminating:
 		return r.describeTermination(ctx, lns.Name), nil
 	}
-	if why := s.NotAdoptable(n, tenant); why != "" {
+	if why := forest.NotAdoptable(s, n, tenant); why != "" {
 		return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 	}
-	return r.adoptRoot(ctx, lns, n, s.Adoption(tenant))
+	return r.adoptRoot(ctx, lns, n, forest.Adoption(s, tenant))
 }
 
 // nameWithheld says why an LNamespace doesn't get a name that is free now, or "": namespaces that wait for a parent of that name
@@ -201,7 +201,7 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 	if lns.Status.Namespace == lns.Name {
 		return "", nil // the LNamespace owned a namespace of this name before
 	}
-	if len(s.Waiting(lns.Name)) > 0 {
+	if len(forest.WaitingFor(s, lns.Name)) > 0 {
 		asked, err := r.wasAsked(ctx, lns)
 		if err != nil {
 			return "", err
@@ -225,7 +225,7 @@ func nameLost(name string) string {
 // reportOwned returns the verdict on a root that this LNamespace owns. (writeTo keeps reason Adopted where it was reported.) A
 // template from which nothing can be inherited doesn't make the root unready, because the keys that came from the template stay.
 func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
-	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true, template: s.TemplateProblem(lns.Name)}
+	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true, template: forest.TemplateProblem(s, lns.Name)}
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
 	if v.template != "" && (was == nil || !strings.Contains(was.Message, v.template)) {
 		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing), v.template+": nothing is inherited from it until it is there")

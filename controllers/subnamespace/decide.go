@@ -34,24 +34,24 @@ func (v verdict) orActive() verdict {
 func decide(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
 	parent, name := sub.Namespace, sub.Name
 	if sub.NameLost() && !s.Namespace(name).BoundTo(parent) {
-		if o := s.NameObstacle(parent, name); o.Exists() {
+		if o := forest.NameObstacle(s, parent, name); o.Exists() {
 			return blocked(o)
 		}
 		return blocked(forest.NameLost(name))
 	}
-	if o := s.ParentObstacle(parent); o.Exists() {
+	if o := forest.ParentObstacle(s, parent); o.Exists() {
 		return blocked(o)
 	}
-	if o := s.NameObstacle(parent, name); o.Exists() {
+	if o := forest.NameObstacle(s, parent, name); o.Exists() {
 		return blocked(o)
 	}
 	if s.Namespace(name) != nil {
 		return active
 	}
-	if o := s.NamingObstacle(parent, name); o.Exists() {
+	if o := forest.NamingObstacle(s, parent, name); o.Exists() {
 		return blocked(o)
 	}
-	if o := s.DepthObstacle(parent); o.Exists() {
+	if o := forest.DepthObstacle(s, parent); o.Exists() {
 		v := blocked(o)
 		v.tooDeep = true
 		return v

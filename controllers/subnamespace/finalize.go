@@ -24,7 +24,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	}
 	s := r.View.Snapshot()
 	child := s.Namespace(sub.Name)
-	reason, message := s.KeepsNamespace(sub.Namespace, sub.Name)
+	reason, message := forest.KeepsNamespace(s, sub.Namespace, sub.Name)
 	if reason == "" {
 		served, err := apianswer.Served(ctx, r.Live, "subnamespaces")
 		switch {
@@ -63,7 +63,7 @@ func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.N
 // bequeath writes on n the permission to delete the sub-namespaces below it (see forest.Snapshot.Bequest), and returns the
 // resourceVersion of n after that.
 func (r *Reconciler) bequeath(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (resourceVersion string, err error) {
-	change := s.Bequest(n)
+	change := forest.Bequest(s, n)
 	if change.Empty() {
 		return n.ResourceVersion, nil
 	}

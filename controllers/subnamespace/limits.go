@@ -101,7 +101,7 @@ func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding i
 	if last := w.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {
 		return last.text
 	}
-	text := s.NoRoom(root, reserved, adding)
+	text := forest.NoRoom(s, root, reserved, adding)
 	if text == "" {
 		delete(w.full, root)
 	} else {
@@ -141,7 +141,7 @@ func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName)
 	if r.waiting.isEmpty() { // a SubNamespace that joins a line later is judged by the newest snapshot once more
 		return nil
 	}
-	for root := range c.New.ConcernedBy(c.Old, c.Namespaces) {
+	for root := range forest.ConcernedBy(c.New, c.Old, c.Namespaces) {
 		waiting = append(waiting, r.waiting.waitingIn(root)...)
 	}
 	return waiting

@@ -147,7 +147,7 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	switch {
 	case v.tooDeep && place.InTree():
 		r.waiting.waitForDepth(place.Path[0], sub)
-		if !r.View.Snapshot().DepthObstacle(sub.Namespace).Exists() {
+		if !forest.DepthObstacle(r.View.Snapshot(), sub.Namespace).Exists() {
 			r.lookAgainInLine(place.Path[0]) // the limit was raised after the SubNamespace was judged and before it joined the line
 		}
 	case !v.inLine:
@@ -158,7 +158,7 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 // create creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
 // SubNamespace sooner: the report of the failure causes such an event itself.
 func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
-	key, child := sub.Namespace+"/"+sub.Name, r.View.Snapshot().NewChild(forest.SubOf(sub))
+	key, child := sub.Namespace+"/"+sub.Name, forest.NewChild(r.View.Snapshot(), forest.SubOf(sub))
 	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
 	if wait := r.refused.Wait(key, asked); wait > 0 {
 		return createFailed(sub, r.refused.Explain(key, r.RetryMax, "SubNamespace")), wait

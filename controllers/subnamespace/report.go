@@ -59,7 +59,7 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 		v1alpha1.SetCondition(&sub.Status.Conditions, sub.Generation, v1alpha1.ConditionMetadataSynced, status, reason, message)
 	}
 	place := s.Place(sub.Name)
-	switch refused := s.RefusedKeys(sub.Name); {
+	switch refused := forest.RefusedKeys(s, sub.Name); {
 	case place.Halted() && s.Namespace(sub.Name).BoundTo(sub.Namespace):
 		set(metav1.ConditionUnknown, v1alpha1.ReasonHalted, place.Halt.Message)
 	case v.reason == v1alpha1.ReasonMetadataRejected:

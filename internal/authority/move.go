@@ -44,7 +44,7 @@ func newMove(s *forest.Snapshot, c Change) (move, bool) {
 // problems returns why nobody may make the move, cluster admins included.
 func (m move) problems() []string {
 	var problems []string
-	for _, o := range m.s.MoveObstacles(m.n, m.to) {
+	for _, o := range forest.MoveObstacles(m.s, m.n, m.to) {
 		problems = append(problems, o.Message)
 	}
 	return problems
@@ -84,7 +84,7 @@ func (m move) questions() []Question {
 // joining returns the question for every right in the namespace, where it joins another tree, whose people then get rights in it.
 // It returns none where a cluster admin has marked the namespace for that tree.
 func (m move) joining() []Question {
-	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || m.s.MarkedFor(m.n, m.to) {
+	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || forest.MarkedFor(m.s, m.n, m.to) {
 		return nil
 	}
 	return []Question{{Right: DoEverything, Namespace: m.n.Name, Parent: m.to, Role: roleJoins}}
@@ -136,7 +136,7 @@ func (m move) leavingTenant(root string) []Question {
 
 // cycle returns the other namespaces in the cycle that the namespace stands in now, in alphabetical order.
 func (m move) cycle() []string {
-	members := strings.Split(m.s.ParentCycle(m.n.Name), " -> ")
+	members := strings.Split(forest.ParentCycle(m.s, m.n.Name), " -> ")
 	members = slices.DeleteFunc(members, func(name string) bool { return name == m.n.Name || name == "" })
 	slices.Sort(members)
 	return members

@@ -34,3 +34,30 @@ func (s *Snapshot) StoodBelow(name, ancestor string) bool {
 	n := s.Namespace(name)
 	return n != nil && slices.Contains(strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/"), ancestor)
 }
+
+// RootOf returns the root of the tree that the namespace called name stands in. For a halted namespace, which still belongs to its
+// tree, it is the root that the annotation ancestry names. It is "" for a namespace of no tree.
+func (s *Snapshot) RootOf(name string) string {
+	n, place := s.Namespace(name), s.Place(name)
+	switch {
+	case place.InTree():
+		return place.Path[0]
+	case n == nil || n.Parent() == "":
+		return ""
+	}
+	return n.FormerRoot()
+}
+
+// TenantOf is the LNamespace that made or adopted the namespace called root; nil if none did.
+func (s *Snapshot) TenantOf(root string) *Tenant {
+	if tenant := s.Tenant(root); tenant != nil && s.Owns(root, tenant.UID) {
+		return tenant
+	}
+	return nil
+}
+
+// Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
+func (s *Snapshot) Owns(root, uid string) bool {
+	n := s.Namespace(root)
+	return n != nil && uid != "" && n.TenantUID() == uid
+}

@@ -16,7 +16,7 @@ func plantation(size int) *forest.Snapshot {
 			n = namespace(name, root, label("team", name))
 		}
 		s = s.WithNamespace(n)
-		s = s.WithNamespace(written(n, s.Desired(name)))
+		s = s.WithNamespace(written(n, forest.DesiredChange(s, name)))
 	}
 	for i := 0; s.Len() < size; i++ {
 		tree := fmt.Sprintf("r%d", i)
@@ -39,9 +39,9 @@ func oneChange(s *forest.Snapshot) int {
 	changed := *old
 	changed.Labels = patched(old.Labels, map[string]*string{"env": new(string)})
 	now := s.WithNamespace(&changed)
-	affected := now.Affected(s, "r0-c3")
+	affected := forest.AffectedNamespaces(now, s, "r0-c3")
 	for _, name := range affected {
-		now.Desired(name)
+		forest.DesiredChange(now, name)
 	}
 	return len(affected)
 }
@@ -66,7 +66,7 @@ func BenchmarkWithNamespace(b *testing.B) {
 		b.Run(fmt.Sprintf("leaf/%d", size), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s.WithNamespace(&leaf).Affected(s, leaf.Name)
+				forest.AffectedNamespaces(s.WithNamespace(&leaf), s, leaf.Name)
 			}
 		})
 		b.Run(fmt.Sprintf("subtree/%d", size), func(b *testing.B) {
@@ -82,6 +82,6 @@ func BenchmarkDesired(b *testing.B) {
 	s := plantation(10000)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Desired("r7-c3-3")
+		forest.DesiredChange(s, "r7-c3-3")
 	}
 }

@@ -27,7 +27,7 @@ func (l BillingLabel) invalid() bool { return len(validation.IsValidLabelValue(l
 
 // listBillingLabels returns the billing labels of the namespaces in the tree of root: none where root belongs to no LNamespace. An
 // empty field, or a field for which the configuration names no key, gives no label.
-func (s *Snapshot) listBillingLabels(root string) []BillingLabel {
+func listBillingLabels(s *Snapshot, root string) []BillingLabel {
 	keys := s.rules.Billing
 	tenant := s.TenantOf(root)
 	if tenant == nil || keys == (BillingKeys{}) {
@@ -42,11 +42,11 @@ func (s *Snapshot) listBillingLabels(root string) []BillingLabel {
 
 // addBillingLabels adds the labels of the tenant's billing to e, which is written on n. path leads from the root to n; an empty
 // path adds nothing. A key that has another value on n, set by a person or inherited, is left alone.
-func (s *Snapshot) addBillingLabels(n *Namespace, path []string, e *effective) {
+func addBillingLabels(s *Snapshot, n *Namespace, path []string, e *effective) {
 	if len(path) == 0 {
 		return
 	}
-	for _, label := range s.listBillingLabels(path[0]) {
+	for _, label := range listBillingLabels(s, path[0]) {
 		if !label.invalid() && !e.takesKey(n, label) {
 			e.written[label.Key] = label.Value
 		}
@@ -64,9 +64,9 @@ func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 
 // BillingLabelProblems returns, for the tenant called root, the labels that no namespace gets because their values are no valid
 // label values, and, by label key, the namespaces of the tenant's tree on which the key has another value.
-func (s *Snapshot) BillingLabelProblems(root string) (invalid []BillingLabel, taken map[string][]string) {
+func BillingLabelProblems(s *Snapshot, root string) (invalid []BillingLabel, taken map[string][]string) {
 	taken = map[string][]string{}
-	for _, label := range s.listBillingLabels(root) {
+	for _, label := range listBillingLabels(s, root) {
 		if label.invalid() {
 			invalid = append(invalid, label)
 			continue
@@ -77,7 +77,7 @@ func (s *Snapshot) BillingLabelProblems(root string) (invalid []BillingLabel, ta
 			if !stands || value == label.Value || n.Terminating || !s.Place(name).InTree() {
 				continue
 			}
-			if inherited := s.inheritedKeys(name); inherited[0].takesKey(n, label) {
+			if inherited := inheritedKeys(s, name); inherited[0].takesKey(n, label) {
 				taken[label.Key] = append(taken[label.Key], name)
 			}
 		}
@@ -86,6 +86,6 @@ func (s *Snapshot) BillingLabelProblems(root string) (invalid []BillingLabel, ta
 }
 
 // billsOtherwise says whether the billing labels of the tree of root differ between s and old.
-func (s *Snapshot) billsOtherwise(old *Snapshot, root string) bool {
-	return !slices.Equal(s.listBillingLabels(root), old.listBillingLabels(root))
+func billsOtherwise(s, old *Snapshot, root string) bool {
+	return !slices.Equal(listBillingLabels(s, root), listBillingLabels(old, root))
 }

@@ -99,15 +99,15 @@ func TestBillingLabels(t *testing.T) {
 			if tc.sub != nil {
 				s = s.WithSub(tc.sub)
 			}
-			change := s.Desired("c")
+			change := forest.DesiredChange(s, "c")
 			if diff := cmp.Diff(tc.want, patchOf(change), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nDesired: -want, +got:\n%s", tc.reason, diff)
 			}
-			if again := s.WithNamespace(written(s.Namespace("c"), change)).Desired("c"); !again.Empty() {
+			if again := forest.DesiredChange(s.WithNamespace(written(s.Namespace("c"), change)), "c"); !again.Empty() {
 				t.Errorf("a second write is wanted: %v", patchOf(again))
 			}
 			if tc.sub != nil {
-				if diff := cmp.Diff([]string{costKey}, s.RefusedKeys("c")); diff != "" {
+				if diff := cmp.Diff([]string{costKey}, forest.RefusedKeys(s, "c")); diff != "" {
 					t.Errorf("RefusedKeys: -want, +got:\n%s", diff)
 				}
 			}
@@ -118,13 +118,13 @@ func TestBillingLabels(t *testing.T) {
 // A namespace that leaves the tree loses the labels, and those of a new one are there from its first version.
 func TestBillingLabelsComeAndGo(t *testing.T) {
 	s := billed(payer("4711", ""), namespace("r", root, owned, placed("r")), namespace("left", label(costKey, "4711"), inherited(costKey)))
-	if diff := cmp.Diff(patch{keys{costKey: "-"}, keys{inheritedKey: "-"}}, patchOf(s.Desired("left")), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(patch{keys{costKey: "-"}, keys{inheritedKey: "-"}}, patchOf(forest.DesiredChange(s, "left")), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("left: -want, +got:\n%s", diff)
 	}
-	if got := s.NewChild(&forest.Sub{Parent: "r", Name: "c"}).Labels[costKey]; got != "4711" {
+	if got := forest.NewChild(s, &forest.Sub{Parent: "r", Name: "c"}).Labels[costKey]; got != "4711" {
 		t.Errorf("a new sub-namespace has cost center %q", got)
 	}
-	if got := billed(payer("4711", "")).NewRoot(payer("4711", "")).Labels[costKey]; got != "4711" {
+	if got := forest.NewRoot(billed(payer("4711", "")), payer("4711", "")).Labels[costKey]; got != "4711" {
 		t.Errorf("a new root has cost center %q", got)
 	}
 }
@@ -135,12 +135,12 @@ func TestBillingLabelsConcern(t *testing.T) {
 	old := billed(payer("4711", ""), all...)
 	same := cmpopts.SortSlices(func(a, b string) bool { return a < b })
 	for costCenter, want := range map[string][]string{"4711": {"r"}, "4712": {"c", "d", "r"}} {
-		if diff := cmp.Diff(want, old.WithTenant(payer(costCenter, "")).Affected(old, "r"), same); diff != "" {
+		if diff := cmp.Diff(want, forest.AffectedNamespaces(old.WithTenant(payer(costCenter, "")), old, "r"), same); diff != "" {
 			t.Errorf("%s: -want, +got:\n%s", costCenter, diff)
 		}
 	}
 	plain := grown(all...).WithTenant(payer("4711", ""))
-	if diff := cmp.Diff([]string{"r"}, plain.WithTenant(payer("4712", "")).Affected(plain, "r"), same); diff != "" {
+	if diff := cmp.Diff([]string{"r"}, forest.AffectedNamespaces(plain.WithTenant(payer("4712", "")), plain, "r"), same); diff != "" {
 		t.Errorf("without labels of billing: -want, +got:\n%s", diff)
 	}
 }
@@ -149,7 +149,7 @@ func TestBillingLabelProblems(t *testing.T) {
 	s := billed(payer("4711", "pay leads"), namespace("base", template, label(costKey, "shared")), namespace("r", root, owned, references("base")),
 		namespace("c", below("r"), label(costKey, "4711")), namespace("d", below("c"), label(costKey, "shared"), inherited(costKey)),
 		namespace("e", below("gone"), label(costKey, "7")), namespace("f", below("r"), label(costKey, "8"), terminating))
-	invalid, taken := s.BillingLabelProblems("r")
+	invalid, taken := forest.BillingLabelProblems(s, "r")
 	if diff := cmp.Diff([]forest.BillingLabel{{Key: ownerKey, Field: "spec.billing.owner", Value: "pay leads"}}, invalid); diff != "" {
 		t.Errorf("invalid: -want, +got:\n%s", diff)
 	}
@@ -157,7 +157,7 @@ func TestBillingLabelProblems(t *testing.T) {
 		t.Errorf("taken, of what stands there: -want, +got:\n%s", diff)
 	}
 	behind := billed(payer("4712", ""), namespace("r", root, owned, label(costKey, "4711"), inherited(costKey)), namespace("c", below("r"), label(costKey, "7")))
-	if _, taken := behind.BillingLabelProblems("r"); !cmp.Equal(map[string][]string{costKey: {"c"}}, taken) {
+	if _, taken := forest.BillingLabelProblems(behind, "r"); !cmp.Equal(map[string][]string{costKey: {"c"}}, taken) {
 		t.Errorf("what the operator is about to change is not taken: %v", taken)
 	}
 }

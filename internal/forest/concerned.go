@@ -9,7 +9,7 @@ type Concerned map[string]bool
 // ConcernedBy returns the names that a change of the namespaces called names concerns, where old is the forest before it and s the
 // one after. The way up follows the labels parent, sound or not: a halted namespace counts in its tree, and a namespace that waits
 // for a missing parent keeps the parent's name from others.
-func (s *Snapshot) ConcernedBy(old *Snapshot, names []string) Concerned {
+func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 	concerned := Concerned{}
 	for _, at := range []*Snapshot{old, s} {
 		climbed := map[string]bool{}
@@ -30,7 +30,7 @@ func (s *Snapshot) ConcernedBy(old *Snapshot, names []string) Concerned {
 // otherwise after a change that concerns these names. The answer is always true where that namespace is in no tree, or where the
 // parent that it asks for exists and is in no tree: without a sound path to a root, concerned doesn't tell whether the change
 // matters.
-func (s *Snapshot) RequestMayChange(name string, concerned Concerned) bool {
+func RequestMayChange(s *Snapshot, name string, concerned Concerned) bool {
 	place, h := s.Place(name), s.Hierarchy(name)
 	if h == nil || !place.InTree() || concerned[name] || concerned[place.Path[0]] {
 		return true

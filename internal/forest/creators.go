@@ -2,7 +2,6 @@ package forest
 
 import (
 	"cmp"
-	"iter"
 	"strings"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -12,14 +11,14 @@ import (
 // person or another user counts for itself. A service account doesn't, because whoever may create one may create any number: a
 // service account in a tenant's tree counts for the maker of that tenant, any other one for its namespace. The user that the
 // sudoers of a tenant impersonate counts for the maker of that tenant.
-func (s *Snapshot) CountsFor(user string) string {
+func CountsFor(s *Snapshot, user string) string {
 	for range s.tenants.Len() + 1 { // the makers of tenants may form a cycle, so the climb is bounded
 		root, isSudo := strings.CutPrefix(user, v1alpha1.SudoUserPrefix)
 		account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
 		namespace, _, _ := strings.Cut(account, ":")
 		switch {
 		case isAccount:
-			root = s.rootOf(namespace)
+			root = treeTop(s, namespace)
 		case !isSudo:
 			return user
 		}
@@ -37,9 +36,9 @@ func (s *Snapshot) CountsFor(user string) string {
 	return user
 }
 
-// rootOf returns the root in whose tree the namespace called name counts, sound or halted, or name itself where there is no such
+// treeTop returns the root in whose tree the namespace called name counts, sound or halted, or name itself where there is no such
 // root.
-func (s *Snapshot) rootOf(name string) string {
+func treeTop(s *Snapshot, name string) string {
 	seen := map[string]bool{}
 	for at := name; !seen[at]; {
 		seen[at] = true
@@ -57,23 +56,12 @@ func (s *Snapshot) rootOf(name string) string {
 	return name
 }
 
-// Tenants yields all LNamespaces, in no order.
-func (s *Snapshot) Tenants() iter.Seq[*Tenant] {
-	return func(yield func(*Tenant) bool) {
-		for it := s.tenants.Iterator(); !it.Done(); {
-			if _, t, _ := it.Next(); !yield(t) {
-				return
-			}
-		}
-	}
-}
-
-// MadeBefore counts the LNamespaces that count for the same maker as t and come before t: those that own their namespace already,
+// CountMadeBefore counts the LNamespaces that count for the same maker as t and come before t: those that own their namespace already,
 // and of the others the older ones (at the same age, by name).
-func (s *Snapshot) MadeBefore(t *Tenant) int {
-	who, count := s.CountsFor(t.Creator), 0
+func CountMadeBefore(s *Snapshot, t *Tenant) int {
+	who, count := CountsFor(s, t.Creator), 0
 	for other := range s.Tenants() {
-		if other.Name == t.Name || other.Creator == "" || s.CountsFor(other.Creator) != who {
+		if other.Name == t.Name || other.Creator == "" || CountsFor(s, other.Creator) != who {
 			continue
 		}
 		if s.Owns(other.Name, other.UID) || cmp.Or(other.Created.Compare(t.Created), strings.Compare(other.Name, t.Name)) < 0 {

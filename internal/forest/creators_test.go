@@ -31,11 +31,11 @@ func TestCountsFor(t *testing.T) {
 		"warren:sudo:gone":            "tenant gone",
 		"warren:sudo:m2":              "alice",
 	} {
-		if got := s.CountsFor(user); got != want {
+		if got := forest.CountsFor(s, user); got != want {
 			t.Errorf("CountsFor(%q) = %q, want %q", user, got, want)
 		}
 	}
-	if s.CountsFor("system:serviceaccount:m:y") == "" {
+	if forest.CountsFor(s, "system:serviceaccount:m:y") == "" {
 		t.Error("tenants that made each other count for nobody")
 	}
 }
@@ -46,7 +46,7 @@ func TestMadeBefore(t *testing.T) {
 		WithTenant(madeBy("young", "alice", 9)).WithTenant(madeBy("b", "alice", 2)).WithTenant(madeBy("c", "alice", 2)).
 		WithTenant(madeBy("d", "alice", 3)).WithTenant(madeBy("bobs", "bob", 1)).WithTenant(madeBy("nobodys", "", 1))
 	for name, want := range map[string]int{"b": 1, "c": 2, "d": 3, "young": 3, "bobs": 0} {
-		if got := s.MadeBefore(s.Tenant(name)); got != want {
+		if got := forest.CountMadeBefore(s, s.Tenant(name)); got != want {
 			t.Errorf("MadeBefore(%s) = %d, want %d", name, got, want)
 		}
 	}

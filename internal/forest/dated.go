@@ -14,7 +14,7 @@ const replacedParent = "gone"
 // meant for requests that existed when the operator started, whose time is asked; made holds the creation times of namespaces by
 // name. The parent is the namespace that has the name now. Where that namespace is younger than the request, and namespace has not
 // stood below it, nobody knows which parent was meant: ParentUID becomes replacedParent, and the user has to ask again.
-func (s *Snapshot) WithRequestDated(namespace string, asked time.Time, made map[string]time.Time) *Snapshot {
+func WithRequestDated(s *Snapshot, namespace string, asked time.Time, made map[string]time.Time) *Snapshot {
 	h, n := s.Hierarchy(namespace), s.Namespace(namespace)
 	if h == nil || n == nil || h.Parent == nil || s.Namespace(*h.Parent) == nil {
 		return s

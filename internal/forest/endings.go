@@ -6,7 +6,7 @@ import (
 
 // KeepsNamespace says why the operator doesn't delete the namespace of the SubNamespace name in parent when that SubNamespace is
 // deleted. The reason is "" if the namespace is to be deleted; the message is "" where there is no namespace left to delete.
-func (s *Snapshot) KeepsNamespace(parent, name string) (reason v1alpha1.Reason, message string) {
+func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, message string) {
 	child := s.Namespace(name)
 	switch {
 	case child == nil || child.Terminating:
@@ -17,10 +17,10 @@ func (s *Snapshot) KeepsNamespace(parent, name string) (reason v1alpha1.Reason, 
 	if s.Protected(name) {
 		return v1alpha1.ReasonDeletionRefused, "namespace " + name + " is protected, by its name in protectedNamespaces of the configuration or by its label; it stays"
 	}
-	if why := s.HeldByChildren(name); why != "" {
+	if why := HeldByChildren(s, name); why != "" {
 		return v1alpha1.ReasonDeletionRefused, why
 	}
-	if p := s.Namespace(parent); (p == nil || p.Terminating) && !s.CascadingAllowed(name) {
+	if p := s.Namespace(parent); (p == nil || p.Terminating) && !CascadingAllowed(s, name) {
 		return v1alpha1.ReasonNamespaceReleased, "the parent goes without permission to delete what is below it; the namespace stays"
 	}
 	return "", ""
@@ -29,10 +29,55 @@ func (s *Snapshot) KeepsNamespace(parent, name string) (reason v1alpha1.Reason, 
 // Bequest is the change that is written on n before the operator deletes n together with the sub-namespaces below it: the
 // permission for them to be deleted, too. The ancestor that gave the permission is often gone before the contents of n are deleted,
 // and nothing else would record it.
-func (s *Snapshot) Bequest(n *Namespace) Change {
-	if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True || s.rules.AllowCascading || len(s.BoundChildren(n.Name)) == 0 {
+func Bequest(s *Snapshot, n *Namespace) Change {
+	if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True || s.rules.AllowCascading || len(BoundChildren(s, n.Name)) == 0 {
 		return Change{}
 	}
 	yes := v1alpha1.True
 	return Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}}
+}
+
+// CascadingAllowed says whether the deletion of the namespace called name may delete what is below it: the configuration allows
+// every such deletion, or the namespace or an ancestor carries the annotation that allows it.
+func CascadingAllowed(s *Snapshot, name string) bool {
+	if s.rules.AllowCascading {
+		return true
+	}
+	seen := map[string]bool{}
+	for n := s.Namespace(name); n != nil && !seen[n.Name]; n = s.Namespace(n.Parent()) {
+		if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True {
+			return true
+		}
+		seen[n.Name] = true
+	}
+	return false
+}
+
+// HeldByChildren says why the namespace called name may not be deleted: the sub-namespaces below it that no permission lets go with
+// it. It is "" if there are none.
+func HeldByChildren(s *Snapshot, name string) string {
+	children := HoldingChildren(s, name)
+	if len(children) == 0 {
+		return ""
+	}
+	return HeldBy(name, Few(children))
+}
+
+// HoldingChildren returns the bound children that forbid the deletion of the namespace called name; nil where they may be deleted with it.
+func HoldingChildren(s *Snapshot, name string) []string {
+	if CascadingAllowed(s, name) {
+		return nil
+	}
+	return BoundChildren(s, name)
+}
+
+// BoundChildren are the children whose life belongs to a SubNamespace and that are not terminating.
+func BoundChildren(s *Snapshot, name string) []string {
+	var bound []string
+	for _, child := range s.Children(name) {
+		if n := s.Namespace(child); n.Bound() && !n.Terminating {
+			bound = append(bound, child)
+		}
+	}
+	return bound
 }

@@ -108,7 +108,7 @@ func settled(s *forest.Snapshot, order []string) (after *forest.Snapshot, writes
 	for range 100 {
 		quiet := true
 		for _, name := range order {
-			if c := s.Desired(name); !c.Empty() {
+			if c := forest.DesiredChange(s, name); !c.Empty() {
 				s, quiet = s.WithNamespace(written(s.Namespace(name), c)), false
 				writes++
 			}

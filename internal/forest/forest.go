@@ -7,7 +7,12 @@
 // A tenant is an LNamespace and the tree below its namespace. A namespace is halted while its labels don't lead to a root on a
 // sound path: the operator gives nothing to a halted namespace, which still counts in its tree. A namespace is bound if a
 // SubNamespace in its parent owns its life. A namespace is released when the operator takes it out of a tenant's tree without being
-// asked to (see Abandoned).
+// asked to (see AbandonedBy).
+//
+// The methods of Snapshot tell facts, and where a namespace stands in the trees (place.go, path.go, belongs.go). What follows from
+// them is told by functions, by subject: the keys of a Namespace (metadata.go, inheritance.go, podsecurity.go, billing.go, replaced.go),
+// a place that is asked for (hierarchy.go, obstacles.go, limits.go, required.go, held.go), who else a change concerns (concerned.go),
+// deletion (endings.go), and on whose account an LNamespace counts (creators.go).
 package forest
 
 import (
@@ -209,6 +214,20 @@ func (s *Snapshot) WithoutTenant(name string) *Snapshot {
 	return &c
 }
 
+// WithHierarchy returns the snapshot with the HierarchyConfiguration added or replaced.
+func (s *Snapshot) WithHierarchy(h *Hierarchy) *Snapshot {
+	c := *s
+	c.hierarchies = s.hierarchies.Set(h.Namespace, h)
+	return &c
+}
+
+// WithoutHierarchy returns the snapshot without the HierarchyConfiguration of namespace.
+func (s *Snapshot) WithoutHierarchy(namespace string) *Snapshot {
+	c := *s
+	c.hierarchies = s.hierarchies.Delete(namespace)
+	return &c
+}
+
 // Namespace returns the namespace called name, or nil.
 func (s *Snapshot) Namespace(name string) *Namespace {
 	n, _ := s.namespaces.Get(name)
@@ -227,6 +246,12 @@ func (s *Snapshot) Tenant(name string) *Tenant {
 	return t
 }
 
+// Hierarchy returns the HierarchyConfiguration of namespace, or nil.
+func (s *Snapshot) Hierarchy(namespace string) *Hierarchy {
+	h, _ := s.hierarchies.Get(namespace)
+	return h
+}
+
 // Len is the number of namespaces, managed or not.
 func (s *Snapshot) Len() int { return s.namespaces.Len() }
 
@@ -235,6 +260,17 @@ func (s *Snapshot) All() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for it := s.namespaces.Iterator(); !it.Done(); {
 			if name, _, _ := it.Next(); !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// Tenants yields all LNamespaces, in no order.
+func (s *Snapshot) Tenants() iter.Seq[*Tenant] {
+	return func(yield func(*Tenant) bool) {
+		for it := s.tenants.Iterator(); !it.Done(); {
+			if _, t, _ := it.Next(); !yield(t) {
 				return
 			}
 		}
@@ -271,15 +307,4 @@ func list(m *immutable.Map[string, names], key string) []string {
 		return nil
 	}
 	return set.Items()
-}
-
-// BoundChildren are the children whose life belongs to a SubNamespace and that are not terminating.
-func (s *Snapshot) BoundChildren(name string) []string {
-	var bound []string
-	for _, child := range s.Children(name) {
-		if n := s.Namespace(child); n.Bound() && !n.Terminating {
-			bound = append(bound, child)
-		}
-	}
-	return bound
 }

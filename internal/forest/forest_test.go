@@ -20,7 +20,7 @@ func TestChildrenAndInstances(t *testing.T) {
 	}
 	check("children of a parent that does not exist, in alphabetical order", s.Children("p"), []string{"a", "b", "c"})
 	check("instances, likewise", s.Instances("p"), []string{"i"})
-	check("bound children that are not terminating", s.BoundChildren("p"), []string{"b"})
+	check("bound children that are not terminating", forest.BoundChildren(s, "p"), []string{"b"})
 	moved := s.WithNamespace(namespace("b", below("q"))).WithNamespace(namespace("i", below("q"))).WithoutNamespace("c").WithoutNamespace("nosuch")
 	check("children of the old parent after moves", moved.Children("p"), []string{"a"})
 	check("children of the new one", moved.Children("q"), []string{"b", "i"})
@@ -128,7 +128,7 @@ func TestAffected(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := tc.now.Affected(tree, tc.name)
+			got := forest.AffectedNamespaces(tc.now, tree, tc.name)
 			if slices.Sort(got); !slices.Equal(got, tc.want) {
 				t.Errorf("%s\nAffected(%q) = %v, want %v", tc.reason, tc.name, got, tc.want)
 			}

@@ -70,7 +70,7 @@ func requireRuled(t *testing.T, s *forest.Snapshot) {
 	second := ruled{s}
 	for name := range s.All() {
 		count, terminating := s.Descendants(name)
-		said := []any{s.Place(name).Path, s.Children(name), s.Instances(name), s.BoundChildren(name), count, terminating}
+		said := []any{s.Place(name).Path, s.Children(name), s.Instances(name), forest.BoundChildren(s, name), count, terminating}
 		children, instances := second.with(v1alpha1.LabelParent, name), second.with(v1alpha1.LabelTemplate, name)
 		bound := slices.DeleteFunc(slices.Clone(children), func(child string) bool {
 			n := s.Namespace(child)
@@ -98,14 +98,14 @@ func FuzzAffected(f *testing.F) {
 				continue
 			}
 			name = pickOf(script, pool...)
-			n, c := s.Namespace(name), s.Desired(name)
+			n, c := s.Namespace(name), forest.DesiredChange(s, name)
 			if n == nil || c.Empty() {
 				continue
 			}
 			now = s.WithNamespace(written(n, c))
 			requireComplete(t, s, now, name)
 			after := now.Namespace(name)
-			if affected := now.Affected(s, name); len(affected) > 1 && after.Parent() == n.Parent() && after.Type() == n.Type() && after.Template() == n.Template() {
+			if affected := forest.AffectedNamespaces(now, s, name); len(affected) > 1 && after.Parent() == n.Parent() && after.Type() == n.Type() && after.Template() == n.Template() {
 				t.Fatalf("an own write on %s (%v) is said to affect %v", name, patchOf(c), affected)
 			}
 			s = now
@@ -115,7 +115,7 @@ func FuzzAffected(f *testing.F) {
 
 func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
 	t.Helper()
-	affected := now.Affected(old, name)
+	affected := forest.AffectedNamespaces(now, old, name)
 	if len(affected) == 0 || affected[0] != name {
 		t.Fatalf("Affected(%q) = %v lacks the namespace itself", name, affected)
 	}
@@ -133,17 +133,17 @@ func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
 			t.Fatalf("%s changed; the place of %s went from %v to %v, but only %v are affected", name, other, old.Place(other), now.Place(other), affected)
 		case !slices.Equal(before.Names, after.Names) || before.Unknown != after.Unknown || okBefore != okAfter:
 			t.Fatalf("%s changed; the sources of %s went from %v to %v, but only %v are affected", name, other, before, after, affected)
-		case old.Request(other).Asked && now.RequestMayChange(other, now.ConcernedBy(old, affected)): // it waits, and is judged again
+		case forest.RequestOf(old, other).Asked && forest.RequestMayChange(now, other, forest.ConcernedBy(now, old, affected)): // it waits, and is judged again
 		case restoring(old, other): // a write is due there anyway, and will see the newer snapshot
-		case !reflect.DeepEqual(old.Desired(other), now.Desired(other)):
-			t.Fatalf("%s changed; what %s needs went from %v to %v, but only %v are affected", name, other, patchOf(old.Desired(other)), patchOf(now.Desired(other)), affected)
+		case !reflect.DeepEqual(forest.DesiredChange(old, other), forest.DesiredChange(now, other)):
+			t.Fatalf("%s changed; what %s needs went from %v to %v, but only %v are affected", name, other, patchOf(forest.DesiredChange(old, other)), patchOf(forest.DesiredChange(now, other)), affected)
 		}
 	}
 }
 
 // restoring says whether a tenant's root lacks the labels that its LNamespace gives it.
 func restoring(s *forest.Snapshot, name string) bool {
-	c := s.Desired(name).Labels
+	c := forest.DesiredChange(s, name).Labels
 	return c[v1alpha1.LabelType] != nil || c[v1alpha1.LabelTemplate] != nil
 }
 

@@ -30,52 +30,52 @@ func RecordOfHolders(holders []string) *string {
 }
 
 // tenantAround returns the tenant in whose tree n counts, sound or halted; nil if there is none.
-func (s *Snapshot) tenantAround(n *Namespace) *Tenant { return s.TenantOf(s.RootOf(n.Name)) }
+func tenantAround(s *Snapshot, n *Namespace) *Tenant { return s.TenantOf(s.RootOf(n.Name)) }
 
 // isAbandoned says whether n was placed in the tree of a tenant whose lists name none of n's holders any more (see HeldBy). Such
 // holders keep their own bindings in n, and so would read whatever the tenant's sources bring there; that is why the operator
 // releases n.
-func (s *Snapshot) isAbandoned(n *Namespace) bool {
+func isAbandoned(s *Snapshot, n *Namespace) bool {
 	holders := n.HeldBy()
 	if len(holders) == 0 || n.Parent() == "" || n.Bound() || n.Terminating || s.rules.isProtected(n) {
 		return false
 	}
-	t := s.tenantAround(n)
+	t := tenantAround(s, n)
 	return t != nil && !t.Deleting && !slices.ContainsFunc(holders, func(who string) bool { return t.Listed[who] })
 }
 
 // released returns n as it is after the operator has released it: in no tree, without the keys that the operator wrote, and with
 // the label released, which keeps the admission policies around n. The record of the request that placed n stays, so that the same
 // request doesn't place n again.
-func (s *Snapshot) released(n *Namespace) *Namespace {
+func released(s *Snapshot, n *Namespace) *Namespace {
 	free := n.clone()
 	delete(free.Labels, v1alpha1.LabelParent)
-	free = s.completeKeys(free)
+	free = completeKeys(s, free)
 	free.Labels[v1alpha1.LabelReleased] = v1alpha1.True
 	return free
 }
 
-// Released says whether the operator has released the namespace called name, and nothing has placed that namespace since.
-func (s *Snapshot) Released(name string) bool {
+// IsReleased says whether the operator has released the namespace called name, and nothing has placed that namespace since.
+func IsReleased(s *Snapshot, name string) bool {
 	n := s.Namespace(name)
 	return n != nil && n.kindByLabels() == None && n.label(v1alpha1.LabelReleased) == v1alpha1.True
 }
 
 // ToRelease returns the tenant from whose tree the operator is about to release the namespace called name; false where it isn't.
-func (s *Snapshot) ToRelease(name string) (tenant *Tenant, abandoned bool) {
+func ToRelease(s *Snapshot, name string) (tenant *Tenant, abandoned bool) {
 	n := s.Namespace(name)
-	if n == nil || !s.isAbandoned(n) {
+	if n == nil || !isAbandoned(s, n) {
 		return nil, false
 	}
-	return s.tenantAround(n), true
+	return tenantAround(s, n), true
 }
 
-// Abandoned returns the namespaces that the operator is about to release from the tree of the tenant called name, in alphabetical
+// AbandonedBy returns the namespaces that the operator is about to release from the tree of the tenant called name, in alphabetical
 // order. It costs a pass over all namespaces.
-func (s *Snapshot) Abandoned(name string) []string {
+func AbandonedBy(s *Snapshot, name string) []string {
 	var abandoned []string
 	for at := range s.All() {
-		if tenant, yes := s.ToRelease(at); yes && tenant.Name == name {
+		if tenant, yes := ToRelease(s, at); yes && tenant.Name == name {
 			abandoned = append(abandoned, at)
 		}
 	}
@@ -85,17 +85,17 @@ func (s *Snapshot) Abandoned(name string) []string {
 
 // newlyAbandoned returns the namespaces that the operator is about to release from the tree of the tenant called name because the
 // tenant or its lists have changed since old.
-func (s *Snapshot) newlyAbandoned(old *Snapshot, name string) []string {
+func newlyAbandoned(s, old *Snapshot, name string) []string {
 	before, now := old.Tenant(name), s.Tenant(name)
 	if now == nil || now == before || before != nil && before.UID == now.UID && maps.Equal(before.Listed, now.Listed) {
 		return nil
 	}
-	return s.Abandoned(name)
+	return AbandonedBy(s, name)
 }
 
 // NeedsHolders says whether a move of the namespace called name below parent must record its holders (see HeldBy), and for which
 // tenant: where the namespace comes from outside of that tenant's tree, or from below a namespace that came from outside.
-func (s *Snapshot) NeedsHolders(name, parent string) (tenant *Tenant, needed bool) {
+func NeedsHolders(s *Snapshot, name, parent string) (tenant *Tenant, needed bool) {
 	n, root := s.Namespace(name), s.RootOf(parent)
 	tenant = s.TenantOf(root)
 	switch {

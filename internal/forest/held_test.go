@@ -60,11 +60,11 @@ func TestAbandoned(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := held(tc.listed, tc.holders, tc.change)
-			if tenant, got := s.ToRelease("legacy"); got != tc.want || got && tenant.Name != "payments" {
+			if tenant, got := forest.ToRelease(s, "legacy"); got != tc.want || got && tenant.Name != "payments" {
 				t.Errorf("ToRelease = %v, %v", tenant, got)
 			}
-			if got := len(s.Abandoned("payments")) == 1; got != tc.want {
-				t.Errorf("Abandoned = %v", s.Abandoned("payments"))
+			if got := len(forest.AbandonedBy(s, "payments")) == 1; got != tc.want {
+				t.Errorf("Abandoned = %v", forest.AbandonedBy(s, "payments"))
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func TestAbandoned(t *testing.T) {
 // left to do after that.
 func TestReleased(t *testing.T) {
 	s := held(nil, []string{"User alice"}, nil)
-	free := written(s.Namespace("legacy"), s.Desired("legacy"))
+	free := written(s.Namespace("legacy"), forest.DesiredChange(s, "legacy"))
 	if diff := cmp.Diff(map[string]string{"own": "x", v1alpha1.LabelReleased: v1alpha1.True}, free.Labels); diff != "" {
 		t.Error(diff)
 	}
@@ -82,11 +82,11 @@ func TestReleased(t *testing.T) {
 		t.Error(diff)
 	}
 	s = s.WithNamespace(free)
-	if again := s.Desired("legacy"); !again.Empty() || !s.Released("legacy") {
+	if again := forest.DesiredChange(s, "legacy"); !again.Empty() || !forest.IsReleased(s, "legacy") {
 		t.Errorf("a second look wants %v", again)
 	}
 	cleared := s.WithHierarchy(&forest.Hierarchy{Namespace: "legacy", UID: "uid-hc"})
-	if n := written(free, cleared.Desired("legacy")); n.Type() != "" || n.Annotations[v1alpha1.AnnotationAppliedParent] != "" {
+	if n := written(free, forest.DesiredChange(cleared, "legacy")); n.Type() != "" || n.Annotations[v1alpha1.AnnotationAppliedParent] != "" {
 		t.Errorf("a cleared request makes %v, %v", n.Labels, n.Annotations)
 	}
 }
@@ -94,10 +94,10 @@ func TestReleased(t *testing.T) {
 // A change of a tenant's lists affects the namespaces that the operator is to release because of it.
 func TestAffectedByLists(t *testing.T) {
 	before, now := held([]string{"User alice"}, []string{"User alice"}, nil), held(nil, []string{"User alice"}, nil)
-	if diff := cmp.Diff([]string{"payments", "legacy"}, now.Affected(before, "payments")); diff != "" {
+	if diff := cmp.Diff([]string{"payments", "legacy"}, forest.AffectedNamespaces(now, before, "payments")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"payments"}, before.Affected(now, "payments")); diff != "" {
+	if diff := cmp.Diff([]string{"payments"}, forest.AffectedNamespaces(before, now, "payments")); diff != "" {
 		t.Error(diff)
 	}
 }

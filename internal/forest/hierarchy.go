@@ -38,26 +38,6 @@ func (h *Hierarchy) Asks(parent *string) bool {
 	return h.Parent == parent || h.Parent != nil && parent != nil && *h.Parent == *parent
 }
 
-// WithHierarchy returns the snapshot with the HierarchyConfiguration added or replaced.
-func (s *Snapshot) WithHierarchy(h *Hierarchy) *Snapshot {
-	c := *s
-	c.hierarchies = s.hierarchies.Set(h.Namespace, h)
-	return &c
-}
-
-// WithoutHierarchy returns the snapshot without the HierarchyConfiguration of namespace.
-func (s *Snapshot) WithoutHierarchy(namespace string) *Snapshot {
-	c := *s
-	c.hierarchies = s.hierarchies.Delete(namespace)
-	return &c
-}
-
-// Hierarchy returns the HierarchyConfiguration of namespace, or nil.
-func (s *Snapshot) Hierarchy(namespace string) *Hierarchy {
-	h, _ := s.hierarchies.Get(namespace)
-	return h
-}
-
 // Request is the place that a HierarchyConfiguration asks for and that its namespace has not been given yet.
 type Request struct {
 	// Asked is false where the object asks for nothing, or where the operator has carried out the request already. After that the
@@ -69,9 +49,9 @@ type Request struct {
 	Obstacles []Obstacle
 }
 
-// Request returns what the HierarchyConfiguration of the namespace called name asks for and has not been given, judged by this
+// RequestOf returns what the HierarchyConfiguration of the namespace called name asks for and has not been given, judged by this
 // forest. The zero Request stands for a missing namespace or a missing HierarchyConfiguration.
-func (s *Snapshot) Request(name string) Request {
+func RequestOf(s *Snapshot, name string) Request {
 	n, h := s.Namespace(name), s.Hierarchy(name)
 	if n == nil || h == nil {
 		return Request{}
@@ -85,14 +65,14 @@ func (s *Snapshot) Request(name string) Request {
 		r.Asked = true
 	}
 	if r.Asked {
-		r.Obstacles = append(s.MoveObstacles(n, r.Parent), s.staleness(h)...)
+		r.Obstacles = append(MoveObstacles(s, n, r.Parent), staleness(s, h)...)
 	}
 	return r
 }
 
 // staleness returns an obstacle where h asks for a namespace that has been deleted or replaced since. Permission was asked for the
 // first namespace, and gives no right to one that bears its name later.
-func (s *Snapshot) staleness(h *Hierarchy) []Obstacle {
+func staleness(s *Snapshot, h *Hierarchy) []Obstacle {
 	if h.Parent == nil || h.ParentUID == "" {
 		return nil
 	}
@@ -108,7 +88,7 @@ func (s *Snapshot) staleness(h *Hierarchy) []Obstacle {
 
 // ExcludedBy returns the namespace whose own request, which is not carried out yet, can't be carried out together with a request of the
 // namespace called name for a place below parent: both would make a cycle. It is "" if there is none.
-func (s *Snapshot) ExcludedBy(name, parent string) string {
+func ExcludedBy(s *Snapshot, name, parent string) string {
 	asking := ""
 	seen := map[string]bool{}
 	for at := parent; at != "" && !seen[at]; {
@@ -117,7 +97,7 @@ func (s *Snapshot) ExcludedBy(name, parent string) string {
 		}
 		seen[at] = true
 		n := s.Namespace(at)
-		switch request := s.Request(at); {
+		switch request := RequestOf(s, at); {
 		case request.Asked && request.Parent != "":
 			at, asking = request.Parent, at
 		case n == nil:
@@ -134,11 +114,11 @@ func Exclusion(other, name string) string {
 	return fmt.Sprintf("the HierarchyConfiguration of namespace %s waits for a place below %s: the two requests exclude each other; take one of them back", other, name)
 }
 
-// Overruled returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, where somebody
+// OverruledParent returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, where somebody
 // has changed the label parent since: the label stands.
-func (s *Snapshot) Overruled(name string) (asked string, overruled bool) {
+func OverruledParent(s *Snapshot, name string) (asked string, overruled bool) {
 	n, h := s.Namespace(name), s.Hierarchy(name)
-	if n == nil || h == nil || h.Parent == nil || s.Request(name).Asked || n.Parent() == *h.Parent {
+	if n == nil || h == nil || h.Parent == nil || RequestOf(s, name).Asked || n.Parent() == *h.Parent {
 		return "", false
 	}
 	return *h.Parent, true
@@ -153,9 +133,9 @@ func (h *Hierarchy) appliedParent(n *Namespace) (parent string, counts bool) {
 
 // asRequested returns n at the place that its HierarchyConfiguration asks for, with the record that the request was carried out; n
 // itself where nothing differs, or where an obstacle stands against the request.
-func (s *Snapshot) asRequested(n *Namespace) *Namespace {
+func asRequested(s *Snapshot, n *Namespace) *Namespace {
 	h, record := s.Hierarchy(n.Name), n.Annotations[v1alpha1.AnnotationAppliedParent]
-	r := s.Request(n.Name)
+	r := RequestOf(s, n.Name)
 	wanted := ""
 	switch {
 	case len(r.Obstacles) > 0:
@@ -194,7 +174,7 @@ func Placed(n *Namespace, parent string) *Namespace {
 
 // MoveObstacles returns why n can't be placed below parent, or be made a root where parent is "", whoever asks; nil where n stands
 // there already.
-func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
+func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	if n.standsBelow(parent) {
 		return nil
 	}
@@ -214,17 +194,17 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 		return obstacles
 	}
 	after, target := s.WithNamespace(Placed(n, parent)), s.Namespace(parent)
-	cycle := after.ParentCycle(x)
+	cycle := ParentCycle(after, x)
 	say(s.TenantOf(x) != nil, illegal, "%s belongs to LNamespace %s and stays a root: leave the parent out", x, x)
 	say(n.Template() != "", illegal, "a sub-namespace can't reference a template: %s references %s", x, n.Template())
 	say(s.Protected(parent), illegal, "%s is a protected namespace", parent)
 	say(target != nil && target.Terminating, illegal, "parent namespace %s is being terminated", parent)
 	say(s.KindOf(target) == Template, illegal, "parent namespace %s is a template", parent)
 	say(cycle != "", v1alpha1.ReasonWouldCycle, "would make a cycle: %s", cycle)
-	say(s.markedForOthers(n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s; a cluster admin can change it: kubectl warren ns mark %s %s",
+	say(markedForOthers(s, n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s; a cluster admin can change it: kubectl warren ns mark %s %s",
 		v1alpha1.AnnotationAdopt, x, parent, x, parent)
 	if len(obstacles) == 0 {
-		for _, why := range after.Crowded(s, x) {
+		for _, why := range Crowded(after, s, x) {
 			say(true, v1alpha1.ReasonLimitExceeded, "%s", why)
 		}
 	}
@@ -233,16 +213,16 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 
 // MarkedFor says whether a cluster admin has marked n, with the annotation adopt, for the tree that parent stands in: the
 // annotation's value is the UID of the tree's LNamespace or of its root.
-func (s *Snapshot) MarkedFor(n *Namespace, parent string) bool {
+func MarkedFor(s *Snapshot, n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.Namespace(s.RootOf(parent))
 	return mark != "" && root != nil && (mark == root.UID || mark == root.TenantUID() && s.TenantOf(root.Name) != nil)
 }
 
 // markedForOthers says whether n, on its way into the tree of parent, has an annotation adopt that doesn't name this tree. The
 // value "true", which earlier versions took as a mark, names nobody.
-func (s *Snapshot) markedForOthers(n *Namespace, parent string) bool {
+func markedForOthers(s *Snapshot, n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.RootOf(parent)
-	return mark != "" && mark != v1alpha1.True && root != "" && root != s.RootOf(n.Name) && !s.MarkedFor(n, parent)
+	return mark != "" && mark != v1alpha1.True && root != "" && root != s.RootOf(n.Name) && !MarkedFor(s, n, parent)
 }
 
 // declaredKeys returns the keys that h propagates on one side (0 labels, 1 annotations); none where h is nil.

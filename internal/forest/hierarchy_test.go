@@ -117,13 +117,13 @@ func TestRequests(t *testing.T) {
 			}
 			s := forestOf(all, org, team, tc.n)
 			var refused v1alpha1.Reason
-			if r := s.Request("x"); len(r.Obstacles) > 0 {
+			if r := forest.RequestOf(s, "x"); len(r.Obstacles) > 0 {
 				refused = r.Obstacles[0].Reason
 			}
 			if refused != tc.refused {
 				t.Errorf("%s: refused with %q, want %q", tc.reason, refused, tc.refused)
 			}
-			got := patchOf(s.Desired("x"))
+			got := patchOf(forest.DesiredChange(s, "x"))
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
@@ -184,7 +184,7 @@ func TestDeclaredKeys(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if value := tc.s.Desired(tc.of).Labels["cost"]; value != nil {
+			if value := forest.DesiredChange(tc.s, tc.of).Labels["cost"]; value != nil {
 				got = *value
 			}
 			if got != tc.want {
@@ -195,14 +195,14 @@ func TestDeclaredKeys(t *testing.T) {
 }
 
 func TestCascadingOfAHierarchyConfiguration(t *testing.T) {
-	if got := patchOf(forestOf([]*forest.Hierarchy{configured("x", allows)}, namespace("x", root, placed("x"))).Desired("x")); got.Annotations[cascadingKey] != "true" {
+	if got := patchOf(forest.DesiredChange(forestOf([]*forest.Hierarchy{configured("x", allows)}, namespace("x", root, placed("x"))), "x")); got.Annotations[cascadingKey] != "true" {
 		t.Errorf("the permission is not written: %v", got)
 	}
-	if got := patchOf(forestOf(nil, namespace("x", root, placed("x"), cascading)).Desired("x")); got.Annotations[cascadingKey] != "-" {
+	if got := patchOf(forest.DesiredChange(forestOf(nil, namespace("x", root, placed("x"), cascading)), "x")); got.Annotations[cascadingKey] != "-" {
 		t.Errorf("the permission does not end with the object that gave it: %v", got)
 	}
 	left := forestOf(nil, namespace("r", root), namespace("x", below("r"), bound, placed("r/x"), cascading)).WithSub(&forest.Sub{Parent: "r", Name: "x", Deleting: true})
-	if got := patchOf(left.Desired("x")); got.Annotations[cascadingKey] != "" {
+	if got := patchOf(forest.DesiredChange(left, "x")); got.Annotations[cascadingKey] != "" {
 		t.Errorf("what was left to a namespace that goes is taken away: %v", got)
 	}
 }

@@ -167,7 +167,7 @@ func (e *effective) take(d side, key, value string) {
 
 // inheritedKeys computes, for labels and annotations, what the namespace called name should carry. The namespace must not be
 // halted.
-func (s *Snapshot) inheritedKeys(name string) [2]effective {
+func inheritedKeys(s *Snapshot, name string) [2]effective {
 	var result [2]effective
 	sources, _ := s.Sources(name)
 	way := append(slices.Clone(sources.Names), name)
@@ -178,7 +178,7 @@ func (s *Snapshot) inheritedKeys(name string) [2]effective {
 				d = d.declareKeys(h)
 			}
 			above := result[i].flowing
-			result[i] = d.effectiveKeys(n, s.owningSub(at), d.passKeys(h, above))
+			result[i] = d.effectiveKeys(n, owningSub(s, at), d.passKeys(h, above))
 			if step == 0 && sources.Unknown != "" {
 				d.freezeKeys(n, &result[i])
 			}
@@ -208,7 +208,7 @@ func (d side) freezeKeys(n *Namespace, e *effective) {
 }
 
 // owningSub returns the SubNamespace that the namespace called name is bound to, or nil.
-func (s *Snapshot) owningSub(name string) *Sub {
+func owningSub(s *Snapshot, name string) *Sub {
 	n := s.Namespace(name)
 	if n == nil || !n.Bound() || n.Parent() == "" {
 		return nil
@@ -222,11 +222,11 @@ const NotTransferred = "not transferred, because the configuration does not allo
 
 // RefusedKeys returns the keys that the namespace called name doesn't get, though its SubNamespace's spec or an ancestor asks for
 // them: those of annotations with a leading @, in alphabetical order.
-func (s *Snapshot) RefusedKeys(name string) []string {
+func RefusedKeys(s *Snapshot, name string) []string {
 	if s.Namespace(name) == nil {
 		return nil
 	}
-	both := s.inheritedKeys(name)
+	both := inheritedKeys(s, name)
 	refused := slices.Concat(both[0].refused, both[1].refused)
 	for key := range both[0].left {
 		refused = append(refused, key)
@@ -237,6 +237,6 @@ func (s *Snapshot) RefusedKeys(name string) []string {
 
 // flowDiffers says whether the descendants of the namespace called name inherit other values from it in a than in b.
 func flowDiffers(a, b *Snapshot, name string) bool {
-	x, y := a.inheritedKeys(name), b.inheritedKeys(name)
+	x, y := inheritedKeys(a, name), inheritedKeys(b, name)
 	return !maps.Equal(x[0].flowing, y[0].flowing) || !maps.Equal(x[1].flowing, y[1].flowing)
 }

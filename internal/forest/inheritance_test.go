@@ -29,7 +29,7 @@ func (tc flow) run(t *testing.T) {
 	if tc.sub != nil {
 		s = s.WithSub(tc.sub)
 	}
-	c := s.Desired(tc.of)
+	c := forest.DesiredChange(s, tc.of)
 	got := patchOf(c)
 	delete(got.Annotations, ancestryKey)
 	delete(got.Annotations, parentUIDKey)
@@ -37,10 +37,10 @@ func (tc flow) run(t *testing.T) {
 	if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s\nDesired(%q): -want, +got:\n%s", tc.reason, tc.of, diff)
 	}
-	if diff := cmp.Diff(tc.refused, s.RefusedKeys(tc.of)); diff != "" {
+	if diff := cmp.Diff(tc.refused, forest.RefusedKeys(s, tc.of)); diff != "" {
 		t.Errorf("%s\nRefusedKeys(%q): -want, +got:\n%s", tc.reason, tc.of, diff)
 	}
-	if again := s.WithNamespace(written(s.Namespace(tc.of), c)).Desired(tc.of); !again.Empty() {
+	if again := forest.DesiredChange(s.WithNamespace(written(s.Namespace(tc.of), c)), tc.of); !again.Empty() {
 		t.Errorf("a second write is wanted: %v", patchOf(again))
 	}
 }
@@ -278,13 +278,13 @@ func TestRulesWithoutFunctions(t *testing.T) {
 	for _, n := range some(namespace("kube-x", root, label("team", "a"), annotation("memo", "m")), namespace("c", below("kube-x"), placed("kube-x/c"))) {
 		s = s.WithNamespace(n)
 	}
-	if c := s.Desired("c"); !c.Empty() {
+	if c := forest.DesiredChange(s, "c"); !c.Empty() {
 		t.Errorf("rules that name nothing let nothing flow: %v", patchOf(c))
 	}
 }
 
 func TestRefusedKeysOfAMissingNamespace(t *testing.T) {
-	if got := grown().RefusedKeys("x"); got != nil {
+	if got := forest.RefusedKeys(grown(), "x"); got != nil {
 		t.Errorf("RefusedKeys = %v", got)
 	}
 }

@@ -20,15 +20,7 @@ func (s *Snapshot) Limits(root string) v1alpha1.Limits {
 	return limits
 }
 
-// TenantOf is the LNamespace that made or adopted the namespace called root; nil if none did.
-func (s *Snapshot) TenantOf(root string) *Tenant {
-	if tenant := s.Tenant(root); tenant != nil && s.Owns(root, tenant.UID) {
-		return tenant
-	}
-	return nil
-}
-
-func (s *Snapshot) treeName(root string) string {
+func treeName(s *Snapshot, root string) string {
 	if s.TenantOf(root) != nil {
 		return "tenant " + root
 	}
@@ -36,7 +28,7 @@ func (s *Snapshot) treeName(root string) string {
 }
 
 // TooDeep returns a sentence that says why the tree of root may not reach that depth, or "".
-func (s *Snapshot) TooDeep(root string, depth int) string {
+func TooDeep(s *Snapshot, root string, depth int) string {
 	most, raise := MaxDepth, ""
 	if limit := s.Limits(root).Depth; limit != nil && int(*limit) < most {
 		most, raise = int(*limit), ", or ask a cluster admin to raise the limit"
@@ -44,12 +36,12 @@ func (s *Snapshot) TooDeep(root string, depth int) string {
 	if depth <= most {
 		return ""
 	}
-	return fmt.Sprintf("%s: depth %d exceeds %d: choose a place nearer to the root%s", s.treeName(root), depth, most, raise)
+	return fmt.Sprintf("%s: depth %d exceeds %d: choose a place nearer to the root%s", treeName(s, root), depth, most, raise)
 }
 
 // NoRoom returns a sentence that says why the tree of root can't take adding more namespaces, or "". reserved counts the namespaces
 // that are being created and that the snapshot doesn't hold yet: they count as in use.
-func (s *Snapshot) NoRoom(root string, reserved, adding int) string {
+func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 	limit := s.Limits(root).SubNamespaces
 	if limit == nil {
 		return ""
@@ -63,12 +55,12 @@ func (s *Snapshot) NoRoom(root string, reserved, adding int) string {
 	if terminating > 0 {
 		going = fmt.Sprintf(", %d terminating", terminating)
 	}
-	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s): delete one, or ask a cluster admin to raise the limit", s.treeName(root), *limit, used, going)
+	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s): delete one, or ask a cluster admin to raise the limit", treeName(s, root), *limit, used, going)
 }
 
-// Awaited counts the SubNamespaces in the tree of root that still wait for their namespaces, without the SubNamespace name in
+// CountAwaited counts the SubNamespaces in the tree of root that still wait for their namespaces, without the SubNamespace name in
 // parent and without those being deleted.
-func (s *Snapshot) Awaited(root, parent, name string) int {
+func CountAwaited(s *Snapshot, root, parent, name string) int {
 	count := 0
 	for _, at := range append(s.Subtree(root), root) {
 		for _, sub := range s.Subs(at) {
@@ -81,9 +73,9 @@ func (s *Snapshot) Awaited(root, parent, name string) int {
 	return count
 }
 
-// Height returns the distance from name to its deepest descendant, halted or not; 0 without children. A namespace in a cycle counts
+// height returns the distance from name to its deepest descendant, halted or not; 0 without children. A namespace in a cycle counts
 // once.
-func (s *Snapshot) Height(name string) int {
+func height(s *Snapshot, name string) int {
 	seen, height := map[string]bool{name: true}, -1
 	for level := []string{name}; len(level) > 0; height++ {
 		var below []string
@@ -102,19 +94,19 @@ func (s *Snapshot) Height(name string) int {
 
 // Crowded returns why the tree that name moves into has no place for name and its descendants: one sentence for each limit that the
 // move would break. s is the forest after the move, before the one before it. The new parent must not stand below name.
-func (s *Snapshot) Crowded(before *Snapshot, name string) []string {
+func Crowded(s, before *Snapshot, name string) []string {
 	parent := before.Place(s.Namespace(name).Parent())
 	if !parent.InTree() {
 		return nil
 	}
 	root := parent.Path[0]
 	var problems []string
-	if why := s.TooDeep(root, parent.Depth()+1+s.Height(name)); why != "" {
+	if why := TooDeep(s, root, parent.Depth()+1+height(s, name)); why != "" {
 		problems = append(problems, why)
 	}
 	if !before.InTree(name, root) {
 		count, _ := s.Descendants(name)
-		if why := s.withoutPlace(name).NoRoom(root, 0, 1+count); why != "" {
+		if why := NoRoom(withoutPlace(s, name), root, 0, 1+count); why != "" {
 			problems = append(problems, why)
 		}
 	}
@@ -122,7 +114,7 @@ func (s *Snapshot) Crowded(before *Snapshot, name string) []string {
 }
 
 // withoutPlace returns the forest in which name has no parent, so that name and its descendants count in no tree.
-func (s *Snapshot) withoutPlace(name string) *Snapshot {
+func withoutPlace(s *Snapshot, name string) *Snapshot {
 	n := s.Namespace(name).clone()
 	delete(n.Labels, v1alpha1.LabelParent)
 	return s.WithNamespace(n)

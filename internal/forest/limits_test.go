@@ -23,18 +23,18 @@ func TestLimits(t *testing.T) {
 	moved := func(name, parent string) []string {
 		n := *s.Namespace(name)
 		n.Labels = patched(n.Labels, map[string]*string{v1alpha1.LabelParent: &parent})
-		return s.WithNamespace(&n).Crowded(s, name)
+		return forest.Crowded(s.WithNamespace(&n), s, name)
 	}
 	const more, higher = ": delete one, or ask a cluster admin to raise the limit", ": choose a place nearer to the root"
 	const orRaise = ", or ask a cluster admin to raise the limit"
 	cases := map[string]struct{ got, want string }{
-		"Full":             {s.NoRoom("t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
-		"JustFull":         {s.NoRoom("t", 0, 0), ""},
-		"UnderWay":         {s.NoRoom("t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating)" + more},
-		"Configured":       {s.NoRoom("r", 0, 1), "tree r allows 1 sub-namespaces (2 in use)" + more},
-		"DeepEnough":       {s.TooDeep("t", 2), ""},
-		"TooDeep":          {s.TooDeep("t", 3), "tenant t: depth 3 exceeds 2" + higher + orRaise},
-		"HIER-M22 Ceiling": {s.TooDeep("r", 129), "tree r: depth 129 exceeds 128" + higher},
+		"Full":             {forest.NoRoom(s, "t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
+		"JustFull":         {forest.NoRoom(s, "t", 0, 0), ""},
+		"UnderWay":         {forest.NoRoom(s, "t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating)" + more},
+		"Configured":       {forest.NoRoom(s, "r", 0, 1), "tree r allows 1 sub-namespaces (2 in use)" + more},
+		"DeepEnough":       {forest.TooDeep(s, "t", 2), ""},
+		"TooDeep":          {forest.TooDeep(s, "t", 3), "tenant t: depth 3 exceeds 2" + higher + orRaise},
+		"HIER-M22 Ceiling": {forest.TooDeep(s, "r", 129), "tree r: depth 129 exceeds 128" + higher},
 		"WithinAFull":      {strings.Join(moved("b", "t"), "; "), ""},
 		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise},
 		"Into":             {strings.Join(moved("x", "a"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise + "; tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
@@ -69,7 +69,7 @@ func TestNotAdoptable(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := grown(namespace("r", root), tc.n).NotAdoptable(tc.n, tenant)
+			got := forest.NotAdoptable(grown(namespace("r", root), tc.n), tc.n, tenant)
 			if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
 				t.Errorf("NotAdoptable = %q, want %q", got, tc.want)
 			}
@@ -79,11 +79,11 @@ func TestNotAdoptable(t *testing.T) {
 
 func TestNotAdoptableWithoutCreator(t *testing.T) {
 	n := namespace("n")
-	got := grown(n).NotAdoptable(n, &forest.Tenant{Name: "n", UID: "uid-n"})
+	got := forest.NotAdoptable(grown(n), n, &forest.Tenant{Name: "n", UID: "uid-n"})
 	if want := "adopt=uid-n"; !strings.HasSuffix(got, want) {
 		t.Errorf("NotAdoptable = %q, want it to end in %q: of whom nobody knows the user, the UID tells", got, want)
 	}
-	got = grown(n).NotAdoptable(n, &forest.Tenant{Name: "n", UID: "uid-n", Creator: "o'neil; x"})
+	got = forest.NotAdoptable(grown(n), n, &forest.Tenant{Name: "n", UID: "uid-n", Creator: "o'neil; x"})
 	if want := `adopt='o'\''neil; x'`; !strings.HasSuffix(got, want) {
 		t.Errorf("NotAdoptable = %q, want it to end in %q", got, want)
 	}

@@ -17,27 +17,27 @@ type Change struct {
 // Empty says that there is nothing to write.
 func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) == 0 }
 
-// Desired returns the change that takes the namespace called name to what it should carry: tree labels, ancestry, inherited keys,
+// DesiredChange returns the change that takes the namespace called name to what it should carry: tree labels, ancestry, inherited keys,
 // the labels that its LNamespace gives a root, and the place that its HierarchyConfiguration asks for. The change is empty for a
 // namespace that is missing, protected or terminating. A halted namespace gets its root labels and the place that was asked for,
 // nothing else. A namespace whose holders the tenant no longer lists is released, halted or not. From a namespace that left the
 // forest, everything that the operator wrote is removed.
-func (s *Snapshot) Desired(name string) Change {
+func DesiredChange(s *Snapshot, name string) Change {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating || s.rules.isProtected(n) {
 		return Change{}
 	}
-	if s.isAbandoned(n) {
-		return diff(n, s.released(n))
+	if isAbandoned(s, n) {
+		return diff(n, released(s, n))
 	}
-	fixed := s.asRequested(s.withRootLabels(n))
+	fixed := asRequested(s, withRootLabels(s, n))
 	if fixed != n {
 		s = s.WithNamespace(fixed)
 	}
 	if s.Place(name).Halted() {
 		return diff(n, fixed)
 	}
-	return diff(n, s.wantedNamespace(fixed))
+	return diff(n, wantedNamespace(s, fixed))
 }
 
 // clone returns a copy of n whose maps are its own and never nil.
@@ -54,7 +54,7 @@ func (n *Namespace) clone() *Namespace {
 }
 
 // withRootLabels returns n with the labels that its LNamespace gives a root; n itself where nothing differs.
-func (s *Snapshot) withRootLabels(n *Namespace) *Namespace {
+func withRootLabels(s *Snapshot, n *Namespace) *Namespace {
 	tenant := s.Tenant(n.Name)
 	if tenant == nil || tenant.Deleting || tenant.UID != n.TenantUID() || n.Parent() != "" {
 		return n
@@ -95,9 +95,9 @@ func set(m map[string]string, key, value string) {
 }
 
 // wantedNamespace returns n with all the keys that it should carry at its place.
-func (s *Snapshot) wantedNamespace(n *Namespace) *Namespace {
+func wantedNamespace(s *Snapshot, n *Namespace) *Namespace {
 	w, place := n.clone(), s.Place(n.Name)
-	s.deriveKeys(w, place.Path)
+	deriveKeys(s, w, place.Path)
 	if place.Kind == None {
 		w.inheritKeys(n, [2]effective{})
 		w.keepLevel(n)
@@ -106,18 +106,18 @@ func (s *Snapshot) wantedNamespace(n *Namespace) *Namespace {
 		return w
 	}
 	delete(w.Labels, v1alpha1.LabelReleased)
-	keys := s.inheritedKeys(n.Name)
-	s.addBillingLabels(n, place.Path, &keys[0])
+	keys := inheritedKeys(s, n.Name)
+	addBillingLabels(s, n, place.Path, &keys[0])
 	w.inheritKeys(n, keys)
-	if sub := s.owningSub(n.Name); sub == nil || !sub.Deleting { // else Bequest may just have written the permission of an ancestor
-		set(w.Annotations, v1alpha1.AnnotationCascading, s.cascadingValue(n))
+	if sub := owningSub(s, n.Name); sub == nil || !sub.Deleting { // else Bequest may just have written the permission of an ancestor
+		set(w.Annotations, v1alpha1.AnnotationCascading, cascadingValue(s, n))
 	}
 	return w
 }
 
 // cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that the deletion of n deletes what is
 // below it, or else "".
-func (s *Snapshot) cascadingValue(n *Namespace) string {
+func cascadingValue(s *Snapshot, n *Namespace) string {
 	tenant, h := s.Tenant(n.Name), s.Hierarchy(n.Name)
 	if tenant != nil && tenant.UID == n.TenantUID() && tenant.AllowCascading || h != nil && h.AllowCascading {
 		return v1alpha1.True
@@ -127,7 +127,7 @@ func (s *Snapshot) cascadingValue(n *Namespace) string {
 
 // deriveKeys sets on n the keys that follow from path alone: the tree labels, the ancestry and the digest of the parent's UID. An empty
 // path removes them.
-func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
+func deriveKeys(s *Snapshot, n *Namespace, path []string) {
 	deriveTreeLabels(n.Labels, path)
 	delete(n.Annotations, v1alpha1.AnnotationAncestry)
 	delete(n.Annotations, v1alpha1.AnnotationParentUID)
@@ -200,8 +200,8 @@ func diffMap(old, wanted map[string]string) map[string]*string {
 
 // NewChild returns the namespace that the operator creates for the SubNamespace sub, with everything that its first version must
 // carry. The snapshot doesn't hold the namespace, and may not hold sub yet.
-func (s *Snapshot) NewChild(sub *Sub) *Namespace {
-	return s.WithSub(sub).completeKeys(&Namespace{Name: sub.Name, Labels: map[string]string{
+func NewChild(s *Snapshot, sub *Sub) *Namespace {
+	return completeKeys(s.WithSub(sub), &Namespace{Name: sub.Name, Labels: map[string]string{
 		v1alpha1.LabelCreatedBy: v1alpha1.OperatorName,
 		v1alpha1.LabelParent:    sub.Parent,
 		v1alpha1.LabelBound:     v1alpha1.True,
@@ -210,45 +210,45 @@ func (s *Snapshot) NewChild(sub *Sub) *Namespace {
 
 // NewRoot returns the namespace that the operator creates for the LNamespace tenant, with everything that its first version must
 // carry.
-func (s *Snapshot) NewRoot(tenant *Tenant) *Namespace {
+func NewRoot(s *Snapshot, tenant *Tenant) *Namespace {
 	n := &Namespace{
 		Name:        tenant.Name,
 		Labels:      map[string]string{v1alpha1.LabelCreatedBy: v1alpha1.OperatorName, v1alpha1.LabelType: v1alpha1.TypeRoot},
 		Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: tenant.UID},
 	}
 	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
-	return s.WithTenant(tenant).completeKeys(n)
+	return completeKeys(s.WithTenant(tenant), n)
 }
 
 // Adoption returns the change that makes the existing namespace of tenant's name the tenant's root. It removes the cluster admin's
 // annotation adopt.
-func (s *Snapshot) Adoption(tenant *Tenant) Change {
+func Adoption(s *Snapshot, tenant *Tenant) Change {
 	old := s.Namespace(tenant.Name)
 	n := old.clone()
 	delete(n.Annotations, v1alpha1.AnnotationAdopt)
 	n.Annotations[v1alpha1.AnnotationLNamespaceUID] = tenant.UID
 	n.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
 	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
-	return diff(old, s.WithTenant(tenant).completeKeys(n))
+	return diff(old, completeKeys(s.WithTenant(tenant), n))
 }
 
-func (s *Snapshot) completeKeys(n *Namespace) *Namespace {
-	return s.WithNamespace(n).wantedNamespace(n)
+func completeKeys(s *Snapshot, n *Namespace) *Namespace {
+	return wantedNamespace(s.WithNamespace(n), n)
 }
 
-// Affected returns the namespaces whose place, keys or copies may differ between old and s after name changed: name itself, the
+// AffectedNamespaces returns the namespaces whose place, keys or copies may differ between old and s after name changed: name itself, the
 // namespaces that the operator is to release because of the change, and, if the place of name or what it passes on changed, all its
 // descendants.
-func (s *Snapshot) Affected(old *Snapshot, name string) []string {
-	affected := append([]string{name}, s.newlyAbandoned(old, name)...)
-	if s.reachesBelow(old, name) {
+func AffectedNamespaces(s, old *Snapshot, name string) []string {
+	affected := append([]string{name}, newlyAbandoned(s, old, name)...)
+	if reachesBelow(s, old, name) {
 		affected = slices.AppendSeq(affected, s.Below(name)) // in old, the same namespaces stand below name
 	}
 	return affected
 }
 
 // reachesBelow says whether the change of name between old and s matters to its descendants.
-func (s *Snapshot) reachesBelow(old *Snapshot, name string) bool {
+func reachesBelow(s, old *Snapshot, name string) bool {
 	before, after := old.Namespace(name), s.Namespace(name)
 	if before == nil || after == nil || before.UID != after.UID || before.Terminating != after.Terminating {
 		return true
@@ -259,5 +259,5 @@ func (s *Snapshot) reachesBelow(old *Snapshot, name string) bool {
 	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {
 		return true
 	}
-	return !old.Hierarchy(name).declaresAs(s.Hierarchy(name)) || flowDiffers(old, s, name) || s.billsOtherwise(old, name)
+	return !old.Hierarchy(name).declaresAs(s.Hierarchy(name)) || flowDiffers(old, s, name) || billsOtherwise(s, old, name)
 }

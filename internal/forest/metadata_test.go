@@ -99,12 +99,12 @@ func TestDesiredPlace(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := grown(tc.grown...)
-			c := s.Desired(tc.of)
+			c := forest.DesiredChange(s, tc.of)
 			if diff := cmp.Diff(tc.want, patchOf(c), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nDesired(%q): -want, +got:\n%s", tc.reason, tc.of, diff)
 			}
 			if n := s.Namespace(tc.of); n != nil {
-				if again := s.WithNamespace(written(n, c)).Desired(tc.of); !again.Empty() {
+				if again := forest.DesiredChange(s.WithNamespace(written(n, c)), tc.of); !again.Empty() {
 					t.Errorf("a second write is wanted: %v", patchOf(again))
 				}
 			}
@@ -163,11 +163,11 @@ func TestDesiredOfATenantsRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.tenant.Name = "x"
 			s := grown(tc.root, namespace("t", template, label("team", "base"))).WithTenant(&tc.tenant)
-			c := s.Desired("x")
+			c := forest.DesiredChange(s, "x")
 			if diff := cmp.Diff(tc.want, patchOf(c), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nDesired: -want, +got:\n%s", tc.reason, diff)
 			}
-			if again := s.WithNamespace(written(tc.root, c)).Desired("x"); !again.Empty() {
+			if again := forest.DesiredChange(s.WithNamespace(written(tc.root, c)), "x"); !again.Empty() {
 				t.Errorf("a second write is wanted: %v", patchOf(again))
 			}
 		})
@@ -186,8 +186,8 @@ func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
 		},
 		Annotations: keys{ancestryKey: "r/c", parentUIDKey: v1alpha1.DigestUID("uid-r"), "memo": "m", "note": "n", inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
 	}
-	child := s.NewChild(sub)
-	if diff := cmp.Diff(want, unaware.NewChild(sub)); diff != "" {
+	child := forest.NewChild(s, sub)
+	if diff := cmp.Diff(want, forest.NewChild(unaware, sub)); diff != "" {
 		t.Errorf("NewChild, where the snapshot doesn't hold the SubNamespace yet: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(want, child); diff != "" {
@@ -196,7 +196,7 @@ func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
 	if s.Namespace("c") != nil {
 		t.Error("NewChild changed the snapshot")
 	}
-	if again := s.WithNamespace(child).Desired("c"); !again.Empty() {
+	if again := forest.DesiredChange(s.WithNamespace(child), "c"); !again.Empty() {
 		t.Errorf("a second write is wanted: %v", patchOf(again))
 	}
 }
@@ -209,17 +209,17 @@ func TestNewRootIsCompleteInItsFirstVersion(t *testing.T) {
 		Labels:      keys{v1alpha1.LabelCreatedBy: "warren", v1alpha1.LabelType: "root", v1alpha1.LabelTemplate: "t", "x" + treeKey: "0", "team": "base"},
 		Annotations: keys{v1alpha1.AnnotationLNamespaceUID: "u", ancestryKey: "x", inheritedKey: "team", cascadingKey: "true"},
 	}
-	made := s.NewRoot(tenant)
+	made := forest.NewRoot(s, tenant)
 	if diff := cmp.Diff(want, made); diff != "" {
 		t.Errorf("NewRoot: -want, +got:\n%s", diff)
 	}
 	if s.Namespace("x") != nil || s.Tenant("x") != nil {
 		t.Error("NewRoot changed the snapshot")
 	}
-	if again := s.WithTenant(tenant).WithNamespace(made).Desired("x"); !again.Empty() {
+	if again := forest.DesiredChange(s.WithTenant(tenant).WithNamespace(made), "x"); !again.Empty() {
 		t.Errorf("a second write is wanted: %v", patchOf(again))
 	}
-	if _, ok := s.NewRoot(&forest.Tenant{Name: "y", UID: "v"}).Labels[v1alpha1.LabelTemplate]; ok {
+	if _, ok := forest.NewRoot(s, &forest.Tenant{Name: "y", UID: "v"}).Labels[v1alpha1.LabelTemplate]; ok {
 		t.Error("a root without a template has no empty label")
 	}
 }
@@ -251,11 +251,11 @@ func TestAdoption(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := grown(tc.old, namespace("t", template, label("team", "base")))
-			c := s.Adoption(tenant)
+			c := forest.Adoption(s, tenant)
 			if diff := cmp.Diff(tc.want, patchOf(c), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nAdoption: -want, +got:\n%s", tc.reason, diff)
 			}
-			if again := s.WithTenant(tenant).WithNamespace(written(tc.old, c)).Desired("x"); !again.Empty() {
+			if again := forest.DesiredChange(s.WithTenant(tenant).WithNamespace(written(tc.old, c)), "x"); !again.Empty() {
 				t.Errorf("a second write is wanted: %v", patchOf(again))
 			}
 		})

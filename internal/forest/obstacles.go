@@ -24,21 +24,13 @@ func obstacle(reason v1alpha1.Reason, format string, args ...any) Obstacle {
 	return Obstacle{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Protected says whether the namespace called name is never in the forest, by its name or by its label.
-func (s *Snapshot) Protected(name string) bool {
-	if n := s.Namespace(name); n != nil {
-		return s.rules.isProtected(n)
-	}
-	return s.rules.ProtectedName != nil && s.rules.ProtectedName(name)
-}
-
 // BoundTo says whether n is bound to the SubNamespace of its name in parent. A nil n is not.
 func (n *Namespace) BoundTo(parent string) bool {
 	return n != nil && n.Bound() && n.Parent() == parent
 }
 
 // ParentObstacle returns why no namespace can be made below parent now, or no obstacle.
-func (s *Snapshot) ParentObstacle(parent string) Obstacle {
+func ParentObstacle(s *Snapshot, parent string) Obstacle {
 	p, place := s.Namespace(parent), s.Place(parent)
 	switch {
 	case p != nil && p.Terminating:
@@ -54,7 +46,7 @@ func (s *Snapshot) ParentObstacle(parent string) Obstacle {
 // NameObstacle returns what keeps the SubNamespace name in parent from having a namespace of its name. The reason is NameTaken
 // where a namespace of another tree, or of none, has the name: the SubNamespace doesn't wait for the name, because it would then
 // get the next namespace that the owners make under that name.
-func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
+func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 	n := s.Namespace(name)
 	switch {
 	case s.Protected(name):
@@ -63,13 +55,13 @@ func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
 		return obstacle(v1alpha1.ReasonReservedName, "the configuration reserves the name %s: choose another", name)
 	case n == nil:
 		return Obstacle{}
-	case n.Terminating && (n.BoundTo(parent) || s.shareTree(parent, n)):
+	case n.Terminating && (n.BoundTo(parent) || shareTree(s, parent, n)):
 		return obstacle(v1alpha1.ReasonNamespaceTerminating, "namespace %s is being terminated", name)
 	case n.BoundTo(parent):
 		return Obstacle{}
 	case n.Parent() == parent:
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name", name, parent)
-	case s.shareTree(parent, n):
+	case shareTree(s, parent, n):
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name", name)
 	}
 	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s", name, askAgain)
@@ -84,27 +76,14 @@ func NameLost(name string) Obstacle {
 const askAgain = "this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free"
 
 // shareTree says whether n stands in the tree of parent, or stood there before it was halted.
-func (s *Snapshot) shareTree(parent string, n *Namespace) bool {
+func shareTree(s *Snapshot, parent string, n *Namespace) bool {
 	own := s.Place(parent)
 	return own.InTree() && n.Parent() != "" && s.RootOf(n.Name) == own.Path[0]
 }
 
-// RootOf returns the root of the tree that the namespace called name stands in. For a halted namespace, which still belongs to its
-// tree, it is the root that the annotation ancestry names. It is "" for a namespace of no tree.
-func (s *Snapshot) RootOf(name string) string {
-	n, place := s.Namespace(name), s.Place(name)
-	switch {
-	case place.InTree():
-		return place.Path[0]
-	case n == nil || n.Parent() == "":
-		return ""
-	}
-	return n.FormerRoot()
-}
-
 // NamingObstacle returns the naming policies that the name of a new namespace below parent breaks, or no obstacle. parent must
 // stand in a tree.
-func (s *Snapshot) NamingObstacle(parent, name string) Obstacle {
+func NamingObstacle(s *Snapshot, parent, name string) Obstacle {
 	if s.rules.CheckName == nil {
 		return Obstacle{}
 	}
@@ -115,9 +94,9 @@ func (s *Snapshot) NamingObstacle(parent, name string) Obstacle {
 }
 
 // DepthObstacle returns why a new namespace below parent would be too deep, or no obstacle. parent must stand in a tree.
-func (s *Snapshot) DepthObstacle(parent string) Obstacle {
+func DepthObstacle(s *Snapshot, parent string) Obstacle {
 	place := s.Place(parent)
-	if why := s.TooDeep(place.Path[0], place.Depth()+1); why != "" {
+	if why := TooDeep(s, place.Path[0], place.Depth()+1); why != "" {
 		return Obstacle{v1alpha1.ReasonLimitExceeded, why}
 	}
 	return Obstacle{}
@@ -126,7 +105,7 @@ func (s *Snapshot) DepthObstacle(parent string) Obstacle {
 // NotAdoptable says why tenant can't make a root of the existing namespace n, which is not the tenant's; "" if it can. A tenant can
 // if a cluster admin marked n for this LNamespace's UID or for the user who made it, and n is not terminating, protected, halted, a
 // sub-namespace or a template.
-func (s *Snapshot) NotAdoptable(n *Namespace, tenant *Tenant) string {
+func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	kind, mark := s.KindOf(n), n.Annotations[v1alpha1.AnnotationAdopt]
 	switch {
 	case n.Terminating:
@@ -163,31 +142,13 @@ func adoptCommand(namespace string, tenant *Tenant) string {
 	return "kubectl annotate namespace " + namespace + " " + v1alpha1.AnnotationAdopt + "=" + user
 }
 
-// HeldByChildren says why the namespace called name may not be deleted: the sub-namespaces below it that no permission lets go with
-// it. It is "" if there are none.
-func (s *Snapshot) HeldByChildren(name string) string {
-	children := s.Holding(name)
-	if len(children) == 0 {
-		return ""
-	}
-	return HeldBy(name, Few(children))
-}
-
-// Holding returns the bound children that forbid the deletion of the namespace called name; nil where they may be deleted with it.
-func (s *Snapshot) Holding(name string) []string {
-	if s.CascadingAllowed(name) {
-		return nil
-	}
-	return s.BoundChildren(name)
-}
-
 // HeldBy says that the namespace called name may not be deleted, because of these children.
 func HeldBy(name, children string) string {
 	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion in its LNamespace or HierarchyConfiguration", name, children)
 }
 
-// Waiting returns the namespaces whose label parent is name; nil if a namespace called name exists.
-func (s *Snapshot) Waiting(name string) []string {
+// WaitingFor returns the namespaces whose label parent is name; nil if a namespace called name exists.
+func WaitingFor(s *Snapshot, name string) []string {
 	if s.Namespace(name) != nil {
 		return nil
 	}
@@ -196,14 +157,14 @@ func (s *Snapshot) Waiting(name string) []string {
 
 // ParentCycle returns the cycle of parents that the namespace called name stands in, such as "b -> c -> b", which begins and ends
 // with name; "" where name is in none.
-func (s *Snapshot) ParentCycle(name string) string { return s.cycleThrough(name, (*Namespace).Parent) }
+func ParentCycle(s *Snapshot, name string) string { return cycleThrough(s, name, (*Namespace).Parent) }
 
 // TemplateCycle is like ParentCycle for templates.
-func (s *Snapshot) TemplateCycle(name string) string {
-	return s.cycleThrough(name, (*Namespace).Template)
+func TemplateCycle(s *Snapshot, name string) string {
+	return cycleThrough(s, name, (*Namespace).Template)
 }
 
-func (s *Snapshot) cycleThrough(name string, next func(*Namespace) string) string {
+func cycleThrough(s *Snapshot, name string, next func(*Namespace) string) string {
 	path := []string{name}
 	for n := s.Namespace(name); n != nil && next(n) != ""; n = s.Namespace(next(n)) {
 		up := next(n)

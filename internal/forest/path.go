@@ -85,7 +85,7 @@ func (s *Snapshot) templateChain(n *Namespace) (chain []string, unknown string) 
 }
 
 // TemplateProblem says why everything that came from templates is frozen in the namespace called name, or "".
-func (s *Snapshot) TemplateProblem(name string) string {
+func TemplateProblem(s *Snapshot, name string) string {
 	sources, _ := s.Sources(name)
 	return sources.Unknown
 }

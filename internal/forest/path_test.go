@@ -95,7 +95,7 @@ func TestSources(t *testing.T) {
 			if diff := cmp.Diff(tc.want, want{sources.Names, sources.Unknown, ok}, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nSources(%q): -want, +got:\n%s", tc.reason, tc.of, diff)
 			}
-			if got := s.TemplateProblem(tc.of); got != tc.want.Unknown {
+			if got := forest.TemplateProblem(s, tc.of); got != tc.want.Unknown {
 				t.Errorf("TemplateProblem(%q) = %q, want %q", tc.of, got, tc.want.Unknown)
 			}
 			for _, name := range tc.want.Names {

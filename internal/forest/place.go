@@ -58,6 +58,14 @@ func (s *Snapshot) KindOf(n *Namespace) Kind {
 	return n.kindByLabels()
 }
 
+// Protected says whether the namespace called name is never in the forest, by its name or by its label.
+func (s *Snapshot) Protected(name string) bool {
+	if n := s.Namespace(name); n != nil {
+		return s.rules.isProtected(n)
+	}
+	return s.rules.ProtectedName != nil && s.rules.ProtectedName(name)
+}
+
 // kindByLabels returns the kind that n would have if it were not protected.
 func (n *Namespace) kindByLabels() Kind {
 	switch {
@@ -223,26 +231,4 @@ func only(all map[string]string, keys ...string) map[string]string {
 		}
 	}
 	return some
-}
-
-// Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
-func (s *Snapshot) Owns(root, uid string) bool {
-	n := s.Namespace(root)
-	return n != nil && uid != "" && n.TenantUID() == uid
-}
-
-// CascadingAllowed says whether the deletion of the namespace called name may delete what is below it: the configuration allows
-// every such deletion, or the namespace or an ancestor carries the annotation that allows it.
-func (s *Snapshot) CascadingAllowed(name string) bool {
-	if s.rules.AllowCascading {
-		return true
-	}
-	seen := map[string]bool{}
-	for n := s.Namespace(name); n != nil && !seen[n.Name]; n = s.Namespace(n.Parent()) {
-		if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True {
-			return true
-		}
-		seen[n.Name] = true
-	}
-	return false
 }

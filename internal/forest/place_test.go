@@ -263,14 +263,14 @@ func TestCascadingAllowed(t *testing.T) {
 	want := map[string]bool{"a": true, "b": true, "c": true, "z": false, "y": true, "no": false, "l1": false, "nosuch": false}
 	got := map[string]bool{}
 	for name := range want {
-		got[name] = s.CascadingAllowed(name)
+		got[name] = forest.CascadingAllowed(s, name)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("CascadingAllowed: -want, +got:\n%s", diff)
 	}
 	everywhere := rules()
 	everywhere.AllowCascading = true
-	if !s.WithRules(everywhere).CascadingAllowed("z") {
+	if !forest.CascadingAllowed(s.WithRules(everywhere), "z") {
 		t.Error("the configuration allows it everywhere")
 	}
 }

@@ -69,7 +69,7 @@ func TestPodSecurityIsNotWeakened(t *testing.T) {
 
 func TestANamespaceThatLeavesKeepsItsLevel(t *testing.T) {
 	n := namespace("c", label(enforce, "baseline"), label(enforceVersion, "v1.30"), label("team", "neco"), inherited(enforce+","+enforceVersion+",team"))
-	got := patchOf(grown(n).Desired("c"))
+	got := patchOf(forest.DesiredChange(grown(n), "c"))
 	if diff := cmp.Diff(patch{keys{"team": "-"}, keys{inheritedKey: "-"}}, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

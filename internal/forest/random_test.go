@@ -163,8 +163,8 @@ func answers(s *forest.Snapshot) string {
 	for _, name := range append(slices.Clone(pool), "gone", "Bad_Name") {
 		sources, ok := s.Sources(name)
 		count, going := s.Descendants(name)
-		_, _ = fmt.Fprintln(&b, name, s.Place(name), sources.Names, sources.Unknown, ok, patchOf(s.Desired(name)), s.Children(name), s.Instances(name),
-			s.BoundChildren(name), slices.Sorted(s.Below(name)), count, going, s.CascadingAllowed(name), s.RefusedKeys(name), s.SelectableLabels(name), s.Request(name))
+		_, _ = fmt.Fprintln(&b, name, s.Place(name), sources.Names, sources.Unknown, ok, patchOf(forest.DesiredChange(s, name)), s.Children(name), s.Instances(name),
+			forest.BoundChildren(s, name), slices.Sorted(s.Below(name)), count, going, forest.CascadingAllowed(s, name), forest.RefusedKeys(s, name), s.SelectableLabels(name), forest.RequestOf(s, name))
 		for _, sub := range append(s.Subs(name), s.SubsNamed(name)...) {
 			_, _ = fmt.Fprintln(&b, *sub)
 		}

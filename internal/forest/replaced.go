@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Replaced returns the values that somebody set on the namespace called name, and on its descendants, and that inherited values
+// ReplacedValues returns the values that somebody set on the namespace called name, and on its descendants, and that inherited values
 // would replace: each as "svc-1 team (z)", labels apart from annotations. The snapshot must be the forest after the intended
 // change.
-func (s *Snapshot) Replaced(name string) (labels, annotations []string) {
+func ReplacedValues(s *Snapshot, name string) (labels, annotations []string) {
 	var replaced [2][]string
 	for _, at := range append([]string{name}, slices.Collect(s.Below(name))...) {
 		n := s.Namespace(at)
 		if _, ok := s.Sources(at); n == nil || !ok {
 			continue
 		}
-		ours, wanted := n.operatorKeys(), s.inheritedKeys(at)
+		ours, wanted := n.operatorKeys(), inheritedKeys(s, at)
 		for i, d := range s.rules.bothSides() {
 			have := d.of(n)
 			for _, key := range slices.Sorted(maps.Keys(wanted[i].written)) {

@@ -10,14 +10,14 @@ import (
 
 // UnmetChildren returns one obstacle for each required child of the namespace called name that doesn't exist yet, in the order of
 // their names.
-func (s *Snapshot) UnmetChildren(name string) []Obstacle {
+func UnmetChildren(s *Snapshot, name string) []Obstacle {
 	h, n := s.Hierarchy(name), s.Namespace(name)
 	if h == nil || n == nil || n.Terminating {
 		return nil
 	}
 	var obstacles []Obstacle
 	for _, child := range slices.Sorted(slices.Values(h.Required)) {
-		if o := s.childObstacle(name, child, 0); o.Exists() {
+		if o := childObstacle(s, name, child, 0); o.Exists() {
 			obstacles = append(obstacles, o)
 		}
 	}
@@ -26,7 +26,7 @@ func (s *Snapshot) UnmetChildren(name string) []Obstacle {
 
 // childObstacle returns what keeps one required child from existing. underWay counts the other children of the same parent that are
 // being created.
-func (s *Snapshot) childObstacle(parent, name string, underWay int) Obstacle {
+func childObstacle(s *Snapshot, parent, name string, underWay int) Obstacle {
 	sub, child, place := s.Sub(parent, name), s.Namespace(name), s.Place(parent)
 	why := func(reason v1alpha1.Reason, message string) Obstacle {
 		return Obstacle{Reason: reason, Message: message}
@@ -34,7 +34,7 @@ func (s *Snapshot) childObstacle(parent, name string, underWay int) Obstacle {
 	if !place.InTree() {
 		return why(v1alpha1.ReasonNotInForest, fmt.Sprintf("required child %s can't be created: %s is in no tree, or halted", name, parent))
 	}
-	if o := s.NameObstacle(parent, name); o.Reason == v1alpha1.ReasonNamespaceTerminating {
+	if o := NameObstacle(s, parent, name); o.Reason == v1alpha1.ReasonNamespaceTerminating {
 		return why(v1alpha1.ReasonChildPending, o.Message)
 	} else if o.Exists() {
 		return why(v1alpha1.ReasonChildConflict, o.Message)
@@ -46,16 +46,16 @@ func (s *Snapshot) childObstacle(parent, name string, underWay int) Obstacle {
 		if sub != nil && sub.NameLost {
 			return why(v1alpha1.ReasonChildConflict, NameLost(name).Message)
 		}
-		if sub == nil && s.awaitedByOthers(place, name) {
+		if sub == nil && awaitedByOthers(s, place, name) {
 			return why(v1alpha1.ReasonChildConflict, fmt.Sprintf("other namespaces wait for a parent named %q: choose another name for the required child, or have a cluster admin create the SubNamespace", name))
 		}
-		if o := s.NamingObstacle(parent, name); o.Exists() {
+		if o := NamingObstacle(s, parent, name); o.Exists() {
 			return why(v1alpha1.ReasonChildConflict, o.Message)
 		}
-		if o := s.DepthObstacle(parent); o.Exists() {
+		if o := DepthObstacle(s, parent); o.Exists() {
 			return o
 		}
-		if full := s.NoRoom(place.Path[0], underWay, 1); full != "" {
+		if full := NoRoom(s, place.Path[0], underWay, 1); full != "" {
 			return why(v1alpha1.ReasonLimitExceeded, name+": "+full)
 		}
 	}
@@ -64,16 +64,16 @@ func (s *Snapshot) childObstacle(parent, name string, underWay int) Obstacle {
 
 // awaitedByOthers says whether namespaces wait for a parent of that name without having stood below place before. A required child
 // of that name would take them in, and nobody would have asked whether its maker may have them.
-func (s *Snapshot) awaitedByOthers(place Place, name string) bool {
+func awaitedByOthers(s *Snapshot, place Place, name string) bool {
 	path := strings.Join(append(slices.Clone(place.Path), name), "/")
-	return slices.ContainsFunc(s.Waiting(name), func(orphan string) bool {
+	return slices.ContainsFunc(WaitingFor(s, name), func(orphan string) bool {
 		return s.Namespace(orphan).Annotations[v1alpha1.AnnotationAncestry] != path+"/"+orphan
 	})
 }
 
 // MissingChildren returns the required children of parent that the operator is to create a SubNamespace for: those without one and
 // without an obstacle, and those whose name is taken outside of the tree.
-func (s *Snapshot) MissingChildren(parent string) []string {
+func MissingChildren(s *Snapshot, parent string) []string {
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
 	if h == nil || n == nil || n.Terminating {
 		return nil
@@ -90,8 +90,8 @@ func (s *Snapshot) MissingChildren(parent string) []string {
 		}
 		// A SubNamespace is created once even for a name that is taken outside of the tree, so that its status records that the
 		// name was lost.
-		lost := s.NameObstacle(parent, name).Reason == v1alpha1.ReasonNameTaken && s.Place(parent).InTree()
-		if !lost && (old != nil && old.Terminating || s.childObstacle(parent, name, underWay).Reason != v1alpha1.ReasonChildPending) {
+		lost := NameObstacle(s, parent, name).Reason == v1alpha1.ReasonNameTaken && s.Place(parent).InTree()
+		if !lost && (old != nil && old.Terminating || childObstacle(s, parent, name, underWay).Reason != v1alpha1.ReasonChildPending) {
 			continue
 		}
 		if !lost {

@@ -43,7 +43,7 @@ func readForest(ctx context.Context, api client.Client, r forest.Rules) (*forest
 		}
 	}
 	for namespace, since := range asked {
-		read = read.WithRequestDated(namespace, since, made)
+		read = forest.WithRequestDated(read, namespace, since, made)
 	}
 	return read, nil
 }

@@ -14,7 +14,7 @@ func planKeys(start *forest.Snapshot) (after *forest.Snapshot, writes []Write) {
 	for range forest.MaxDepth { // each round may reach one level deeper in a tree
 		before := after
 		for _, name := range names {
-			if change := after.Desired(name); !change.Empty() {
+			if change := forest.DesiredChange(after, name); !change.Empty() {
 				after = after.WithNamespace(after.Namespace(name).With(change))
 			}
 		}
@@ -36,9 +36,9 @@ func planKeys(start *forest.Snapshot) (after *forest.Snapshot, writes []Write) {
 // describePlacing returns the beginning of the reason of a write that gives a namespace the parent that its HierarchyConfiguration
 // asks for.
 func describePlacing(start, after *forest.Snapshot, name string) string {
-	r := start.Request(name)
+	r := forest.RequestOf(start, name)
 	switch {
-	case !r.Asked || after.Request(name).Asked:
+	case !r.Asked || forest.RequestOf(after, name).Asked:
 		return ""
 	case r.Parent == "":
 		return "its HierarchyConfiguration asks for no parent: "

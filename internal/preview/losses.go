@@ -71,7 +71,7 @@ func lossOfPlaces(before, after *forest.Snapshot) Loss {
 			continue
 		}
 		loss.Of++
-		if place := after.Place(name); !place.InTree() || place.Halted() || losesKeys(after.Desired(name)) {
+		if place := after.Place(name); !place.InTree() || place.Halted() || losesKeys(forest.DesiredChange(after, name)) {
 			loss.Lost++
 		}
 	}

@@ -45,7 +45,7 @@ func (h *history) noteVersion(version string) {
 // (see forest.Snapshot.WithRequestDated). It is called once, when the snapshot is complete.
 func (h *history) datePlacements(s *forest.Snapshot) *forest.Snapshot {
 	for namespace, since := range h.asked {
-		s = s.WithRequestDated(namespace, since, h.made)
+		s = forest.WithRequestDated(s, namespace, since, h.made)
 	}
 	h.made, h.asked = nil, nil
 	return s

@@ -122,7 +122,7 @@ func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	}
 	v.snapshot.Store(now)
 	if v.Synced() {
-		v.notifySubscribers(Change{Old: old, New: now, Namespaces: now.Affected(old, name)})
+		v.notifySubscribers(Change{Old: old, New: now, Namespaces: forest.AffectedNamespaces(now, old, name)})
 	}
 }
 

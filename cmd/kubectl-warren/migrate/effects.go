@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // The operator does more than what the steps write: it makes copies, and hands labels and annotations down. Whatever of that differs from what
@@ -75,7 +76,7 @@ func (o *outlook) findKeyChanges() []KeyChange {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.joining)) {
-		now, change := o.end.Namespace(name), o.end.Desired(name)
+		now, change := o.end.Namespace(name), forest.DesiredChange(o.end, name)
 		note(name, "", now.Labels, change.Labels)
 		note(name, "@", now.Annotations, change.Annotations)
 	}
