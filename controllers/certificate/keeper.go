@@ -10,16 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
-
-type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // keeper rotates the certificate. Only the leader runs it, so no two rotations meet.
 type keeper struct {
@@ -34,19 +29,19 @@ type keeper struct {
 	failure string
 }
 
-// Reconcile takes the next step of the rotation, whatever the request.
-func (k *keeper) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
-	again, err := k.planStep(ctx)
+// keep takes the next step of the rotation.
+func (k *keeper) keep(ctx context.Context) (again time.Duration, err error) {
+	again, err = k.planStep(ctx)
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, errOutdated):
-		return ctrl.Result{RequeueAfter: time.Second}, nil // the cache will bring the newer object
+		return time.Second, nil // the cache will bring the newer object
 	case err != nil:
 		k.noteFailure(err)
-		return ctrl.Result{RequeueAfter: k.timing.Retry}, nil
+		return k.timing.Retry, nil
 	}
 	k.failure = ""
 	// The wait is an hour at most: the certificate expires by the wall clock, which may step.
-	return ctrl.Result{RequeueAfter: min(again, time.Hour)}, nil
+	return min(again, time.Hour), nil
 }
 
 // planStep takes one step. It first decides as if the bundles weren't in place, since some steps can't wait for them, and then with

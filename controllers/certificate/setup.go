@@ -17,11 +17,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
@@ -122,21 +121,15 @@ func newKeeper(c client.Client, o Options, log logr.Logger) *keeper {
 	}
 }
 
-// setupWithManager runs the keeper on the leader. A change of any of the three objects makes it look at all of them.
+// setupWithManager runs the keeper on the leader. A change of any of the three objects makes it look at all of them. The first look
+// needs no change: if all three are missing, that has to be reported, too.
 func (k *keeper) setupWithManager(mgr ctrl.Manager, objects cache.Cache) error {
-	all := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
-	b := ctrl.NewControllerManagedBy(mgr).Named("certificate")
+	var changes []source.Source
 	for _, object := range []client.Object{
 		&corev1.Secret{}, &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{},
 	} {
-		b = b.WatchesRawSource(source.Kind(objects, object, all))
+		changes = append(changes, requeue.Changes(objects, object))
 	}
-	// The first pass needs no event: if all three objects are missing, that has to be reported, too.
-	b = b.WatchesRawSource(source.Func(func(_ context.Context, q workQueue) error {
-		q.Add(reconcile.Request{})
-		return nil
-	}))
-	return b.Complete(k)
+	loop := &requeue.Loop{Name: "certificate", Look: k.keep, RetryMin: k.timing.Retry, RetryMax: k.timing.Retry}
+	return loop.SetupWithManager(mgr, changes...)
 }

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,9 +23,11 @@ import (
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/manifests"
+	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
 // Timing holds the time constants, so that tests can shrink them.
@@ -49,13 +52,14 @@ type Guard struct {
 	// Events go to Deployment, the operator's own.
 	Events     record.EventRecorder
 	Deployment *corev1.ObjectReference
-	// Elected is closed when this replica becomes the leader.
-	Elected <-chan struct{}
-	Timing  Timing
+	Timing     Timing
 
-	mu    sync.Mutex
-	gaps  map[string]string // short name of a policy → why it is not in force
-	leads bool
+	leads atomic.Bool
+	// announced is what the Events of this replica have said. Only a look uses it.
+	announced map[string]string
+
+	mu   sync.Mutex        // guards gaps
+	gaps map[string]string // short name of a policy → why it is not in force
 }
 
 // Deployment returns a reference to the operator's Deployment in its namespace, where people look for Events. The reference is not
@@ -64,30 +68,15 @@ func Deployment(namespace string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: v1alpha1.OperatorAccount}
 }
 
-// SetupWithManager runs the guard with mgr.
-func (g *Guard) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(g) }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable: each replica reports in its own metrics, logs and probe.
-func (g *Guard) NeedLeaderElection() bool { return false }
-
-// Start implements manager.Runnable.
-func (g *Guard) Start(ctx context.Context) error {
-	elected := g.Elected
-	for {
-		next := g.Timing.Interval
-		if err := g.lookAtPolicies(ctx); err != nil {
-			next = g.Timing.Retry
-			ctrl.Log.WithName("guard").Error(err, "the admission policies can't be seen; what was known of them still holds")
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-elected:
-			elected = nil
-			g.sendHeldEvents()
-		case <-time.After(next):
-		}
-	}
+// SetupWithManager runs the guard with mgr, on every replica: each reports in its own metrics, logs and probe.
+func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
+	loop := &requeue.Loop{Name: "guard", Look: g.lookAtPolicies, RetryMin: g.Timing.Retry, RetryMax: g.Timing.Interval, EveryReplica: true}
+	elected := manager.RunnableFunc(func(context.Context) error {
+		g.leads.Store(true)
+		loop.Now() // to send the Events that this replica withheld while it was a standby
+		return nil
+	})
+	return errors.Join(mgr.Add(elected), loop.SetupWithManager(mgr))
 }
 
 // Missing says whether a policy, named without `warren-`, was not in force at the last look. It is false before the first look.
@@ -113,10 +102,10 @@ func sentence(policy, why string) string {
 }
 
 // lookAtPolicies compares the policies in the cluster with the shipped ones, and reports every difference to the last look.
-func (g *Guard) lookAtPolicies(ctx context.Context) error {
+func (g *Guard) lookAtPolicies(ctx context.Context) (again time.Duration, err error) {
 	seen, err := g.readPolicies(ctx)
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("seeing the admission policies; what was known of them still holds: %w", err)
 	}
 	now := map[string]string{}
 	for _, p := range manifests.Shipped {
@@ -127,15 +116,18 @@ func (g *Guard) lookAtPolicies(ctx context.Context) error {
 		}
 	}
 	g.mu.Lock()
-	before, leads := g.gaps, g.leads
+	before := g.gaps
 	g.gaps = now
 	g.mu.Unlock()
-	g.tellGaps(before, now, leads)
-	return nil
+	logGaps(before, now)
+	if g.leads.Load() {
+		g.announceGaps(now)
+	}
+	return g.Timing.Interval, nil
 }
 
-// tellGaps logs each transition, and sends an Event for each new gap.
-func (g *Guard) tellGaps(before, now map[string]string, leads bool) {
+// logGaps logs each transition.
+func logGaps(before, now map[string]string) {
 	log := ctrl.Log.WithName("guard")
 	for _, p := range manifests.Shipped {
 		switch was, is := before[p.Name], now[p.Name]; {
@@ -144,26 +136,18 @@ func (g *Guard) tellGaps(before, now map[string]string, leads bool) {
 			log.Info("an admission policy is in force again", "policy", manifests.Prefix+p.Name)
 		default:
 			log.Error(errors.New(is), "an admission policy is not in force", "policy", manifests.Prefix+p.Name)
-			if leads {
-				g.sendEvent(p.Name, is)
-			}
 		}
 	}
 }
 
-// sendHeldEvents sends the Events that this replica withheld while it was a standby.
-func (g *Guard) sendHeldEvents() {
-	g.mu.Lock()
-	g.leads = true
-	gaps := maps.Clone(g.gaps)
-	g.mu.Unlock()
-	for _, policy := range slices.Sorted(maps.Keys(gaps)) {
-		g.sendEvent(policy, gaps[policy])
+// announceGaps sends an Event for each new gap.
+func (g *Guard) announceGaps(now map[string]string) {
+	for _, policy := range slices.Sorted(maps.Keys(now)) {
+		if why := now[policy]; why != g.announced[policy] {
+			g.Events.Event(g.Deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonPolicyMissing), sentence(policy, why))
+		}
 	}
-}
-
-func (g *Guard) sendEvent(policy, why string) {
-	g.Events.Event(g.Deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonPolicyMissing), sentence(policy, why))
+	g.announced = now
 }
 
 // readPolicies reads all shipped policies, their bindings, and the resource names of the configured kinds.

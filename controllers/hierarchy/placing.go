@@ -2,7 +2,6 @@ package hierarchy
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
 // errMoveWaits says that another namespace is being moved: who waits is queued when its turn has come.
@@ -22,15 +22,7 @@ type placing struct {
 	underWay bool
 	next     string // whose turn it is, and who has been queued for it; "" if nobody has
 	waiting  fairqueue.Order[string]
-	again    func(namespace string)
-}
-
-// listen takes the queue of the controller. It implements source.Func.
-func (m *placing) listen(_ context.Context, q queue) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.again = func(namespace string) { q.Add(requestNamed(namespace)) }
-	return nil
+	again    requeue.Source[reconcile.Request]
 }
 
 // begin says whether the namespace called name may be placed elsewhere now. Who may calls end, and who may not is queued again when it may.
@@ -63,7 +55,7 @@ func (m *placing) end() {
 // pass gives the turn to the next if it is that of the namespace called name, which needs it no longer.
 func (m *placing) pass(name string) {
 	if next := m.takeTurn(name); next != "" {
-		m.again(next)
+		m.again.Add(requestNamed(next))
 	}
 }
 

@@ -19,7 +19,7 @@ func TestPlacing(t *testing.T) {
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Second))
 		t.Cleanup(q.ShutDown)
 		r := &Reconciler{}
-		if err := r.placing.listen(t.Context(), q); err != nil {
+		if err := r.placing.again.Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 		return r, func() string {

@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
@@ -57,7 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy").
 		WatchesRawSource(r.View.Source(r.listConcerned)).
-		WatchesRawSource(source.Func(r.placing.listen)).
+		WatchesRawSource(&r.placing.again).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, r.placing.hasTurn)}).
 		Complete(r)
 }

@@ -15,17 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -54,10 +53,10 @@ type Reporter struct {
 	// before the operator creates a HierarchyConfiguration there to report it.
 	Pace time.Duration
 
-	queue   atomic.Pointer[queue] // nil until the controller starts
-	written atomic.Int64          // when somebody last wrote a HierarchyConfiguration, in Unix nanoseconds
-	last    sync.Map              // name of a namespace → when it was last reported on
-	wanting sync.Map              // name of a namespace → since when it has needed a HierarchyConfiguration, or has waited to be placed
+	again   requeue.Source[reconcile.Request]
+	written atomic.Int64 // when somebody last wrote a HierarchyConfiguration, in Unix nanoseconds
+	last    sync.Map     // name of a namespace → when it was last reported on
+	wanting sync.Map     // name of a namespace → since when it has needed a HierarchyConfiguration, or has waited to be placed
 }
 
 // SetupWithManager runs the reporter with mgr.
@@ -69,27 +68,16 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 		Named("hierarchy-report").
 		For(&v1alpha1.HierarchyConfiguration{}).
 		WatchesRawSource(r.View.Source(r.listReported)).
-		WatchesRawSource(source.Func(r.listen)).
+		WatchesRawSource(&r.again).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
 		Complete(r)
-}
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-func (r *Reporter) listen(_ context.Context, q queue) error {
-	r.queue.Store(&q)
-	return nil
 }
 
 // Again reports on namespaces again because of their copies, one Pace later, when troubles that pass by themselves are likely to be
 // over.
 func (r *Reporter) Again(namespaces ...string) {
-	q := r.queue.Load()
-	if q == nil {
-		return // not the leader yet; a new leader reports on every namespace
-	}
 	for _, name := range namespaces {
-		(*q).AddAfter(requestOf(name), r.Pace)
+		r.again.AddAfter(r.Pace, requestOf(name))
 	}
 }
 

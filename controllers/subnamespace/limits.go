@@ -1,11 +1,9 @@
 package subnamespace
 
 import (
-	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -120,20 +118,9 @@ func (r *Reconciler) leaveLine(key types.NamespacedName) {
 
 // lookAgainInLine requeues all SubNamespaces that limits of the tree of root hold back.
 func (r *Reconciler) lookAgainInLine(root string) {
-	q := r.queue.Load()
-	if q == nil {
-		return // the controller has not started, and reconciles everything when it does
-	}
 	for _, key := range r.waiting.waitingIn(root) {
-		(*q).Add(reconcile.Request{NamespacedName: key})
+		r.line.Add(reconcile.Request{NamespacedName: key})
 	}
-}
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-func (r *Reconciler) listen(_ context.Context, q queue) error {
-	r.queue.Store(&q)
-	return nil
 }
 
 // listWaiting returns the SubNamespaces that wait for limits of the trees that a change concerns.

@@ -7,7 +7,6 @@ package subnamespace
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -41,8 +41,8 @@ type Reconciler struct {
 	// RetryMax caps the back-off after the API server refused to create a namespace.
 	RetryMax time.Duration
 
-	queue   atomic.Pointer[queue] // nil until the controller runs
-	refused apianswer.Refusals    // by parent/name: why the namespace could not be created
+	line    requeue.Source[reconcile.Request] // requeues those that wait in line
+	refused apianswer.Refusals                // by parent/name: why the namespace could not be created
 
 	waiting *waitingRoom
 
@@ -60,7 +60,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("subnamespace").
 		For(&v1alpha1.SubNamespace{}).
 		WatchesRawSource(r.View.Source(r.concerned)).
-		WatchesRawSource(source.Func(r.listen)).
+		WatchesRawSource(&r.line).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
 		Complete(r)
 }

@@ -1,16 +1,19 @@
 package vetting
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/rolevetting"
@@ -18,37 +21,31 @@ import (
 )
 
 // lookAtRole compares the present role with the vetted list, and reports every difference to the last look.
-func (v *Vetter) lookAtRole(ctx context.Context, name string) error {
+func (v *Vetter) lookAtRole(ctx context.Context) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.Timing.Timeout)
 	defer cancel()
-	now, err := v.compareRole(ctx, name)
+	now, err := v.compareRole(ctx, v.Role)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	before, first := v.last, v.last == nil
-	if first {
-		before = &verdict{}
-	}
-	var concerned []string
+	before := cmp.Or(v.lastVerdict(), &verdict{})
+	var concerned []reconcile.Request
 	if !slices.Equal(rolevetting.Messages(before.findings, rolevetting.Danger), rolevetting.Messages(now.findings, rolevetting.Danger)) {
 		if concerned, err = v.listTenants(ctx); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	subscribers := v.keepVerdict(now)
-	if first {
-		close(v.first)
-	}
+	v.mu.Lock()
+	v.last = now
+	v.mu.Unlock()
 	for _, severity := range []rolevetting.Severity{rolevetting.New, rolevetting.Danger} {
 		findings.WithLabelValues(string(severity)).Set(float64(rolevetting.Count(now.findings, severity)))
 	}
 	if !rolevetting.Same(before.findings, now.findings) {
-		v.tellDifferences(name, now)
+		v.tellDifferences(v.Role, now)
 	}
-	for _, ask := range subscribers {
-		ask(concerned)
-	}
-	return nil
+	v.tenants.Add(concerned...)
+	return v.Timing.Interval, nil
 }
 
 // compareRole reads the role and compares it with the list. A missing role grants nothing, so it has no findings.
@@ -72,16 +69,16 @@ func (v *Vetter) compareRole(ctx context.Context, name string) (*verdict, error)
 	return &verdict{role: role, findings: found}, err
 }
 
-func (v *Vetter) listTenants(ctx context.Context) ([]string, error) {
+func (v *Vetter) listTenants(ctx context.Context) ([]reconcile.Request, error) {
 	list := &v1alpha1.LNamespaceList{}
 	if err := v.Tenants.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing LNamespaces: %w", err)
 	}
-	names := make([]string, 0, len(list.Items))
+	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
-	return names, nil
+	return requests, nil
 }
 
 // tellDifferences logs the findings, and sends an Event on the role.

@@ -3,24 +3,31 @@
 // on that ClusterRole, and to the controllers that report on tenants. Package vetting changes nothing in the cluster: cluster
 // admins, once they know, decide what is aggregated into a role.
 //
-// Only the metadata of that one ClusterRole is watched (watch.go). A look (look.go) reads the role and the ClusterRoles that are
+// Only the metadata of that one ClusterRole is watched. A look (look.go) reads the role and the ClusterRoles that are
 // aggregated into it.
 package vetting
 
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"sync"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
@@ -52,17 +59,11 @@ type Vetter struct {
 	Events record.EventRecorder
 	Timing Timing
 
-	metadata metadata.Interface
-	version  func(context.Context) (*apiversion.Info, error)
+	version func(context.Context) (*apiversion.Info, error)
+	tenants requeue.Source[reconcile.Request]
 
-	making sync.Once
-	again  chan struct{}
-	first  chan struct{} // closed after the first look
-
-	// mu guards the fields below. Only Start's goroutine writes last, and it reads last without mu.
-	mu          sync.Mutex
-	last        *verdict // of the last look that succeeded; nil before the first
-	subscribers []func(tenants []string)
+	mu   sync.Mutex // guards last, which only a look writes
+	last *verdict   // of the last look that succeeded; nil before the first
 }
 
 // verdict is the result of a look.
@@ -85,75 +86,49 @@ func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
 	if v.Timing == (Timing{}) {
 		v.Timing = DefaultTiming()
 	}
-	var err error
-	if v.metadata, err = metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
-		return err
-	}
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
 	v.version = server.ServerVersionWithContext
-	return mgr.Add(v)
-}
-
-// Start implements manager.Runnable.
-func (v *Vetter) Start(ctx context.Context) error {
-	v.prepareVetter()
-	log := ctrl.Log.WithName("vetting")
-	if err := v.watchRole(ctx); err != nil {
-		return err
+	roles, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultFieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, v.Role),
+	})
+	if err != nil {
+		return fmt.Errorf("making the cache of ClusterRole %s: %w", v.Role, err)
 	}
-	for {
-		next := v.Timing.Interval
-		if err := v.lookAtRole(ctx, v.Role); err != nil && ctx.Err() == nil {
-			next = v.Timing.Retry
-			log.Error(err, "the rights of users can't be compared with the vetted list; what was found before still holds")
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-v.again:
-		case <-time.After(next):
-		}
-	}
+	// The ClusterRoles that are aggregated into it need no watch: Kubernetes writes their rules into the role itself.
+	role := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}}
+	loop := &requeue.Loop{Name: "vetting", Look: v.lookAtRole, RetryMin: v.Timing.Retry, RetryMax: v.Timing.Interval}
+	return errors.Join(mgr.Add(roles), loop.SetupWithManager(mgr, requeue.Changes(roles, role)))
 }
 
-// Again makes the vetter look as soon as possible, because something that its findings depend on has changed. It doesn't block.
-func (v *Vetter) Again() {
-	v.prepareVetter()
-	select {
-	case v.again <- struct{}{}:
-	default: // a look is due already
-	}
+// Start implements source.Source: the Vetter requeues every tenant when the answer of Unvetted has changed.
+func (v *Vetter) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return v.tenants.Start(ctx, queue)
 }
 
-func (v *Vetter) prepareVetter() {
-	v.making.Do(func() { v.again, v.first = make(chan struct{}, 1), make(chan struct{}) })
+// WaitForSync implements source.SyncingSource. A controller whose source the Vetter is waits for the first look, so that after a
+// restart it doesn't report for a moment that nothing is dangerous. It waits Patience at most, because vetting must not stop tenants.
+func (v *Vetter) WaitForSync(ctx context.Context) error {
+	_ = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, v.Timing.Patience, true, func(context.Context) (bool, error) {
+		return v.lastVerdict() != nil, nil
+	})
+	return ctx.Err()
 }
 
-// keepVerdict keeps the result of a look, and returns the subscribers to call.
-func (v *Vetter) keepVerdict(now *verdict) []func(tenants []string) {
+func (v *Vetter) lastVerdict() *verdict {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.last = now
-	return slices.Clone(v.subscribers)
-}
-
-// subscribe has tell called after each look with the tenants whose conditions may change by it; with none where nothing dangerous
-// came or went.
-func (v *Vetter) subscribe(tell func(tenants []string)) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.subscribers = append(v.subscribers, tell)
+	return v.last
 }
 
 // Unvetted returns sentences about the dangerous rights of users; none if there are none, or before the first look.
 func (v *Vetter) Unvetted() []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.last == nil {
+	last := v.lastVerdict()
+	if last == nil {
 		return nil
 	}
-	return rolevetting.Messages(v.last.findings, rolevetting.Danger)
+	return rolevetting.Messages(last.findings, rolevetting.Danger)
 }

@@ -153,7 +153,7 @@ func (s *setup) addGuard() error {
 	s.guard = &guard.Guard{
 		Live: s.mgr.GetAPIReader(), Mapper: s.mgr.GetRESTMapper(), Events: s.events, Timing: s.timing.Guard,
 		Kinds:      manifests.Kinds(s.config),
-		Deployment: guard.Deployment(s.namespace), Elected: s.mgr.Elected(),
+		Deployment: guard.Deployment(s.namespace),
 	}
 	s.mgr.AddNotes(s.guard.Notes)
 	return s.guard.SetupWithManager(s.mgr)
@@ -175,7 +175,7 @@ func (s *setup) newAccess() *access.Reconciler {
 	r := &access.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events,
 		View: s.view, Report: s.tenantReporter.Report,
-		Unvetted: s.vetter.Unvetted, Vetting: s.vetter.Changes(),
+		Unvetted: s.vetter.Unvetted, Vetting: s.vetter,
 		Config:  accessSettings(s.config, s.namespace),
 		Timing:  s.timing.Access,
 		Workers: s.config.Concurrency,

@@ -6,16 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/source"
-
 	"github.com/warren-tenancy/warren/controllers/vetting"
 )
 
 // A controller that waits for the first look goes on after Patience, and ends with its context.
 func TestNobodyWaitsForEver(t *testing.T) {
 	wait := func(ctx context.Context, patience time.Duration) error {
-		v := &vetting.Vetter{Timing: vetting.Timing{Patience: patience}}
-		return v.Changes().(source.SyncingSource).WaitForSync(ctx)
+		return (&vetting.Vetter{Timing: vetting.Timing{Patience: patience}}).WaitForSync(ctx)
 	}
 	if err := wait(t.Context(), time.Millisecond); err != nil {
 		t.Errorf("out of patience: %v", err)

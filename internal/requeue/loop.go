@@ -1,0 +1,61 @@
+package requeue
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Loop is a controller of something that exists once. It looks when it starts, when a source or Now asks for it, and again after the
+// time that the last look returned. No two looks run at the same time.
+type Loop struct {
+	Name string
+	// Look returns the time until the next look.
+	Look func(context.Context) (again time.Duration, err error)
+	// RetryMin and RetryMax bound the time until the next look after a look that failed.
+	RetryMin, RetryMax time.Duration
+	// EveryReplica has every replica look, and not the leader alone.
+	EveryReplica bool
+
+	asked Source[reconcile.Request]
+}
+
+// SetupWithManager runs the loop with mgr. Every request of the sources makes it look.
+func (l *Loop) SetupWithManager(mgr ctrl.Manager, sources ...source.Source) error {
+	l.asked.First = []reconcile.Request{{}}
+	b := ctrl.NewControllerManagedBy(mgr).Named(l.Name).WatchesRawSource(&l.asked).WithOptions(controller.Options{
+		NeedLeaderElection: new(!l.EveryReplica),
+		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](l.RetryMin, l.RetryMax),
+	})
+	for _, s := range sources {
+		b = b.WatchesRawSource(s)
+	}
+	return b.Complete(l)
+}
+
+// Changes is a source of a loop that makes it look whenever an object changes that the cache holds.
+func Changes(objects cache.Cache, of client.Object) source.Source {
+	return source.Kind(objects, of, handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	}))
+}
+
+// Now has the loop look as soon as possible.
+func (l *Loop) Now() { l.asked.Add(reconcile.Request{}) }
+
+// Reconcile implements reconcile.Reconciler.
+func (l *Loop) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
+	again, err := l.Look(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
+}

@@ -1,0 +1,44 @@
+// Package requeue has a controller look again where no event of a watch makes it.
+package requeue
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Source is a source of a controller by which other parts of the program requeue requests. Before the controller starts, and on a
+// replica that doesn't lead, Add does nothing: a controller reconciles everything when it starts. The zero value is ready for use.
+type Source[request comparable] struct {
+	// First are the requests at the start that no event brings.
+	First []request
+
+	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[request]]
+}
+
+// Start implements source.TypedSource.
+func (s *Source[request]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
+	s.queue.Store(&queue)
+	s.Add(s.First...)
+	return nil
+}
+
+// Add requeues these requests.
+func (s *Source[request]) Add(requests ...request) {
+	if queue := s.queue.Load(); queue != nil {
+		for _, r := range requests {
+			(*queue).Add(r)
+		}
+	}
+}
+
+// AddAfter requeues these requests when the pause is over.
+func (s *Source[request]) AddAfter(pause time.Duration, requests ...request) {
+	if queue := s.queue.Load(); queue != nil {
+		for _, r := range requests {
+			(*queue).AddAfter(r, pause)
+		}
+	}
+}
