@@ -12,17 +12,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/internal/paging"
-	"github.com/warren-tenancy/warren/internal/pause"
+	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
 // scanPage is the number of bindings that one request of a scan asks for.
@@ -40,7 +36,10 @@ type groups struct {
 	timing  Timing
 	live    client.Reader
 	tenants client.Reader // LNamespaces, from the manager's cache
-	wake    chan struct{} // has a value while a tenant waits for a scan
+	loop    *requeue.Loop // runs look
+	again   requeue.Source[reconcile.Request]
+	// restUntil is when the next look may begin. Only look uses it.
+	restUntil time.Time
 
 	mu        sync.Mutex          // guards all below; no request is sent while it is held
 	waiting   map[string]bool     // tenants that wait for a scan that has not begun yet
@@ -67,10 +66,9 @@ type holder struct {
 }
 
 func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
-	return &groups{
-		view: view, tenants: tenants, live: live, timing: timing, wake: make(chan struct{}, 1),
-		waiting: map[string]bool{}, found: map[string][]holder{},
-	}
+	g := &groups{view: view, tenants: tenants, live: live, timing: timing, waiting: map[string]bool{}, found: map[string][]holder{}}
+	g.loop = &requeue.Loop{Name: "access-groups", Look: g.look, RetryMin: timing.RetryMin, RetryMax: timing.RetryMax}
+	return g
 }
 
 // judgeTenant returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired
@@ -85,7 +83,7 @@ func (g *groups) judgeTenant(tenant *v1alpha1.LNamespace, desired grants.Pair, a
 	holders, scanned := g.found[tenant.Name]
 	if !scanned {
 		g.waiting[tenant.Name] = true
-		g.requestScan()
+		g.loop.Now()
 		return groupState{pending: true, forbidden: g.forbidden}
 	}
 	inTree := func(namespace string) bool { return g.view.InTree(namespace, tenant.Name) }
@@ -102,52 +100,34 @@ func (g *groups) forgetTenant(tenant string) {
 	delete(g.found, tenant)
 }
 
-func (g *groups) requestScan() {
-	select {
-	case g.wake <- struct{}{}:
-	default: // a scan is due already
+// look scans if a tenant waits for that, and else reads again what stops first grants. It requeues the tenants concerned. Looks take a
+// tenth of the time at most, however often tenants ask.
+func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
+	if left := time.Until(g.restUntil); left > 0 {
+		return left, nil
 	}
-}
-
-// scanUntilDone scans as long as the controller runs, and requeues the tenants that a scan concerns.
-func (g *groups) scanUntilDone() source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		go g.runScans(ctx, enqueueTenant(queue))
-		return nil
-	})
-}
-
-// runScans scans when a tenant waits. Scans take a tenth of the time at most, however often tenants ask.
-func (g *groups) runScans(ctx context.Context, enqueue func(tenant string)) {
-	recheck := time.NewTicker(g.timing.GroupRetry)
-	defer recheck.Stop()
-	failing := g.backoff()
-	for {
-		step, rest := g.recheckHolders, time.Duration(0)
-		select {
-		case <-ctx.Done():
-			return
-		case <-recheck.C:
-		case <-g.wake:
-			step = g.scanForWaiting
-		}
-		began := time.Now()
-		concerned, err := step(ctx)
-		for _, tenant := range concerned {
-			enqueue(tenant)
-		}
-		if rest = 9 * time.Since(began); err == nil {
-			failing = g.backoff()
-		} else if ctx.Err() == nil {
-			ctrllog.FromContext(ctx).Info("looking for bindings of sudoers' groups; trying again", "error", err.Error())
-			rest = max(rest, failing.Step())
-		}
-		_ = pause.For(ctx, rest)
+	step := g.recheckHolders
+	if g.isAwaited() {
+		step = g.scanForWaiting
 	}
+	began := time.Now()
+	concerned, err := step(ctx)
+	for _, tenant := range concerned {
+		g.again.Add(requestFor(tenant))
+	}
+	rest := 9 * time.Since(began)
+	if err != nil {
+		rest = max(rest, g.timing.RetryMin)
+	}
+	g.restUntil = time.Now().Add(rest)
+	return max(rest, g.timing.GroupRetry), err
 }
 
-func (g *groups) backoff() *wait.Backoff {
-	return &wait.Backoff{Duration: g.timing.RetryMin, Cap: g.timing.RetryMax, Factor: 2, Jitter: 0.2, Steps: 32}
+// isAwaited reports whether a tenant waits for a scan.
+func (g *groups) isAwaited() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting) > 0
 }
 
 // scanForWaiting lists all bindings for the tenants that wait, and returns the tenants to requeue.
@@ -156,9 +136,6 @@ func (g *groups) scanForWaiting(ctx context.Context) ([]string, error) {
 	waiting := g.waiting
 	g.waiting = map[string]bool{}
 	g.mu.Unlock()
-	if len(waiting) == 0 {
-		return nil, nil
-	}
 	found, err := g.listHolders(ctx)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -188,7 +165,6 @@ func (g *groups) putBack(waiting map[string]bool, err error) []string {
 			concerned = append(concerned, tenant)
 		}
 	}
-	g.requestScan()
 	return concerned
 }
 

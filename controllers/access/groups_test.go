@@ -66,8 +66,8 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 	pair := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo
 	judge := func() groupState { return g.judgeTenant(shop, pair, grants.Actual{}) }
 
-	if concerned, err := g.scanForWaiting(ctx); len(concerned) > 0 || err != nil || api.lists > 0 {
-		t.Errorf("bindings are listed though no tenant waits: %v, %v, %d", concerned, err, api.lists)
+	if _, err := g.look(ctx); err != nil || api.lists > 0 {
+		t.Errorf("bindings are listed though no tenant waits: %v, %d", err, api.lists)
 	}
 	if state := judge(); !state.pending {
 		t.Errorf("the first sudoer doesn't wait for a scan: %+v", state)

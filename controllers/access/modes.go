@@ -3,25 +3,28 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
 // unavailable says in a message why mode Constrained can't be in force.
 const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate ConstrainedImpersonation"
 
 // modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works, and ends a switch of
-// modes when the rules and bindings of both forms, legacy and constrained, are in place everywhere. It is a source of the controller,
-// which waits until the first mode is known.
+// modes when the rules and bindings of both forms, legacy and constrained, are in place everywhere. It is a source of the access
+// controller, which waits until the first mode is known.
 type modes struct {
+	requeue.Source[reconcile.Request] // requeues tenants
+
 	objects *objectStore
 	view    View
 	config  Settings
@@ -31,7 +34,12 @@ type modes struct {
 	// begun is closed when the first mode is known.
 	begun chan struct{}
 
-	mu   sync.Mutex
+	// Only look uses the three below. askAt is when the API server is asked again; zero before the first time.
+	askAt time.Time
+	// switchedSince is the first look of the switch that is under way, placedSince since when it has been in place everywhere.
+	switchedSince, placedSince time.Time
+
+	mu   sync.Mutex // guards mode
 	mode grants.Mode
 }
 
@@ -48,10 +56,9 @@ func (m *modes) currentMode() grants.Mode {
 	return m.mode
 }
 
-// Start implements source.Source.
-func (m *modes) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	go m.run(ctx, enqueueTenant(queue))
-	return nil
+// setup runs look with mgr.
+func (m *modes) setup(mgr ctrl.Manager) error {
+	return (&requeue.Loop{Name: "access-modes", Look: m.look, RetryMin: m.timing.RetryMin, RetryMax: m.timing.RetryMax}).SetupWithManager(mgr)
 }
 
 // WaitForSync implements source.SyncingSource.
@@ -64,73 +71,70 @@ func (m *modes) WaitForSync(ctx context.Context) error {
 	}
 }
 
-func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
-	if !m.beginWithRules(ctx) {
-		return
+// look asks the API server when that is due, and otherwise sees to a switch that is under way.
+func (m *modes) look(ctx context.Context) (again time.Duration, err error) {
+	first := m.askAt.IsZero()
+	if first {
+		if err := m.beginWithRules(ctx); err != nil {
+			return 0, err
+		}
 	}
-	answer := m.lookAtMode(ctx)
-	close(m.begun)
-	next := time.After(m.answerTTL(answer))
-	var began, settled time.Time // began: first look of the switch; settled: since when it is in place everywhere
-	for {
-		before := m.currentMode()
-		var again <-chan time.Time
-		if before.Switching() {
-			again = time.After(m.timing.SwitchLook)
-		} else {
-			began, settled = time.Time{}, time.Time{}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-next:
-			next = time.After(m.answerTTL(m.lookAtMode(ctx)))
-		case <-again:
-			if began.IsZero() {
-				began = time.Now()
-			}
-			switch inPlace := m.inPlace(ctx, before); {
-			case inPlace && settled.IsZero():
-				settled = time.Now()
-			case !inPlace:
-				settled = time.Time{}
-			}
-			late := time.Since(began) >= m.timing.SwitchLimit
-			if late && settled.IsZero() {
-				ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere", "after", m.timing.SwitchLimit)
-			}
-			if late || !settled.IsZero() && time.Since(settled) >= m.timing.SwitchGrace {
-				m.setMode(before.Finish())
-			}
-		}
-		if !m.currentMode().Same(before) {
-			m.requeueTenants(ctx, enqueue)
-		}
+	before := m.currentMode()
+	switch {
+	case time.Now().After(m.askAt):
+		m.askAt = time.Now().Add(m.answerTTL(m.lookAtMode(ctx)))
+	case before.Switching():
+		m.advanceSwitch(ctx, before)
+	}
+	now := m.currentMode()
+	switch {
+	case first:
+		close(m.begun)
+	case !now.Same(before):
+		m.requeueTenants(ctx)
+	}
+	if now.Switching() {
+		return m.timing.SwitchLook, nil
+	}
+	m.switchedSince, m.placedSince = time.Time{}, time.Time{}
+	return max(time.Until(m.askAt), m.timing.ErrorMin), nil
+}
+
+// advanceSwitch ends the switch of modes when the new rules and bindings have been in place everywhere for a while, or when it has
+// lasted too long.
+func (m *modes) advanceSwitch(ctx context.Context, mode grants.Mode) {
+	if m.switchedSince.IsZero() {
+		m.switchedSince = time.Now()
+	}
+	switch inPlace := m.inPlace(ctx, mode); {
+	case !inPlace:
+		m.placedSince = time.Time{}
+	case m.placedSince.IsZero():
+		m.placedSince = time.Now()
+	}
+	late := time.Since(m.switchedSince) >= m.timing.SwitchLimit
+	if late && m.placedSince.IsZero() {
+		ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere", "after", m.timing.SwitchLimit)
+	}
+	if late || !m.placedSince.IsZero() && time.Since(m.placedSince) >= m.timing.SwitchGrace {
+		m.setMode(mode.Finish())
 	}
 }
 
-// beginWithRules takes the mode from the ClusterRoles that exist. It returns false if ctx ends before they could be read.
-func (m *modes) beginWithRules(ctx context.Context) bool {
-	for {
-		var found grants.Forms
-		roles := &rbacv1.ClusterRoleList{}
-		err := m.objects.client.List(ctx, roles)
-		if err == nil {
-			for i := range roles.Items {
-				if grants.GrantsSudo(&roles.Items[i]) {
-					found = found.Or(grants.FormsIn(&roles.Items[i]))
-				}
-			}
-			m.setMode(grants.ModeOf(found))
-			return true
-		}
-		ctrl.Log.WithName("access").Error(err, "listing ClusterRoles to find the mode of sudo; trying again")
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(m.timing.RetryMin):
+// beginWithRules takes the mode from the ClusterRoles that exist.
+func (m *modes) beginWithRules(ctx context.Context) error {
+	var found grants.Forms
+	roles := &rbacv1.ClusterRoleList{}
+	if err := m.objects.client.List(ctx, roles); err != nil {
+		return fmt.Errorf("listing ClusterRoles to find the mode of sudo: %w", err)
+	}
+	for i := range roles.Items {
+		if grants.GrantsSudo(&roles.Items[i]) {
+			found = found.Or(grants.FormsIn(&roles.Items[i]))
 		}
 	}
+	m.setMode(grants.ModeOf(found))
+	return nil
 }
 
 // lookAtMode sets the mode by the configuration and, unless that is Legacy, by the API server's answer, which it returns.
@@ -170,7 +174,7 @@ func (m *modes) setMode(mode grants.Mode) {
 }
 
 // requeueTenants requeues every tenant.
-func (m *modes) requeueTenants(ctx context.Context, enqueue func(tenant string)) {
+func (m *modes) requeueTenants(ctx context.Context) {
 	mode := m.currentMode()
 	ctrl.Log.WithName("access").Info("the mode of sudo changes", "mode", mode.Told, "legacyRules", mode.Forms.Legacy, "constrainedRules", mode.Forms.Constrained)
 	tenants := &v1alpha1.LNamespaceList{}
@@ -179,6 +183,6 @@ func (m *modes) requeueTenants(ctx context.Context, enqueue func(tenant string))
 		return
 	}
 	for i := range tenants.Items {
-		enqueue(tenants.Items[i].Name)
+		m.Add(requestFor(tenants.Items[i].Name))
 	}
 }

@@ -27,8 +27,8 @@ const (
 	indexAccounts = "warren-access-accounts"
 )
 
-// SetupWithManager registers the reconciler, the controller of orphans, and the search for who else binds the groups of sudoers (see
-// groups).
+// SetupWithManager registers the reconciler, and the controllers of orphans, of the groups of sudoers (see groups) and of the mode of
+// sudo (see modes).
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.checkComplete(mgr); err != nil {
 		return err
@@ -46,24 +46,21 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&rbacv1.RoleBinding{}, handleObjects(r.objects.recent), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
 		WatchesRawSource(sourceOrNone(r.Vetting)).
-		WatchesRawSource(r.groups.scanUntilDone()).
+		WatchesRawSource(&r.groups.again).
 		WatchesRawSource(r.modes).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
 		Complete(r)
-	if err != nil {
-		return fmt.Errorf("setting up the access controller: %w", err)
+	if err := errors.Join(err, r.groups.loop.SetupWithManager(mgr), r.modes.setup(mgr)); err != nil {
+		return fmt.Errorf("setting up the access controllers: %w", err)
 	}
 	return nil
 }
 
-// enqueueTenant returns a function that adds a tenant to the controller's queue.
-func enqueueTenant(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) func(tenant string) {
-	return func(tenant string) {
-		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
-	}
+func requestFor(tenant string) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}}
 }
 
 func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
@@ -150,7 +147,7 @@ func handleObjects(seen *recent) handler.EventHandler {
 			}
 			seen.noteSeen(e.ObjectNew)
 			for _, tenant := range tenants {
-				queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
+				queue.Add(requestFor(tenant))
 			}
 		},
 	}
@@ -165,7 +162,7 @@ func tenantsOf(object client.Object) []reconcile.Request {
 	}
 	requests := make([]reconcile.Request, 0, len(tenants))
 	for _, tenant := range tenants {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
+		requests = append(requests, requestFor(tenant))
 	}
 	return requests
 }

@@ -23,56 +23,39 @@ import (
 // mostRefusal is how many bytes of the API server's error an Event repeats.
 const mostRefusal = 256
 
-// work labels the objects that are queued, until the queue is shut down. One worker is enough: generated objects are few and change seldom.
-func (l *Labeller) work(ctx context.Context) {
-	for {
-		slot, down := l.queue.Get()
-		if down {
-			return
-		}
-		if ctx.Err() == nil {
-			l.labelSlot(ctx, slot)
-		}
-		l.queue.Done(slot)
-	}
-}
-
-// labelSlot applies or removes the label of one object, if the label is not as the object's generator asks for.
-func (l *Labeller) labelSlot(ctx context.Context, slot copies.Slot) {
+// Reconcile applies or removes the label of one object, if the label is not as the object's generator asks for.
+func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result, error) {
 	object, wanted, served := l.tables.look(slot)
-	if object != nil && served.Resource.Resource != "" && !copies.IsMode(wanted) {
-		l.queue.Forget(slot)
+	switch {
+	case object == nil || served.Resource.Resource == "":
+		return ctrl.Result{}, nil
+	case !copies.IsMode(wanted):
 		l.tell(slot, object, served, v1alpha1.ReasonInvalidSource, "annotation "+v1alpha1.AnnotationPropagateGenerated+" of its controller is "+
 			strconv.Quote(text.Cut(wanted, 64))+", and must be create, update or none: its label stays as it is until that is corrected")
-		return
-	}
-	if object == nil || served.Resource.Resource == "" || !l.isManaged(slot.Namespace) || !object.PlanLabel(wanted) {
-		l.queue.Forget(slot)
-		return
+		return ctrl.Result{}, nil
+	case !l.isManaged(slot.Namespace) || !object.PlanLabel(wanted):
+		return ctrl.Result{}, nil
 	}
 	repair := wanted != "" && !object.Labelled && l.tables.wasApplied(slot, object.UID)
 	if wait := l.repairs.Wait(slot, time.Now(), l.Timing.LoopWindow); repair && wait > 0 {
-		l.queue.AddAfter(slot, wait)
-		return
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	answer, err := l.apply(ctx, slot, object.UID, wanted, served)
 	switch {
-	case err == nil:
-		l.queue.Forget(slot)
-		l.tables.noteApplied(slot, answer)
-		if repair && l.repairs.Note(slot, time.Now(), l.Timing.LoopWindow) {
-			l.tell(slot, object, served, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
-				" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+" off its controller, or have whoever does this leave the label")
-		}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		l.queue.Forget(slot) // somebody else has labelled the object, or made it anew: a watch event queues it then
-	default:
-		ctrl.Log.WithName("generated").Error(err, "labelling what is generated", "object", slot.String())
-		if l.queue.NumRequeues(slot) == 0 {
+		return ctrl.Result{}, nil // somebody else has labelled the object, or made it anew: a watch event queues it then
+	case err != nil:
+		if l.backoff.NumRequeues(slot) == 0 {
 			l.tell(slot, object, served, v1alpha1.ReasonMetadataRejected, "label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))
 		}
-		l.queue.AddRateLimited(slot)
+		return ctrl.Result{}, fmt.Errorf("labelling %s, which is generated: %w", slot, err)
 	}
+	l.tables.noteApplied(slot, answer)
+	if repair && l.repairs.Note(slot, time.Now(), l.Timing.LoopWindow) {
+		l.tell(slot, object, served, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
+			" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+" off its controller, or have whoever does this leave the label")
+	}
+	return ctrl.Result{}, nil
 }
 
 // isManaged says whether namespace is a root, a sub-namespace or a template, where labelled objects are sources.

@@ -8,10 +8,7 @@
 package generated
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,8 +17,12 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -64,7 +65,8 @@ type Labeller struct {
 	repairs  *copies.Repairs
 	settings Settings
 	tables   *tables
-	queue    workqueue.TypedRateLimitingInterface[copies.Slot]
+	slots    requeue.Source[copies.Slot]
+	backoff  workqueue.TypedRateLimiter[copies.Slot]
 }
 
 // New returns a Labeller.
@@ -75,47 +77,17 @@ func New(o Options, s Settings) (*Labeller, error) {
 	}
 	return &Labeller{
 		Options: o, client: client, repairs: copies.NewRepairs(), settings: s, tables: newTables(s.Generators),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[copies.Slot](s.RetryMin, s.RetryMax)),
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[copies.Slot](s.RetryMin, s.RetryMax),
 	}, nil
 }
 
-// SetupWithManager runs the labeller with mgr.
+// SetupWithManager runs the labeller with mgr. One worker is enough: generated objects are few and change seldom.
 func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
-	l.View.Subscribe(func(c view.Change) { l.add(l.tables.in(c.Namespaces)...) })
-	return mgr.Add(l)
-}
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (l *Labeller) NeedLeaderElection() bool { return true }
-
-// Start implements manager.Runnable.
-func (l *Labeller) Start(ctx context.Context) error {
-	if err := l.View.WaitForSync(ctx); err != nil {
-		return nil //nolint:nilerr // the manager is stopping
-	}
-	var running sync.WaitGroup
-	kinds := map[schema.GroupKind]schema.GroupVersionKind{} // one kind may be both
-	for _, kind := range slices.Concat(l.settings.Kinds, l.settings.Generators) {
-		kinds[kind.GroupKind()] = kind
-	}
-	for _, kind := range kinds {
-		lease, err := l.followKind(kind)
-		if err != nil {
-			return err
-		}
-		defer lease.Release()
-	}
-	running.Go(func() { l.work(ctx) })
-	<-ctx.Done()
-	l.queue.ShutDown()
-	running.Wait()
-	return nil
-}
-
-func (l *Labeller) add(slots ...copies.Slot) {
-	for _, slot := range slots {
-		l.queue.Add(slot)
-	}
+	l.View.Subscribe(func(c view.Change) { l.slots.Add(l.tables.in(c.Namespaces)...) })
+	return builder.TypedControllerManagedBy[copies.Slot](mgr).Named("generated").
+		WatchesRawSource(source.TypedFunc[copies.Slot](l.followKinds)).
+		WithOptions(controller.TypedOptions[copies.Slot]{RateLimiter: l.backoff}).
+		Complete(l)
 }
 
 // Notes returns sentences about kinds that can't be watched.

@@ -1,25 +1,40 @@
 package generated
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// followKind follows a kind in the whole cluster. Objects of one kind may be both generators and generated, such as Secrets, which a
-// Certificate generates.
-func (l *Labeller) followKind(kind schema.GroupVersionKind) (*watchset.Lease, error) {
-	lease, err := l.Informers.Acquire(watchset.Static("generated"), watchset.Request{Kind: kind, Sink: &sink{Labeller: l, kind: kind.GroupKind()}})
-	if err != nil {
-		return nil, fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
+// followKinds follows each kind in the whole cluster until ctx is done. Objects of one kind may be both generators and generated, such as
+// Secrets, which a Certificate generates.
+func (l *Labeller) followKinds(ctx context.Context, queue workqueue.TypedRateLimitingInterface[copies.Slot]) error {
+	if err := l.View.WaitForSync(ctx); err != nil {
+		return nil //nolint:nilerr // the manager is stopping
 	}
-	return lease, nil
+	if err := l.slots.Start(ctx, queue); err != nil { // before the first list, whose objects it queues
+		return err
+	}
+	kinds := map[schema.GroupKind]schema.GroupVersionKind{}
+	for _, kind := range slices.Concat(l.settings.Kinds, l.settings.Generators) {
+		kinds[kind.GroupKind()] = kind
+	}
+	for _, kind := range kinds {
+		lease, err := l.Informers.Acquire(watchset.Static("generated"), watchset.Request{Kind: kind, Sink: &sink{Labeller: l, kind: kind.GroupKind()}})
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
+		}
+		context.AfterFunc(ctx, lease.Release)
+	}
+	return nil
 }
 
 // sink enters what the watch of a kind sees in the tables. It implements watchset.Sink.
@@ -44,26 +59,26 @@ func (s *sink) Replace(_, _ string, all []client.Object) {
 			objects[s.slotOf(object)] = now
 		}
 	}
-	s.add(s.tables.replace(s.kind, generators, objects)...)
+	s.slots.Add(s.tables.replace(s.kind, generators, objects)...)
 }
 
 func (s *sink) Put(object client.Object) {
 	if s.isGenerator() {
-		s.add(s.tables.putGenerator(object.GetUID(), generatorOf(s.kind, object))...)
+		s.slots.Add(s.tables.putGenerator(object.GetUID(), generatorOf(s.kind, object))...)
 	}
 	if s.isGenerated() {
 		if slot := s.slotOf(object); s.tables.putObject(slot, copies.GeneratedOf(object)) {
-			s.add(slot)
+			s.slots.Add(slot)
 		}
 	}
 }
 
 func (s *sink) Gone(object client.Object) {
-	s.add(s.tables.removeGenerator(object.GetUID())...)
+	s.slots.Add(s.tables.removeGenerator(object.GetUID())...)
 	s.tables.removeObject(s.slotOf(object))
 }
 
-func (s *sink) State(_ string, now watchset.Status) { s.add(s.tables.setState(s.kind, now)...) }
+func (s *sink) State(_ string, now watchset.Status) { s.slots.Add(s.tables.setState(s.kind, now)...) }
 
 func (s *sink) slotOf(object client.Object) copies.Slot {
 	return copies.Slot{Kind: s.kind, Namespace: object.GetNamespace(), Name: object.GetName()}

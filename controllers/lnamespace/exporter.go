@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
 // ExporterTiming holds the time constants of ExporterWatch.
@@ -46,42 +47,33 @@ type ExporterWatch struct {
 	signAt  time.Time
 }
 
-// Start implements manager.Runnable.
-func (w *ExporterWatch) Start(ctx context.Context) error {
-	w.signAt = time.Now()
-	ticker := time.NewTicker(w.Timing.Look)
-	defer ticker.Stop()
-	for {
-		if err := w.reportExporter(ctx); err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "looking whether the billing exporter runs")
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+// SetupWithManager runs the watch with mgr.
+func (w *ExporterWatch) SetupWithManager(mgr ctrl.Manager) error {
+	return (&requeue.Loop{Name: "billing-exporter", Look: w.reportExporter, RetryMin: w.Timing.Look, RetryMax: w.Timing.Look}).SetupWithManager(mgr)
 }
 
 // reportExporter reads the Lease of the exporter and reports to every tenant whether an exporter runs.
-func (w *ExporterWatch) reportExporter(ctx context.Context) error {
+func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration, err error) {
+	if w.signAt.IsZero() {
+		w.signAt = time.Now()
+	}
 	if !w.Bills {
-		return w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, _ int64) {
+		return w.Timing.Look, w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, _ int64) {
 			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBillingExported))
 		})
 	}
 	lease := &coordinationv1.Lease{}
 	// The operator may read the Lease only where the exporter's component is deployed, so a refusal means that no exporter runs.
 	if err := w.Live.Get(ctx, w.Lease, lease); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("reading Lease %s: %w", w.Lease, err)
+		return 0, fmt.Errorf("reading Lease %s: %w", w.Lease, err)
 	}
 	if held := lease.Spec.HolderIdentity; held != nil && *held != "" && lease.Spec.RenewTime != nil && !lease.Spec.RenewTime.Equal(&metav1.MicroTime{Time: w.renewed}) {
 		w.renewed, w.signAt = lease.Spec.RenewTime.Time, time.Now()
 	}
 	if time.Since(w.signAt) < w.Timing.Patience {
-		return nil
+		return w.Timing.Look, nil
 	}
-	return w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
+	return w.Timing.Look, w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
 		v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingExported, metav1.ConditionFalse, v1alpha1.ReasonNotRunning,
 			"no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of Deployment "+w.Lease.Name)
 	})

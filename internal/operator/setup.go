@@ -195,10 +195,10 @@ func (s *setup) addAccess(context.Context) error {
 
 func (s *setup) addTenants(context.Context) error {
 	bills := s.config.Billing.Driver != config.DriverNone
-	if err := s.mgr.Add(&lnamespace.ExporterWatch{
+	if err := (&lnamespace.ExporterWatch{
 		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Report: s.tenantReporter, Bills: bills,
 		Lease: client.ObjectKey{Namespace: s.namespace, Name: programs.LeaseName}, Timing: lnamespace.DefaultExporterTiming(),
-	}); err != nil {
+	}).SetupWithManager(s.mgr); err != nil {
 		return err
 	}
 	return (&lnamespace.Reconciler{
