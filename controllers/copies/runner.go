@@ -21,9 +21,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -117,9 +114,9 @@ func (r *Runner) perform(outputs []copies.Output) (request copies.Request) {
 		case copies.Report:
 			r.Troubled(one.Namespaces...)
 		case copies.Event:
-			r.sendEvent(one)
+			copying.SendEvent(r.Events, one)
 		case copies.Log:
-			writeLog(one)
+			copying.WriteLog("copies", one)
 		case copies.Follow:
 			r.watches.follow(one.Namespaces)
 		case copies.FollowSoon:
@@ -141,26 +138,6 @@ func (r *Runner) addKeys(q copies.Queue) {
 	for _, key := range q.Keys {
 		r.queue.AddAfter(key, q.After)
 	}
-}
-
-func (r *Runner) sendEvent(e copies.Event) {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(e.Kind)
-	object.Namespace, object.Name, object.UID = e.Slot.Namespace, e.Slot.Name, types.UID(e.UID)
-	eventType := corev1.EventTypeNormal
-	if e.Warning {
-		eventType = corev1.EventTypeWarning
-	}
-	r.Events.Event(object, eventType, string(e.Reason), e.Message)
-}
-
-func writeLog(l copies.Log) {
-	log := ctrl.Log.WithName("copies")
-	if l.Err != nil {
-		log.Error(l.Err, l.Message, "slot", l.Slot.String())
-		return
-	}
-	log.Info(l.Message)
 }
 
 // SetupWithManager runs the Runner with mgr.

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
 var (
@@ -23,7 +23,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(writes, rolloutSeconds) }
 
-func count(verb string, err error) {
+func countWrite(verb string, err error) {
 	result := "ok"
 	if err != nil {
 		result = "error"
@@ -31,12 +31,8 @@ func count(verb string, err error) {
 	writes.WithLabelValues(verb, result).Inc()
 }
 
-// gauges are the metrics that are collected from the runs' last statuses.
-type gauges struct {
-	runs    *runs
-	repairs *copies.Repairs
-	window  time.Duration // Timing.LoopWindow
-}
+// gauges reports the numbers of the State when it is asked.
+type gauges struct{ runner *Runner }
 
 // Describe implements prometheus.Collector.
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
@@ -46,13 +42,13 @@ func (g gauges) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (g gauges) Collect(to chan<- prometheus.Metric) {
-	for _, r := range g.runs.list() {
-		s, template := r.lastReport()
+	var all []distribute.Counts
+	g.runner.read(func(s *distribute.State) { all = s.CountAll(time.Now()) })
+	for _, one := range all {
+		s := one.Status
 		for state, n := range map[string]int32{"current": s.Current, "outdated": s.Outdated, "missing": s.Missing, "conflict": s.Conflicts, "failed": s.Failed} {
-			to <- prometheus.MustNewConstMetric(copiesDesc, prometheus.GaugeValue, float64(n), r.name, state)
+			to <- prometheus.MustNewConstMetric(copiesDesc, prometheus.GaugeValue, float64(n), one.Distribution, state)
 		}
-		if template != nil {
-			to <- prometheus.MustNewConstMetric(loopsDesc, prometheus.GaugeValue, float64(g.repairs.Loops(template.Slot(""), time.Now(), g.window)), r.name)
-		}
+		to <- prometheus.MustNewConstMetric(loopsDesc, prometheus.GaugeValue, float64(one.Loops), one.Distribution)
 	}
 }

@@ -3,158 +3,198 @@ package distribution
 import (
 	"context"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// watches follows ResourceDistributions and, once their CRD exists, the copies of every configured kind.
+// watches follow ResourceDistributions and, once their CRD exists, the copies of every configured kind, and the obstacles of distributions in
+// conflict.
 type watches struct {
-	settings *Settings
-	set      *watchset.Set
-	runs     *runs
-	kinds    *kinds
-	copies   *copyTable
-	queue    *queue
+	runner *Runner
+	kinds  []schema.GroupVersionKind
+	served chan struct{} // has room for one signal: the CRD exists
+	due    chan struct{} // has room for one signal: the watches of obstacles may have changed
+	leases map[*distribute.ObstacleWatch]*watchset.Lease
+}
+
+func newWatches(r *Runner, kinds []schema.GroupVersionKind) *watches {
+	return &watches{
+		runner: r, kinds: kinds, served: make(chan struct{}, 1), due: make(chan struct{}, 1), leases: map[*distribute.ObstacleWatch]*watchset.Lease{},
+	}
+}
+
+// run follows everything until ctx is done. The copies are not followed before the CRD exists, which a component installs. When the CRD is
+// deleted, the watches of copies go on, so that the copies that stay are unlocked.
+func (w *watches) run(ctx context.Context) error {
+	w.runner.apply(distribute.DefinitionChanged{})
+	if err := w.acquire(watchset.Request{
+		Kind: v1alpha1.GroupVersion.WithKind(distribute.Kind), Form: watchset.Full, Sink: &distributionSink{w},
+	}); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-w.served:
+	}
+	isCopy, err := labels.Parse(v1alpha1.LabelDistributedBy)
+	if err != nil {
+		return err
+	}
+	for _, kind := range w.kinds {
+		if err := w.acquire(watchset.Request{Kind: kind, LabelSelector: isCopy, Sink: &copySink{w.runner, kind.GroupKind()}}); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.due:
+			w.followObstacles()
+		}
+	}
 }
 
 // owner owns the leases of all watches of this package.
 var owner = watchset.Static("distribution")
 
-// run follows everything until ctx is done. The copies are not followed before the CRD exists, which a component installs. When the CRD is
-// deleted, the watches of copies go on, so that the copies that stay are unlocked.
-func (w *watches) run(ctx context.Context) error {
-	w.runs.setServed(true, time.Now()) // until the watch says otherwise
-	sink := &distributionSink{distributionFeed: &distributionFeed{w.settings, w.runs, w.copies, w.queue}, served: make(chan struct{}, 1)}
-	_, err := w.set.Acquire(owner, watchset.Request{Kind: v1alpha1.GroupVersion.WithKind(distribute.Kind), Form: watchset.Full, Sink: sink})
-	if err != nil {
-		return fmt.Errorf("watching ResourceDistributions: %w", err)
+func (w *watches) acquire(request watchset.Request) error {
+	if _, err := w.runner.Informers.Acquire(owner, request); err != nil {
+		return fmt.Errorf("watching %s: %w", request.Kind.GroupKind(), err)
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-sink.served:
-	}
-	ofCopies, err := labels.Parse(v1alpha1.LabelDistributedBy)
-	if err != nil {
-		return err
-	}
-	for _, kind := range w.kinds.list() {
-		_, err := w.set.Acquire(owner, watchset.Request{Kind: kind.GroupVersionKind, LabelSelector: ofCopies, Sink: &copySink{w, kind}})
-		if err != nil {
-			return fmt.Errorf("watching copies of %s: %w", kind.GroupKind(), err)
-		}
-	}
-	<-ctx.Done()
 	return nil
 }
 
-// distributionSink takes what the watch of ResourceDistributions shows. It implements watchset.Sink.
-type distributionSink struct {
-	*distributionFeed
-	served chan struct{} // gets a token when the CRD exists
+// signal leaves a token in a channel that has room for one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // one is enough
+	}
 }
+
+// followSoon has the watches of obstacles follow the State soon.
+func (w *watches) followSoon() { signal(w.due) }
+
+// followObstacles begins and ends watches of obstacles, so that there are those that the State wants.
+func (w *watches) followObstacles() {
+	var wanted map[*distribute.ObstacleWatch]bool
+	w.runner.read(func(s *distribute.State) { wanted = s.ObstacleWatches() })
+	for watch, lease := range w.leases {
+		if !wanted[watch] {
+			lease.Release()
+			delete(w.leases, watch)
+		}
+	}
+	for watch := range wanted {
+		if w.leases[watch] != nil {
+			continue
+		}
+		isNoCopy, hasName := selectorsOf(watch)
+		lease, err := w.runner.Informers.Acquire(owner, watchset.Request{
+			Resource: watch.Resource, LabelSelector: isNoCopy, FieldSelector: hasName, Sink: &obstacleSink{w.runner, watch},
+		})
+		if err != nil {
+			return // the set has stopped, as the process does
+		}
+		w.leases[watch] = lease
+	}
+}
+
+// selectorsOf returns the selectors of a distribution's possible obstacles. Objects without the label match too.
+func selectorsOf(w *distribute.ObstacleWatch) (isNoCopy labels.Selector, hasName fields.Selector) {
+	notOurs, err := labels.NewRequirement(v1alpha1.LabelDistributedBy, selection.NotEquals, []string{w.Distribution})
+	if err != nil {
+		panic(err) // the name of a ResourceDistribution is that of a label's value: its CRD says so
+	}
+	return labels.NewSelector().Add(*notOurs), fields.OneTermEqualSelector("metadata.name", w.Name)
+}
+
+// distributionSink applies what the watch of ResourceDistributions shows. It implements watchset.Sink.
+type distributionSink struct{ *watches }
 
 // Replace implements watchset.Sink, and so do the next three.
 func (s *distributionSink) Replace(_, _ string, all []client.Object) {
-	list := make([]*v1alpha1.ResourceDistribution, 0, len(all))
-	for _, object := range all {
-		list = append(list, object.(*v1alpha1.ResourceDistribution))
-	}
-	s.replace(list)
+	s.runner.apply(distribute.DistributionsListed{All: as[*v1alpha1.ResourceDistribution](all)})
 }
 
 func (s *distributionSink) Put(object client.Object) {
-	s.put(object.(*v1alpha1.ResourceDistribution))
+	s.runner.apply(distribute.DistributionSeen{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
 }
 
 func (s *distributionSink) Gone(object client.Object) {
-	s.gone(object.(*v1alpha1.ResourceDistribution))
+	s.runner.apply(distribute.DistributionGone{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
 }
 
 func (s *distributionSink) State(_ string, now watchset.Status) {
-	switch {
-	case now.State == watchset.NotServed:
-		if s.runs.isSynced() { // the CRD was deleted, and all objects with it
-			s.replace(nil)
-		}
-		s.runs.setServed(false, time.Now())
-	case now.Resource.Resource != "":
-		s.runs.setServed(true, time.Now())
-		select {
-		case s.served <- struct{}{}:
-		default: // one token is enough
-		}
+	if now.State == "" {
+		return
+	}
+	if s.runner.apply(distribute.DefinitionChanged{Status: now}); now.State != watchset.NotServed && now.Resource.Resource != "" {
+		signal(s.served)
 	}
 }
 
-// copySink takes what the watch of one kind's copies shows. It implements watchset.Sink.
+// copySink applies what the watch of one kind's copies shows. It implements watchset.Sink.
 type copySink struct {
-	watches *watches
-	kind    *kind
+	runner *Runner
+	kind   schema.GroupKind
 }
 
 // Replace implements watchset.Sink, and so do the next three.
 func (s *copySink) Replace(_, _ string, all []client.Object) {
-	s.watches.queue.add(s.watches.copies.replaceCopies(s.kind.GroupKind(), metadataOf(all))...)
+	s.runner.apply(distribute.CopiesListed{Kind: s.kind, Objects: as[*metav1.PartialObjectMetadata](all)})
 }
 
 func (s *copySink) Put(object client.Object) {
-	s.watches.queue.add(s.watches.copies.putCopy(s.kind.GroupKind(), object.(*metav1.PartialObjectMetadata))...)
+	s.runner.apply(distribute.CopySeen{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 func (s *copySink) Gone(object client.Object) {
-	s.watches.queue.add(s.watches.copies.removeCopy(s.kind.GroupKind(), object.(*metav1.PartialObjectMetadata))...)
+	s.runner.apply(distribute.CopyGone{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 func (s *copySink) State(_ string, now watchset.Status) {
-	if now.Resource.Resource != "" {
-		s.watches.kinds.setResource(s.kind, now.Resource)
-	}
-	s.watches.setState(s.kind, now)
+	s.runner.apply(distribute.KindChanged{Kind: s.kind, Status: now})
 }
 
-func metadataOf(all []client.Object) []*metav1.PartialObjectMetadata {
-	list := make([]*metav1.PartialObjectMetadata, 0, len(all))
+// obstacleSink applies what the watch of one distribution's obstacles shows. It implements watchset.Sink.
+type obstacleSink struct {
+	runner *Runner
+	watch  *distribute.ObstacleWatch
+}
+
+// Replace implements watchset.Sink, and so do the next three.
+func (s *obstacleSink) Replace(_, _ string, all []client.Object) {
+	s.runner.apply(distribute.ObstaclesListed{Watch: s.watch, Objects: as[*metav1.PartialObjectMetadata](all)})
+}
+
+func (s *obstacleSink) Put(object client.Object) {
+	s.runner.apply(distribute.ObstacleSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *obstacleSink) Gone(object client.Object) {
+	s.runner.apply(distribute.ObstacleGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+// State implements watchset.Sink. While the watch does not work, the obstacles are as it has shown them last.
+func (s *obstacleSink) State(string, watchset.Status) {}
+
+// as returns objects that are known to have the type T.
+func as[T client.Object](all []client.Object) []T {
+	list := make([]T, 0, len(all))
 	for _, object := range all {
-		list = append(list, object.(*metav1.PartialObjectMetadata))
+		list = append(list, object.(T))
 	}
 	return list
-}
-
-// setState takes in the status of the watch on a kind's copies and, if that is new, queues all distributions that depend on it.
-func (w *watches) setState(k *kind, now watchset.Status) {
-	state, changed := w.kinds.setState(k, now)
-	if !changed {
-		return
-	}
-	if state == copies.KindDegraded {
-		ctrl.Log.WithName("distribution").Info("the API server has not listed the copies of this kind: nothing of it is distributed until it does", "kind", k.GroupKind().String())
-	}
-	w.queue.add(w.findDependents(k.GroupKind())...)
-}
-
-// findDependents returns the keys of the distributions of a kind, and of deleted ones that have left copies of that kind.
-func (w *watches) findDependents(gk schema.GroupKind) []key {
-	var keys []key
-	for _, r := range w.runs.list() {
-		if t := r.distribution().Template; t != nil && t.Kind.GroupKind() == gk {
-			keys = append(keys, key{distribution: r.name})
-		}
-	}
-	for name := range w.copies.findWriters(&gk) {
-		if w.runs.find(name) == nil {
-			keys = append(keys, key{distribution: name})
-		}
-	}
-	return keys
 }

@@ -23,6 +23,8 @@ type Rules struct {
 	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
 	// with an empty type where that is not known yet.
 	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
+	// ContentAlone says that it does not matter who owns labels and annotations.
+	ContentAlone bool
 	// Memo caches what these rules say about managedFields, and must not be shared with other Rules; nil for no cache.
 	Memo *Memo
 }

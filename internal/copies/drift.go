@@ -28,11 +28,7 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	c.Ours = c.Hash.Mode != "" && c.Hash.Place == PlaceOf(slot, c.From)
 	c.Marked = foreignMark(meta.Labels, v1alpha1.LabelInheritedFrom) || foreignMark(meta.Annotations, v1alpha1.AnnotationSourceHash)
 	c.Access = slot.Kind.Kind == "RoleBinding" && meta.Labels[v1alpha1.LabelAccess] != ""
-	for _, entry := range meta.ManagedFields {
-		if entry.Manager != v1alpha1.OperatorName && r.matters(entry) != "" {
-			c.Foreign = true
-		}
-	}
+	c.Foreign = r.IsForeign(meta)
 	return c
 }
 
@@ -47,24 +43,40 @@ func foreignMark(keys map[string]string, ours string) bool {
 	return false
 }
 
-// kept returns what others have added to a copy and a PUT must carry over; nil if there is nothing.
-func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
-	excluded := func(all map[string]string, match func(string) bool) map[string]string {
-		var keys map[string]string
-		for key, value := range all {
-			if !v1alpha1.IsReservedKey(key) && match != nil && match(key) {
-				if keys == nil {
-					keys = map[string]string{}
-				}
-				keys[key] = value
+// Keys says something of the labels and of the annotations of a copy. A nil function says it of none.
+type Keys struct{ Label, Annotation func(key string) bool }
+
+func filter(all map[string]string, match func(key string) bool) map[string]string {
+	var matching map[string]string
+	for key, value := range all {
+		if match != nil && match(key) {
+			if matching == nil {
+				matching = map[string]string{}
 			}
+			matching[key] = value
 		}
-		return keys
 	}
+	return matching
+}
+
+// excluded returns the keys that others may add and change.
+func (r Rules) excluded() Keys {
+	notReserved := func(match func(string) bool) func(string) bool {
+		return func(key string) bool { return !v1alpha1.IsReservedKey(key) && match != nil && match(key) }
+	}
+	return Keys{notReserved(r.ExcludedLabel), notReserved(r.ExcludedAnnotation)}
+}
+
+func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
+	return KeptOf(meta, meta.OwnerReferences, r.excluded())
+}
+
+// KeptOf returns what a PUT over a copy must carry over: finalizers, ownerReferences of others, and the keys that others have added and may keep;
+// nil if there is nothing.
+func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, theirs Keys) *Kept {
 	k := &Kept{
-		Finalizers: meta.Finalizers, OwnerReferences: meta.OwnerReferences,
-		Labels:      excluded(meta.Labels, r.ExcludedLabel),
-		Annotations: excluded(meta.Annotations, r.ExcludedAnnotation),
+		Finalizers: meta.Finalizers, OwnerReferences: owners,
+		Labels: filter(meta.Labels, theirs.Label), Annotations: filter(meta.Annotations, theirs.Annotation),
 	}
 	if len(k.Finalizers) == 0 && len(k.OwnerReferences) == 0 && k.Labels == nil && k.Annotations == nil {
 		return nil
@@ -75,9 +87,18 @@ func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
 // Digest covers everything in the metadata of a copy whose change is drift: labels and annotations without excluded
 // keys, and who owns which field, but for status, finalizers, ownerReferences and excluded keys. It is never 0.
 func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
+	theirs := r.excluded()
+	return r.DigestOf(meta, Keys{
+		func(key string) bool { return !theirs.Label(key) },
+		func(key string) bool { return !theirs.Annotation(key) },
+	})
+}
+
+// DigestOf is Digest, where ours says which keys count.
+func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 	h := fnv.New64a()
-	digestMap(h, r.relevant(meta.Labels, r.ExcludedLabel))
-	digestMap(h, r.relevant(meta.Annotations, r.ExcludedAnnotation))
+	digestMap(h, filter(meta.Labels, ours.Label))
+	digestMap(h, filter(meta.Annotations, ours.Annotation))
 	var entries []string
 	for _, entry := range meta.ManagedFields {
 		if fields := r.matters(entry); fields != "" {
@@ -95,12 +116,11 @@ func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-func (r Rules) relevant(all map[string]string, excluded func(string) bool) map[string]string {
-	keys := maps.Clone(all)
-	maps.DeleteFunc(keys, func(key, _ string) bool {
-		return !v1alpha1.IsReservedKey(key) && excluded != nil && excluded(key)
+// IsForeign reports whether a field manager other than the operator owns a field that matters.
+func (r Rules) IsForeign(meta *metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager != v1alpha1.OperatorName && r.matters(entry) != ""
 	})
-	return keys
 }
 
 // Memo caches, by an entry of managedFields, which of its fields matter by some Rules: all copies of a source have the same entries.
@@ -138,6 +158,9 @@ func (r Rules) relevantFields(raw string) string {
 		return ""
 	}
 	delete(fields, "f:status")
+	if r.ContentAlone {
+		delete(fields, "f:metadata")
+	}
 	if meta, ok := fields["f:metadata"].(map[string]any); ok {
 		delete(meta, "f:finalizers")
 		delete(meta, "f:ownerReferences")

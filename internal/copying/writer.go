@@ -1,5 +1,5 @@
-// Package copying is the tools with which the packages propagation and distribution write copies: guarded requests (writer.go) with what their
-// answers mean (answers.go), repairs of copies that somebody changes in a loop (repairs.go), and passes of the scrub over all copies (passes.go).
+// Package copying is what the runners of internal/copies and internal/distribute have in common: guarded requests (writer.go), the scrub, which
+// reads all copies whole (scrub.go), and what becomes of Events and log lines (outputs.go).
 //
 // A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name) of one copy.
 package copying

@@ -2,14 +2,8 @@ package distribute
 
 import (
 	"encoding/json"
-	"hash/fnv"
-	"io"
 	"maps"
-	"slices"
-	"strings"
-	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -33,7 +27,7 @@ type Copy struct {
 	Terminating, Locked, Adopted bool
 	// Foreign says that a field manager other than the operator owns content of the copy. After a start, that shows drift.
 	Foreign bool
-	// Digest is a hash of who owns which content field, and of the labels and annotations that the operator owns. If it differs
+	// Digest is a hash of who owns which content field, and of the labels and annotations that the operator wrote. If it differs
 	// from the digest after the operator's last write, the copy has drifted.
 	Digest uint64
 	// Known says that Digest was compared with the one after the operator's last write, Drifted that they differ. The caller that
@@ -62,41 +56,37 @@ func dropKeys(all, ours map[string]string) map[string]string {
 	return left
 }
 
-// owned describes the fields that one entry of managedFields owns.
-type owned struct {
-	labels, annotations map[string]bool
-	content             bool   // anything but metadata and status
-	text                string // of the content
-}
-
-// Reader reads copies from metadata. It caches parsed entries of managedFields, because all copies of a template have the same ones.
-type Reader struct{ memo *lru.Cache[string, *owned] }
+// Reader reads copies from metadata.
+type Reader struct{ rules copies.Rules }
 
 // NewReader returns a Reader.
 func NewReader() *Reader {
-	memo, _ := lru.New[string, *owned](256) // fails for a size of 0 only
-	return &Reader{memo}
+	return &Reader{copies.Rules{ContentAlone: true, Memo: copies.NewMemo()}}
 }
 
-const memoText = 4096 // bytes; longer entries are not cached
-
-// Copy returns the object in slot as a Copy, by its metadata.
+// Copy returns the object in slot as a Copy, by its metadata. What others add to its metadata is no drift.
 func (r *Reader) Copy(slot copies.Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	hash := copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	ours := writtenKeys(meta)
 	c := &Copy{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
 		By: meta.Labels[v1alpha1.LabelDistributedBy], Content: hash.Content,
 		Terminating: meta.DeletionTimestamp != nil,
 		Locked:      meta.Annotations[v1alpha1.AnnotationLocked] == v1alpha1.True,
 		Adopted:     meta.Annotations[v1alpha1.AnnotationAdopted] == v1alpha1.True,
+		Foreign:     r.rules.IsForeign(meta),
+		Digest:      r.rules.DigestOf(meta, ours),
 	}
 	c.Ours = c.By != "" && hash.Mode != "" && hash.Place == copies.PlaceOf(slot, c.By)
+	var owners []metav1.OwnerReference
 	for _, reference := range meta.OwnerReferences {
 		if isOwner(reference, c.By) {
 			c.Owner = string(reference.UID)
+		} else {
+			owners = append(owners, reference)
 		}
 	}
-	r.readFields(meta, c)
+	c.Kept = copies.KeptOf(meta, owners, copies.Keys{Label: notOurs(ours.Label, c.Adopted), Annotation: notOurs(ours.Annotation, c.Adopted)})
 	return c
 }
 
@@ -104,105 +94,32 @@ func isOwner(reference metav1.OwnerReference, by string) bool {
 	return reference.Kind == Kind && reference.APIVersion == v1alpha1.GroupVersion.String() && reference.Name == by
 }
 
-// readFields sets Foreign, Digest and Kept of c by the managedFields.
-func (r *Reader) readFields(meta *metav1.PartialObjectMetadata, c *Copy) {
-	mine := owned{}
-	h := fnv.New64a()
-	var others []string
+// writtenKeys returns the keys that the operator wrote, as the managedFields tell.
+func writtenKeys(meta *metav1.PartialObjectMetadata) copies.Keys {
+	type fields struct {
+		Metadata struct {
+			Labels      map[string]struct{} `json:"f:labels"`
+			Annotations map[string]struct{} `json:"f:annotations"`
+		} `json:"f:metadata"`
+	}
+	written := fields{}
 	for _, entry := range meta.ManagedFields {
-		fields := r.fields(entry)
-		switch {
-		case entry.Manager == v1alpha1.OperatorName && entry.Subresource == "":
-			mine = *fields
-			_, _ = io.WriteString(h, fields.text+"\x01")
-		case fields.content:
-			c.Foreign = true
-			when := ""
-			if entry.Time != nil {
-				when = entry.Time.UTC().Format(time.RFC3339)
-			}
-			others = append(others, strings.Join([]string{entry.Manager, string(entry.Operation), when, fields.text}, "\x00"))
+		if entry.Manager == v1alpha1.OperatorName && entry.Subresource == "" && entry.FieldsV1 != nil {
+			_ = json.Unmarshal(entry.FieldsV1.GetRawBytes(), &written) // what can't be read names nothing
 		}
 	}
-	slices.Sort(others)
-	_, _ = io.WriteString(h, strings.Join(others, "\x01"))
-	digestOwned(h, meta.Labels, mine.labels)
-	digestOwned(h, meta.Annotations, mine.annotations)
-	c.Digest = max(h.Sum64(), 1)
-	k := &copies.Kept{Finalizers: meta.Finalizers, Labels: notOurs(meta.Labels, mine.labels, c.Adopted), Annotations: notOurs(meta.Annotations, mine.annotations, c.Adopted)}
-	for _, reference := range meta.OwnerReferences {
-		if !isOwner(reference, c.By) {
-			k.OwnerReferences = append(k.OwnerReferences, reference)
-		}
+	in := func(keys map[string]struct{}) func(string) bool {
+		return func(key string) bool { _, has := keys["f:"+key]; return has }
 	}
-	if len(k.Finalizers) > 0 || len(k.OwnerReferences) > 0 || len(k.Labels) > 0 || len(k.Annotations) > 0 {
-		c.Kept = k
-	}
+	return copies.Keys{Label: in(written.Metadata.Labels), Annotation: in(written.Metadata.Annotations)}
 }
 
-func digestOwned(w io.Writer, all map[string]string, ours map[string]bool) {
-	for _, key := range slices.Sorted(maps.Keys(ours)) {
-		_, _ = io.WriteString(w, key+"\x00"+all[key]+"\x01")
+// notOurs returns what reports whether others added a key, and may keep it: the operator did not write it, and it is not reserved, unless the
+// object was adopted and the key says what its owner wants propagated.
+func notOurs(ours func(string) bool, adopted bool) func(string) bool {
+	return func(key string) bool {
+		return !ours(key) && (!v1alpha1.IsReservedKey(key) || adopted && !isOperators(key))
 	}
-}
-
-// notOurs returns the entries that others added: the operator doesn't own them, and their keys are not reserved, unless the object was
-// adopted and they say what its owner wants propagated.
-func notOurs(all map[string]string, ours map[string]bool, adopted bool) map[string]string {
-	var keys map[string]string
-	for key, value := range all {
-		if !ours[key] && (!v1alpha1.IsReservedKey(key) || adopted && !isOperators(key)) {
-			if keys == nil {
-				keys = map[string]string{}
-			}
-			keys[key] = value
-		}
-	}
-	return keys
-}
-
-func (r *Reader) fields(entry metav1.ManagedFieldsEntry) *owned {
-	if entry.FieldsV1 == nil || entry.Subresource == "status" {
-		return &owned{}
-	}
-	raw := string(entry.FieldsV1.GetRawBytes())
-	if known, ok := r.memo.Get(raw); ok && len(raw) <= memoText {
-		return known
-	}
-	fields := parseFields(raw)
-	if len(raw) <= memoText {
-		r.memo.Add(raw, fields)
-	}
-	return fields
-}
-
-func parseFields(raw string) *owned {
-	fields := map[string]any{}
-	if json.Unmarshal([]byte(raw), &fields) != nil {
-		return &owned{}
-	}
-	o := &owned{}
-	if meta, ok := fields["f:metadata"].(map[string]any); ok {
-		o.labels, o.annotations = ownedKeys(meta["f:labels"]), ownedKeys(meta["f:annotations"])
-	}
-	delete(fields, "f:metadata")
-	delete(fields, "f:status")
-	if o.content = len(fields) > 0; o.content {
-		text, _ := json.Marshal(fields) // maps of maps: can't fail; keys come out sorted
-		o.text = string(text)
-	}
-	return o
-}
-
-func ownedKeys(field any) map[string]bool {
-	all, _ := field.(map[string]any)
-	keys := make(map[string]bool, len(all))
-	for key := range all {
-		if bare, ok := strings.CutPrefix(key, "f:"); ok {
-			keys[bare] = true
-		}
-	}
-	return keys
 }
 
 // Marks returns the label, annotations and ownerReference of d's copy in a namespace. A copy that was adopted has no

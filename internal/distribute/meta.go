@@ -94,14 +94,15 @@ func setMarks(meta *metav1.ObjectMeta, marks copies.Marks) {
 	meta.OwnerReferences = append(meta.OwnerReferences, marks.OwnerReferences...)
 }
 
-// MetaHolds says whether a copy still has the template's labels and annotations.
-func (d *Distribution) MetaHolds(object map[string]any) bool {
+// Holds reports whether a copy, which was read whole, still has the template's content, labels and annotations. foreign says that another
+// field manager owns content of it.
+func (d *Distribution) Holds(object map[string]any, foreign bool) bool {
 	meta, err := metaOf(object)
 	if err != nil {
 		return false
 	}
 	labels, annotations := d.Template.Metadata()
-	return holdsAll(meta.Labels, labels) && holdsAll(meta.Annotations, annotations)
+	return holdsAll(meta.Labels, labels) && holdsAll(meta.Annotations, annotations) && d.Template.Holds(object, foreign)
 }
 
 func holdsAll(there, wanted map[string]string) bool {

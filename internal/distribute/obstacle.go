@@ -39,6 +39,16 @@ func ReadObstacle(meta *metav1.PartialObjectMetadata, source bool) *Obstacle {
 	return o
 }
 
+// unexamined returns the obstacle as it was before it was examined.
+func (o *Obstacle) unexamined() *Obstacle {
+	if !o.Examined {
+		return o
+	}
+	before := *o
+	before.Examined, before.Identical, before.Reason = false, false, v1alpha1.ReasonUnrelated
+	return &before
+}
+
 // ofCopy returns the obstacle that an object with the label distributed-by is for a distribution of which it is no valid copy.
 func ofCopy(c *Copy) *Obstacle {
 	o := &Obstacle{UID: c.UID, ResourceVersion: c.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
@@ -51,7 +61,7 @@ func ofCopy(c *Copy) *Obstacle {
 	return o
 }
 
-// EventText returns the message of the Event on an obstacle's object.
-func EventText(d *Distribution) string {
+// describeForOwner returns the message of the Event on an obstacle's object.
+func describeForOwner(d *Distribution) string {
 	return "ResourceDistribution " + d.Name + " is to put a " + d.Template.Kind.Kind + " of this name here, and leaves this one as it is: rename one of the two"
 }

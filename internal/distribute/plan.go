@@ -30,12 +30,12 @@ const (
 	Unlock
 )
 
-// State says how a target's object compares to the template.
-type State int
+// TargetState says how a target's object compares to the template.
+type TargetState int
 
 // The states. None is the state of a namespace that is no target.
 const (
-	None State = iota
+	None TargetState = iota
 	Current
 	Outdated
 	Missing
@@ -69,7 +69,7 @@ type Target struct {
 // Action is the next step for one target, and the target's state before that step.
 type Action struct {
 	Verb  Verb
-	State State
+	State TargetState
 	// Conflict is why State is InConflict.
 	Conflict *Obstacle
 }

@@ -39,7 +39,7 @@ func TestPlan(t *testing.T) {
 		obstacle *Obstacle
 		gate     Gate
 		verb     Verb
-		state    State
+		state    TargetState
 	}{
 		"nothing there":                       {choice: Chosen, gate: open, verb: Create, state: Missing},
 		"nothing there, the check is out":     {choice: Chosen, gate: shut, verb: Nothing, state: Missing},

@@ -34,6 +34,7 @@ type Result struct {
 	Failure *Failure
 	// Unmarked says that the copy lacks marks that it should have.
 	Unmarked bool
+	copy     *Copy // the copy there; nil if there is none
 }
 
 // Review is the result of planning all targets of a distribution together.

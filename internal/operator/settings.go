@@ -9,11 +9,11 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
-	"github.com/warren-tenancy/warren/controllers/distribution"
 	"github.com/warren-tenancy/warren/controllers/generated"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/rules"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -78,11 +78,12 @@ func informerOptions(c *config.OperatorConfiguration) watchset.Options {
 	}
 }
 
-func distributionSettings(c *config.OperatorConfiguration, operatorNamespace string) distribution.Settings {
+// distributeOptions returns the settings of ResourceDistributions.
+func distributeOptions(c *config.OperatorConfiguration, operatorNamespace string, timing distribute.Timing) distribute.Options {
 	pure, covered := rules.ForDistributions(c, operatorNamespace)
-	return distribution.Settings{
+	return distribute.Options{
 		Settings: pure, Covered: covered,
-		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration, DegradedAfter: c.Informers.DegradedAfter.Duration,
-		Scrub: scrubSettings(c),
+		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
+		DegradedAfter: c.Informers.DegradedAfter.Duration, Timing: timing,
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/rules"
@@ -39,7 +40,7 @@ import (
 type Timing struct {
 	Copies       copies.Timing
 	Generated    generated.Timing
-	Distribution distribution.Timing
+	Distribution distribute.Timing
 	Access       access.Timing
 	Guard        guard.Timing
 	Certificate  certificate.Timing
@@ -60,7 +61,7 @@ type Timing struct {
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
 	return Timing{
-		Copies: copies.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
+		Copies: copies.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribute.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
 		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second, JudgeFile: 30 * time.Second,
 	}
@@ -279,16 +280,17 @@ func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy
 
 // addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.
 func (s *setup) addDistribution(context.Context) error {
-	c, err := distribution.New(distribution.Options{
-		Config: s.mgr.GetConfig(), Informers: s.informers,
-		View: s.view, Events: s.events, Concurrency: s.config.Concurrency, Timing: s.timing.Distribution,
+	runner, err := distribution.New(distribution.Options{
+		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Concurrency: s.config.Concurrency,
+		Scrub:       scrubSettings(s.config),
+		Informers:   s.informers,
 		Unprotected: s.copiesUnprotected,
-	}, distributionSettings(s.config, s.namespace))
+	}, distributeOptions(s.config, s.namespace, s.timing.Distribution))
 	if err != nil {
 		return err
 	}
-	if err := s.mgr.AddReadyzCheck("distribution", c.Ready); err != nil {
+	if err := s.mgr.AddReadyzCheck("distribution", runner.Ready); err != nil {
 		return err
 	}
-	return c.SetupWithManager(s.mgr)
+	return runner.SetupWithManager(s.mgr)
 }

@@ -1,0 +1,244 @@
+package distribution
+
+import (
+	"context"
+	"encoding/json"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/distribute"
+)
+
+// work does what one key asks for: it carries out requests of the State, one after the other, until there is none.
+func (r *Runner) work(ctx context.Context, key distribute.Key) {
+	if ctx.Err() != nil {
+		return // the process stops: only requests that are under way are finished
+	}
+	// A request that is under way when the process stops is finished, so that its answer is known.
+	ctx = context.WithoutCancel(ctx)
+	for request := r.apply(distribute.Started{Key: key}); request != nil; {
+		request = r.apply(r.carryOut(ctx, request))
+	}
+}
+
+// carryOut carries out one request, and returns the answer.
+func (r *Runner) carryOut(ctx context.Context, request distribute.Request) distribute.Input {
+	limit := r.timing.Write
+	if _, lists := request.(distribute.ListObstacles); lists {
+		limit = r.timing.List
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	switch one := request.(type) {
+	case distribute.ListObstacles:
+		return r.listObstacles(ctx, one)
+	case distribute.WriteStatus:
+		version, err := r.writeStatus(ctx, one)
+		return distribute.StatusWritten{WriteStatus: one, NewVersion: version, Err: err}
+	case distribute.WriteCopy:
+		w := &copyWrite{Runner: r, WriteCopy: one}
+		err := w.carryOut(ctx)
+		return distribute.CopyWritten{WriteCopy: one, Answer: w.answer, Err: err}
+	}
+	panic("an unknown request") // the three above are all
+}
+
+// listObstacles lists a distribution's obstacles by one request.
+func (r *Runner) listObstacles(ctx context.Context, request distribute.ListObstacles) distribute.ObstaclesFound {
+	answer := distribute.ObstaclesFound{ListObstacles: request}
+	isNoCopy, hasName := selectorsOf(&request.ObstacleWatch)
+	list, err := r.lister.Resource(request.Resource).List(ctx, metav1.ListOptions{LabelSelector: isNoCopy.String(), FieldSelector: hasName.String()})
+	if answer.Err = err; err != nil {
+		return answer
+	}
+	for i := range list.Items {
+		answer.Objects = append(answer.Objects, &list.Items[i])
+	}
+	return answer
+}
+
+// writeStatus sends the status alone; the API server keeps the rest of the object. It returns the new resourceVersion.
+func (r *Runner) writeStatus(ctx context.Context, w distribute.WriteStatus) (string, error) {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": distribute.Kind,
+		"metadata": map[string]any{"name": w.Name, "uid": w.UID, "resourceVersion": w.ResourceVersion},
+		"status":   w.Status,
+	})
+	if err != nil {
+		return "", err
+	}
+	meta, err := r.writer.UpdateStatus(ctx, v1alpha1.GroupVersion.WithResource("resourcedistributions"), w.Name, body)
+	if err != nil {
+		return "", err
+	}
+	return meta.ResourceVersion, nil
+}
+
+// copyWrite is the requests for one target, and what they have shown so far. They fail if the object has changed since the plan (UID and
+// resourceVersion).
+type copyWrite struct {
+	*Runner
+	distribute.WriteCopy
+	answer distribute.Answer
+}
+
+func (w *copyWrite) carryOut(ctx context.Context) error {
+	d := w.Distribution
+	switch w.Action.Verb {
+	case distribute.Create:
+		return w.create(ctx)
+	case distribute.Update:
+		return w.update(ctx)
+	case distribute.Remark:
+		return w.rewrite(ctx, func(meta *metav1.ObjectMeta) { d.Remark(meta, w.Copy) })
+	case distribute.Inspect:
+		return w.compare(ctx, func(object map[string]any) bool { return d.Holds(object, w.Copy.Foreign) })
+	case distribute.Examine:
+		return w.compare(ctx, d.Template.Identical)
+	case distribute.Adopt:
+		return w.rewrite(ctx, d.Adopt)
+	case distribute.Overwrite:
+		return w.overwrite(ctx)
+	case distribute.Delete:
+		return w.remove(ctx)
+	case distribute.HandBack:
+		return w.rewrite(ctx, distribute.HandBackMeta)
+	case distribute.Unlock:
+		return w.rewrite(ctx, distribute.UnlockMeta)
+	}
+	return nil
+}
+
+// remove deletes a copy if its UID and resourceVersion are still those of the plan.
+func (w *copyWrite) remove(ctx context.Context) error {
+	err := w.writer.Delete(ctx, w.Resource, w.Slot, w.Copy.UID, w.Copy.ResourceVersion)
+	countWrite("delete", err)
+	w.answer.Deleted = err == nil
+	return w.unlessAbsent(err)
+}
+
+// unlessAbsent records that there is no such object, where err says so; it returns any other error.
+func (w *copyWrite) unlessAbsent(err error) error {
+	if apierrors.IsNotFound(err) {
+		w.answer.Absent = true
+		return nil
+	}
+	return err
+}
+
+// create makes a copy. The object that it finds in the slot, if any, may be the copy after all, because an answer was lost or the watch is
+// behind.
+func (w *copyWrite) create(ctx context.Context) error {
+	body, err := w.Distribution.Template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, false), nil)
+	if err != nil {
+		return err
+	}
+	meta, err := w.writer.Create(ctx, w.Resource, w.Slot, body)
+	countWrite("create", err)
+	switch {
+	case err == nil:
+		w.answer.Written = meta
+		return nil
+	case !apierrors.IsAlreadyExists(err):
+		return err
+	}
+	meta, err = w.writer.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
+	if apierrors.IsNotFound(err) {
+		return nil // it has gone again
+	}
+	if err == nil {
+		w.answer.Found = meta
+	}
+	return err
+}
+
+func (w *copyWrite) update(ctx context.Context) error {
+	template := w.Distribution.Template
+	body, err := template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, w.Copy.Adopted), w.Copy.Over(template))
+	if err != nil {
+		return err
+	}
+	return w.put(ctx, body)
+}
+
+func (w *copyWrite) put(ctx context.Context, body []byte) error {
+	meta, err := w.writer.Update(ctx, w.Resource, w.Slot, body)
+	countWrite("update", err)
+	if err == nil {
+		w.answer.Written = meta
+	}
+	return w.unlessAbsent(err)
+}
+
+// rewrite reads an object, changes only its metadata, and PUTs it.
+func (w *copyWrite) rewrite(ctx context.Context, change func(*metav1.ObjectMeta)) error {
+	object, err := w.readPlanned(ctx)
+	if err != nil || object == nil {
+		return err
+	}
+	if err := distribute.ChangeMeta(object, change); err != nil {
+		return err
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	return w.put(ctx, body)
+}
+
+// readPlanned reads the whole object for which the write was planned; nil if the object is gone, ErrStale if it has changed since the plan.
+func (w *copyWrite) readPlanned(ctx context.Context) (map[string]any, error) {
+	object, err := w.writer.Object(ctx, w.Resource, w.Slot)
+	if err != nil {
+		return nil, w.unlessAbsent(err)
+	}
+	if u := (unstructured.Unstructured{Object: object}); u.GetResourceVersion() != w.SeenVersion() {
+		return nil, distribute.ErrStale
+	}
+	return object, nil
+}
+
+// compare reads a copy that may have been changed while nobody watched, or an obstacle, and records whether it is what it should be.
+func (w *copyWrite) compare(ctx context.Context, isSame func(object map[string]any) bool) error {
+	object, err := w.readPlanned(ctx)
+	if err != nil || object == nil {
+		return err
+	}
+	w.answer.Compared, w.answer.Same = true, isSame(object)
+	return nil
+}
+
+// overwrite replaces an obstacle's content by the template. The object keeps its own labels, annotations and ownerReferences.
+func (w *copyWrite) overwrite(ctx context.Context) error {
+	meta, err := w.writer.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
+	if err != nil {
+		return w.unlessAbsent(err)
+	}
+	if meta.ResourceVersion != w.SeenVersion() {
+		return distribute.ErrStale
+	}
+	template := w.Distribution.Template
+	body, err := template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, true), distribute.OverStranger(meta, template))
+	if err != nil {
+		return err
+	}
+	return w.put(ctx, body)
+}
+
+// compareCopy applies a DriftFound for a copy that is not what its template says, if the plan sees nothing to do there.
+func (r *Runner) compareCopy(_ context.Context, slot copies.Slot, _ schema.GroupVersionResource, object map[string]any) error {
+	u := unstructured.Unstructured{Object: object}
+	drift := distribute.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}
+	var d *distribute.Distribution
+	var known *distribute.Copy
+	r.read(func(s *distribute.State) { d, known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
+	if known != nil && !d.Holds(object, known.Foreign) {
+		r.apply(drift)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// Package distribution keeps a copy of a ResourceDistribution's object in every namespace that the ResourceDistribution targets: it feeds
+// internal/distribute.State with what happens, and carries out what the State decides. All decisions are the State's.
+//
+// The way of a changed ResourceDistribution: pkg/watchset shows it to a sink (watches.go), which applies it to the State under the one lock
+// (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a Started:
+// a review plans all targets together. It may ask for a list of obstacles, then for a write of the status, which must record what a
+// restarted operator has to know; then it queues the targets. For each of them a worker gets a request to write one copy, sends it
+// (requests.go), and applies the answer.
+package distribution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
+	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// Options are what a Runner is made of.
+type Options struct {
+	Config      *rest.Config
+	View        *view.View
+	Events      record.EventRecorder
+	Concurrency int
+	Scrub       copying.Scrub
+	// Informers follow ResourceDistributions and their copies. The manager starts them.
+	Informers *watchset.Set
+	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change locked copies. The operator
+	// asks guard.Guard.Missing.
+	Unprotected func() bool
+}
+
+// Runner runs a State: it watches on every replica and writes on the leader.
+type Runner struct {
+	Options
+	timing  distribute.Timing
+	queue   *fairqueue.Queue[distribute.Key]
+	writer  *copying.Writer
+	lister  metadata.Interface
+	watches *watches
+
+	mu    sync.Mutex // guards state; nothing else is called while it is held
+	state *distribute.State
+}
+
+// New returns a Runner that reads and writes with o.Config.
+func New(o Options, of distribute.Options) (*Runner, error) {
+	writer, err := copying.NewWriter(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for copies: %w", err)
+	}
+	lister, err := metadata.NewForConfig(copying.OverHTTP1(o.Config))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for lists: %w", err)
+	}
+	r := &Runner{Options: o, timing: of.Timing, writer: writer, lister: lister, state: distribute.NewState(o.View.Snapshot(), of)}
+	r.queue = fairqueue.New(attributesOf, clock.RealClock{})
+	r.watches = newWatches(r, of.Kinds)
+	return r, nil
+}
+
+// attributesOf returns where a key waits: reviews come first, then writes, in turns by distribution. There are no turns by tenant, because
+// distributions belong to the administrators of the cluster.
+func attributesOf(k distribute.Key) fairqueue.Attributes {
+	if k.Namespace == "" {
+		return fairqueue.Attributes{}
+	}
+	return fairqueue.Attributes{Class: 1, Lane: k.Distribution}
+}
+
+// read calls look with the State, under the lock.
+func (r *Runner) read(look func(*distribute.State)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	look(r.state)
+}
+
+// apply applies an Input, and carries out the Outputs, but for the request that they may hold: this is returned.
+func (r *Runner) apply(input distribute.Input) (request distribute.Request) {
+	r.mu.Lock()
+	outputs := r.state.Apply(time.Now(), input)
+	r.mu.Unlock()
+	for _, output := range outputs {
+		switch one := output.(type) {
+		case distribute.Queue:
+			r.addKeys(one)
+		case distribute.FollowObstacles:
+			r.watches.followSoon()
+		case distribute.RolloutEnded:
+			rolloutSeconds.Observe(time.Since(one.Since).Seconds())
+		case copies.Event:
+			copying.SendEvent(r.Events, one)
+		case copies.Log:
+			copying.WriteLog("distribution", one)
+		case distribute.Request:
+			request = one
+		}
+	}
+	return request
+}
+
+func (r *Runner) addKeys(q distribute.Queue) {
+	if q.After == 0 {
+		r.queue.Add(q.Keys...)
+		return
+	}
+	for _, key := range q.Keys {
+		r.queue.AddAfter(key, q.After)
+	}
+}
+
+// SetupWithManager runs the Runner with mgr.
+func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
+	if err := metrics.Registry.Register(gauges{r}); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	r.View.Subscribe(func(c view.Change) { r.apply(distribute.ForestChanged(c)) })
+	return errors.Join(mgr.Add(watching{r}), mgr.Add(writing{r}))
+}
+
+// watching keeps the State on every replica, so that a new leader starts with all that is known.
+type watching struct{ *Runner }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (watching) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (w watching) Start(ctx context.Context) error {
+	if err := w.View.WaitForSync(ctx); err != nil {
+		return nil //nolint:nilerr // the manager is stopping
+	}
+	return w.watches.run(ctx)
+}
+
+// writing carries out requests, on the leader alone.
+type writing struct{ *Runner }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (writing) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable. It returns when the requests under way have been answered.
+func (w writing) Start(ctx context.Context) error {
+	w.queue.Lead()
+	w.apply(distribute.Elected{})
+	var workers sync.WaitGroup
+	for range w.Concurrency {
+		workers.Go(func() {
+			for w.queue.WorkOne(func(k distribute.Key) (inVain bool) { w.work(ctx, k); return false }) { // only tenants' work rests
+			}
+		})
+	}
+	w.scrub(ctx) // until ctx is done
+	w.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+func (r *Runner) scrub(ctx context.Context) {
+	scrubber := copying.Scrubber{
+		Scrub: r.Scrub, Name: "distribution", Writer: r.writer, Label: v1alpha1.LabelDistributedBy,
+		Ready: func() bool { return r.Ready(nil) == nil }, Unprotected: r.Unprotected, Tick: r.timing.Tick, Timeout: r.timing.Write,
+		Parts: func() (parts []copies.ScrubPart) {
+			r.read(func(s *distribute.State) { parts = s.FindScrubParts() })
+			return parts
+		},
+		Compare: r.compareCopy,
+	}
+	scrubber.Run(ctx)
+}
+
+// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed.
+func (r *Runner) Ready(*http.Request) (err error) {
+	r.read(func(s *distribute.State) { err = s.CheckSynced(time.Now()) })
+	return err
+}

@@ -1,0 +1,36 @@
+package copying
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+// SendEvent sends an Event that a State has decided.
+func SendEvent(to record.EventRecorder, e copies.Event) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(e.Kind)
+	object.Namespace, object.Name, object.UID = e.Slot.Namespace, e.Slot.Name, types.UID(e.UID)
+	eventType := corev1.EventTypeNormal
+	if e.Warning {
+		eventType = corev1.EventTypeWarning
+	}
+	to.Event(object, eventType, string(e.Reason), e.Message)
+}
+
+// WriteLog writes a line that a State has decided, to the log with this name.
+func WriteLog(name string, l copies.Log) {
+	log := ctrl.Log.WithName(name)
+	switch {
+	case l.Err == nil:
+		log.Info(l.Message)
+	case l.Slot == copies.Slot{}:
+		log.Error(l.Err, l.Message)
+	default:
+		log.Error(l.Err, l.Message, "slot", l.Slot.String())
+	}
+}

@@ -1,0 +1,154 @@
+package distribute
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+func TestConflicts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy v1alpha1.ConflictPolicy
+		theirs string // the data of somebody else's object in d1
+		writes []string
+		data   map[string]string
+		ready  v1alpha1.Reason
+	}{
+		"DIST-D21 under Fail no copy is made": {
+			v1alpha1.ConflictFail, "theirs", nil, map[string]string{"d1": "theirs"}, v1alpha1.ReasonConflict,
+		},
+		"DIST-D27 under Skip the others are made": {
+			v1alpha1.ConflictSkip, "theirs", []string{"create d0"}, map[string]string{"d0": "new", "d1": "theirs"}, v1alpha1.ReasonSkipped,
+		},
+		"DIST-D28 an identical object is taken up": {
+			v1alpha1.ConflictAdoptIdentical, "new", []string{"adopt d1", "create d0"}, map[string]string{"d0": "new", "d1": "new"}, v1alpha1.ReasonDistributed,
+		},
+		"DIST-D28 one that differs is in conflict": {
+			v1alpha1.ConflictAdoptIdentical, "theirs", nil, map[string]string{"d1": "theirs"}, v1alpha1.ReasonConflict,
+		},
+		"DIST-D31 under Overwrite it is replaced": {
+			v1alpha1.ConflictOverwrite, "theirs", []string{"create d0", "overwrite d1"}, map[string]string{"d0": "new", "d1": "new"}, v1alpha1.ReasonDistributed,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "d0", "d1", "kube-system")
+			c.stranger("d1", tc.theirs)
+			c.distribute("new", conflictPolicy(tc.policy))
+			c.settle(time.Minute)
+			slices.Sort(c.writes)
+			if diff := cmp.Diff(tc.writes, c.writes) + cmp.Diff(tc.data, c.data()); diff != "" || c.ready() != string(tc.ready) {
+				t.Errorf("ready: %s, want %s\n%s", c.ready(), tc.ready, diff)
+			}
+		})
+	}
+}
+
+func TestAConflictEndsWithItsObstacle(t *testing.T) {
+	c := newCluster(t, "d0", "d1")
+	c.stranger("d1", "theirs")
+	c.distribute("new")
+	c.settle(time.Minute)
+	if c.watches != 1 {
+		t.Errorf("%d watches of obstacles, want one as long as there is a conflict", c.watches)
+	}
+	c.remove("d1/settings")
+	c.settle(time.Minute)
+	if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "new"}, c.data()); diff != "" || c.watches != 0 {
+		t.Errorf("%d watches of obstacles, want none: %s", c.watches, diff)
+	}
+	if want := []string{string(v1alpha1.ReasonConflict), string(v1alpha1.ReasonConflictResolved)}; !slices.Contains(c.reports, want[0]) || !slices.Contains(c.reports, want[1]) {
+		t.Errorf("got Events %v, want %v among them", c.reports, want)
+	}
+}
+
+func TestAnotherPolicyJudgesAnew(t *testing.T) {
+	t.Run("DIST-D109 an object that is not identical is overwritten as soon as that is the policy", func(t *testing.T) {
+		c := newCluster(t, "d0")
+		c.stranger("d0", "theirs")
+		c.distribute("new", conflictPolicy(v1alpha1.ConflictAdoptIdentical))
+		c.settle(time.Minute)
+		c.distribute("new", conflictPolicy(v1alpha1.ConflictOverwrite))
+		c.settle(time.Minute)
+		if diff := cmp.Diff(map[string]string{"d0": "new"}, c.data()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestNothingIsWatchedForWhatIsNotDistributed(t *testing.T) {
+	t.Run("DIST-D103 the watch of obstacles ends with an invalid spec, and they are listed anew after it", func(t *testing.T) {
+		c := newCluster(t, "d0", "d1")
+		c.stranger("d1", "theirs")
+		c.distribute("new")
+		c.settle(time.Minute)
+		c.distribute("new", func(s *spec) { s.Resource.Raw = []byte(`{}`) })
+		c.settle(time.Minute)
+		if c.watches != 0 || c.ready() != string(v1alpha1.ReasonInvalidResource) {
+			t.Errorf("%d watches, ready: %s; want that nothing is watched for an invalid spec", c.watches, c.ready())
+		}
+		c.distribute("new")
+		c.settle(time.Minute)
+		if c.watches != 1 || c.status().Conflicts != 1 {
+			t.Errorf("%d watches and %d conflicts, want one each", c.watches, c.status().Conflicts)
+		}
+	})
+}
+
+func TestADistributionThatGoesWhileItTakesAnObjectUp(t *testing.T) {
+	t.Run("DIST-D110 the object is handed back all the same", func(t *testing.T) {
+		c := newCluster(t, "d0")
+		c.stranger("d0", "new")
+		c.distribute("new", conflictPolicy(v1alpha1.ConflictAdoptIdentical))
+		c.refuse = func(verb Verb, _ copies.Slot) error {
+			if verb == Adopt {
+				c.deleteDistribution()
+				for len(c.events) > 0 { // the State knows that it is gone before the write is answered
+					event := c.events[0]
+					c.events = c.events[1:]
+					c.apply(event)
+				}
+				c.work(Key{Distribution: "rd"})
+				c.queue = nil
+			}
+			return nil
+		}
+		c.settle(time.Minute)
+		if diff := cmp.Diff([]string{"adopt d0", "hand back d0"}, c.writes); diff != "" {
+			t.Errorf("nothing else will look at the object: %s", diff)
+		}
+	})
+}
+
+func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
+	immutable := apierrors.NewInvalid(configMaps.GroupKind(), "settings", field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
+	for name, err := range map[string]error{
+		"DIST-D91 it is immutable": immutable,
+		"DIST-D91 it is refused":   apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "d0")
+			c.stranger("d0", "theirs")
+			c.refuse = func(verb Verb, _ copies.Slot) error {
+				if verb == Overwrite {
+					return err
+				}
+				return nil
+			}
+			c.distribute("new", conflictPolicy(v1alpha1.ConflictOverwrite))
+			c.settle(100 * time.Millisecond)
+			c.remove("d0/settings") // while the target is put off
+			c.settle(time.Hour)
+			if diff := cmp.Diff(map[string]string{"d0": "new"}, c.data()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,179 @@
+package distribute
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// copyTable holds the copies of all distributions as they were last seen, and which distributions want copies of which kind and name. Its
+// methods return the keys of the targets that must be planned again.
+type copyTable struct {
+	*Copies
+	wantedBy map[Family]map[string]bool  // distributions that want this kind and name
+	newest   map[schema.GroupKind]string // the highest resourceVersion that the watch of a kind's copies has shown
+	reader   *Reader
+}
+
+// newCopyTable returns an empty table. nameOf returns the string to keep for the name of a namespace.
+func newCopyTable(nameOf func(namespace string) string) *copyTable {
+	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, map[schema.GroupKind]string{}, NewReader()}
+}
+
+func (l CopiesListed) apply(s *State) { s.queue(s.copies.replace(l.Kind, l.Objects)...) }
+func (o CopySeen) apply(s *State)     { s.queue(s.copies.take(o.Kind, o.Object)...) }
+func (o CopyGone) apply(s *State)     { s.queue(s.copies.remove(o.Kind, o.Object)...) }
+
+// want records that a distribution wants copies of this kind and name.
+func (t *copyTable) want(of Family, name string) {
+	if t.wantedBy[of] == nil {
+		t.wantedBy[of] = map[string]bool{}
+	}
+	t.wantedBy[of][name] = true
+}
+
+// unwant records that a distribution does not want copies of this kind and name any more.
+func (t *copyTable) unwant(of Family, name string) {
+	if delete(t.wantedBy[of], name); len(t.wantedBy[of]) == 0 {
+		delete(t.wantedBy, of)
+	}
+}
+
+// replace makes the table hold exactly these copies of a kind.
+func (t *copyTable) replace(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) (keys []Key) {
+	there := make(map[copies.Slot]bool, len(all))
+	for _, meta := range all {
+		there[slotOf(gk, meta)] = true
+		keys = append(keys, t.take(gk, meta)...)
+	}
+	for slot := range t.All() {
+		if slot.Kind == gk && !there[slot] {
+			keys = append(keys, t.drop(slot)...)
+		}
+	}
+	return keys
+}
+
+// take puts a copy that a list or watch shows into the table, unless the table has a newer version.
+func (t *copyTable) take(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
+	t.recordNewest(gk, meta.ResourceVersion)
+	slot := slotOf(gk, meta)
+	known := t.atUID(slot, string(meta.UID))
+	if known != nil && !forest.IsNewer(meta.ResourceVersion, known.ResourceVersion) {
+		return nil // the answer to the operator's own write came first
+	}
+	one := t.reader.Copy(slot, meta)
+	if known != nil && known.Known {
+		one.Known, one.Drifted = true, known.Drifted || one.Digest != known.Digest
+	}
+	t.Put(slot, one)
+	return t.keysOf(slot, one.By)
+}
+
+// remove removes a copy that a watch has reported as deleted.
+func (t *copyTable) remove(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
+	t.recordNewest(gk, meta.ResourceVersion)
+	return t.dropUID(slotOf(gk, meta), string(meta.UID))
+}
+
+func slotOf(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) copies.Slot {
+	return copies.Slot{Kind: gk, Namespace: meta.Namespace, Name: meta.Name}
+}
+
+func (t *copyTable) recordNewest(gk schema.GroupKind, resourceVersion string) {
+	if newest := t.newest[gk]; newest == "" || forest.IsNewer(resourceVersion, newest) {
+		t.newest[gk] = resourceVersion
+	}
+}
+
+// atUID returns the copy in slot if it has this UID, else nil.
+func (t *copyTable) atUID(slot copies.Slot, uid string) *Copy {
+	if known := t.At(slot); known != nil && known.UID == uid {
+		return known
+	}
+	return nil
+}
+
+// dropUID removes the copy in slot if it has this UID.
+func (t *copyTable) dropUID(slot copies.Slot, uid string) []Key {
+	if t.atUID(slot, uid) == nil {
+		return nil
+	}
+	return t.drop(slot)
+}
+
+func (t *copyTable) drop(slot copies.Slot) []Key {
+	by := t.At(slot).By
+	t.Delete(slot)
+	return t.keysOf(slot, by)
+}
+
+// keysOf returns the keys of slot's namespace for all distributions that want slot, and for by, which wrote there.
+func (t *copyTable) keysOf(slot copies.Slot, by string) []Key {
+	keys := []Key{{by, slot.Namespace}}
+	for name := range t.wantedBy[FamilyOf(slot)] {
+		if name != by {
+			keys = append(keys, Key{name, slot.Namespace})
+		}
+	}
+	return keys
+}
+
+// takeWritten puts the answer to the operator's own write into the table, so that the next plan knows it before a watch does. known says that
+// the copy's content need not be read. It reports whether the copy is there now.
+func (t *copyTable) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata, known bool) bool {
+	one, watched := t.reader.Copy(slot, meta), t.At(slot)
+	one.Known = known
+	switch {
+	case watched != nil && watched.UID == one.UID && forest.IsNewer(watched.ResourceVersion, one.ResourceVersion):
+		watched.Drifted = watched.Drifted || watched.Digest != one.Digest // somebody wrote after the operator, and the watch has shown that
+		t.Put(slot, watched)
+		return false
+	case watched == nil && forest.IsNewer(t.newest[slot.Kind], one.ResourceVersion):
+		return false // the watch is past this version, so the copy has been deleted since
+	}
+	t.Put(slot, one)
+	return true
+}
+
+// takeFound puts a copy into the table that was found in a slot where the table had none.
+func (t *copyTable) takeFound(slot copies.Slot, meta *metav1.PartialObjectMetadata) []Key {
+	if t.At(slot) != nil {
+		return nil
+	}
+	one := t.reader.Copy(slot, meta)
+	t.Put(slot, one)
+	return t.keysOf(slot, one.By)
+}
+
+// change changes the copy in slot, if it is still this version of this object.
+func (t *copyTable) change(slot copies.Slot, uid, resourceVersion string, change func(*Copy)) {
+	if known := t.atUID(slot, uid); known != nil && known.ResourceVersion == resourceVersion {
+		change(known)
+		t.Put(slot, known)
+	}
+}
+
+// findWriters returns the names of the distributions that have copies of the kind gk, or of any kind if gk is nil. Deleted distributions are
+// among them.
+func (t *copyTable) findWriters(gk *schema.GroupKind) map[string]bool {
+	names := map[string]bool{}
+	for slot, one := range t.All() {
+		if gk == nil || slot.Kind == *gk {
+			names[one.By] = true
+		}
+	}
+	return names
+}
+
+// findFarewells returns the keys of copies that a deleted distribution has left, and that must be deleted, handed back or unlocked.
+func (t *copyTable) findFarewells(by string) (keys []Key) {
+	for slot, one := range t.All() {
+		if one.By == by && Farewell(one) != Nothing {
+			keys = append(keys, Key{by, slot.Namespace})
+		}
+	}
+	return keys
+}

@@ -1,0 +1,100 @@
+package distribute
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+// announce sends an Event on a ResourceDistribution.
+func (s *State) announce(d *Distribution, warning bool, reason v1alpha1.Reason, message string) {
+	s.emit(copies.Event{
+		Slot: copies.Slot{Name: d.Name}, Kind: v1alpha1.GroupVersion.WithKind(Kind), UID: d.UID, Warning: warning, Reason: reason, Message: message,
+	})
+}
+
+// deedReasons maps the verbs whose success is reported in Events, because users may miss the object, to the Event's reason.
+var deedReasons = map[Verb]v1alpha1.Reason{
+	Adopt: v1alpha1.ReasonAdopted, Overwrite: v1alpha1.ReasonOverwrote, Delete: v1alpha1.ReasonRemoved, HandBack: v1alpha1.ReasonRemoved,
+}
+
+// recordDeed records a successful action in a namespace until an Event reports it.
+func (r *run) recordDeed(verb Verb, namespace string) {
+	reason, ok := deedReasons[verb]
+	if !ok {
+		return
+	}
+	if r.deeds == nil {
+		r.deeds = map[v1alpha1.Reason][]string{}
+	}
+	r.deeds[reason] = append(r.deeds[reason], namespace)
+}
+
+// announceDeeds sends one Event for each reason in the run's deeds, with the namespaces.
+func (s *State) announceDeeds(r *run, d *Distribution) {
+	for reason, names := range r.deeds {
+		what := map[v1alpha1.Reason]string{
+			v1alpha1.ReasonAdopted: "the object was taken up as it is in", v1alpha1.ReasonOverwrote: "the object was overwritten in",
+			v1alpha1.ReasonRemoved: "the copy was removed, or handed back, in",
+		}[reason]
+		s.announce(d, reason == v1alpha1.ReasonOverwrote, reason, what+" "+first(names))
+	}
+	r.deeds = nil
+}
+
+// first returns the first ten names as text, and how many more there are.
+func first(names []string) string {
+	const most = 10
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// announceChange sends Events for changes of the conditions ConflictFree and Ready. It reports whether the distribution is ready, for another
+// reason than before.
+func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistributionStatus) (nowReady bool) {
+	free, before := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionConflictFree), v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)
+	switch conflicted := before != nil && before.Status == metav1.ConditionFalse; {
+	case free.Status == metav1.ConditionFalse && !conflicted:
+		s.announce(d, true, v1alpha1.ReasonConflict, free.Message)
+	case free.Status == metav1.ConditionTrue && conflicted:
+		s.announce(d, false, v1alpha1.ReasonConflictResolved, free.Message)
+	}
+	ready, old := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady), v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionReady)
+	if old != nil && old.Reason == ready.Reason {
+		return false
+	}
+	switch reason := v1alpha1.Reason(ready.Reason); reason {
+	case v1alpha1.ReasonDistributed:
+		s.announce(d, false, reason, ready.Message)
+	case v1alpha1.ReasonFailed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNotObserved:
+		s.announce(d, true, reason, ready.Message)
+	}
+	return ready.Status == metav1.ConditionTrue
+}
+
+// announceObstacles sends an Event on each obstacle that was not in the status before, at most 100 each time, so that the object's owner sees
+// it.
+func (s *State) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistributionStatus, results []Result) {
+	known := map[string]bool{}
+	for _, one := range was.ConflictingNamespaces {
+		known[one.Name] = true
+	}
+	most := 100
+	for _, one := range results {
+		if one.State != InConflict || known[one.Namespace] || most == 0 || one.Conflict.Reason == v1alpha1.ReasonBeingDeleted {
+			continue
+		}
+		most--
+		s.emit(copies.Event{
+			Slot: d.Template.Slot(one.Namespace), Kind: d.Template.Kind, UID: one.Conflict.UID, Warning: true,
+			Reason: v1alpha1.ReasonDistributionConflict, Message: describeForOwner(d),
+		})
+	}
+}

@@ -1,0 +1,207 @@
+package distribute
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// Key is one piece of work in the queue: the write of one target, or, if Namespace is empty, a review of all targets together.
+type Key struct{ Distribution, Namespace string }
+
+func reviewKey(distribution string) Key { return Key{Distribution: distribution} }
+
+// Input is something that has happened. Apply takes it into a State.
+type Input interface{ apply(s *State) }
+
+// ForestChanged says that the forest has changed, and for which namespaces, existing or not, targets may differ now.
+type ForestChanged struct {
+	Old, New   *forest.Snapshot
+	Namespaces []string
+}
+
+// DefinitionChanged is the state of the watch of ResourceDistributions. A status without a state says that the watch begins.
+type DefinitionChanged struct{ watchset.Status }
+
+// DistributionsListed says that exactly these ResourceDistributions exist.
+type DistributionsListed struct {
+	All []*v1alpha1.ResourceDistribution
+}
+
+// DistributionSeen says that a ResourceDistribution is new or has changed.
+type DistributionSeen struct{ *v1alpha1.ResourceDistribution }
+
+// DistributionGone says that a ResourceDistribution was deleted.
+type DistributionGone struct{ *v1alpha1.ResourceDistribution }
+
+// KindChanged is the state of the watch of a kind's copies.
+type KindChanged struct {
+	Kind   schema.GroupKind
+	Status watchset.Status
+}
+
+// CopiesListed says that exactly these copies of a kind exist.
+type CopiesListed struct {
+	Kind    schema.GroupKind
+	Objects []*metav1.PartialObjectMetadata
+}
+
+// CopySeen says that a copy is new or has changed.
+type CopySeen struct {
+	Kind   schema.GroupKind
+	Object *metav1.PartialObjectMetadata
+}
+
+// CopyGone says that a copy was deleted, or lost its label.
+type CopyGone struct {
+	Kind   schema.GroupKind
+	Object *metav1.PartialObjectMetadata
+}
+
+// ObstacleWatch is a watch of the objects that have the kind and the name of a distribution's copies and are none of them. No other watch
+// shows unrelated objects. It goes on as long as the distribution is in conflict.
+type ObstacleWatch struct {
+	Distribution string
+	Kind         schema.GroupKind
+	Name         string
+	Resource     schema.GroupVersionResource
+}
+
+// ObstaclesListed says that the watch shows exactly these objects.
+type ObstaclesListed struct {
+	Watch   *ObstacleWatch
+	Objects []*metav1.PartialObjectMetadata
+}
+
+// ObstacleSeen says that the watch has shown an object that is new or has changed.
+type ObstacleSeen struct {
+	Watch  *ObstacleWatch
+	Object *metav1.PartialObjectMetadata
+}
+
+// ObstacleGone says that an object was deleted that the watch has shown.
+type ObstacleGone struct {
+	Watch  *ObstacleWatch
+	Object *metav1.PartialObjectMetadata
+}
+
+// Elected says that this replica leads from now on: everything that is known is worked on.
+type Elected struct{}
+
+// Started says that a worker has taken a Key from the queue. A Started, or an answer, leads to at most one Request.
+type Started struct{ Key }
+
+// ObstaclesFound is the answer to a ListObstacles.
+type ObstaclesFound struct {
+	ListObstacles
+	Objects []*metav1.PartialObjectMetadata
+	Err     error
+}
+
+// StatusWritten is the answer to a WriteStatus.
+type StatusWritten struct {
+	WriteStatus
+	NewVersion string
+	Err        error
+}
+
+// CopyWritten is the answer to a WriteCopy.
+type CopyWritten struct {
+	WriteCopy
+	Answer Answer
+	Err    error
+}
+
+// Answer is what the requests for one WriteCopy have shown.
+type Answer struct {
+	// Written is the object as a write has left it.
+	Written *metav1.PartialObjectMetadata
+	// Found is the object that a create has found in the slot.
+	Found *metav1.PartialObjectMetadata
+	// Absent says that there is no such object, Deleted that the API server has accepted its deletion.
+	Absent, Deleted bool
+	// Compared says that the object was read whole, Same that it has the template's content and, for a copy, the template's labels and
+	// annotations.
+	Compared, Same bool
+}
+
+// DriftFound says that this version of a copy differs from the template.
+type DriftFound struct {
+	Slot                 copies.Slot
+	UID, ResourceVersion string
+}
+
+// Output is something that is to be done, or told to somebody: a copies.Event, a copies.Log, or one of the following.
+type Output any
+
+// Queue has keys worked on, at once or when some time has passed.
+type Queue struct {
+	Keys  []Key
+	After time.Duration
+}
+
+// FollowObstacles says that State.ObstacleWatches may have changed.
+type FollowObstacles struct{}
+
+// RolloutEnded says that a change of a ResourceDistribution is in force everywhere, and when the change came. It is for metrics.
+type RolloutEnded struct{ Since time.Time }
+
+// Request is an Output that a worker carries out: it makes the requests and applies their answer.
+type Request interface{ isRequest() }
+
+// ListObstacles asks for a list of the objects that a new ObstacleWatch would show, and an ObstaclesFound.
+type ListObstacles struct {
+	ObstacleWatch
+	of *Distribution // as it was then
+}
+
+// WriteStatus asks for a write of a status, and a StatusWritten.
+type WriteStatus struct {
+	Name, UID, ResourceVersion string
+	Status                     v1alpha1.ResourceDistributionStatus
+
+	run     *run
+	of      *Distribution                       // as it was when this status was found
+	was     v1alpha1.ResourceDistributionStatus // the status before
+	urgent  bool                                // nothing is written before this status
+	results []Result
+}
+
+// WriteCopy asks for the requests that carry out an Action, and a CopyWritten.
+type WriteCopy struct {
+	Slot     copies.Slot
+	Resource schema.GroupVersionResource
+	Action   Action
+	// Copy is the copy in the slot, as it is known; nil if there is none.
+	Copy *Copy
+	// Distribution is as it was when this was planned; nil for one that is deleted.
+	Distribution *Distribution
+
+	by  string // the name of the distribution
+	run *run   // nil for a distribution that is deleted
+}
+
+func (ListObstacles) isRequest() {}
+func (WriteStatus) isRequest()   {}
+func (WriteCopy) isRequest()     {}
+
+func (w WriteCopy) key() Key { return Key{w.by, w.Slot.Namespace} }
+
+// isRepair reports whether the write restores a copy that somebody changed, rather than applying a change of the distribution.
+func (w WriteCopy) isRepair() bool {
+	return w.Action.Verb == Update && w.Copy.Content == w.Distribution.Template.Content
+}
+
+// SeenVersion returns the resourceVersion of the copy or obstacle for which the write was planned.
+func (w WriteCopy) SeenVersion() string {
+	if w.Copy != nil {
+		return w.Copy.ResourceVersion
+	}
+	return w.Action.Conflict.ResourceVersion
+}

@@ -1,0 +1,357 @@
+package distribute
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+func (k Started) apply(s *State) {
+	if k.Namespace == "" {
+		s.startReview(k.Distribution)
+		return
+	}
+	s.startWrite(k.Key)
+}
+
+// startReview plans all targets of a distribution together: whether copies may be created, which may be updated now, which writes to queue,
+// and what the status says. For a deleted distribution it queues the copies that are left.
+func (s *State) startReview(name string) {
+	r := s.runs[name]
+	switch {
+	case !s.listed:
+	case r == nil:
+		s.queue(s.copies.findFarewells(name)...)
+	case !r.Deleting:
+		r.dueAt = time.Time{}
+		s.review(r, false)
+	}
+}
+
+// reviewSoon queues a review at once if no target is open, else after Timing.Pace if none is due by then.
+func (s *State) reviewSoon(r *run) {
+	switch isLate := r.dueAt.IsZero() || s.now.After(r.dueAt); {
+	case len(r.open) == 0:
+		s.queue(reviewKey(r.Name))
+	case isLate:
+		r.dueAt = s.now.Add(s.options.Timing.Pace)
+		s.queueAfter(reviewKey(r.Name), s.options.Timing.Pace)
+	}
+}
+
+// review reviews a distribution. looked says that obstacles were listed for this review.
+func (s *State) review(r *run, looked bool) {
+	found := Review{Admitted: r.admitted}
+	if r.Problem != "" {
+		s.report(r, found, false)
+		return
+	}
+	k := s.kinds[r.Template.Kind.GroupKind()]
+	if k.state == copies.KindSyncing {
+		return // the change of this state queues the review
+	}
+	if found.Unobserved = s.describeUnobserved(k); found.Unobserved != "" {
+		s.report(r, found, false)
+		return
+	}
+	s.recordNames(r)
+	results := s.planAll(r)
+	if !looked && r.mustLook(results) {
+		s.emit(ListObstacles{s.obstacleWatchOf(r), r.Distribution})
+		return
+	}
+	found = s.judge(r, results)
+	found.Resource = k.resource.GroupResource().String()
+	if r.unreported {
+		if s.report(r, found, true) {
+			return // the status must be written before the first copy
+		}
+		r.unreported = false
+		s.queueWrites(r, found.Results)
+		return
+	}
+	s.queueWrites(r, found.Results)
+	s.report(r, found, false)
+}
+
+// describeUnobserved returns why the copies of a kind cannot be seen; "" if they can.
+func (s *State) describeUnobserved(k *watchedKind) string {
+	gk := k.GroupKind()
+	switch k.state {
+	case copies.KindForbidden:
+		return "the operator may not list or watch " + k.Kind + "s: give its ClusterRole get, list and watch on them"
+	case copies.KindDegraded:
+		return fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: mend what serves the kind, "+
+			"such as the conversion webhook of its CRD", gk, s.options.DegradedAfter)
+	case copies.KindPending:
+		return "the API server does not serve " + gk.String()
+	}
+	return ""
+}
+
+func (f ObstaclesFound) apply(s *State) {
+	r := s.runs[f.Distribution]
+	switch {
+	case r == nil || r.Distribution != f.of: // the next review is queued
+	case f.Err != nil:
+		s.emit(copies.Log{Message: "looking for conflicts of ResourceDistribution " + r.Name + "; it is tried again", Err: f.Err})
+		s.queueAfter(reviewKey(r.Name), s.options.Timing.Pace)
+	default:
+		r.looked, r.obstacles = true, s.readObstacles(f.Kind, f.Objects)
+		s.review(r, true)
+	}
+}
+
+// queueWrites queues the targets that a review wants written and that are neither queued nor put off.
+func (s *State) queueWrites(r *run, results []Result) {
+	if !r.Distributes() {
+		return
+	}
+	var keys []Key
+	for _, one := range results {
+		if one.Verb != Nothing && !r.open[one.Namespace] && s.now.After(r.troubles[one.Namespace].until) {
+			keys = append(keys, Key{r.Name, one.Namespace})
+		}
+	}
+	s.queue(keys...)
+}
+
+// recordNames records which namespaces the names in the spec mean. The status must say so before anything is written there.
+func (s *State) recordNames(r *run) {
+	if named, changed := r.RecordNames(s.forest, r.named); changed {
+		r.named, r.unreported = named, true
+	}
+}
+
+// planAll returns the plan of every target, and of every copy outside the targets, sorted by namespace.
+func (s *State) planAll(r *run) []Result {
+	var all []Result
+	for namespace := range s.forest.All() {
+		plan := s.planAt(r, namespace)
+		if plan.choice != Chosen && plan.copy == nil || plan.State == None && plan.Verb == Nothing {
+			continue
+		}
+		one := Result{Namespace: namespace, Action: plan.Action, copy: plan.copy}
+		one.Unmarked = plan.choice == Chosen && r.Unmarked(plan.copy)
+		if one.Verb != Nothing {
+			one.Failure = r.troubles[namespace].failure
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Result) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return all
+}
+
+// mustLook reports whether obstacles must be listed now: before the first copies are made, and after a start if copies are missing. Later
+// targets come one by one, and the answer to each one's POST shows an obstacle.
+func (r *run) mustLook(results []Result) bool {
+	if r.watch != nil && r.watching {
+		return false
+	}
+	missing := slices.ContainsFunc(results, func(one Result) bool { return one.State == Missing })
+	return missing && (!r.looked || r.Suspend || r.AllOrNothing() && r.admitted != r.Check)
+}
+
+// judge decides what may be written now, and returns what the status is to say. results are those of planAll.
+func (s *State) judge(r *run, results []Result) Review {
+	found := Review{Checked: true}
+	isNew := r.admit(results)
+	if s.gateUpdates(r, results, &found) {
+		isNew = true
+	}
+	r.judged, r.unreported = r.Distribution, r.unreported || isNew
+	found.Results = s.planAll(r)
+	s.followObstacles(r, found.Results)
+	found.NotFound, found.Replaced = r.Targets.NotFound(s.forest), r.named.Replaced(s.forest)
+	found.Admitted, found.Named = r.admitted, r.named
+	return found
+}
+
+// admit opens the gate for new copies if the check for conflicts passes. It reports whether the status must record that before the first
+// write, because objects will be created or adopted.
+func (r *run) admit(results []Result) (isNew bool) {
+	r.gate.Create = true
+	if !r.AllOrNothing() || r.admitted == r.Check {
+		return false
+	}
+	for _, one := range results {
+		if blocks, unknown := r.Blocks(one.Action, r.isOwn(one.copy)); blocks || unknown {
+			r.gate.Create = false
+		}
+	}
+	if !r.gate.Create || r.Suspend {
+		return false
+	}
+	r.admitted = r.Check
+	return slices.ContainsFunc(results, func(one Result) bool { return one.State == Missing || one.State == InConflict })
+}
+
+// gateUpdates decides which outdated copies may be updated now. It reports whether a batch begins, which the status must record first.
+func (s *State) gateUpdates(r *run, results []Result, found *Review) (isNew bool) {
+	count := 0
+	var outdated []string
+	for _, one := range results {
+		if one.State == None || !r.isOwn(one.copy) || one.copy.Terminating {
+			continue
+		}
+		count++
+		if one.copy.Content != r.Template.Content {
+			outdated = append(outdated, one.Namespace)
+		}
+	}
+	r.gate.Held, r.gate.Updates = nil, nil
+	if len(outdated) == 0 {
+		r.batch = nil
+		return false
+	}
+	r.Rollout.Order(s.forest, outdated)
+	open := r.Rollout.Open(outdated, count)
+	if found.Held = len(outdated) - len(open); found.Held > 0 {
+		r.gate.Held = map[string]bool{}
+		for _, namespace := range outdated[len(open):] {
+			r.gate.Held[namespace] = true
+		}
+	}
+	if !r.Rollout.Batched() || r.Suspend || len(open) == 0 {
+		return false
+	}
+	isNew = s.keepBatch(r, open, count)
+	r.gate.Updates, found.NextBatch = maps.Clone(r.batch), r.next
+	return isNew
+}
+
+// keepBatch continues the batch that is under way, or begins the next one when the pause is over. The pause counts from the end of a batch;
+// after a restart, when the end is unknown, it counts from the batch's beginning.
+func (s *State) keepBatch(r *run, open []string, count int) (begins bool) {
+	underWay := slices.ContainsFunc(open, func(namespace string) bool { return r.batch[namespace] && r.troubles[namespace].tries == 0 })
+	if underWay {
+		return false
+	}
+	pause := s.now.Add(r.Rollout.Interval()).Truncate(time.Second).Add(time.Second) // a status holds whole seconds
+	if len(r.batch) > 0 {
+		r.next = pause
+	}
+	r.batch = map[string]bool{}
+	if r.next.After(pause) { // a clock that was ahead has set it
+		r.next = pause
+	}
+	if wait := r.next.Sub(s.now); wait > 0 {
+		s.queueAfter(reviewKey(r.Name), wait)
+		return false
+	}
+	for _, namespace := range open[:min(len(open), r.Rollout.Batch(count))] {
+		r.batch[namespace] = true
+	}
+	r.next = pause
+	return true
+}
+
+// followObstacles keeps a watch of obstacles as long as there are any.
+func (s *State) followObstacles(r *run, results []Result) {
+	if slices.ContainsFunc(results, func(one Result) bool { return one.State == InConflict && one.copy == nil }) {
+		s.keepWatch(r)
+		return
+	}
+	s.stopWatch(r)
+	r.obstacles = map[string]*Obstacle{}
+}
+
+// report has the status written if it has changed: at once if it is urgent, else not more often than Timing allows. It reports whether it has
+// asked for the write.
+func (s *State) report(r *run, found Review, urgent bool) (writes bool) {
+	was := r.reported
+	now := asReturned(r.Status(found, &was))
+	if reflect.DeepEqual(was, now) {
+		s.announceDeeds(r, r.Distribution)
+		return false
+	}
+	pace := s.options.Timing.Last
+	if ready := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady); ready.Reason == string(v1alpha1.ReasonProgressing) {
+		pace = s.options.Timing.Pace
+	}
+	if wait := r.reportedAt.Add(pace).Sub(s.now); !urgent && wait > 0 {
+		s.queueAfter(reviewKey(r.Name), wait)
+		return false
+	}
+	r.reportedAt = s.now
+	s.emit(WriteStatus{
+		Name: r.Name, UID: r.UID, ResourceVersion: r.resourceVersion, Status: now,
+		run: r, of: r.Distribution, was: was, urgent: urgent, results: found.Results,
+	})
+	return true
+}
+
+func (w StatusWritten) apply(s *State) {
+	r := s.runs[w.Name]
+	if r == nil || r != w.run {
+		return
+	}
+	if w.Err != nil {
+		if !apierrors.IsNotFound(w.Err) && !apierrors.IsConflict(w.Err) {
+			s.emit(copies.Log{Message: "writing the status of ResourceDistribution " + w.Name + "; it is tried again", Err: w.Err})
+		}
+		s.queueAfter(reviewKey(w.Name), s.options.Timing.Last)
+		return
+	}
+	if r.resourceVersion == w.ResourceVersion {
+		r.resourceVersion = w.NewVersion
+	}
+	r.reported = w.Status
+	s.announceDeeds(r, w.of)
+	if s.announceChange(w.of, &w.was, &w.Status) {
+		s.emit(RolloutEnded{r.began})
+	}
+	s.announceObstacles(w.of, &w.was, w.results)
+	if w.urgent && r.judged == r.Distribution && r.Distribution == w.of {
+		r.unreported = false
+		s.queueWrites(r, w.results)
+	}
+}
+
+// These are for the scrub, which reads every locked copy whole once in a configured interval, to find changes that metadata do not show.
+
+// FindScrubParts returns what a pass of the scrub is to read: the kinds of which there are locked copies, those that only the operator may
+// change.
+func (s *State) FindScrubParts() (all []copies.ScrubPart) {
+	for gk, k := range s.kinds {
+		isLocked := func(r *run) bool {
+			return r.Problem == "" && r.Drift == v1alpha1.DriftRevert && r.Template.Kind.GroupKind() == gk
+		}
+		if k.state == copies.KindActive && slices.ContainsFunc(slices.Collect(maps.Values(s.runs)), isLocked) {
+			all = append(all, copies.ScrubPart{Kind: k.GroupVersionKind, Resource: k.resource, Namespace: copies.Everywhere})
+		}
+	}
+	return all
+}
+
+// FindUnchanged returns the copy in slot, and its distribution, if nothing has happened to the copy since this version and the plan sees
+// nothing to do there; else nil.
+func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*Distribution, *Copy) {
+	known := s.copies.atUID(slot, uid)
+	if known == nil || known.ResourceVersion != resourceVersion || known.Drifted {
+		return nil, nil
+	}
+	r := s.runs[known.By]
+	if r == nil || r.Problem != "" || r.Drift != v1alpha1.DriftRevert || r.Template.Slot(slot.Namespace) != slot || known.Content != r.Template.Content {
+		return nil, nil
+	}
+	return r.Distribution, known
+}
+
+func (d DriftFound) apply(s *State) {
+	of, known := s.FindUnchanged(d.Slot, d.UID, d.ResourceVersion)
+	if known == nil {
+		return
+	}
+	known.Known, known.Drifted = true, true
+	s.copies.Put(d.Slot, known)
+	s.queue(Key{of.Name, d.Slot.Namespace})
+}

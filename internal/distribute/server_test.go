@@ -1,0 +1,344 @@
+package distribute
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+var (
+	configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	resource   = corev1.SchemeGroupVersion.WithResource("configmaps")
+	epoch      = time.Unix(0, 0)
+	synced     = watchset.Status{State: watchset.Synced, Resource: resource}
+)
+
+// cluster is a small model of an API server with ConfigMaps and ResourceDistributions, and a leader's State that works on them. Its clock
+// advances when nothing is left to do but to wait.
+type cluster struct {
+	t       testing.TB
+	state   *State
+	now     time.Time
+	forest  *forest.Snapshot
+	version int
+	objects map[string]map[string]any // ConfigMaps by namespace/name
+	rds     map[string]*v1alpha1.ResourceDistribution
+	events  []Input // what the watches have not shown yet, the oldest first
+	queue   []Key
+	later   []Queue // by when they are due: After counts from the epoch
+	writes  []string
+	reports []string // Events, by reason
+	watches int      // of obstacles
+	// refuse returns the error of a write of a copy; nil lets all through. A write whose answer is lost is carried out all the same.
+	refuse func(verb Verb, slot copies.Slot) error
+	lose   func() bool
+	// next picks which of n pieces of work comes next.
+	next func(n int) int
+}
+
+// newCluster returns a cluster with these namespaces and no objects.
+func newCluster(t testing.TB, namespaces ...string) *cluster {
+	c := &cluster{
+		t: t, now: time.Unix(1_000_000, 0), forest: forest.New(forest.Rules{}), version: 100, objects: map[string]map[string]any{},
+		rds: map[string]*v1alpha1.ResourceDistribution{}, next: func(int) int { return 0 },
+	}
+	for _, name := range namespaces {
+		c.forest = c.forest.WithNamespace(&forest.Namespace{Name: name, UID: name})
+	}
+	c.start()
+	return c
+}
+
+// start replaces the State by one that has just been started, has listed everything, and leads.
+func (c *cluster) start() {
+	timing := DefaultTiming()
+	c.state = NewState(c.forest, Options{
+		Settings:      Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true, Protected: func(name string) bool { return name == "kube-system" }},
+		Covered:       func(schema.GroupKind) bool { return false },
+		RetryMin:      time.Second,
+		RetryMax:      time.Minute,
+		DegradedAfter: time.Minute,
+		Timing:        timing,
+	})
+	c.events, c.queue, c.later = nil, nil, nil
+	c.apply(DefinitionChanged{})
+	c.apply(CopiesListed{Kind: configMaps.GroupKind(), Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] != "" })})
+	c.apply(KindChanged{Kind: configMaps.GroupKind(), Status: synced})
+	c.apply(DistributionsListed{All: slices.Collect(maps.Values(c.rds))})
+	c.apply(Elected{})
+}
+
+func (c *cluster) apply(input Input) (request Request) {
+	for _, output := range c.state.Apply(c.now, input) {
+		switch one := output.(type) {
+		case Queue:
+			if one.After > 0 {
+				c.later = append(c.later, Queue{one.Keys, c.now.Add(one.After).Sub(epoch)})
+				continue
+			}
+			for _, key := range one.Keys {
+				if !slices.Contains(c.queue, key) {
+					c.queue = append(c.queue, key)
+				}
+			}
+		case copies.Event:
+			c.reports = append(c.reports, string(one.Reason))
+		case FollowObstacles:
+			c.follow()
+		case Request:
+			if request != nil {
+				c.t.Fatalf("two requests follow from %T", input)
+			}
+			request = one
+		}
+	}
+	return request
+}
+
+// follow lists what a new watch of obstacles shows; later changes come by show.
+func (c *cluster) follow() {
+	wanted := c.state.ObstacleWatches()
+	if c.watches = len(wanted); c.watches == 0 {
+		return
+	}
+	for w := range wanted {
+		objects := c.list(func(meta *metav1.PartialObjectMetadata) bool {
+			return meta.Name == w.Name && meta.Labels[v1alpha1.LabelDistributedBy] != w.Distribution
+		})
+		c.events = append(c.events, ObstaclesListed{w, objects})
+	}
+}
+
+func (c *cluster) list(match func(*metav1.PartialObjectMetadata) bool) (all []*metav1.PartialObjectMetadata) {
+	for _, object := range c.objects {
+		if meta := metadataOf(object); match(meta) {
+			all = append(all, meta)
+		}
+	}
+	return all
+}
+
+func metadataOf(object map[string]any) *metav1.PartialObjectMetadata {
+	meta, err := metaOf(object)
+	if err != nil {
+		panic(err)
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: *meta}
+}
+
+// settle does all work, and waits for what is put off for at most limit.
+func (c *cluster) settle(limit time.Duration) {
+	c.t.Helper()
+	end := c.now.Add(limit)
+	for range 20_000 {
+		switch n := len(c.events) + len(c.queue); {
+		case n > 0:
+			if i := c.next(n); i < len(c.events) {
+				event := c.events[0] // one watch shows everything in order
+				c.events = c.events[1:]
+				c.apply(event)
+			} else {
+				i -= len(c.events)
+				key := c.queue[i]
+				c.queue = slices.Delete(c.queue, i, i+1)
+				c.work(key)
+			}
+		case !c.wait(end):
+			return
+		}
+	}
+	c.t.Fatalf("work does not end: %v", c.writes[max(0, len(c.writes)-20):])
+}
+
+// wait advances the clock to the next thing that was put off, if that is before end.
+func (c *cluster) wait(end time.Time) bool {
+	if len(c.later) == 0 {
+		c.now = end
+		return false
+	}
+	slices.SortStableFunc(c.later, func(a, b Queue) int { return cmp.Compare(a.After, b.After) })
+	due := epoch.Add(c.later[0].After)
+	if due.After(end) {
+		c.now = end
+		return false
+	}
+	c.now = due
+	c.queue = append(c.queue, c.later[0].Keys...)
+	c.later = c.later[1:]
+	return true
+}
+
+func (c *cluster) work(key Key) {
+	for request := c.apply(Started{key}); request != nil; {
+		var answer Input
+		switch one := request.(type) {
+		case ListObstacles:
+			answer = ObstaclesFound{ListObstacles: one, Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool {
+				return meta.Name == one.Name && meta.Labels[v1alpha1.LabelDistributedBy] != one.Distribution
+			})}
+		case WriteStatus:
+			answer = c.writeStatus(one)
+		case WriteCopy:
+			answer = c.writeCopy(one)
+		}
+		request = c.apply(answer)
+	}
+}
+
+func (c *cluster) writeStatus(w WriteStatus) StatusWritten {
+	rd := c.rds[w.Name]
+	switch {
+	case rd == nil || string(rd.UID) != w.UID:
+		return StatusWritten{WriteStatus: w, Err: apierrors.NewNotFound(schema.GroupResource{}, w.Name)}
+	case rd.ResourceVersion != w.ResourceVersion:
+		return StatusWritten{WriteStatus: w, Err: apierrors.NewConflict(schema.GroupResource{}, w.Name, nil)}
+	}
+	rd = rd.DeepCopy()
+	rd.Status = w.Status
+	c.storeDistribution(rd)
+	return StatusWritten{WriteStatus: w, NewVersion: rd.ResourceVersion}
+}
+
+func (c *cluster) storeDistribution(rd *v1alpha1.ResourceDistribution) {
+	rd.ResourceVersion = c.nextVersion()
+	c.rds[rd.Name] = rd
+	c.events = append(c.events, DistributionSeen{rd.DeepCopy()})
+}
+
+func (c *cluster) nextVersion() string {
+	c.version++
+	return strconv.Itoa(c.version)
+}
+
+// distribute creates or changes ResourceDistribution rd of a ConfigMap "settings" with this data.
+func (c *cluster) distribute(data string, change ...func(*v1alpha1.ResourceDistributionSpec)) {
+	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: "rd", UID: types.UID("rd-" + c.nextVersion())}}
+	if known := c.rds["rd"]; known != nil {
+		rd = known.DeepCopy()
+	}
+	rd.Generation++
+	rd.Spec = v1alpha1.ResourceDistributionSpec{Resource: runtime.RawExtension{
+		Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"k":%q}}`, data),
+	}}
+	for _, change := range change {
+		change(&rd.Spec)
+	}
+	c.storeDistribution(rd)
+}
+
+// deleteDistribution deletes rd, and the copies that it owns, as the garbage collector does.
+func (c *cluster) deleteDistribution() {
+	rd := c.rds["rd"]
+	delete(c.rds, "rd")
+	c.events = append(c.events, DistributionGone{rd})
+	for place, object := range c.objects {
+		if references := metadataOf(object).OwnerReferences; len(references) > 0 && references[0].UID == rd.UID {
+			c.remove(place)
+		}
+	}
+}
+
+func (c *cluster) remove(place string) {
+	meta := metadataOf(c.objects[place])
+	delete(c.objects, place)
+	meta.ResourceVersion = c.nextVersion()
+	c.show(meta, false)
+}
+
+// write stores an object, in the name of a field manager, and has the watches show it.
+func (c *cluster) write(namespace string, object map[string]any, manager string) *metav1.PartialObjectMetadata {
+	known, exists := c.objects[namespace+"/settings"]
+	err := ChangeMeta(object, func(meta *metav1.ObjectMeta) {
+		meta.Namespace, meta.Name, meta.ResourceVersion = namespace, "settings", c.nextVersion()
+		if meta.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", c.version)); exists {
+			meta.UID = metadataOf(known).UID
+		}
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	raw, _ := json.Marshal(map[string]any{"f:data": object["data"], "f:metadata": map[string]any{
+		"f:labels": fieldSet(metadataOf(object).Labels), "f:annotations": fieldSet(metadataOf(object).Annotations),
+	}})
+	fields := metav1.FieldsV1{}
+	fields.SetRawBytes(raw)
+	object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": manager, "operation": "Update", "fieldsV1": fields}}
+	c.objects[namespace+"/settings"] = object
+	c.show(metadataOf(object), true)
+	return metadataOf(object)
+}
+
+func fieldSet(keys map[string]string) map[string]any {
+	all := map[string]any{}
+	for key := range keys {
+		all["f:"+key] = map[string]any{}
+	}
+	return all
+}
+
+// show has the watches show an object: that of copies, and those of obstacles.
+func (c *cluster) show(meta *metav1.PartialObjectMetadata, exists bool) {
+	gk := configMaps.GroupKind()
+	_, isCopy := meta.Labels[v1alpha1.LabelDistributedBy]
+	if isCopy && exists {
+		c.events = append(c.events, CopySeen{gk, meta})
+	} else {
+		c.events = append(c.events, CopyGone{gk, meta})
+	}
+	for w := range c.state.ObstacleWatches() {
+		if exists && meta.Labels[v1alpha1.LabelDistributedBy] != w.Distribution {
+			c.events = append(c.events, ObstacleSeen{w, meta})
+		} else {
+			c.events = append(c.events, ObstacleGone{w, meta})
+		}
+	}
+}
+
+// stranger puts an object of somebody else where a copy belongs.
+func (c *cluster) stranger(namespace, data string) {
+	c.write(namespace, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": data}}, "somebody")
+}
+
+// data returns the data of the object in each namespace that has one.
+func (c *cluster) data() map[string]string {
+	all := map[string]string{}
+	for _, object := range c.objects {
+		all[metadataOf(object).Namespace] = object["data"].(map[string]any)["k"].(string)
+	}
+	return all
+}
+
+// status returns the status of rd.
+func (c *cluster) status() v1alpha1.ResourceDistributionStatus { return c.rds["rd"].Status }
+
+func (c *cluster) ready() string {
+	if ready := v1alpha1.FindCondition(c.status().Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
+}
+
+// random makes the order of all work that of a seed.
+func (c *cluster) random(seed uint64) *rand.Rand {
+	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // an order, no secret
+	c.next = r.IntN
+	return r
+}

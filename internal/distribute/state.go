@@ -1,0 +1,236 @@
+package distribute
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// State is what the operator knows of all ResourceDistributions and their copies, and decides what is to be done. It makes no requests and
+// has no lock, no goroutine and no clock: the runner (controllers/distribution) calls Apply, one Input after the other, and carries out the
+// Outputs. A standby replica applies the same Inputs, and discards the Outputs.
+type State struct {
+	options Options
+	forest  *forest.Snapshot
+	runs    map[string]*run // by the name of the ResourceDistribution
+	copies  *copyTable
+	kinds   map[schema.GroupKind]*watchedKind
+	repairs *copies.Repairs
+
+	served   bool      // the CRD of ResourceDistributions exists
+	servedAt time.Time // since when the CRD exists, or this process watches it
+	listed   bool      // all ResourceDistributions are known: nothing is written before
+	leading  bool
+
+	now time.Time // of the Input that is being applied
+	out []Output  // of that Input
+}
+
+// Options are the settings of a State.
+type Options struct {
+	Settings
+	// Covered reports whether a kind's propagation has mode All, which makes every object of the kind in a tree a source.
+	Covered func(schema.GroupKind) bool
+	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
+	RetryMin, RetryMax time.Duration
+	// DegradedAfter is how long copies, or ResourceDistributions, may be without a complete list before readiness waits no longer.
+	DegradedAfter time.Duration
+	Timing        Timing
+}
+
+// Timing holds time constants, so that tests can shrink them.
+type Timing struct {
+	// Pace is the least time between two writes of a status while work goes on, Last before the one at its end.
+	Pace, Last time.Duration
+	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
+	TransientMin, TransientMax time.Duration
+	// Write bounds one write, and List the request that lists obstacles.
+	Write, List time.Duration
+	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
+	LoopWindow time.Duration
+	// Tick is the time between two checks of whether a scrub is due.
+	Tick time.Duration
+}
+
+// DefaultTiming returns what production uses.
+func DefaultTiming() Timing {
+	return Timing{
+		Pace: 2 * time.Second, Last: 300 * time.Millisecond,
+		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
+		Write: 30 * time.Second, List: 60 * time.Second, LoopWindow: 10 * time.Minute, Tick: time.Second,
+	}
+}
+
+// watchedKind is a kind that may be distributed, and what the watch of its copies has shown.
+type watchedKind struct {
+	schema.GroupVersionKind
+	resource schema.GroupVersionResource // as it is served; empty before it was served once
+	state    copies.KindState
+}
+
+// NewState returns a State that knows the forest f, and no objects.
+func NewState(f *forest.Snapshot, o Options) *State {
+	s := &State{options: o, forest: f, runs: map[string]*run{}, kinds: map[schema.GroupKind]*watchedKind{}, repairs: copies.NewRepairs()}
+	s.copies = newCopyTable(s.nameOf)
+	for _, gvk := range o.Kinds {
+		s.kinds[gvk.GroupKind()] = &watchedKind{GroupVersionKind: gvk, state: copies.KindSyncing}
+	}
+	return s
+}
+
+// nameOf returns the forest's own string for a namespace's name, so that equal names share memory; the given string if the forest lacks it.
+func (s *State) nameOf(namespace string) string {
+	if n := s.forest.Namespace(namespace); n != nil {
+		return n.Name
+	}
+	return namespace
+}
+
+// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order.
+func (s *State) Apply(now time.Time, input Input) []Output {
+	s.now = now
+	input.apply(s)
+	out := s.out
+	s.out = nil
+	return out
+}
+
+func (s *State) emit(one Output) { s.out = append(s.out, one) }
+
+// queue has keys worked on by the leader. Until then their targets are open: no review queues them a second time.
+func (s *State) queue(keys ...Key) {
+	if !s.leading || len(keys) == 0 {
+		return
+	}
+	for _, key := range keys {
+		if r := s.runs[key.Distribution]; r != nil && key.Namespace != "" {
+			r.open[key.Namespace] = true
+		}
+	}
+	s.emit(Queue{Keys: keys})
+}
+
+// queueAfter has a key worked on when some time has passed.
+func (s *State) queueAfter(key Key, delay time.Duration) {
+	s.emit(Queue{Keys: []Key{key}, After: max(delay, 1)})
+}
+
+func (e Elected) apply(s *State) {
+	s.leading = true
+	s.queueAll()
+}
+
+// queueAll queues the reviews of all distributions, and of deleted ones that have left copies.
+func (s *State) queueAll() {
+	names := s.copies.findWriters(nil)
+	for name := range s.runs {
+		names[name] = true
+	}
+	for name := range names {
+		s.queue(reviewKey(name))
+	}
+}
+
+// mostPlanned is of how many namespaces a change of the forest is planned at once; for more, every distribution is reviewed by a worker.
+const mostPlanned = 100
+
+func (c ForestChanged) apply(s *State) {
+	s.forest = c.New
+	for _, r := range s.runs {
+		if len(c.Namespaces) > mostPlanned {
+			s.queue(reviewKey(r.Name))
+			continue
+		}
+		s.queue(s.findAffected(r, c)...)
+	}
+}
+
+// findAffected returns the keys of the namespaces that a change of the forest concerns: they are targets now or were before, or have a copy.
+func (s *State) findAffected(r *run, change ForestChanged) []Key {
+	if r.Problem != "" {
+		return nil
+	}
+	mentioned := map[string]bool{}
+	for _, one := range r.Targets.Named() {
+		mentioned[one] = true
+	}
+	var keys []Key
+	for _, namespace := range change.Namespaces {
+		old, now := change.Old.Namespace(namespace), change.New.Namespace(namespace)
+		was := r.Targets.Choose(change.Old, namespace, s.options.Protected, r.named)
+		is := s.planAt(r, namespace)
+		same := change.Old != change.New && was == is.choice && (old == nil) == (now == nil) && (old == nil || old.UID == now.UID)
+		if !same || is.Verb != Nothing {
+			keys = append(keys, Key{r.Name, namespace})
+		} else if now == nil || r.named.Means(change.New, namespace) {
+			continue
+		}
+		if mentioned[namespace] {
+			keys = append(keys, reviewKey(r.Name))
+		}
+	}
+	return keys
+}
+
+func (c KindChanged) apply(s *State) {
+	k := s.kinds[c.Kind]
+	if c.Status.Resource.Resource != "" {
+		k.resource = c.Status.Resource
+	}
+	was := k.state
+	if k.state = k.state.After(c.Status); k.state == was {
+		return
+	}
+	if k.state == copies.KindDegraded {
+		s.emit(copies.Log{Message: "the API server has not listed the copies of " + c.Kind.String() + ": nothing of it is distributed until it does"})
+	}
+	for _, r := range s.runs {
+		if r.Template != nil && r.Template.Kind.GroupKind() == c.Kind {
+			s.queue(reviewKey(r.Name))
+		}
+	}
+	for name := range s.copies.findWriters(&c.Kind) {
+		if s.runs[name] == nil {
+			s.queue(reviewKey(name))
+		}
+	}
+}
+
+// CheckSynced returns an error unless, where the CRD is served, all ResourceDistributions and their copies have been listed. It stops waiting
+// for a list after DegradedAfter.
+func (s *State) CheckSynced(now time.Time) error {
+	if s.served && !s.listed && now.Sub(s.servedAt) < s.options.DegradedAfter {
+		return fmt.Errorf("the ResourceDistributions are not synced yet")
+	}
+	for gk, k := range s.kinds {
+		if s.served && k.state == copies.KindSyncing {
+			return fmt.Errorf("copies of %s are not synced yet", gk)
+		}
+	}
+	return nil
+}
+
+// Counts are the numbers of one distribution for metrics.
+type Counts struct {
+	Distribution string
+	Status       v1alpha1.ResourceDistributionStatus // as it was reported last
+	Loops        int                                 // copies that somebody changes in a loop
+}
+
+// CountAll returns the numbers of all distributions.
+func (s *State) CountAll(now time.Time) []Counts {
+	all := make([]Counts, 0, len(s.runs))
+	for name, r := range s.runs {
+		one := Counts{Distribution: name, Status: r.reported}
+		if r.Template != nil {
+			one.Loops = s.repairs.Loops(r.Template.Slot(""), now, s.options.Timing.LoopWindow)
+		}
+		all = append(all, one)
+	}
+	return all
+}
