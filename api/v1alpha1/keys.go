@@ -95,6 +95,7 @@ const (
 	AccessSudo    = "sudo"
 	AccessSelf    = "self"
 	AccessEdit    = "edit"
+	AccessSole    = "sole"
 	// AccessOperator stands on RoleBindings that give the operator its own right in one namespace.
 	AccessOperator = "operator"
 

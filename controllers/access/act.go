@@ -74,8 +74,10 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 			continue // Withdraw was called since this pass began
 		}
 		changes, err := r.runStep(ctx, tenant.Name, step, actual)
-		done.changes = append(done.changes, changes...)
-		r.clock.timeRevocation(tenant.Name, changes)
+		if !step.Moves {
+			done.changes = append(done.changes, changes...)
+			r.clock.timeRevocation(tenant.Name, changes)
+		}
 		if err != nil {
 			unsound[key] = true
 			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}) || errors.Is(err, errBusy))

@@ -2,6 +2,8 @@ package access
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,31 +30,35 @@ type announcer struct {
 func (a *announcer) forgetTenant(tenant string) { a.told.Delete(tenant) }
 
 // tellChanges sends one Event for each list of the LNamespace whose grants have changed. settled says that the lists were already
-// in force before this pass: every write of the pass then repaired an object that somebody had changed.
-func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change) {
-	first, last := map[grants.Key]grants.Object{}, map[grants.Key]grants.Object{}
-	var order []grants.Key
-	for _, c := range changes {
-		if _, ok := first[c.key]; !ok {
-			first[c.key], order = c.before, append(order, c.key)
-		}
-		last[c.key] = c.after
+// in force before this pass: every write of the pass then repaired an object that somebody had changed. actual holds the objects after
+// the pass.
+func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change, actual grants.Actual) {
+	earlier := maps.Clone(actual)
+	for _, c := range slices.Backward(changes) {
+		earlier.Put(c.key, c.before)
 	}
-	for _, key := range order {
-		before, after := first[key], last[key]
+	told := map[grants.Key]bool{}
+	for _, c := range changes {
+		before, after := earlier[c.key], actual[c.key]
 		rebound := before != nil && after != nil && grants.MustRecreate(before, after)
-		switch list := grants.ListOf(key, tenant.Name); {
+		switch {
+		case told[c.key]:
 		case settled && !rebound:
-			a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed "+key.String()+", and the operator put it back")
-		case list == "":
-			continue
-		default:
-			a.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, grants.Minus(before, after)))
-			a.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
-			if rebound {
+			a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed "+c.key.String()+", and the operator put it back")
+		case rebound:
+			for _, list := range grants.ListsOf(c.key, tenant.Name) {
 				a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: their binding was replaced, because it must refer to another ClusterRole", list))
 			}
 		}
+		told[c.key] = true
+	}
+	if settled {
+		return
+	}
+	for _, list := range grants.Lists() {
+		before, after := earlier.Holders(list, tenant.Name), actual.Holders(list, tenant.Name)
+		a.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, grants.Minus(before, after)))
+		a.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
 	}
 }
 

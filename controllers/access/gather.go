@@ -13,6 +13,7 @@ import (
 
 // facts hold everything on which one pass over a tenant decides.
 type facts struct {
+	tenant   string
 	deleting bool
 	own      bool // the root Namespace belongs to this LNamespace
 	settings Settings
@@ -52,7 +53,7 @@ func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.F
 // firstGrant reports whether sudoers hold sudo now, with no foreign binding that stops the first grant. From then on, foreign
 // bindings stop nothing (see groups).
 func (f *facts) firstGrant() bool {
-	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(grants.Subjects(f.actual[grants.KeyOf(f.objects.Sudo.Binding)])) > 0
+	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(f.actual.Holders(grants.ListSudoers, f.tenant)) > 0
 }
 
 // holdsRights says whether a RoleBinding of the tenant exists in its root namespace.
@@ -91,6 +92,7 @@ func (r *Reconciler) forgetTenant(tenant string) {
 
 func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespace) (*facts, error) {
 	f := &facts{
+		tenant:   tenant.Name,
 		deleting: !tenant.DeletionTimestamp.IsZero(),
 		own:      r.View.Owns(tenant.Name, tenant.UID),
 		settings: r.Config,
@@ -117,7 +119,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	exists, err := r.roles.exists(ctx, f.settings.UserClusterRole)
 	f.roleless, f.unread = err == nil && !exists, err
 	f.unbounded = r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
-	f.group = r.groups.judgeTenant(tenant, f.objects.Sudo, f.actual)
+	f.group = r.groups.judgeTenant(tenant, f.objects.Sudo.Binding, f.actual)
 	return f, nil
 }
 

@@ -72,9 +72,9 @@ func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 }
 
 // judgeTenant returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired
-// is the pair of its sudoers, and actual what exists.
-func (g *groups) judgeTenant(tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) groupState {
-	if len(grants.Subjects(desired.Binding)) == 0 || grants.WasGranted(tenant, desired, actual) {
+// is the binding of its sudoers, and actual what exists.
+func (g *groups) judgeTenant(tenant *v1alpha1.LNamespace, desired grants.Object, actual grants.Actual) groupState {
+	if len(grants.Subjects(desired)) == 0 || grants.WasGranted(tenant, actual) {
 		g.forgetTenant(tenant.Name)
 		return groupState{}
 	}

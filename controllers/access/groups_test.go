@@ -63,8 +63,8 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 	shop := &v1alpha1.LNamespace{}
 	shop.Name = "shop"
 	shop.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
-	pair := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo
-	judge := func() groupState { return g.judgeTenant(shop, pair, grants.Actual{}) }
+	binding := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo.Binding
+	judge := func() groupState { return g.judgeTenant(shop, binding, grants.Actual{}) }
 
 	if _, err := g.look(ctx); err != nil || api.lists > 0 {
 		t.Errorf("bindings are listed though no tenant waits: %v, %d", err, api.lists)

@@ -3,6 +3,8 @@ package access
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,7 +44,7 @@ func setupOrphans(mgr ctrl.Manager, objects *objectStore, timing Timing) error {
 		Watches(&rbacv1.ClusterRole{}, itself()).
 		Watches(&rbacv1.ClusterRoleBinding{}, itself()).
 		Watches(&rbacv1.RoleBinding{}, itself(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
-		Watches(&v1alpha1.LNamespace{}, handler.TypedEnqueueRequestsFromMapFunc(objectsOf), builder.WithPredicates(deletions)).
+		Watches(&v1alpha1.LNamespace{}, handler.TypedEnqueueRequestsFromMapFunc(o.objectsOf), builder.WithPredicates(deletions)).
 		WithOptions(controller.TypedOptions[grants.Key]{
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[grants.Key](timing.ErrorMin, timing.RetryMax),
 		}).
@@ -54,8 +56,11 @@ func setupOrphans(mgr ctrl.Manager, objects *objectStore, timing Timing) error {
 }
 
 // objectsOf returns the keys of the access objects of an LNamespace that was deleted.
-func objectsOf(_ context.Context, tenant client.Object) []grants.Key {
-	return grants.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.GetName()}}, grants.Facts{}).Keys()
+func (o orphans) objectsOf(ctx context.Context, tenant client.Object) []grants.Key {
+	keys := grants.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.GetName()}}, grants.Facts{}).Keys()
+	owned := grants.Actual{}
+	_ = o.objects.addOwnedPairs(ctx, tenant.GetName(), owned) // a cache that has synced doesn't fail
+	return slices.AppendSeq(keys, maps.Keys(owned))
 }
 
 // Reconcile deletes the object if the operator wrote it and no tenant claims it.

@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// addOwnedPairs adds the self pairs that the tenant owns, of any user.
+// addOwnedPairs adds the pairs whose names hold a user and that the tenant owns, of any user: self pairs and sole pairs.
 func (s *objectStore) addOwnedPairs(ctx context.Context, tenant string, actual grants.Actual) error {
 	of := client.MatchingFields{indexTenant: tenant}
 	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
@@ -23,7 +23,8 @@ func (s *objectStore) addOwnedPairs(ctx context.Context, tenant string, actual g
 		return fmt.Errorf("listing ClusterRoleBindings of tenant %s: %w", tenant, err)
 	}
 	add := func(object grants.Object) {
-		if _, ok := grants.SelfUser(object.GetName()); !ok {
+		_, self := grants.SelfUser(object.GetName())
+		if _, sole := grants.SoleUser(object.GetName(), tenant); !self && !sole {
 			return
 		}
 		if object = s.recent.latestOf(grants.KeyOf(object), object); object != nil {

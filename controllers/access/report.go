@@ -85,23 +85,23 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{}, nil // Withdraw, called by the LNamespace's finalizer, reports
 	}
 	if len(done.busy) > 0 {
-		r.announcer.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil
 	}
 	if seen.unbounded {
-		r.announcer.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // neither granted nor refused yet
 	}
 	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
 		r.patience.When(tenant.Name) // counts
-		r.announcer.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}
 	r.blocked.set(tenant.Name, done.conflicts)
 	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay))
 	found := listFindings(tenant, seen, done)
 	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
-		r.announcer.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{}, nil // neither granted nor refused yet: the scan for foreign bindings requeues the tenant
 	}
 	status := metav1.ConditionTrue
@@ -113,7 +113,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) && before.Message == message &&
 		!seen.mode.Switching() && !modeChanged(tenant, seen)
 
-	r.announcer.tellChanges(tenant, settled, done.changes)
+	r.announcer.tellChanges(tenant, settled, done.changes, seen.actual)
 	r.announcer.tellFindings(tenant, before, found)
 	r.announcer.tellBindings(tenant, seen, before)
 	if modeChanged(tenant, seen) {

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -54,11 +53,12 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		return nil, nil
 	}
 	objects := grants.For(tenant, planInput(m.view, tenant, tenant.Status.ServiceAccounts, m.config, mode))
-	granted, err := m.objects.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
+	pairs := objects.SudoPairs()
+	granted, err := m.objects.readCached(ctx, grants.KeyOf(pairs[0].Binding))
 	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
 		return nil, err // without sudoers, the switch interrupts nobody
 	}
-	for _, pair := range slices.Concat([]grants.Pair{objects.Sudo}, objects.Self) {
+	for _, pair := range pairs {
 		role, err := m.objects.readCached(ctx, grants.KeyOf(pair.Role))
 		if err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ func (c *revocationClock) noteChange(tenant string) { c.changed.LoadOrStore(tena
 // timeRevocation ends the measurement and records it if one of the changes takes a right away.
 func (c *revocationClock) timeRevocation(tenant string, changes []change) {
 	for _, one := range changes {
-		if len(grants.Minus(one.before, one.after)) == 0 {
+		if len(grants.Minus(grants.Subjects(one.before), grants.Subjects(one.after))) == 0 {
 			continue
 		}
 		if since, ok := c.changed.LoadAndDelete(tenant); ok {

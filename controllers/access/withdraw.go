@@ -24,7 +24,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	}
 	plan := grants.PlanFor(tenant.Name, objects, grants.Withheld{Everything: true}, actual)
 	done := r.steps.runSteps(ctx, tenant, plan, actual)
-	r.announcer.tellChanges(tenant, false, done.changes)
+	r.announcer.tellChanges(tenant, false, done.changes, actual)
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)
 		if existing := actual[key]; step.Deed == grants.DeedRemove && existing != nil {

@@ -8,6 +8,8 @@
 package grants
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +51,9 @@ type Objects struct {
 	Sudo   Pair
 	Edit   Pair
 	Self   []Pair // one for each sudoer who is a User, in the order of the list
+	// Sole takes the place of Sudo, Edit and Self where one User is the only manager and the only sudoer; elsewhere it is nil. It
+	// saves ClusterRoleBindings, all of which the API server reads for each request that anybody makes.
+	Sole *Pair
 }
 
 // For returns the objects that the tenant implies.
@@ -58,18 +63,26 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	sudoers := grantedSubjects(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
 	managers := grantedSubjects(tenant.Spec.Managers, ListManagers, facts.Refused)
 
+	editors := managers
+	if len(managers)+len(sudoers) > 0 {
+		editors = append(editors, group)
+	}
 	objects := Objects{
 		Forms:   facts.Forms,
 		Sudoers: roleBinding(tenant, SudoersBinding, v1alpha1.AccessSudoers, clusterAdmin, []v1alpha1.Subject{group}),
 		Users:   roleBinding(tenant, UsersBinding, v1alpha1.AccessUsers, facts.UserClusterRole, grantedSubjects(tenant.Spec.Users, ListUsers, facts.Refused)),
 		SudoOn:  roleBinding(tenant, SudoOnBinding, v1alpha1.AccessSudo, ImpersonateOnRole, sudoers),
 		Sudo:    tenantPair(tenant, SudoName(name), v1alpha1.AccessSudo, facts.Forms.sudo(name, needsSudoUser(sudoers)), sudoers),
-		Edit:    tenantPair(tenant, EditName(name), v1alpha1.AccessEdit, editRules(name), append(managers, group)),
+		Edit:    tenantPair(tenant, EditName(name), v1alpha1.AccessEdit, editRules(name), editors),
 	}
 	for _, sudoer := range sudoers {
 		if sudoer.Kind == v1alpha1.SubjectUser {
 			objects.Self = append(objects.Self, selfPair(sudoer.Name, []metav1.OwnerReference{Reference(tenant)}, facts.Forms))
 		}
+	}
+	if len(sudoers) == 1 && len(objects.Self) == 1 && slices.Equal(managers, sudoers) {
+		pair := solePair(tenant, sudoers[0].Name, facts.Forms)
+		objects.Sole = &pair
 	}
 	return objects
 }
@@ -93,13 +106,43 @@ func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
 	return status
 }
 
-// pairs returns all pairs in the order in which they are written.
-func (o Objects) pairs() []Pair { return append([]Pair{o.Sudo, o.Edit}, o.Self...) }
+// Bindings returns the ClusterRoleBindings that the operator writes where nothing is withheld.
+func (o Objects) Bindings() []*rbacv1.ClusterRoleBinding {
+	if o.Sole != nil {
+		return []*rbacv1.ClusterRoleBinding{o.Sole.Binding}
+	}
+	var bindings []*rbacv1.ClusterRoleBinding
+	for _, pair := range o.separatePairs() {
+		if !pair.bindsNobody() {
+			bindings = append(bindings, pair.Binding)
+		}
+	}
+	return bindings
+}
 
-// all returns every object; a role comes before its binding, the sudoers' RoleBinding before the users'.
+// separatePairs returns all pairs but the sole one, in the order in which they are written.
+func (o Objects) separatePairs() []Pair { return append([]Pair{o.Sudo, o.Edit}, o.Self...) }
+
+// SudoPairs returns the pairs that let sudoers become the group of their tenant, first the one that binds them all.
+func (o Objects) SudoPairs() []Pair {
+	if o.Sole != nil {
+		return []Pair{*o.Sole}
+	}
+	return append([]Pair{o.Sudo}, o.Self...)
+}
+
+// bindsNobody reports whether the pair has a role alone, because the list of its subjects is empty.
+func (p Pair) bindsNobody() bool { return len(p.Binding.Subjects) == 0 }
+
+// all returns every object, those of both forms where there is a sole pair; a role comes before its binding, the sudoers' RoleBinding
+// before the users'.
 func (o Objects) all() []Object {
 	objects := o.RootBindings()
-	for _, pair := range o.pairs() {
+	pairs := o.separatePairs()
+	if o.Sole != nil {
+		pairs = append(pairs, *o.Sole)
+	}
+	for _, pair := range pairs {
 		objects = append(objects, pair.Role, pair.Binding)
 	}
 	return objects

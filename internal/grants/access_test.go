@@ -87,12 +87,13 @@ func TestEmptyListsGrantNothing(t *testing.T) {
 		tenant := payments()
 		tenant.Spec = v1alpha1.LNamespaceSpec{}
 		objects := grants.For(tenant, legacy)
-		if n := len(objects.Users.Subjects) + len(objects.Sudo.Binding.Subjects) + len(objects.Self); n != 0 {
-			t.Errorf("want no subject, got %d", n)
+		if n := len(objects.Users.Subjects) + len(objects.Bindings()); n != 0 {
+			t.Errorf("want neither a subject nor a ClusterRoleBinding, got %d", n)
 		}
+		tenant.Spec.Sudoers = []v1alpha1.Subject{group("ops")}
 		want := []rbacv1.Subject{{Kind: "Group", APIGroup: "rbac.authorization.k8s.io", Name: "payments-sudoers"}}
-		if diff := cmp.Diff(want, objects.Edit.Binding.Subjects); diff != "" {
-			t.Errorf("subjects of warren:edit (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, grants.For(tenant, legacy).Edit.Binding.Subjects); diff != "" {
+			t.Errorf("subjects of warren:edit without managers (-want +got):\n%s", diff)
 		}
 		for key, object := range collect(objects) {
 			if role, ok := object.(*rbacv1.ClusterRole); ok {

@@ -39,7 +39,7 @@ func FormsIn(role *rbacv1.ClusterRole) Forms {
 // GrantsSudo says whether role is one of ours that allows impersonation.
 func GrantsSudo(role *rbacv1.ClusterRole) bool {
 	kind := role.Labels[v1alpha1.LabelAccess]
-	return kind == v1alpha1.AccessSudo || kind == v1alpha1.AccessSelf
+	return kind == v1alpha1.AccessSudo || kind == v1alpha1.AccessSelf || kind == v1alpha1.AccessSole
 }
 
 // Verbs of both forms. onVerb is followed by the verb of the request that the sudoer makes as somebody else.

@@ -74,17 +74,22 @@ func IsOurs(binding Object) bool {
 }
 
 // WasGranted says whether sudo was granted to sudoers of this LNamespace before: the status says when, or, for a grant older than
-// that field, the existing pair grants it in the legacy form. desired is the pair of the tenant's sudoers.
-func WasGranted(tenant *v1alpha1.LNamespace, desired Pair, actual Actual) bool {
+// that field, an existing pair grants it in the legacy form.
+func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 	if tenant.Status.SudoGrantedAt != nil {
 		return true
 	}
-	binding, role := actual[KeyOf(desired.Binding)], actual[KeyOf(desired.Role)]
-	if binding == nil || role == nil || len(Subjects(binding)) == 0 {
-		return false
+	for key, binding := range actual {
+		role := actual[Key{Kind: kindClusterRole, Name: key.Name}]
+		if role == nil || len(Subjects(binding)) == 0 || !slices.Contains(ListsOf(key, tenant.Name), ListSudoers) {
+			continue
+		}
+		own := slices.ContainsFunc(Owners(binding), func(o metav1.OwnerReference) bool { return o.UID == tenant.UID })
+		if own && FormsIn(role.(*rbacv1.ClusterRole)).Legacy {
+			return true
+		}
 	}
-	own := slices.ContainsFunc(Owners(binding), func(o metav1.OwnerReference) bool { return o.UID == tenant.UID })
-	return own && FormsIn(role.(*rbacv1.ClusterRole)).Legacy
+	return false
 }
 
 // StopsGrant says whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace is that of the

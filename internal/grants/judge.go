@@ -125,6 +125,10 @@ func Expected(existing Object) (Object, bool) {
 	}
 	tenant := &v1alpha1.LNamespace{}
 	tenant.Name = existing.GetLabels()[v1alpha1.LabelTenant]
+	if user, ok := SoleUser(existing.GetName(), tenant.Name); ok {
+		sole := solePair(tenant, user, formsOf(existing))
+		return sameKey(existing, []Object{sole.Role, sole.Binding})
+	}
 	facts := Facts{Forms: formsOf(existing)}
 	if ref, ok := roleRef(existing); ok {
 		facts.UserClusterRole = ref.Name

@@ -25,6 +25,7 @@ const (
 	sudoPrefix = v1alpha1.SudoUserPrefix
 	editPrefix = "warren:edit:"
 	selfPrefix = "warren:self:"
+	solePrefix = "warren:sole:"
 )
 
 // A single pass over the name gives the same as the replacements one after the other, because only ~ occurs in a replacement.
@@ -57,6 +58,25 @@ func SelfUser(name string) (string, bool) {
 	return user, SelfName(user) == name
 }
 
+// SoleName returns the name of the pair of a tenant whose only manager and only sudoer is this user. No tenant's name holds a colon.
+func SoleName(tenant, user string) string { return solePrefix + tenant + ":" + escaper.Replace(user) }
+
+// SoleUser returns the user of the name of a sole pair of the tenant; false if SoleName doesn't make that name.
+func SoleUser(name, tenant string) (string, bool) {
+	escaped, ok := strings.CutPrefix(name, solePrefix+tenant+":")
+	if !ok || escaped == "" {
+		return "", false
+	}
+	user := unescaper.Replace(escaped)
+	return user, SoleName(tenant, user) == name
+}
+
+// LetsSudo reports whether a ClusterRoleBinding of this name is one by which sudoers become the group of their tenant.
+func LetsSudo(binding, tenant string) bool {
+	_, sole := SoleUser(binding, tenant)
+	return sole || binding == SudoName(tenant)
+}
+
 // Key names an access object.
 type Key struct {
 	Kind      string // ClusterRole, ClusterRoleBinding or RoleBinding
@@ -71,6 +91,9 @@ func (k Key) String() string {
 	}
 	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
+
+// compareKeys orders keys by name, then by kind.
+func compareKeys(a, b Key) int { return strings.Compare(a.Name+" "+a.Kind, b.Name+" "+b.Kind) }
 
 // Resource returns the name of the kind in the URLs of the API server.
 func (k Key) Resource() string { return strings.ToLower(k.Kind) + "s" }
@@ -135,17 +158,20 @@ func (l List) Of(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	}
 }
 
-// ListOf returns the list whose subjects a binding has; "" for an object that binds no list as such.
-func ListOf(key Key, tenant string) List {
+// ListsOf returns the lists whose subjects a binding has; none for an object that binds no list as such.
+func ListsOf(key Key, tenant string) []List {
 	switch key {
 	case Key{Kind: kindRoleBinding, Namespace: tenant, Name: UsersBinding}:
-		return ListUsers
+		return []List{ListUsers}
 	case Key{Kind: kindClusterRoleBinding, Name: EditName(tenant)}:
-		return ListManagers
+		return []List{ListManagers}
 	case Key{Kind: kindClusterRoleBinding, Name: SudoName(tenant)}:
-		return ListSudoers
+		return []List{ListSudoers}
 	}
-	return ""
+	if _, sole := SoleUser(key.Name, tenant); sole && key.Kind == kindClusterRoleBinding {
+		return []List{ListManagers, ListSudoers}
+	}
+	return nil
 }
 
 // Tenants returns the tenants that an access object belongs to: those that its owner references name, existing or not, and the one

@@ -1,6 +1,8 @@
 package grants
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,6 +46,14 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 	}
 	subject := v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user}
 	return newPair(meta, forms.impersonate("users", user), boundSubjects([]v1alpha1.Subject{subject}))
+}
+
+// solePair returns the pair by which one user edits the tenant's LNamespace, and becomes the group of its sudoers as that user. Its rules
+// and its subject follow from its name, so that neither a change of the lists nor an API server that sees one of the two objects late
+// gives these rules to somebody else. The group is no subject: with sudo the user is still the user, who may edit the LNamespace.
+func solePair(tenant *v1alpha1.LNamespace, user string, forms Forms) Pair {
+	rules := slices.Concat(forms.impersonate("users", user), forms.sudo(tenant.Name, false), editRules(tenant.Name))
+	return tenantPair(tenant, SoleName(tenant.Name, user), v1alpha1.AccessSole, rules, []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: user}})
 }
 
 func newPair(meta func() metav1.ObjectMeta, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) Pair {

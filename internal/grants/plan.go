@@ -1,8 +1,11 @@
 package grants
 
 import (
+	"maps"
 	"slices"
 	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // Deed is what a step does to one object.
@@ -31,6 +34,8 @@ type Step struct {
 	Last bool
 	// Revokes says that the step takes a right away. Nothing is granted before all steps that revoke have succeeded.
 	Revokes bool
+	// Moves says that the step is one of those that move rights from one pair to another: nobody gains or loses any.
+	Moves bool
 }
 
 // Plan brings a tenant's existing objects to the desired ones: first all steps that take a right away, then roles before their
@@ -75,7 +80,7 @@ func (a Actual) Judge(desired Object) Verdict {
 }
 
 // PlanFor returns the plan for one tenant. actual must hold all existing objects under the keys of objects, and every self pair
-// that the tenant owns.
+// and sole pair that the tenant owns.
 func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) Plan {
 	p := planner{tenant: tenant, objects: objects, withheld: withheld, actual: actual, planned: map[Key]bool{}}
 	if withheld.Everything {
@@ -83,9 +88,10 @@ func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) P
 		return p.plan
 	}
 	p.planRevocation()
-	p.releaseSelfPairs(false)
+	p.releaseSelfPairs(p.objects.Self)
 	if !withheld.Additions {
 		p.planGrants()
+		p.planSuperseded()
 	}
 	return p.plan
 }
@@ -104,10 +110,11 @@ func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps
 // planRevocation plans what takes rights away, before everything else: a subject that left a list loses its right with the next
 // write.
 func (p *planner) planRevocation() {
-	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo)
+	p.revokeSole()
+	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo || p.objects.Sudo.bindsNobody())
 	p.revokeFrom(p.objects.SudoOn, nil, p.withheld.Sudo || !p.objects.Forms.Constrained)
 	p.revokeFrom(p.objects.Users, nil, p.withheld.Users)
-	p.revokeFrom(p.objects.Edit.Binding, p.objects.Edit.Role, false)
+	p.revokeFrom(p.objects.Edit.Binding, p.objects.Edit.Role, p.objects.Edit.bindsNobody())
 	p.revokeFrom(p.objects.Sudoers, nil, false)
 	for _, pair := range p.objects.Self {
 		p.revokeFrom(pair.Binding, pair.Role, false)
@@ -151,22 +158,39 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 
 // frozen says whether an object may lose rights, but get none.
 func (p *planner) frozen(binding Object) bool {
-	return p.withheld.Additions || (p.withheld.SudoAdditions && slices.Contains([]string{p.objects.Sudo.Binding.Name, SudoOnBinding}, binding.GetName()))
+	grantsSudo := binding.GetName() == SudoOnBinding || LetsSudo(binding.GetName(), p.tenant)
+	return p.withheld.Additions || (p.withheld.SudoAdditions && grantsSudo)
 }
 
 func (p *planner) planGrants() {
 	if !p.withheld.Bindings {
 		p.grantInRoot()
 	}
-	for _, pair := range p.objects.pairs() {
-		if pair == p.objects.Sudo && (p.withheld.Sudo || p.withheld.SudoAdditions) {
-			continue
-		}
+	for _, pair := range p.wantedPairs() {
 		p.planObject(pair.Role, nil)
-		if p.actual.Judge(pair.Role) != Conflict {
+		if p.actual.Judge(pair.Role) != Conflict && !pair.bindsNobody() {
 			p.planObject(pair.Binding, pair.Role)
 		}
 	}
+	if p.objects.Sole != nil && p.actual[KeyOf(p.objects.Sudo.Binding)] != nil && p.actual[KeyOf(p.objects.Edit.Binding)] != nil {
+		p.markMoves()
+	}
+}
+
+// wantedPairs returns the pairs that grant what the lists say, but for what is withheld.
+func (p *planner) wantedPairs() []Pair {
+	sudo := !p.withheld.Sudo && !p.withheld.SudoAdditions
+	switch {
+	case p.objects.Sole != nil && sudo:
+		return []Pair{*p.objects.Sole}
+	case p.objects.Sole != nil && p.actual[KeyOf(p.objects.Sole.Binding)] != nil && !p.withheld.Sudo:
+		return nil // the pair stays as it is until additions are allowed
+	case p.objects.Sole != nil:
+		return []Pair{p.objects.Edit} // the sole pair will take its place
+	case sudo:
+		return p.objects.separatePairs()
+	}
+	return p.objects.separatePairs()[1:]
 }
 
 // grantInRoot plans the RoleBindings in the root, from which propagation copies them to the tree.
@@ -205,30 +229,78 @@ func (p *planner) planRemoval(object Object) {
 	}
 }
 
-// releaseSelfPairs plans to release the self pairs of users who are not sudoers; all that the tenant owns if it is leaving.
-func (p *planner) releaseSelfPairs(leaving bool) {
-	kept := map[Key]bool{}
-	if !leaving {
-		for _, pair := range p.objects.Self {
-			kept[KeyOf(pair.Role)], kept[KeyOf(pair.Binding)] = true, true
-		}
-	}
-	var released []Key
-	for key := range p.actual {
-		if strings.HasPrefix(key.Name, selfPrefix) && !kept[key] {
-			released = append(released, key)
-		}
-	}
-	slices.SortFunc(released, func(a, b Key) int { return strings.Compare(a.Name+" "+a.Kind, b.Name+" "+b.Kind) })
-	for _, key := range released {
-		existing := p.actual[key]
+// releaseSelfPairs plans to release all self pairs that the tenant owns but those that are kept.
+func (p *planner) releaseSelfPairs(kept []Pair) {
+	for _, existing := range p.existing(selfPrefix) {
+		isKept := slices.ContainsFunc(kept, func(pair Pair) bool { return pair.Role.Name == existing.GetName() })
 		expected, ok := Expected(existing)
-		if !ok || !Removable(existing, expected) {
+		if isKept || !ok || !Removable(existing, expected) {
 			continue
 		}
+		leaving := p.withheld.Everything
 		if _, owned := Release(existing, p.tenant); owned || (leaving && ownsMarked(existing, p.tenant)) {
 			p.add(Step{Deed: DeedRelease, Desired: expected, Last: leaving})
 		}
+	}
+}
+
+// existing returns the existing objects whose names begin with prefix, in the order of their names, a role before its binding.
+func (p *planner) existing(prefix string) []Object {
+	var objects []Object
+	for _, key := range slices.SortedFunc(maps.Keys(p.actual), compareKeys) {
+		if strings.HasPrefix(key.Name, prefix) {
+			objects = append(objects, p.actual[key])
+		}
+	}
+	return objects
+}
+
+// revokeSole plans to delete the sole pairs of users who lost a place on one of the lists, the binding first. The other right follows
+// by another pair. A user who has both places keeps the pair until the others are in place.
+func (p *planner) revokeSole() {
+	if p.objects.Sole != nil && !p.withheld.Sudo {
+		p.revokeFrom(p.objects.Sole.Binding, p.objects.Sole.Role, false)
+	}
+	for _, existing := range slices.Backward(p.existing(solePrefix)) {
+		user, _ := SoleUser(existing.GetName(), p.tenant)
+		subject := boundSubjects([]v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: user}})[0]
+		has := slices.Contains(p.objects.Edit.Binding.Subjects, subject) && slices.Contains(p.objects.Sudo.Binding.Subjects, subject)
+		if p.withheld.Sudo || !has {
+			p.removeAsExpected(existing)
+		}
+	}
+}
+
+// planSuperseded plans to delete the pairs whose rights other pairs grant, when these are in place. So rights have no gap when a tenant
+// changes from separate pairs to a sole one, or back.
+func (p *planner) planSuperseded() {
+	if len(p.plan.Steps) > 0 || len(p.plan.Conflicts) > 0 || p.withheld.Sudo || p.withheld.SudoAdditions {
+		return
+	}
+	if p.objects.Sole == nil {
+		for _, existing := range slices.Backward(p.existing(solePrefix)) {
+			p.removeAsExpected(existing)
+		}
+	} else {
+		for _, pair := range []Pair{p.objects.Sudo, p.objects.Edit} {
+			p.planRemoval(pair.Binding)
+			p.planRemoval(pair.Role)
+		}
+		p.releaseSelfPairs(nil)
+	}
+	p.markMoves()
+}
+
+// markMoves marks all steps on objects in cluster scope.
+func (p *planner) markMoves() {
+	for i, step := range p.plan.Steps {
+		p.plan.Steps[i].Moves = step.Desired.GetNamespace() == "" && !step.Revokes
+	}
+}
+
+func (p *planner) removeAsExpected(existing Object) {
+	if expected, ok := Expected(existing); ok {
+		p.planRemoval(expected)
 	}
 }
 
@@ -250,7 +322,10 @@ func (p *planner) planWithdrawal() {
 	if existing, ok := p.actual[KeyOf(sudo)]; ok && len(Subjects(existing)) > 0 && Removable(existing, sudo) {
 		p.add(Step{Deed: DeedNarrow, Desired: Without(sudo)})
 	}
-	p.releaseSelfPairs(true)
+	for _, existing := range slices.Backward(p.existing(solePrefix)) {
+		p.removeAsExpected(existing)
+	}
+	p.releaseSelfPairs(nil)
 	for _, object := range []Object{
 		p.objects.SudoOn, p.objects.Users, p.objects.Sudoers,
 		sudo, p.objects.Sudo.Role,

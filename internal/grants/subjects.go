@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -56,10 +57,7 @@ func Narrow(existing, desired Object) (Object, bool) {
 
 // Holding returns the tenant with only those sudoers who can sudo by the existing sudo binding.
 func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
-	var holders []rbacv1.Subject
-	if binding := actual[Key{Kind: kindClusterRoleBinding, Name: SudoName(tenant.Name)}]; binding != nil {
-		holders = Subjects(binding)
-	}
+	holders := actual.Holders(ListSudoers, tenant.Name)
 	holding := tenant.DeepCopy()
 	holding.Spec.Sudoers = slices.DeleteFunc(holding.Spec.Sudoers, func(s v1alpha1.Subject) bool {
 		return !slices.Contains(holders, boundSubjects([]v1alpha1.Subject{s})[0])
@@ -74,12 +72,27 @@ func Without(binding Object) Object {
 	return empty
 }
 
-// Minus returns the names of the subjects that one has and other doesn't, as in "ServiceAccount ci/deployer". Either binding may be
-// nil.
-func Minus(one, other Object) []string {
+// Holders returns the subjects that hold what a list of the tenant grants.
+func (a Actual) Holders(list List, tenant string) []rbacv1.Subject {
+	var holders []rbacv1.Subject
+	for _, key := range slices.SortedFunc(maps.Keys(a), compareKeys) {
+		if !slices.Contains(ListsOf(key, tenant), list) {
+			continue
+		}
+		for _, s := range Subjects(a[key]) {
+			if !slices.Contains(holders, s) {
+				holders = append(holders, s)
+			}
+		}
+	}
+	return holders
+}
+
+// Minus returns the names of the subjects that are in one and not in other, as in "ServiceAccount ci/deployer".
+func Minus(one, other []rbacv1.Subject) []string {
 	var names []string
-	for _, s := range Subjects(one) {
-		if slices.Contains(Subjects(other), s) {
+	for _, s := range one {
+		if slices.Contains(other, s) {
 			continue
 		}
 		if s.Namespace != "" {

@@ -107,6 +107,7 @@ var cageRows = []row{
 			create("clusterrolebinding warren:sudo:shop", binding("warren:sudo:shop", group("payments-sudoers"))),
 			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", `{kind: ServiceAccount, namespace: kube-system, name: default}`))),
 	}},
+	soleRow,
 	{name: "SEC-O7 it writes the access objects of any tenant and user, in every form", tries: slices.Concat(
 		accessObjects("legacy", `[`+legacySelf+`]`, legacySudo),
 		accessObjects("constrained", `[`+constrainedSelf+`]`, constrainedSudo),
@@ -344,6 +345,11 @@ func accessObjects(form, self, sudo string) []try {
 			create(strings.Replace(target, "role", "rolebinding", 1), binding("warren:self:"+inName(name), user(name))))
 	}
 	tenant := "tenant-" + form
+	for _, name := range awkward {
+		pair := "warren:sole:" + tenant + ":" + inName(name)
+		rules := strings.Trim(fmt.Sprintf(self, name), "[]") + ", " + fmt.Sprintf(withoutSudoUser(sudo)+", "+edit, tenant)
+		requests = append(requests, create("clusterrole "+pair, `{rules: [`+rules+`]}`), create("clusterrolebinding "+pair, binding(pair, user(name))))
+	}
 	requests = append(requests,
 		create("clusterrole warren:sudo:"+tenant, `{rules: [`+fmt.Sprintf(sudo, tenant)+`]}`),
 		create("clusterrolebinding warren:sudo:"+tenant, binding("warren:sudo:"+tenant, user("bob"), group("pay-oncall"),

@@ -60,13 +60,13 @@ func main() {
 	kinds := flag.Int("kinds", 1, "how many kinds the sources of B1 to B5 are of: Secret, ConfigMap, Role, RoleBinding")
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
 	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
-	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants")
+	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants; and B12, what bindings cost all requests")
 	targets := flag.Bool("targets", false, "measure DIST-D71 instead: one ResourceDistribution to 10,000 namespaces")
 	migration := flag.Bool("migration", false, "measure instead a move from HNC: a root with -children, and ten copies in each")
 	noisy := flag.Bool("noisy", false, "measure instead what a tenant that floods costs the others")
 	informers := flag.Bool("informers", false, "measure instead what informers by namespace cost, beside those of controller-runtime, and how soon they follow RBAC")
 	hold := flag.Bool("hold", false, "hold the informers that standard input names, for -informers")
-	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all; with -mode All those up to B7, and B11; with -scope those up to B6, and B11; with -noisy the numbers of the floods, such as 3")
+	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all; with -mode All those up to B7, and B11; with -scope those up to B6, and B11; with -access such as B12,W3; with -noisy the numbers of the floods, such as 3")
 	flag.Parse()
 	if err := s.chooseKinds(*kinds); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -75,7 +75,7 @@ func main() {
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	measure := func() (bool, error) { return run(ctx, s, s.chooseBudgets(*only)) }
+	measure := func() (bool, error) { return run(ctx, s, parts, s.chooseBudgets(*only)) }
 	switch {
 	case *hold:
 		measure = func() (bool, error) { return true, holdInformers(ctx, os.Stdin, os.Stdout) }
@@ -94,7 +94,7 @@ func main() {
 	case *informers:
 		measure = func() (bool, error) { return part{measure: measureInformers}.measureAlone(ctx, s) }
 	case *access:
-		measure = func() (bool, error) { return part{measure: measureAccess}.measureAlone(ctx, s) }
+		measure = func() (bool, error) { return run(ctx, s, accessParts, chooseAccessBudgets(*only)) }
 	}
 	ok, err := measure()
 	if err != nil {
@@ -133,6 +133,14 @@ func (s scale) chooseBudgets(only string) []string {
 	return strings.Split(only, ",")
 }
 
+// chooseAccessBudgets returns the budgets to measure with -access: all of them unless only names some.
+func chooseAccessBudgets(only string) []string {
+	if only == "" {
+		only = "W1,W2,W3,W4,W5,S1,B12"
+	}
+	return strings.Split(only, ",")
+}
+
 // part measures some budgets on a world of its own.
 type part struct {
 	ids     []string
@@ -152,7 +160,13 @@ var parts = []part{
 	{ids: []string{"B10"}, measure: measureChildren, webhooks: true},
 }
 
-func run(ctx context.Context, s scale, only []string) (bool, error) {
+// accessParts are those of -access.
+var accessParts = []part{
+	{ids: []string{"W1", "W2", "W3", "W4", "W5", "S1"}, measure: measureAccess},
+	{ids: []string{"B12"}, measure: measureBindings},
+}
+
+func run(ctx context.Context, s scale, parts []part, only []string) (bool, error) {
 	ok := true
 	for _, p := range parts {
 		wanted := map[string]bool{}

@@ -48,7 +48,7 @@ func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject
 		return nil, err
 	}
 	for _, b := range wide.items {
-		if b.Name != grants.SudoName(name) {
+		if !grants.LetsSudo(b.Name, name) {
 			continue
 		}
 		for _, s := range b.subjects {

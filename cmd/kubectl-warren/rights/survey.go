@@ -42,7 +42,7 @@ func (s *survey) boundSudoers() []rbacv1.Subject {
 		return listed
 	}
 	for _, b := range s.wide {
-		if b.Name == grants.SudoName(s.tenant) {
+		if grants.LetsSudo(b.Name, s.tenant) {
 			return b.subjects
 		}
 	}
@@ -120,9 +120,10 @@ func (s *survey) noteGrant(b binding, namespaces []string, near bool) {
 
 // guessList sets the list of a subject by the operator's own binding, if the LNamespace can't be read.
 func (s *survey) guessList(e *Entry, b binding) {
-	list := grants.ListOf(grants.Key(b.Ref), s.tenant)
-	if !s.listed && list != "" && !slices.Contains(e.Lists, list) {
-		e.Lists = append(e.Lists, list)
+	for _, list := range grants.ListsOf(grants.Key(b.Ref), s.tenant) {
+		if !s.listed && !slices.Contains(e.Lists, list) {
+			e.Lists = append(e.Lists, list)
+		}
 	}
 }
 

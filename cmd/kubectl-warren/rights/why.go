@@ -116,7 +116,7 @@ func (a *asker) sudoReasons(ctx context.Context, id, as Identity, name string, q
 	via = orReason(append(via, all.thoseGranting(q, as.Unraised())...), v)
 	wide, err := a.read.bindingsIn(ctx, "")
 	for _, b := range wide.items {
-		pair := b.Name == grants.SudoName(name) || b.Name == grants.SelfName(id.User)
+		pair := grants.LetsSudo(b.Name, name) || b.Name == grants.SelfName(id.User)
 		if pair && slices.ContainsFunc(b.subjects, id.is) {
 			via = append(via, b.via())
 		}

@@ -256,7 +256,7 @@ var _ = Describe("the access objects", func() {
 		f.ready(ctx, payments)
 		group := build.RBACGroup(payments + "-sudoers")
 		want := map[string][]rbacv1.Subject{
-			"warren:users": nil, "warren:sudoers": {group}, "warren:edit:" + payments: {group}, "warren:sudo:" + payments: nil,
+			"warren:users": nil, "warren:sudoers": {group},
 		}
 		got := map[string][]rbacv1.Subject{}
 		for _, object := range f.granted(ctx) {

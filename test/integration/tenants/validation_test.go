@@ -194,6 +194,6 @@ var _ = Describe("an LNamespace that is written", func() {
 		f.says(ctx, f.own("payments"), v1alpha1.ConditionAccessReady, metav1.ConditionTrue, v1alpha1.ReasonGranted)
 		f.exists(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.own("payments")}})
 		group := build.RBACGroup(f.own("payments-sudoers"))
-		Expect(f.accessSubjects(ctx, f.own("payments"))).To(ConsistOf(group, group), "of warren:sudoers and warren:edit, and nobody else")
+		Expect(f.accessSubjects(ctx, f.own("payments"))).To(ConsistOf(group), "of warren:sudoers, and nobody else")
 	})
 })
