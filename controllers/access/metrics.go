@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -37,7 +39,7 @@ var (
 		Help: "Bindings of groups of sudoers that are not the operator's: from before the first grant of sudo, which waits for their end in mode Legacy.",
 	})
 	objectCount = &objectCollector{desc: prometheus.NewDesc(
-		"warren_access_objects", "Access objects that exist, copies aside.", []string{"access"}, nil)}
+		"warren_access_objects", "Access objects that exist, copies aside, by kind and by what they grant.", []string{"kind", "access"}, nil)}
 )
 
 func init() {
@@ -59,37 +61,21 @@ func (c *objectCollector) Collect(out chan<- prometheus.Metric) {
 	if reader == nil {
 		return
 	}
-	counts := map[string]float64{}
+	counts := map[[2]string]float64{} // by kind and access
 	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
 		if !apianswer.ListCached(*reader, list) {
 			return
 		}
-		countByAccess(list, counts)
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(grants.Object)
+			if object.GetLabels()[v1alpha1.LabelInheritedFrom] == "" {
+				counts[[2]string{grants.KeyOf(object).Kind, object.GetLabels()[v1alpha1.LabelAccess]}]++
+			}
+			return nil
+		})
 	}
-	for kind, n := range counts {
-		out <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, n, kind)
-	}
-}
-
-func countByAccess(list client.ObjectList, counts map[string]float64) {
-	add := func(labels map[string]string) {
-		if labels[v1alpha1.LabelInheritedFrom] == "" {
-			counts[labels[v1alpha1.LabelAccess]]++
-		}
-	}
-	switch l := list.(type) {
-	case *rbacv1.ClusterRoleList:
-		for i := range l.Items {
-			add(l.Items[i].Labels)
-		}
-	case *rbacv1.ClusterRoleBindingList:
-		for i := range l.Items {
-			add(l.Items[i].Labels)
-		}
-	case *rbacv1.RoleBindingList:
-		for i := range l.Items {
-			add(l.Items[i].Labels)
-		}
+	for labels, n := range counts {
+		out <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, n, labels[:]...)
 	}
 }
 

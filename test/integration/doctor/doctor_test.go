@@ -136,6 +136,14 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			ContainSubstring("shop-sudoers in RoleBinding outside/odd"), ContainSubstring("shop-sudoers in ClusterRoleBinding wide"), Not(ContainSubstring("theirs"))))
 	})
 
+	It("ACC-E06 counts the ClusterRoleBindings of tenants", func(ctx SpecContext) {
+		counted := func() check { checks, _ := examine(ctx, admin); return checks["cluster-role-bindings"] }
+		Expect(counted()).To(And(HaveField("Status", "ok"), HaveField("Message", MatchRegexp(`^0 of \d+ are for tenants$`))))
+		planted := build.Labelled(build.ClusterRoleBinding("warren:sole:e06:bob", "view", build.RBACUser("bob")), v1alpha1.LabelAccess, v1alpha1.AccessSole)
+		create(ctx, planted)
+		Expect(counted()).To(HaveField("Message", MatchRegexp(`^1 of \d+ are for tenants \(sole 1\)$`)))
+	})
+
 	It("SUB-F15 sees a configuration file that is not in force", func(ctx SpecContext) {
 		configuration := func() check {
 			checks, _ := examine(ctx, admin)

@@ -1,0 +1,51 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+)
+
+// manyBindings is the number of Warren's ClusterRoleBindings from which on doctor warns: the API server then spends about one and a
+// half times the CPU time on a request that it spends without them, see B12 in docs/benchmarks.md.
+const manyBindings = 1000
+
+// checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of anybody.
+func (p Patient) checkBindings(ctx context.Context) Check {
+	const name = "cluster-role-bindings"
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBindingList"))
+	total, ours, byAccess := 0, 0, map[string]int{}
+	err := gather.Each(ctx, p.API, list, func(o client.Object) {
+		total++
+		if access := o.GetLabels()[v1alpha1.LabelAccess]; access != "" {
+			ours++
+			byAccess[access]++
+		}
+	})
+	if err != nil {
+		return warning(name, "you may not list ClusterRoleBindings: "+err.Error(), "ask a cluster admin to run this")
+	}
+	var parts []string
+	for _, access := range slices.Sorted(maps.Keys(byAccess)) {
+		parts = append(parts, fmt.Sprintf("%s %d", access, byAccess[access]))
+	}
+	message := fmt.Sprintf("%d of %d are for tenants", ours, total)
+	if len(parts) > 0 {
+		message += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if ours < manyBindings {
+		return ok(name, message)
+	}
+	return warning(name, message+"; the API server reads all of them for each request of anybody",
+		"a tenant whose one manager is its one sudoer has one of them, any other has two and one for each person among its sudoers: see B12 in docs/benchmarks.md")
+}
