@@ -32,6 +32,8 @@ PROCS ?= 6
 
 # Without git, or in a folder that is no clone, there is still a version.
 VERSION ?= $(shell [ -e .git ] && git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
+# A chart's version is a semantic one.
+CHART_VERSION = $(shell [[ "$(VERSION)" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] && echo "$(VERSION)" || echo v0.0.0-dev)
 COMMIT ?= $(shell [ -e .git ] && git rev-parse --short HEAD 2>/dev/null || echo unknown)
 LDFLAGS ?= -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 BUILD = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
@@ -132,7 +134,7 @@ verify-rights: ## Check the operator's rights: those of the golden file, few and
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are complete and tidy.
-	@for d in . hack/tools hack/lint test/googlesql; do (cd "$$d" && go mod tidy -diff) || exit 1; done
+	@for d in . hack/tools hack/lint hack/helm test/googlesql; do (cd "$$d" && go mod tidy -diff) || exit 1; done
 
 ##@ Tests
 
@@ -245,13 +247,14 @@ image: ## Write dist/image.tar, the image as a file, without any container tool:
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager .
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager-billing ./cmd/manager-billing
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager-bigquery ./cmd/manager-bigquery
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/kubectl-warren ./cmd/kubectl-warren
 	@go run ./hack/image -name "$(IMG)" -o "$(IMAGE_TAR)" -version "$(VERSION)" -revision "$(COMMIT)" \
-		bin/linux-$(ARCH)/manager bin/linux-$(ARCH)/manager-billing bin/linux-$(ARCH)/manager-bigquery
+		bin/linux-$(ARCH)/manager bin/linux-$(ARCH)/manager-billing bin/linux-$(ARCH)/manager-bigquery bin/linux-$(ARCH)/kubectl-warren
 
 .PHONY: sbom
 sbom: build ## Write dist/sbom.cdx.json: what the programs of the image are made of, in CycloneDX. The image holds the same.
 	@mkdir -p dist
-	@go run ./hack/sbom -version "$(VERSION)" -o dist/sbom.cdx.json bin/manager bin/manager-billing bin/manager-bigquery
+	@go run ./hack/sbom -version "$(VERSION)" -o dist/sbom.cdx.json bin/manager bin/manager-billing bin/manager-bigquery bin/kubectl-warren
 
 .PHONY: govulncheck
 govulncheck: ## Look for known vulnerabilities in what is linked in. It asks vuln.go.dev, or GOVULNDB.
@@ -266,6 +269,11 @@ docker-build: ## Build the image with Docker, or with CONTAINER_TOOL=podman or b
 docker-push: ## Push the image.
 	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make docker-push IMG=registry.example/warren:v1" >&2; exit 1; }
 	@$(CONTAINER_TOOL) push "$(IMG)"
+
+.PHONY: chart
+chart: ## Write dist/chart/warren, the Helm chart of VERSION, from config. `make chart VERSION=v1.2.3`; where VERSION is no semantic version, v0.0.0-dev.
+	@go run ./hack/chart -o dist/chart/warren -version "$(CHART_VERSION)"
+	@echo "wrote dist/chart/warren"
 
 .PHONY: build-installer
 build-installer: sbom ## Write dist/install.yaml: the overlay as one file, and dist/sbom.cdx.json. IMG names the image.

@@ -41,6 +41,25 @@ func BuildBilling(ctx context.Context, names ...string) error {
 	return nil
 }
 
+// BuildPlugin builds kubectl-warren beside them, as the image has it.
+func BuildPlugin(ctx context.Context) error {
+	_, err := buildProgram(ctx, "kubectl-warren", "./cmd/kubectl-warren")
+	return err
+}
+
+// Helm returns the path of Helm's program. The Go tool builds it from hack/helm, and keeps it in its cache.
+func Helm(ctx context.Context) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path, err := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join(root, "hack", "helm", "go.mod"), "-n", "helm").Output()
+	if err != nil {
+		return "", fmt.Errorf("building Helm: %w", err)
+	}
+	return string(bytes.TrimSpace(path)), nil
+}
+
 func buildProgram(ctx context.Context, name, source string) (string, error) {
 	root, err := Root()
 	if err != nil {

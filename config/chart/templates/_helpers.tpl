@@ -1,0 +1,93 @@
+{{- define "warren.tag" -}}
+{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "warren.image" -}}
+{{ .Values.image.repository }}{{ hasPrefix "sha256:" (include "warren.tag" .) | ternary "@" ":" }}{{ include "warren.tag" . }}
+{{- end }}
+
+{{- /* The configuration file: that of the components, and over it controller.config. */}}
+{{- define "warren.config" -}}
+{{- $config := dict "apiVersion" "config.tenancy.warren.dev/v1alpha1" "kind" "OperatorConfiguration" }}
+{{- range $component, $file := dict "openAccess" "open-access" "hardened" "hardened" }}
+{{- if index $.Values.components $component }}
+{{- $config = mergeOverwrite $config ($.Files.Get (printf "config/%s.yaml" $file) | fromYaml) }}
+{{- end }}
+{{- end }}
+{{- mergeOverwrite $config (deepCopy .Values.controller.config) | toYaml }}
+{{- end }}
+
+{{- define "warren.billingDriver" -}}
+{{ dig "billing" "driver" "none" .Values.controller.config }}
+{{- end }}
+
+{{- /* A pod of a hook, which runs one of the image's programs once: a dict of root, name, command. */}}
+{{- define "warren.hookPod" -}}
+metadata:
+  labels:
+    app.kubernetes.io/name: warren
+    app.kubernetes.io/component: {{ .name }}
+spec:
+  serviceAccountName: warren-{{ .name }}
+  restartPolicy: Never
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    seccompProfile:
+      type: RuntimeDefault
+  containers:
+  - name: {{ .name }}
+    image: {{ include "warren.image" .root }}
+    imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+    command: {{ toJson .command }}
+    terminationMessagePolicy: FallbackToLogsOnError
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities:
+        drop: [ALL]
+{{- end }}
+
+{{- /* Who runs a hook, and the way to the API server: a dict of name, hook, rules. All of it goes when the hook has ended. */}}
+{{- define "warren.hookAccount" -}}
+{{- $annotations := dict "helm.sh/hook" .hook "helm.sh/hook-weight" "-1" "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded" }}
+{{- $metadata := dict "name" (printf "warren-%s" .name) "namespace" "warren-system" "annotations" $annotations "labels" (dict "app.kubernetes.io/name" "warren") }}
+{{- $clusterMetadata := omit $metadata "namespace" }}
+apiVersion: v1
+kind: ServiceAccount
+metadata: {{ toYaml $metadata | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{ toYaml $clusterMetadata | nindent 2 }}
+rules: {{ .rules | nindent 0 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{ toYaml $clusterMetadata | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: warren-{{ .name }}
+subjects:
+- kind: ServiceAccount
+  name: warren-{{ .name }}
+  namespace: warren-system
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {{ toYaml $metadata | nindent 2 }}
+spec:
+  podSelector:
+    matchLabels:
+      app.kubernetes.io/name: warren
+      app.kubernetes.io/component: {{ .name }}
+  policyTypes: [Egress]
+  egress:
+  - ports:
+    - {port: 53, protocol: UDP}
+    - {port: 53, protocol: TCP}
+    - {port: 443, protocol: TCP}
+    - {port: 6443, protocol: TCP}
+{{- end }}

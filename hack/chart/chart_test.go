@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/warren-tenancy/warren/test/devcluster"
+)
+
+// helm renders a chart as `helm template` does.
+type helm struct{ program, chart string }
+
+func newHelm(t *testing.T) helm {
+	t.Helper()
+	program, err := devcluster.Helm(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart := filepath.Join(t.TempDir(), "warren")
+	if err := run(chart, "v1.2.3"); err != nil {
+		t.Fatal(err)
+	}
+	return helm{program, chart}
+}
+
+// template renders the chart with values, such as components.hardened=true, and flags.
+func (h helm) template(t *testing.T, values ...string) (objects map[string]map[string]any, stderr string) {
+	t.Helper()
+	args := []string{"template", "warren", h.chart, "--namespace=warren-system", "--set=image.repository=warren,image.tag=dev"}
+	for _, v := range values {
+		if !strings.HasPrefix(v, "--") {
+			v = "--set=" + v
+		}
+		args = append(args, v)
+	}
+	var out, problems bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), h.program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		return nil, problems.String()
+	}
+	objects = map[string]map[string]any{}
+	for document := range strings.SplitSeq(out.String(), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		annotations := u.GetAnnotations()
+		if u.Object == nil || annotations["helm.sh/hook"] != "" {
+			continue
+		}
+		delete(annotations, "helm.sh/resource-policy")
+		labels := u.GetLabels()
+		delete(labels, "app.kubernetes.io/version")
+		u.SetAnnotations(annotations)
+		u.SetLabels(labels)
+		if u.GetKind() == "Deployment" {
+			podAnnotations, _, _ := unstructured.NestedStringMap(u.Object, "spec", "template", "metadata", "annotations")
+			if podAnnotations["checksum/config"] == "" {
+				t.Errorf("Deployment %s has no checksum of its configuration", u.GetName())
+			}
+			unstructured.RemoveNestedField(u.Object, "spec", "template", "metadata", "annotations", "checksum/config")
+		}
+		addObject(t, objects, u)
+	}
+	return objects, ""
+}
+
+// kustomize renders overlay or default with components.
+func kustomize(t *testing.T, base string, components ...string) map[string]map[string]any {
+	t.Helper()
+	for i := range components {
+		components[i] = "config/components/" + components[i]
+	}
+	manifests, err := devcluster.RenderWith(base, components...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string]map[string]any{}
+	for _, u := range manifests {
+		if u.GetKind() == "Namespace" { // Helm makes it, for its own record of the release
+			continue
+		}
+		text, err := u.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(hashed.ReplaceAll(text, []byte("warren-config")), &plain.Object); err != nil {
+			t.Fatal(err)
+		}
+		addObject(t, objects, plain)
+	}
+	return objects
+}
+
+// addObject adds an object by kind, namespace and name: without empty fields, and with the configuration file as what it says.
+func addObject(t *testing.T, objects map[string]map[string]any, u *unstructured.Unstructured) {
+	t.Helper()
+	if u.GetKind() == "ConfigMap" && u.GetName() == "warren-config" {
+		text, _, _ := unstructured.NestedString(u.Object, "data", "config.yaml")
+		file := map[string]any{}
+		if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+			t.Fatal(err)
+		}
+		u.Object["data"] = file
+	}
+	dropEmptyMaps(u.Object)
+	key := u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+	if objects[key] != nil {
+		t.Errorf("%s is there twice", key)
+	}
+	objects[key] = u.Object
+}
+
+func dropEmptyMaps(object map[string]any) {
+	for key, value := range object {
+		if inner, ok := value.(map[string]any); ok {
+			if dropEmptyMaps(inner); len(inner) == 0 && key == "annotations" {
+				delete(object, key)
+			}
+		}
+	}
+}
+
+func TestChartHasTheObjectsOfKustomize(t *testing.T) {
+	h := newHelm(t)
+	tests := map[string]struct {
+		values     []string
+		base       string
+		components []string
+	}{
+		"overlay standard": {base: "config/overlays/standard"},
+		"overlay hardened": {values: []string{"components.hardened=true"}, base: "config/overlays/hardened"},
+		"overlay open": {
+			values: []string{"components.openAccess=true", "components.distribution=true"}, base: "config/overlays/open",
+		},
+		"config/default": {values: []string{"components.strictPlacement=false"}, base: "config/default"},
+		"all that go together": {
+			values: []string{
+				"components.openAccess=true", "components.distributionOverwrite=true", "components.distribution=true", "components.hierarchyAuthority=true",
+				"components.certManager=true", "components.webhookClients=true", "controller.config.billing.driver=sqlite",
+			},
+			base:       "config/overlays/standard",
+			components: []string{"open-access", "distribution-overwrite", "hierarchy-authority", "cert-manager", "webhook-clients", "billing-sqlite"},
+		},
+		"hardened, cert-manager and hierarchy-authority": {
+			values:     []string{"components.hardened=true", "components.certManager=true", "components.hierarchyAuthority=true"},
+			base:       "config/overlays/standard",
+			components: []string{"hardened", "cert-manager", "hierarchy-authority"},
+		},
+	}
+	for component, value := range map[string]string{
+		"open-access": "openAccess", "distribution": "distribution", "distribution-overwrite": "distributionOverwrite", "hardened": "hardened",
+		"hierarchy-authority": "hierarchyAuthority", "cert-manager": "certManager", "webhook-clients": "webhookClients",
+	} {
+		test := tests["overlay standard"]
+		test.values, test.components = []string{"components." + value + "=true"}, []string{component}
+		tests[component] = test
+	}
+	for _, driver := range []string{"sqlite", "postgres", "bigquery"} {
+		test := tests["overlay standard"]
+		test.values, test.components = []string{"controller.config.billing.driver=" + driver}, []string{"billing-" + driver}
+		tests["billing-"+driver] = test
+	}
+	for name, test := range tests {
+		t.Run("SEC-X40 "+name, func(t *testing.T) {
+			got, stderr := h.template(t, test.values...)
+			if stderr != "" {
+				t.Fatal(stderr)
+			}
+			want := kustomize(t, test.base, test.components...)
+			for _, value := range test.values {
+				if driver, ok := strings.CutPrefix(value, "controller.config.billing.driver="); ok {
+					file := want["ConfigMap warren-system/warren-config"]["data"].(map[string]any)
+					file["billing"] = map[string]any{"driver": driver}
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("kustomize (-) and helm (+) differ:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryComponentIsASwitch(t *testing.T) {
+	root, err := devcluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := filepath.Glob(filepath.Join(root, "config", "components", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		used := false
+		for _, l := range layers {
+			used = used || strings.Contains(fmt.Sprint(l.to), filepath.Base(folder))
+		}
+		if !used {
+			t.Errorf("component %s has no switch in the chart", filepath.Base(folder))
+		}
+	}
+}
+
+func TestValuesSetWhatTheySay(t *testing.T) {
+	h := newHelm(t)
+	objects, stderr := h.template(t, "controller.replicas=3", "controller.extraArgs={--zap-log-level=debug}", "image.tag=sha256:abc", "controller.resources.limits.memory=2Gi",
+		"controller.goMemoryLimit=1800MiB", "controller.additionalRBAC.clusterRoles={edit}", "crds.enabled=false", "controller.config.concurrency=8",
+		"controller.additionalRBAC.rules[0].apiGroups={acme.example}", "controller.additionalRBAC.rules[0].resources={widgets}", "controller.additionalRBAC.rules[0].verbs={list}",
+		`controller.kindManifests=apiVersion: v1
+kind: ConfigMap
+metadata: {name: widgets}`)
+	if stderr != "" {
+		t.Fatal(stderr)
+	}
+	d := fmt.Sprint(objects["Deployment warren-system/warren-controller-manager"])
+	for _, part := range []string{"replicas:3", "--zap-log-level=debug", "image:warren@sha256:abc", "memory:2Gi", "value:1800MiB"} {
+		if !strings.Contains(d, part) {
+			t.Errorf("the Deployment lacks %s:\n%s", part, d)
+		}
+	}
+	for key, want := range map[string]bool{
+		"ClusterRoleBinding /warren-additional-edit": true, "ClusterRole /warren-additional-resources": true, "ConfigMap /widgets": true,
+		"CustomResourceDefinition /lnamespaces.tenancy.warren.dev": false, "ValidatingAdmissionPolicy /warren-copy": false, "ClusterRole /warren-kinds-configured": false,
+	} {
+		if got := objects[key] != nil; got != want {
+			t.Errorf("%s: there %v, want %v", key, got, want)
+		}
+	}
+}
+
+func TestBadValuesAreRefused(t *testing.T) {
+	h := newHelm(t)
+	for value, want := range map[string]string{
+		"--namespace=tenancy":                                    `the release goes into namespace "tenancy": the policies name warren-system`,
+		"controller.replicas=two":                                "at '/controller/replicas': got string, want integer",
+		"controler.replicas=1":                                   "additional properties 'controler' not allowed",
+		"components.harderned=true":                              "at '/components': additional properties 'harderned' not allowed",
+		"controller.config.acess.userClusterRole=edit":           "at '/controller/config': additional properties 'acess' not allowed",
+		"controller.config.concurrency=many":                     "at '/controller/config/concurrency': got string, want integer",
+		"controller.config.billing.driver=oracle":                `controller.config.billing.driver is "oracle": must be one of none, sqlite, postgres, bigquery`,
+		"image.repository=":                                      "image.repository is empty: name the image",
+		"image.repository=registry.example/warren:v1":            "the tag or digest belongs in image.tag",
+		"components.hardened=true,components.distribution=true":  "components.hardened and components.distribution don't go together",
+		"controller.config.propagation.kinds[0].kind=LimitRange": "controller.config names kind LimitRange, which the chart's policies don't list",
+	} {
+		t.Run("FLT-U14 "+value, func(t *testing.T) {
+			if _, stderr := h.template(t, value); !strings.Contains(stderr, want) {
+				t.Errorf("got %q, want %q in it", stderr, want)
+			}
+		})
+	}
+}
