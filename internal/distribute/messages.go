@@ -193,11 +193,6 @@ func (WriteCopy) isRequest()     {}
 
 func (w WriteCopy) key() Key { return Key{w.by, w.Slot.Namespace} }
 
-// isRepair reports whether the write restores a copy that somebody changed, rather than applying a change of the distribution.
-func (w WriteCopy) isRepair() bool {
-	return w.Action.Verb == Update && w.Copy.Content == w.Distribution.Template.Content
-}
-
 // SeenVersion returns the resourceVersion of the copy or obstacle for which the write was planned.
 func (w WriteCopy) SeenVersion() string {
 	if w.Copy != nil {

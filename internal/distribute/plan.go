@@ -203,3 +203,8 @@ func Farewell(c *Copy) Verb {
 func (d *Distribution) Unmarked(c *Copy) bool {
 	return c != nil && c.Ours && c.By == d.Name && !c.Terminating && !d.marked(c)
 }
+
+// isRepair reports whether an action restores a copy that somebody changed, rather than applying a change of the distribution.
+func (d *Distribution) isRepair(a Action, c *Copy) bool {
+	return a.Verb == Update && c.Content == d.Template.Content
+}

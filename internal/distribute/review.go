@@ -117,7 +117,8 @@ func (s *State) queueWrites(r *run, results []Result) {
 	}
 	var keys []Key
 	for _, one := range results {
-		if one.Verb != Nothing && !r.open[one.Namespace] && s.now.After(r.troubles[one.Namespace].until) {
+		waits := s.now.Before(r.troubles[one.Namespace].until) || s.loopWait(r, one.Namespace, one.Action, one.copy) > 0
+		if one.Verb != Nothing && !r.open[one.Namespace] && !waits {
 			keys = append(keys, Key{r.Name, one.Namespace})
 		}
 	}

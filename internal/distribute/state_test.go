@@ -211,6 +211,11 @@ func TestDrift(t *testing.T) {
 		if counts := c.state.CountAll(c.now); len(counts) != 1 || counts[0].Loops != 1 {
 			t.Errorf("got %+v, want one loop", counts)
 		}
+		c.remove("d0/settings")
+		c.settle(time.Second)
+		if diff := cmp.Diff(map[string]string{"d0": "new"}, c.data()); diff != "" {
+			t.Errorf("a copy that was deleted does not wait: %s", diff)
+		}
 	})
 }
 

@@ -63,16 +63,21 @@ func (s *State) planWrite(r *run, namespace string) (w WriteCopy, ok bool) {
 	}, true
 }
 
-// waitsInLoop reports whether a restoring write must wait because somebody changes the copy in a loop. The target is put off then.
+// waitsInLoop reports whether a restoring write must wait because somebody changes the copy in a loop. The target is queued for later then.
 func (s *State) waitsInLoop(w WriteCopy) bool {
-	if !w.isRepair() {
-		return false
-	}
-	wait := s.repairs.Wait(w.Slot, s.now, s.options.Timing.LoopWindow)
+	wait := s.loopWait(w.run, w.Slot.Namespace, w.Action, w.Copy)
 	if wait > 0 {
-		s.putOffFor(w, w.run.troubles[w.Slot.Namespace], wait)
+		s.queueAfter(w.key(), wait)
 	}
 	return wait > 0
+}
+
+// loopWait returns how long an action must wait that restores a copy which somebody changes in a loop; 0 for any other action.
+func (s *State) loopWait(r *run, namespace string, a Action, c *Copy) time.Duration {
+	if !r.isRepair(a, c) {
+		return 0
+	}
+	return s.repairs.Wait(r.Template.Slot(namespace), s.now, s.options.Timing.LoopWindow)
 }
 
 // startFarewell deletes, hands back or unlocks the next of the copies in one namespace that a deleted distribution has left.
@@ -209,7 +214,7 @@ func (s *State) recordOutcome(r *run, c CopyWritten) {
 func (s *State) recordSuccess(r *run, c CopyWritten) {
 	delete(r.troubles, c.Slot.Namespace)
 	r.recordDeed(c.Action.Verb, c.Slot.Namespace)
-	if window := s.options.Timing.LoopWindow; c.isRepair() && s.repairs.Note(c.Slot, s.now, window) {
+	if window := s.options.Timing.LoopWindow; c.Distribution.isRepair(c.Action, c.Copy) && s.repairs.Note(c.Slot, s.now, window) {
 		s.announce(c.Distribution, true, v1alpha1.ReasonDriftLoop, "somebody changes the copy in "+c.Slot.Namespace+
 			" again and again; from now on it is put back once in "+window.String()+": stop who writes there")
 	}
@@ -222,15 +227,11 @@ func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tri
 	if failure != nil {
 		known.failure = failure
 	}
-	s.putOffFor(c.WriteCopy, known, backoff(known.tries))
-	return known.tries
-}
-
-// putOffFor has a target, with its trouble, tried again after delay and not before.
-func (s *State) putOffFor(w WriteCopy, known trouble, delay time.Duration) {
+	delay := backoff(known.tries)
 	known.until = s.now.Add(delay)
-	w.run.troubles[w.Slot.Namespace] = known
-	s.queueAfter(w.key(), delay+time.Millisecond)
+	r.troubles[c.Slot.Namespace] = known
+	s.queueAfter(c.key(), delay+time.Millisecond)
+	return known.tries
 }
 
 // backoff returns how long a refused write waits after so many tries.
