@@ -23,6 +23,8 @@ CONTAINER_TOOL ?= docker
 # What `make image` builds for, and where to.
 ARCH ?= $(shell go env GOARCH)
 IMAGE_TAR ?= dist/image.tar
+# Where the image of a release is pushed to.
+REPOSITORY ?= ghcr.io/warren-tenancy/warren
 # The versions of Kubernetes that `make test-matrix` has the API server emulate.
 VERSIONS ?= 1.35 1.34
 # What looking through the changes of `make vet-admin` has shown.
@@ -175,6 +177,10 @@ test-scopes: build controlplane ## The cases of propagation that hold in every s
 test-fault: build controlplane ## The operator killed before and after each of its writes, and each answer lost: minutes to an hour.
 	@WARREN_FAULTS=all go run github.com/onsi/ginkgo/v2/ginkgo --keep-going --timeout=60m ./test/integration/fault
 
+.PHONY: test-release
+test-release: ## Make a release twice, each in a clone of its own, and compare every byte: 24 programs are compiled.
+	@hack/test-release.sh
+
 .PHONY: e2e-node
 e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
 	@go build -o bin/e2e-node ./test/e2e
@@ -274,6 +280,10 @@ docker-push: ## Push the image.
 chart: ## Write dist/chart/warren, the Helm chart of VERSION, from config. `make chart VERSION=v1.2.3`; where VERSION is no semantic version, v0.0.0-dev.
 	@go run ./hack/chart -o dist/chart/warren -version "$(CHART_VERSION)"
 	@echo "wrote dist/chart/warren"
+
+.PHONY: release
+release: ## Write what a release ships to dist/VERSION: images, install.yaml of each overlay, chart, plugins, SBOMs, checksums, provenance. VERSION=v1.2.3, REPOSITORY is the image's.
+	@hack/release.sh "$(VERSION)" "$(REPOSITORY)" "$(CURDIR)/dist/$(VERSION)"
 
 .PHONY: build-installer
 build-installer: sbom ## Write dist/install.yaml: the overlay as one file, and dist/sbom.cdx.json. IMG names the image.

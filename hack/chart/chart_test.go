@@ -25,7 +25,7 @@ func newHelm(t *testing.T) helm {
 		t.Fatal(err)
 	}
 	chart := filepath.Join(t.TempDir(), "warren")
-	if err := run(chart, "v1.2.3"); err != nil {
+	if err := run(chart, "v1.2.3", ""); err != nil {
 		t.Fatal(err)
 	}
 	return helm{program, chart}
@@ -131,8 +131,14 @@ func dropEmptyMaps(object map[string]any) {
 	}
 }
 
-func TestChartHasTheObjectsOfKustomize(t *testing.T) {
+func TestChart(t *testing.T) {
 	h := newHelm(t)
+	t.Run("has the objects of kustomize", h.compareWithKustomize)
+	t.Run("sets what values say", h.checkValues)
+	t.Run("refuses bad values", h.checkRefusals)
+}
+
+func (h helm) compareWithKustomize(t *testing.T) {
 	tests := map[string]struct {
 		values     []string
 		base       string
@@ -211,8 +217,7 @@ func TestEveryComponentIsASwitch(t *testing.T) {
 	}
 }
 
-func TestValuesSetWhatTheySay(t *testing.T) {
-	h := newHelm(t)
+func (h helm) checkValues(t *testing.T) {
 	objects, stderr := h.template(t, "controller.replicas=3", "controller.extraArgs={--zap-log-level=debug}", "image.tag=sha256:abc", "controller.resources.limits.memory=2Gi",
 		"controller.goMemoryLimit=1800MiB", "controller.additionalRBAC.clusterRoles={edit}", "crds.enabled=false", "controller.config.concurrency=8",
 		"controller.additionalRBAC.rules[0].apiGroups={acme.example}", "controller.additionalRBAC.rules[0].resources={widgets}", "controller.additionalRBAC.rules[0].verbs={list}",
@@ -238,8 +243,7 @@ metadata: {name: widgets}`)
 	}
 }
 
-func TestBadValuesAreRefused(t *testing.T) {
-	h := newHelm(t)
+func (h helm) checkRefusals(t *testing.T) {
 	for value, want := range map[string]string{
 		"--namespace=tenancy":                                    `the release goes into namespace "tenancy": the policies name warren-system`,
 		"controller.replicas=two":                                "at '/controller/replicas': got string, want integer",

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -20,14 +21,15 @@ import (
 func main() {
 	out := flag.String("o", "dist/chart/warren", "the folder to write, which is replaced")
 	version := flag.String("version", "v0.0.0-dev", "the version of chart and image, such as v1.2.3")
+	repository := flag.String("repository", "", "the default of image.repository")
 	flag.Parse()
-	if err := run(*out, *version); err != nil {
+	if err := run(*out, *version, *repository); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, version string) error {
+func run(out, version, repository string) error {
 	if !semver.IsValid(version) {
 		return fmt.Errorf("-version is %q: must be a semantic version such as v1.2.3", version)
 	}
@@ -46,7 +48,7 @@ func run(out, version string) error {
 	if err := os.RemoveAll(out); err != nil {
 		return fmt.Errorf("removing the former chart: %w", err)
 	}
-	if err := copyStatic(root, out, version); err != nil {
+	if err := copyStatic(root, out, version, repository); err != nil {
 		return err
 	}
 	for name, text := range templates {
@@ -58,7 +60,7 @@ func run(out, version string) error {
 }
 
 // copyStatic copies what is not generated: the files of config/chart, and the configuration files of components.
-func copyStatic(root, out, version string) error {
+func copyStatic(root, out, version, repository string) error {
 	if err := os.CopyFS(out, os.DirFS(filepath.Join(root, "config", "chart"))); err != nil {
 		return fmt.Errorf("copying config/chart: %w", err)
 	}
@@ -78,7 +80,18 @@ func copyStatic(root, out, version string) error {
 			return err
 		}
 	}
+	if err := setRepository(filepath.Join(out, "values.yaml"), repository); err != nil {
+		return err
+	}
 	return setVersion(filepath.Join(out, "Chart.yaml"), version)
+}
+
+func setRepository(file, repository string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("reading the chart's values: %w", err)
+	}
+	return write(file, bytes.Replace(text, []byte(`repository: ""`), fmt.Appendf(nil, "repository: %q", repository), 1))
 }
 
 func setVersion(file, version string) error {
