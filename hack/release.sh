@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes what a release ships to a folder: hack/release.sh VERSION REPOSITORY DIR
-# The commit, the version and Go decide every byte: nothing of it says when or where it was made.
+# PLATFORMS are those of the plugins, such as linux/amd64; each of Linux gets an image too. The commit, the version and Go decide every byte: nothing of it says when or where it was made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$1 repository=$2 out=$3
@@ -32,10 +32,10 @@ build() {
 	done
 }
 
-for platform in {linux,darwin,windows}/{amd64,arm64}; do
+for platform in $PLATFORMS; do
 	build "${platform%/*}" "${platform#*/}" "$work/$platform" kubectl-warren:./cmd/kubectl-warren kubectl-sudo:./cmd/kubectl-sudo
 done
-for arch in amd64 arm64; do
+for arch in $(grep -oP '(?<=linux/)\w+' <<<"$PLATFORMS"); do
 	build linux $arch "$work/linux/$arch" manager:. manager-billing:./cmd/manager-billing manager-bigquery:./cmd/manager-bigquery
 	binaries=("$work/linux/$arch"/{manager,manager-billing,manager-bigquery,kubectl-warren})
 	go run ./hack/image -name "$image" -o "$out/warren-$version-image-linux-$arch.tar" -version "$version" -revision "$commit" "${binaries[@]}"

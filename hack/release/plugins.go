@@ -27,8 +27,6 @@ var plugins = []plugin{
 	},
 }
 
-var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
-
 // krewPlugin is the manifest by which krew installs a plugin: https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest.
 type krewPlugin struct {
 	APIVersion string            `json:"apiVersion"`
@@ -54,13 +52,17 @@ type krewPlatform struct {
 
 // packPlugins writes an archive of each plugin for each platform, and its krew manifest.
 func (r release) packPlugins() error {
+	folders, err := filepath.Glob(filepath.Join(r.plugins, "*", "*", "kubectl-warren*"))
+	if err != nil {
+		return fmt.Errorf("looking for plugins: %w", err)
+	}
 	for _, p := range plugins {
 		manifest := krewPlugin{
 			APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin", Metadata: map[string]string{"name": p.name},
 			Spec: krewSpec{Version: r.version, Homepage: repository, ShortDescription: p.short, Description: p.description},
 		}
-		for _, platform := range platforms {
-			packed, err := r.pack(p, platform)
+		for _, folder := range folders {
+			packed, err := r.pack(p, filepath.Dir(folder))
 			if err != nil {
 				return err
 			}
@@ -77,15 +79,14 @@ func (r release) packPlugins() error {
 	return nil
 }
 
-// pack writes the archive of a plugin for a platform such as linux/amd64.
-func (r release) pack(p plugin, platform string) (krewPlatform, error) {
-	goos, arch := filepath.Split(platform)
-	goos = filepath.Clean(goos)
+// pack writes the archive of a plugin, which is in a folder such as linux/amd64.
+func (r release) pack(p plugin, folder string) (krewPlatform, error) {
+	goos, arch := filepath.Base(filepath.Dir(folder)), filepath.Base(folder)
 	bin := "kubectl-" + p.name
 	if goos == "windows" {
 		bin += ".exe"
 	}
-	content, err := archiveOf(filepath.Join(r.plugins, platform, bin), "LICENSE")
+	content, err := archiveOf(filepath.Join(folder, bin), "LICENSE")
 	if err != nil {
 		return krewPlatform{}, err
 	}
