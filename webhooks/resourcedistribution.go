@@ -164,7 +164,7 @@ func (v *distributionValidator) rehearsed(ctx context.Context, now *v1alpha1.Res
 	}
 	u.SetNamespace(v.operatorNamespace)
 	err := v.rehearse.Create(ctx, u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
-	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) { //nolint:errorlint // straight from the client
+	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) {
 		return field.Invalid(at, field.OmitValueType{}, withoutValues(status.Status()))
 	}
 	return nil // other refusals, such as of a name that exists, may not apply in the target namespaces

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -139,7 +138,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 // rememberGrant records when sudoers first held sudo with no foreign binding that stopped it.
 func (f *facts) rememberGrant(s *v1alpha1.LNamespaceStatus) {
 	if s.SudoGrantedAt == nil && f.firstGrant() {
-		s.SudoGrantedAt = ptr.To(metav1.Now().Rfc3339Copy())
+		s.SudoGrantedAt = new(metav1.Now().Rfc3339Copy())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -54,11 +53,11 @@ func (s *objectStore) deleteObject(ctx context.Context, object grants.Object, gu
 }
 
 func sameUID(object grants.Object) client.Preconditions {
-	return client.Preconditions{UID: ptr.To(object.GetUID())}
+	return client.Preconditions{UID: new(object.GetUID())}
 }
 
 func isUnchanged(object grants.Object) client.Preconditions {
-	return client.Preconditions{UID: ptr.To(object.GetUID()), ResourceVersion: ptr.To(object.GetResourceVersion())}
+	return client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
 }
 
 // countWrite notes a write and passes its error on.

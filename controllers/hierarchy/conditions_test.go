@@ -181,7 +181,7 @@ func TestPropagated(t *testing.T) {
 	s := grown(named("t", v1alpha1.LabelType, v1alpha1.TypeTemplate), named("org", v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "t"),
 		below("a", "org"), below("b", "a"))
 	many := fakeCopies{}
-	for _, name := range strings.Fields("k j i h g f e d c b a") {
+	for name := range strings.FieldsSeq("k j i h g f e d c b a") {
 		many = append(many, trouble("a", name, "org", v1alpha1.ReasonConflict))
 	}
 	cases := map[string]struct {

@@ -255,10 +255,10 @@ func (r *Reporter) fillStatus(s *forest.Snapshot, hc *v1alpha1.HierarchyConfigur
 	children, place := s.Children(name), s.Place(name)
 	status.ObservedGeneration = hc.Generation
 	status.Parent, status.Depth = s.Namespace(name).Parent(), nil
-	status.ChildCount = int32(len(children)) //nolint:gosec // bounded by the number of namespaces
+	status.ChildCount = int32(len(children))
 	status.Children = children[:min(len(children), mostChildren)]
 	if place.InTree() {
-		depth := int32(place.Depth()) //nolint:gosec // at most 128
+		depth := int32(place.Depth())
 		status.Depth = &depth
 	}
 	all := r.listFindings(s, name, v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionPropagated))

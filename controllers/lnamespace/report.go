@@ -91,7 +91,7 @@ func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1a
 		status.Namespace, status.SubNamespaces = "", 0
 		if s.Owns(lns.Name, string(lns.UID)) {
 			count, _ := s.Descendants(lns.Name)
-			status.Namespace, status.SubNamespaces = lns.Name, int32(count) //nolint:gosec // bounded by the number of namespaces
+			status.Namespace, status.SubNamespaces = lns.Name, int32(count)
 		}
 		ready := metav1.ConditionFalse
 		if v.ready {

@@ -21,5 +21,5 @@ func writeReport(root, ledger string, failure error) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("writing the demo's report: %w", err)
 	}
-	return os.WriteFile(filepath.Join(folder, "demo-"+ledger+".json"), append(line, '\n'), 0o644) //nolint:gosec // as go test's own
+	return os.WriteFile(filepath.Join(folder, "demo-"+ledger+".json"), append(line, '\n'), 0o644)
 }

@@ -87,7 +87,7 @@ func parseUsers(text string) (map[string][]string, error) {
 	for _, name := range usualUsers() {
 		users[name] = nil
 	}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		parts := strings.Split(word, ":")
 		name, groups := parts[0], parts[1:]
 		switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,9 +12,7 @@ import (
 func TestParseUsers(t *testing.T) {
 	usual := func(more map[string][]string) map[string][]string {
 		users := map[string][]string{"alice": nil, "bob": nil, "carol": nil, "dave": nil, "mia": nil}
-		for name, groups := range more {
-			users[name] = groups
-		}
+		maps.Copy(users, more)
 		return users
 	}
 	for text, want := range map[string]map[string][]string{

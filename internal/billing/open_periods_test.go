@@ -18,7 +18,7 @@ func TestOpenPeriodsAreTheViews(t *testing.T) {
 	const names, rounds = 40, 6
 	onEngines(t, func(t *testing.T, e engine) {
 		store := e.ledger(t)
-		random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // histories, no secrets
+		random := rand.New(rand.NewPCG(7, 7))
 		for round := range rounds {
 			var events []billing.Event
 			for range 120 {

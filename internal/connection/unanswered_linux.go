@@ -12,7 +12,7 @@ import (
 func boundUnanswered(_, _ string, raw syscall.RawConn) error {
 	var refused error
 	err := raw.Control(func(fd uintptr) {
-		refused = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unanswered.Milliseconds())) //nolint:gosec // descriptors are small
+		refused = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unanswered.Milliseconds()))
 	})
 	return errors.Join(err, refused)
 }

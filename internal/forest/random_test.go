@@ -2,6 +2,7 @@ package forest_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -115,12 +116,8 @@ func (s *script) namespace(name string) *forest.Namespace {
 			t(n)
 		}
 	}
-	for key, value := range s.keys("team", "env", "app", "memo", "tier") {
-		n.Labels[key] = value
-	}
-	for key, value := range s.keys("memo", "note") {
-		n.Annotations[key] = value
-	}
+	maps.Copy(n.Labels, s.keys("team", "env", "app", "memo", "tier"))
+	maps.Copy(n.Annotations, s.keys("memo", "note"))
 	return n
 }
 

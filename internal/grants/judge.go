@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"maps"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -109,9 +110,7 @@ func restoreKeys(existing, desired map[string]string) map[string]string {
 			restored[key] = value
 		}
 	}
-	for key, value := range desired {
-		restored[key] = value
-	}
+	maps.Copy(restored, desired)
 	return restored
 }
 

@@ -3,6 +3,7 @@ package grants_test
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,9 +66,7 @@ func asShown(t *testing.T) grants.Actual {
 		if len(objects) != 1 {
 			t.Fatalf("%s holds %d objects, want 1", file, len(objects))
 		}
-		for key, object := range objects {
-			result[key] = object
-		}
+		maps.Copy(result, objects)
 	}
 	return result
 }

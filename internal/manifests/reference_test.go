@@ -32,9 +32,7 @@ func TestReferenceListsEveryPolicy(t *testing.T) {
 	for name := range policies {
 		want[name[len(Prefix):]] = "every overlay"
 	}
-	for name, component := range policiesOfComponents(t) {
-		want[name] = component
-	}
+	maps.Copy(want, policiesOfComponents(t))
 	if diff := cmp.Diff(want, listed); diff != "" {
 		t.Errorf("policies (-config +docs/reference/admission.md):\n%s", diff)
 	}

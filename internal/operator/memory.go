@@ -30,5 +30,5 @@ func newMemoryKeeper(interval time.Duration) memory.Keeper {
 // thousands of watches are as large as their heap.
 func garbagePercent(live, scanned uint64) int {
 	garbage := max(live*minPercent/100, minGarbage)
-	return int(min(maxPercent, garbage*100/max(live+scanned, 1))) //nolint:gosec // at most maxPercent
+	return int(min(maxPercent, garbage*100/max(live+scanned, 1)))
 }

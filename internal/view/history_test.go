@@ -5,7 +5,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -48,7 +47,7 @@ func TestDatePlacements(t *testing.T) {
 			s = s.WithNamespace(forest.NamespaceOf(n))
 		}
 		h.asked["legacy"] = before
-		s = s.WithHierarchy(forest.HierarchyOf("legacy", "hc-uid", v1alpha1.HierarchyConfigurationSpec{Parent: ptr.To("acme")}))
+		s = s.WithHierarchy(forest.HierarchyOf("legacy", "hc-uid", v1alpha1.HierarchyConfigurationSpec{Parent: new("acme")}))
 
 		if got := h.datePlacements(s).Hierarchy("legacy").ParentUID; got != c.want {
 			t.Errorf("%s: UID %q instead of %q", name, got, c.want)

@@ -77,7 +77,7 @@ func (c *catalog) findKind(ctx context.Context, gvk schema.GroupVersionKind, sin
 			}
 		}
 	}
-	return nil, nil //nolint:nilnil // as findResource
+	return nil, nil
 }
 
 func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Time) (answer, error) {

@@ -240,8 +240,7 @@ func (p *part) status() Status {
 	if p.limited() {
 		status.Err = ErrLimit
 	}
-	var forbidden *ForbiddenError
-	if errors.As(p.err, &forbidden) {
+	if forbidden, ok := errors.AsType[*ForbiddenError](p.err); ok {
 		status.Missing = slices.Clone(forbidden.Missing)
 	}
 	return status

@@ -205,7 +205,7 @@ func newItem(list client.ObjectList) (client.Object, error) {
 	if element.Kind() == reflect.Pointer {
 		element = element.Elem()
 	}
-	item, ok := reflect.New(element).Interface().(client.Object)
+	item, ok := reflect.TypeAssert[client.Object](reflect.New(element))
 	if !ok {
 		return nil, fmt.Errorf("%w: %T holds no objects", ErrInvalid, list)
 	}

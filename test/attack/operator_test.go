@@ -275,8 +275,8 @@ func statusWrites() []request {
 	}
 	var all []request
 	status := reflect.TypeFor[v1alpha1.LNamespaceStatus]()
-	for i := range status.NumField() {
-		field, _, _ := strings.Cut(status.Field(i).Tag.Get("json"), ",")
+	for field := range status.Fields() {
+		field, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		all = append(all, merge("lnamespace owned", `{status: {`+field+`: `+values[field]+`}}`, "status"))
 	}
 	return all

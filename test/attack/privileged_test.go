@@ -96,7 +96,7 @@ var _ = Describe("the token and pod security", func() {
 		DeferCleanup(f.Stop)
 		f.given(ctx, admin, playgroundGiven...)
 
-		draw := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0)) //nolint:gosec // a seed that can be said again
+		draw := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 0))
 		var story []string
 		helped := 0
 		for range 400 {

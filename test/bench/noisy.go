@@ -77,7 +77,7 @@ func chooseFloods(only string) ([]*flood, error) {
 		return all, nil
 	}
 	var chosen []*flood
-	for _, number := range strings.Split(only, ",") {
+	for number := range strings.SplitSeq(only, ",") {
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 1 || n > len(all) {
 			return nil, fmt.Errorf("-noisy -only %s: %q is no flood; they are numbered from 1 to %d", only, number, len(all))

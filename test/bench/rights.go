@@ -71,7 +71,7 @@ func (b informersBench) followRights(ctx context.Context, n int) ([]result, erro
 	}
 	var grants, revocations []time.Duration
 	for range rounds {
-		namespace := watchedName(rand.IntN(n)) //nolint:gosec // which one makes no difference
+		namespace := watchedName(rand.IntN(n))
 		binding := build.RoleBinding(namespace, followerRole, followerRole, build.RBACUser(follower))
 		begin := time.Now()
 		if err := b.Admin().Delete(ctx, binding); err != nil {

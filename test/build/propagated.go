@@ -1,6 +1,8 @@
 package build
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -31,9 +33,7 @@ func merged(all map[string]string, more []string) map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	for key, value := range pairs(more) {
-		all[key] = value
-	}
+	maps.Copy(all, pairs(more))
 	return all
 }
 

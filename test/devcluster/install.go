@@ -76,11 +76,12 @@ func RenderWith(overlay string, components ...string) (Manifests, error) {
 		return nil, fmt.Errorf("rendering %s: %w", overlay, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- ../../" + overlay + "\ncomponents:\n"
+	var text strings.Builder
+	text.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- ../../" + overlay + "\ncomponents:\n")
 	for _, c := range components {
-		text += "- ../../" + c + "\n"
+		text.WriteString("- ../../" + c + "\n")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text.String()), 0o644); err != nil {
 		return nil, fmt.Errorf("rendering %s: %w", overlay, err)
 	}
 	return Render(dir)

@@ -116,5 +116,5 @@ func parseInstant(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("Invalid timestamp: '%s'", text) //nolint:revive,staticcheck // BigQuery's words
+	return time.Time{}, fmt.Errorf("Invalid timestamp: '%s'", text) //nolint:staticcheck // BigQuery's words
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,8 +88,8 @@ func ask(ctx context.Context, path string, args []string, streams genericiooptio
 // problem returns the error message of the program in the pod or, if that didn't run, kubectl's.
 func problem(said string, exit *exec.ExitError) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		if sentence, ok := strings.CutPrefix(lines[i], "error: "); ok {
+	for _, line := range slices.Backward(lines) {
+		if sentence, ok := strings.CutPrefix(line, "error: "); ok {
 			return sentence
 		}
 	}

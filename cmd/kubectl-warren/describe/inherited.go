@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"slices"
 	"strings"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -88,10 +89,5 @@ func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) st
 
 // isWrittenByOperator says whether the operator wrote the key on the namespace.
 func isWrittenByOperator(n *forest.Namespace, k key) bool {
-	for _, other := range keysOf(n) {
-		if other == k {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(keysOf(n), k)
 }

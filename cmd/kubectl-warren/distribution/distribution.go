@@ -38,7 +38,7 @@ func List(ctx context.Context, api client.Reader, names []string) ([]v1alpha1.Re
 
 // missing explains an API server that doesn't know the kind.
 func missing(err error) error {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	status, ok := err.(apierrors.APIStatus)
 	if meta.IsNoMatchError(err) || ok && apierrors.IsNotFound(err) && (status.Status().Details == nil || status.Status().Details.Name == "") {
 		return fmt.Errorf("this cluster has no ResourceDistributions: an administrator adds component distribution")
 	}

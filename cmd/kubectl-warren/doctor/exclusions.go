@@ -52,7 +52,7 @@ func (l *leftOut) add(more leftOut) {
 // describe returns a sentence about each exclusion that somebody has asked for.
 func (l leftOut) describe() []string {
 	var sentences []string
-	for why := byLabel; why < unsoundSource; why++ {
+	for why := range unsoundSource {
 		if names := l[why]; len(names) > 0 {
 			sentences = append(sentences, fmt.Sprintf("%s: %s", fmt.Sprintf(leftOutTexts[why], text.Count(len(names), "object", "objects")), forest.Few(names)))
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -242,13 +243,9 @@ func (s Step) patch() ([]byte, types.PatchType, error) {
 		return body, types.JSONPatchType, err
 	}
 	guarded, metadata := map[string]any{}, map[string]any{"uid": s.uid, "resourceVersion": s.version}
-	for key, value := range merge {
-		guarded[key] = value
-	}
+	maps.Copy(guarded, merge)
 	if given, ok := merge["metadata"].(map[string]any); ok {
-		for key, value := range given {
-			metadata[key] = value
-		}
+		maps.Copy(metadata, given)
 	}
 	guarded["metadata"] = metadata
 	body, err := json.Marshal(guarded)

@@ -3,6 +3,7 @@ package migrate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -165,9 +166,7 @@ func (s *site) keys() map[string]map[string]string {
 		}
 	})...) {
 		keys := map[string]string{}
-		for key, value := range o.Labels {
-			keys[key] = value
-		}
+		maps.Copy(keys, o.Labels)
 		for key, value := range o.Annotations {
 			keys["@"+key] = value
 		}

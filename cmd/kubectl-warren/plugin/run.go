@@ -44,8 +44,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 
 // exitStatus is the exit status for an error: its own, or 1.
 func exitStatus(err error) int {
-	var own invocation.StatusError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[invocation.StatusError](err); ok {
 		return own.Status
 	}
 	return 1
@@ -53,8 +52,7 @@ func exitStatus(err error) int {
 
 // errorSentences are what the user reads of an error, one line each.
 func errorSentences(err error) []string {
-	var many invocation.Problems
-	if errors.As(err, &many) {
+	if many, ok := errors.AsType[invocation.Problems](err); ok {
 		return many
 	}
 	return []string{failure.Sentence(err)}

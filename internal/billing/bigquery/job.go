@@ -102,8 +102,7 @@ func isLost(err error) bool {
 
 // statusOf returns the HTTP status of an answer of the API, or 0 for other errors.
 func statusOf(err error) int {
-	var answer *googleapi.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*googleapi.Error](err); ok {
 		return answer.Code
 	}
 	return 0

@@ -317,8 +317,7 @@ func (k *keeper) recordOutcome(ctx context.Context, err error, took time.Duratio
 }
 
 func (k *keeper) troubleOf(err error) billing.Trouble {
-	var flush *billing.FlushError
-	if errors.As(err, &flush) {
+	if flush, ok := errors.AsType[*billing.FlushError](err); ok {
 		return flush.Trouble
 	}
 	return k.store.Trouble(err)

@@ -48,7 +48,7 @@ const lowestPort, highestPort = 20000, 32000
 func FreePort() (int, error) {
 	var last error
 	for range 100 {
-		port := lowestPort + rand.IntN(highestPort-lowestPort) //nolint:gosec // chance keeps programs apart, it guards nothing
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
 			return port, l.Close()

@@ -69,7 +69,7 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 			if err := world.Admin().Get(ctx, key, lease); err != nil {
 				return err
 			}
-			lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To("another"), ptr.To(metav1.NowMicro())
+			lease.Spec.HolderIdentity, lease.Spec.RenewTime = new("another"), new(metav1.NowMicro())
 			return world.Admin().Update(ctx, lease)
 		}).WithContext(ctx).Should(Succeed())
 		ended(ctx, second, "another replica has taken the Lease")

@@ -106,7 +106,7 @@ var _ = Describe("content", func() {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		mark := f.mark(ctx)
-		for _, v := range strings.Fields("2 3 4 5 6 7 8 9 10 11") {
+		for v := range strings.FieldsSeq("2 3 4 5 6 7 8 9 10 11") {
 			f.change(ctx, f.holding(map[string]string{"v": v}))
 		}
 		f.distributed(ctx, "v=11", f.d1, f.d2, f.d3)

@@ -2,6 +2,7 @@ package distribution_test
 
 import (
 	"context"
+	"maps"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -83,9 +84,7 @@ var _ = Describe("what can't change", func() {
 		settings := func(value string, more map[string]any) change {
 			return func(rd *v1alpha1.ResourceDistribution) {
 				resource := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id}, "data": map[string]string{"v": value}}
-				for key, one := range more {
-					resource[key] = one
-				}
+				maps.Copy(resource, more)
 				rd.Spec.Resource = raw(resource)
 			}
 		}

@@ -5,6 +5,7 @@ package guides_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,9 +111,7 @@ func metadata(name string) func(context.Context) (map[string]string, error) {
 		err := world.Admin().Get(ctx, client.ObjectKeyFromObject(n), n)
 		all := map[string]string{}
 		for _, keys := range []map[string]string{n.Labels, n.Annotations} {
-			for key, value := range keys {
-				all[key] = value
-			}
+			maps.Copy(all, keys)
 		}
 		return all, err
 	}

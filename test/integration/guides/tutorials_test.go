@@ -74,7 +74,7 @@ func stepsOf(guide string) []step {
 	var steps []step
 	for _, found := range block.FindAllStringSubmatch(string(page), -1) {
 		document := ""
-		for _, text := range strings.Split(strings.TrimSpace(found[1]), "\n") {
+		for text := range strings.SplitSeq(strings.TrimSpace(found[1]), "\n") {
 			words := prompt.FindStringSubmatch(text)
 			switch last := len(steps) - 1; {
 			case words != nil:

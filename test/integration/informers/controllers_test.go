@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -106,7 +105,7 @@ var _ = Describe("a controller", func() {
 		Expect(w.NeedLeaderElection()).To(BeFalse())
 
 		found := make(chan error, 100)
-		c, err := controller.New("secrets", mgr, controller.Options{SkipNameValidation: ptr.To(true),
+		c, err := controller.New("secrets", mgr, controller.Options{SkipNameValidation: new(true),
 			Reconciler: reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 				session := w.Session(watchset.Owner{Controller: "secrets", NamespacedName: r.NamespacedName})
 				found <- session.Reader().Get(ctx, key(a, "s"), &corev1.Secret{})
@@ -118,7 +117,7 @@ var _ = Describe("a controller", func() {
 		Expect(c.Watch(w.States("secrets"))).To(Succeed())
 		others := make(chan struct{}, 100)
 		Expect(ctrl.NewControllerManagedBy(mgr).Named("others").For(&corev1.ConfigMap{}).
-			WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
+			WithOptions(controller.Options{SkipNameValidation: new(true)}).
 			Complete(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				others <- struct{}{}
 				return reconcile.Result{}, nil

@@ -16,7 +16,7 @@ import (
 // sized is a Go type of Widgets.
 type sized struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		Size int64 `json:"size"`
 	} `json:"spec"`

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -65,7 +64,7 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 		GinkgoHelper()
 		gone := &corev1.Secret{}
 		gone.Namespace, gone.Name = namespace, "t"
-		Expect(there.Delete(ctx, gone, &client.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})).To(Succeed())
+		Expect(there.Delete(ctx, gone, &client.DeleteOptions{GracePeriodSeconds: new(int64(0))})).To(Succeed())
 		Expect(there.Create(ctx, secret(namespace, "u"))).To(Succeed())
 	}
 

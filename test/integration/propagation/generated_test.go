@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -215,7 +214,7 @@ func (f *family) mayListWidgets(ctx context.Context, may bool) {
 func (f *family) generated(by *unstructured.Unstructured, name string) *corev1.Secret {
 	s := build.Secret(by.GetNamespace(), name, "1")
 	s.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: ptr.To(true),
+		APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: new(true),
 	}}
 	return s
 }

@@ -20,7 +20,7 @@ func deadWebhook(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-dead"},
 		Webhooks: []admissionv1.ValidatingWebhook{{
 			Name:         "dead.example.com",
-			ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
+			ClientConfig: admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create},
 				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},

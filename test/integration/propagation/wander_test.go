@@ -64,7 +64,7 @@ func (f *family) wanders(ctx context.Context, auto bool) *wander {
 	seed := wanderSeed()
 	AddReportEntry("seed", fmt.Sprintf("WANDER_SEED=%d", seed))
 	w := &wander{
-		family: f, random: rand.New(rand.NewPCG(seed, 0)), auto: auto, everywhere: auto, rights: map[string]bool{}, //nolint:gosec // chance is repeatable
+		family: f, random: rand.New(rand.NewPCG(seed, 0)), auto: auto, everywhere: auto, rights: map[string]bool{},
 		parents: map[string]string{f.acme: "", f.a: f.acme, f.a1: f.a, f.b: f.acme, f.zeta: "", f.z: f.zeta}, sources: map[client.ObjectKey]string{},
 	}
 	for namespace := range w.parents {

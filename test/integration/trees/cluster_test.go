@@ -2,6 +2,7 @@ package trees_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 
@@ -69,9 +70,7 @@ func (c cluster) annotate(ctx context.Context, namespace string, edits ...string
 
 func edited(m map[string]string, edits []string) map[string]string {
 	result := map[string]string{}
-	for key, value := range m {
-		result[key] = value
-	}
+	maps.Copy(result, m)
 	for _, text := range edits {
 		if key, value, set := strings.Cut(text, "="); set {
 			result[key] = value

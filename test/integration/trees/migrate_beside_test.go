@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
@@ -61,7 +60,7 @@ func (s *migration) convertsAt(ctx context.Context, p *peerProcess) {
 	Expect(s.Admin().List(ctx, list)).To(Succeed())
 	for _, d := range list.Items {
 		if conversion := d.Spec.Conversion; conversion.Webhook != nil && strings.HasPrefix(conversion.Webhook.ClientConfig.Service.Name, s.peer) {
-			conversion.Webhook.ClientConfig.CABundle, conversion.Webhook.ClientConfig.Service.Port = p.certificate.Certificate, ptr.To(int32(p.port))
+			conversion.Webhook.ClientConfig.CABundle, conversion.Webhook.ClientConfig.Service.Port = p.certificate.Certificate, new(int32(p.port))
 			Expect(s.Admin().Update(ctx, &d)).To(Succeed())
 		}
 	}

@@ -2,6 +2,7 @@ package trees_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -56,9 +57,7 @@ func (s *migration) replicate(ctx context.Context, kind schema.GroupVersionKind,
 	GinkgoHelper()
 	for _, namespace := range into {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
-		for field, value := range fields {
-			u.Object[field] = value
-		}
+		maps.Copy(u.Object, fields)
 		u.SetGroupVersionKind(kind)
 		u.SetNamespace(namespace)
 		u.SetName(name)

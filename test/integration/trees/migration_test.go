@@ -198,7 +198,7 @@ func (s *migration) applyWebhooks(ctx context.Context, change func(webhook map[s
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join("testdata", s.peer+"-webhooks.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	for _, document := range strings.Split(string(text), "---\n") {
+	for document := range strings.SplitSeq(string(text), "---\n") {
 		configuration := &unstructured.Unstructured{}
 		Expect(yaml.Unmarshal([]byte(document), &configuration.Object)).To(Succeed())
 		for _, webhook := range configuration.Object["webhooks"].([]any) {
