@@ -136,7 +136,7 @@ func templateName(kind, namespace, name string) string {
 // generatedByKinds are the templates of what the configured kinds decide.
 func generatedByKinds() (map[string]bool, error) {
 	names := map[string]bool{}
-	for _, document := range bytes.Split(manifests.Print(configfile.Default()), []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(manifests.Print(configfile.Default()), []byte("\n---\n")) {
 		var object struct {
 			Kind     string
 			Metadata struct{ Name string }

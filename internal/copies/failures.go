@@ -155,7 +155,7 @@ func IsNamespaceGone(slot Slot, err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return true
 	}
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	status, ok := err.(apierrors.APIStatus)
 	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil &&
 		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
 }
@@ -163,7 +163,7 @@ func IsNamespaceGone(slot Slot, err error) bool {
 // IsImmutable reports whether a PUT was refused because of a field that cannot change, and the copy may be deleted and made anew for the sake
 // of this field: the role of a RoleBinding, type and content of a Secret or ConfigMap.
 func IsImmutable(slot Slot, err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
 		return false
 	}

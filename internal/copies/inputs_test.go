@@ -2,6 +2,7 @@ package copies_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func TestFailures(t *testing.T) {
 		"PROP-R9 nothing is reported before everything was worked on": {ticked(false), known("a", false), ticked(true), known("a", true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			newLeader(t, propagated(at("acme"), 1, update)).run(append(begun[:len(begun):len(begun)], steps...)...)
+			newLeader(t, propagated(at("acme"), 1, update)).run(append(slices.Clip(begun), steps...)...)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,12 +56,7 @@ type Settings struct {
 
 // Allows says whether a kind may be distributed.
 func (s Settings) Allows(kind schema.GroupVersionKind) bool {
-	for _, one := range s.Kinds {
-		if one == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Kinds, kind)
 }
 
 // Read parses a ResourceDistribution. An invalid one gets a Problem.

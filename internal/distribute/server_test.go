@@ -338,7 +338,7 @@ func (c *cluster) ready() string {
 
 // random makes the order of all work that of a seed.
 func (c *cluster) random(seed uint64) *rand.Rand {
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // an order, no secret
+	r := rand.New(rand.NewPCG(seed, 1))
 	c.next = r.IntN
 	return r
 }

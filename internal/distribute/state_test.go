@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -144,9 +145,7 @@ func TestABatchThatFailsEnds(t *testing.T) {
 func TestDrift(t *testing.T) {
 	edit := func(c *cluster) {
 		object := map[string]any{}
-		for key, value := range c.objects["d0/settings"] {
-			object[key] = value
-		}
+		maps.Copy(object, c.objects["d0/settings"])
 		object["data"] = map[string]any{"k": "edited"}
 		c.write("d0", object, "somebody")
 	}

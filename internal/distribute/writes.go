@@ -283,7 +283,7 @@ func (s *State) retryLater(r *run, c CopyWritten) {
 // describeRefusal returns the API server's message. For an object whose fields are invalid it returns only the fields' paths, because
 // the message has values, which may be secret. A policy or a webhook of the cluster names no field, and its message is shown.
 func describeRefusal(err error) string {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
 		return err.Error()
 	}
@@ -302,7 +302,7 @@ func describeRefusal(err error) string {
 // findImmutable returns the reason if a PUT was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; false for
 // other errors.
 func findImmutable(err error) (v1alpha1.Reason, bool) {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
 		return "", false
 	}
