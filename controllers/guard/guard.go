@@ -70,7 +70,7 @@ func Deployment(namespace string) *corev1.ObjectReference {
 
 // SetupWithManager runs the guard with mgr, on every replica: each reports in its own metrics, logs and probe.
 func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
-	loop := &requeue.Loop{Name: "guard", Look: g.lookAtPolicies, RetryMin: g.Timing.Retry, RetryMax: g.Timing.Interval, EveryReplica: true}
+	loop := &requeue.Loop{Name: "guard", Look: g.lookAtPolicies, RetryMin: g.Timing.Retry, RetryMax: g.Timing.Retry, EveryReplica: true}
 	elected := manager.RunnableFunc(func(context.Context) error {
 		g.leads.Store(true)
 		loop.Now() // to send the Events that this replica withheld while it was a standby
