@@ -110,7 +110,7 @@ func (r *Runner) perform(outputs []copies.Output) (request copies.Request) {
 	for _, output := range outputs {
 		switch one := output.(type) {
 		case copies.Queue:
-			r.addKeys(one)
+			r.queue.AddAfter(one.After, one.Keys...)
 		case copies.Report:
 			r.Troubled(one.Namespaces...)
 		case copies.Event:
@@ -128,16 +128,6 @@ func (r *Runner) perform(outputs []copies.Output) (request copies.Request) {
 		}
 	}
 	return request
-}
-
-func (r *Runner) addKeys(q copies.Queue) {
-	if q.After == 0 {
-		r.queue.Add(q.Keys...)
-		return
-	}
-	for _, key := range q.Keys {
-		r.queue.AddAfter(key, q.After)
-	}
 }
 
 // SetupWithManager runs the Runner with mgr.
@@ -173,17 +163,12 @@ func (writing) NeedLeaderElection() bool { return true }
 func (w writing) Start(ctx context.Context) error {
 	w.queue.Lead()
 	w.apply(copies.Elected{})
-	var workers sync.WaitGroup
-	for range w.Concurrency {
-		workers.Go(func() {
-			for w.queue.WorkOne(func(key copies.Key) (inVain bool) { return w.work(ctx, key) }) {
-			}
-		})
-	}
-	workers.Go(func() { w.tick(ctx) })
-	w.scrub(ctx) // until ctx is done
-	w.queue.ShutDown()
-	workers.Wait()
+	w.queue.Work(w.Concurrency, func(key copies.Key) (inVain bool) { return w.work(ctx, key) }, func() {
+		var ticking sync.WaitGroup
+		ticking.Go(func() { w.tick(ctx) })
+		w.scrub(ctx) // until ctx is done
+		ticking.Wait()
+	})
 	return nil
 }
 

@@ -99,7 +99,7 @@ func (r *Runner) apply(input distribute.Input) (request distribute.Request) {
 	for _, output := range outputs {
 		switch one := output.(type) {
 		case distribute.Queue:
-			r.addKeys(one)
+			r.queue.AddAfter(one.After, one.Keys...)
 		case distribute.FollowObstacles:
 			r.watches.followSoon()
 		case distribute.RolloutEnded:
@@ -113,16 +113,6 @@ func (r *Runner) apply(input distribute.Input) (request distribute.Request) {
 		}
 	}
 	return request
-}
-
-func (r *Runner) addKeys(q distribute.Queue) {
-	if q.After == 0 {
-		r.queue.Add(q.Keys...)
-		return
-	}
-	for _, key := range q.Keys {
-		r.queue.AddAfter(key, q.After)
-	}
 }
 
 // SetupWithManager runs the Runner with mgr.
@@ -158,16 +148,9 @@ func (writing) NeedLeaderElection() bool { return true }
 func (w writing) Start(ctx context.Context) error {
 	w.queue.Lead()
 	w.apply(distribute.Elected{})
-	var workers sync.WaitGroup
-	for range w.Concurrency {
-		workers.Go(func() {
-			for w.queue.WorkOne(func(k distribute.Key) (inVain bool) { w.work(ctx, k); return false }) { // only tenants' work rests
-			}
-		})
-	}
-	w.scrub(ctx) // until ctx is done
-	w.queue.ShutDown()
-	workers.Wait()
+	w.queue.Work(w.Concurrency, func(key distribute.Key) (inVain bool) { w.work(ctx, key); return false }, func() { // only tenants' work rests
+		w.scrub(ctx) // until ctx is done
+	})
 	return nil
 }
 

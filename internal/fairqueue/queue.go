@@ -27,12 +27,9 @@ func New[K comparable](attributesOf func(K) Attributes, c clock.WithTickerAndDel
 // Lead makes Add accept keys: this replica leads from now on.
 func (q *Queue[K]) Lead() { q.leading.Store(true) }
 
-// Leads reports whether Lead was called.
-func (q *Queue[K]) Leads() bool { return q.leading.Load() }
-
 // Add adds keys, if this replica leads.
 func (q *Queue[K]) Add(keys ...K) {
-	if !q.Leads() {
+	if !q.leading.Load() {
 		return
 	}
 	for _, k := range keys {
@@ -40,8 +37,31 @@ func (q *Queue[K]) Add(keys ...K) {
 	}
 }
 
-// AddAfter adds a key after a delay, whether or not this replica leads. Of several delays of one key, the shortest counts.
-func (q *Queue[K]) AddAfter(k K, delay time.Duration) { q.delayed.AddAfter(k, delay) }
+// AddAfter adds keys after a delay, whether or not this replica leads; without a delay it is Add. Of several delays of one key, the shortest
+// counts.
+func (q *Queue[K]) AddAfter(delay time.Duration, keys ...K) {
+	if delay <= 0 {
+		q.Add(keys...)
+		return
+	}
+	for _, k := range keys {
+		q.delayed.AddAfter(k, delay)
+	}
+}
+
+// Work hands keys to so many workers while the caller runs. It returns when the caller has ended and the keys that are worked on are done.
+func (q *Queue[K]) Work(workers int, do func(K) (failed bool), caller func()) {
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for q.WorkOne(do) {
+			}
+		})
+	}
+	caller()
+	q.ShutDown()
+	running.Wait()
+}
 
 // WorkOne waits for a key that may begin, and calls work with it, which reports whether its request has failed. WorkOne returns false, without
 // calling work, after ShutDown.
