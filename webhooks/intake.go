@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,6 +20,8 @@ const (
 	maxBodies = 32 << 20
 	// bodyTimeout is how long a review may take to arrive. An API server sends it at once.
 	bodyTimeout = 10 * time.Second
+	// answerTimeout is a little more than an API server waits for an answer, by the timeoutSeconds of our configurations.
+	answerTimeout = 10 * time.Second
 )
 
 var (
@@ -33,7 +36,8 @@ type intake struct{ room *semaphore.Weighted }
 func newIntake() intake { return intake{semaphore.NewWeighted(maxBodies)} }
 
 // guard returns handler with a bound on what it reads. Where a body is too large, the read fails with errTooLarge, which the
-// handler answers.
+// handler answers. A review that is being answered when the process is to stop is answered all the same, although the context of the
+// server, and so that of the review, ends then: the requests of a user must outlast a roll-out.
 func (i intake) guard(handler http.Handler) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
@@ -41,7 +45,9 @@ func (i intake) guard(handler http.Handler) http.Handler {
 		b := &body{ReadCloser: r.Body, room: i.room, arrived: func() { _ = connection.SetReadDeadline(time.Time{}) }}
 		defer func() { i.room.Release(b.size) }()
 		r.Body = b
-		handler.ServeHTTP(w, r)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerTimeout)
+		defer cancel()
+		handler.ServeHTTP(w, r.WithContext(ctx))
 	}), maxBody)
 }
 

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -64,5 +65,18 @@ func TestIntakeOfMany(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	})
+}
+
+func TestIntakeOutlastsTheServer(t *testing.T) {
+	t.Run("SUB-F14 a review that is being answered when the process is to stop is answered", func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")).WithContext(ctx)
+		newIntake().guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			stop()
+			if _, bounded := r.Context().Deadline(); r.Context().Err() != nil || !bounded {
+				t.Errorf("the review's context: %v, bounded: %t; want that it goes on, for a bounded time", r.Context().Err(), bounded)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), request)
 	})
 }
