@@ -13,7 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/operator"
 )
 
@@ -37,7 +36,6 @@ func run() error {
 	var o operator.Options
 	o.BindFlags(flag.CommandLine)
 	path := flag.String("config", "", "the configuration file; without it the defaults hold")
-	gates := flag.String("feature-gates", "", "A=true,B=false over the file's featureGates; known, with their defaults: "+configfile.KnownGates())
 	showVersion := flag.Bool("version", false, "print version, commit and Go, and end")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
@@ -51,11 +49,7 @@ func run() error {
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	featureGates, err := configfile.ParseFeatureGates(*gates)
-	if err != nil {
-		return err
-	}
-	file, err := operator.LoadConfigFile(*path, configfile.WithFeatureGates(featureGates))
+	file, err := operator.LoadConfigFile(*path)
 	if err != nil {
 		operator.ReportInvalidFile(ctx, &o, err)
 		return err

@@ -9,21 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
-
-// Option changes how a file is loaded.
-type Option func(*config.OperatorConfiguration)
-
-// WithFeatureGates sets gates over those of the file, as the flag --feature-gates does.
-func WithFeatureGates(gates map[string]bool) Option {
-	return func(c *config.OperatorConfiguration) { maps.Copy(c.FeatureGates, gates) }
-}
 
 // Load reads, decodes, defaults and validates the file at path. Without a path it returns the defaults.
 func Load(path string) (*config.OperatorConfiguration, error) {
@@ -56,17 +47,17 @@ func Read(path string) ([]byte, error) {
 
 // Parse decodes, defaults and validates a file's content. The error has one line for each problem, "NAME: path: problem",
 // or "NAME: problem" for what concerns the file as a whole.
-func Parse(name string, data []byte, options ...Option) (*config.OperatorConfiguration, error) {
+func Parse(name string, data []byte) (*config.OperatorConfiguration, error) {
 	document, problems := readDocument(data)
 	if document == nil {
 		return nil, inFile(name, problems)
 	}
 	last := decode(document, forward)
-	problems = append(problems, last.complete(options)...)
+	problems = append(problems, last.complete()...)
 	if last.duplicates {
 		// Nobody knows which of two values is meant: the problems of both are reported.
 		first := decode(document, backward)
-		problems = append(problems, first.complete(options)...)
+		problems = append(problems, first.complete()...)
 	}
 	if len(problems) > 0 {
 		return nil, inFile(name, problems)
@@ -82,15 +73,12 @@ func ParseRecorded(data []byte) *config.OperatorConfiguration {
 		return nil
 	}
 	d := decode(document, forward)
-	d.complete(nil)
+	d.complete()
 	return d.config
 }
 
 // complete fills in what depends on other keys, and returns all problems of the file.
-func (d *decoding) complete(options []Option) []problem {
-	for _, option := range options {
-		option(d.config)
-	}
+func (d *decoding) complete() []problem {
 	fillIn(d.config)
 	problems := d.problems
 	for _, e := range validate(d.config) {

@@ -15,14 +15,14 @@ import (
 const header = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
 
 // problems parses header and body as file f and returns the lines of the error without "f: ".
-func problems(t *testing.T, body string, options ...configfile.Option) []string {
+func problems(t *testing.T, body string) []string {
 	t.Helper()
-	return problemsOf(t, header+body, options...)
+	return problemsOf(t, header+body)
 }
 
-func problemsOf(t *testing.T, content string, options ...configfile.Option) []string {
+func problemsOf(t *testing.T, content string) []string {
 	t.Helper()
-	c, err := configfile.Parse("f", []byte(content), options...)
+	c, err := configfile.Parse("f", []byte(content))
 	if err == nil {
 		return nil
 	}

@@ -16,8 +16,8 @@ const removalsHashSize = 12
 
 var removalsHash = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// RemovalsHash identifies the content of the file without AcceptRemovals: two files with the same settings have the same hash. Feature gates,
-// which take effect at a start alone and may come from a flag, don't count.
+// RemovalsHash identifies the content of the file without AcceptRemovals: two files with the same settings have the same hash. Feature gates
+// don't count: they take nothing away.
 func RemovalsHash(c *config.OperatorConfiguration) string {
 	same := *c
 	same.AcceptRemovals, same.FeatureGates = "", nil

@@ -40,7 +40,7 @@ type ConfigFile struct {
 }
 
 // LoadConfigFile reads the file at path; without a path, the defaults hold. Its error has one line for each problem.
-func LoadConfigFile(path string, options ...configfile.Option) (*ConfigFile, error) {
+func LoadConfigFile(path string) (*ConfigFile, error) {
 	content := []byte("apiVersion: " + config.APIVersion + "\nkind: " + config.Kind + "\n")
 	if path != "" {
 		var err error
@@ -48,7 +48,7 @@ func LoadConfigFile(path string, options ...configfile.Option) (*ConfigFile, err
 			return nil, err
 		}
 	}
-	c, err := configfile.Parse(path, content, options...)
+	c, err := configfile.Parse(path, content)
 	return &ConfigFile{Content: content, Config: c}, err
 }
 

@@ -49,7 +49,7 @@ type OperatorConfiguration struct {
 	// LNamespaces are worked on at once, and an eighth as many Namespaces and HierarchyConfigurations. Default 16.
 	Concurrency int `json:"concurrency"`
 
-	// FeatureGates by name; the flag --feature-gates wins. Default: each known gate with its own default.
+	// FeatureGates by name. Default: each known gate with its own default.
 	FeatureGates map[string]bool `json:"featureGates"`
 }
 
