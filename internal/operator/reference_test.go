@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/warren-tenancy/warren/internal/billing/cli"
+	"github.com/warren-tenancy/warren/internal/billing/questions"
 )
 
 // TestReferenceListsEveryFlag compares docs/reference/manager.md with the flags of the operator and of each subcommand, both ways.
@@ -66,8 +67,8 @@ func flagsOf(t *testing.T, subcommand string) []string {
 		}
 		names = append(names, "kubeconfig", "zap-*") // controller-runtime's
 	case "billing":
-		for _, name := range cli.Names() {
-			names = append(names, flagsInHelp(t, "billing", name)...)
+		for _, cmd := range questions.Commands(nil).Commands() {
+			names = append(names, flagsInHelp(t, "billing", cmd.Name())...)
 		}
 	default:
 		names = flagsInHelp(t, subcommand)
@@ -90,9 +91,12 @@ func flagsInHelp(t *testing.T, words ...string) []string {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, found := range regexp.MustCompile(`(?m)^  -([a-z-]+)`).FindAllStringSubmatch(help.String(), -1) {
+	for _, found := range regexp.MustCompile(`(?m)^ +--?([a-z-]+)`).FindAllStringSubmatch(help.String(), -1) {
 		name := found[1]
-		if strings.HasPrefix(name, "zap-") {
+		switch {
+		case name == "h": // of help itself
+			continue
+		case strings.HasPrefix(name, "zap-"):
 			name = "zap-*"
 		}
 		names = append(names, name)

@@ -30,57 +30,58 @@ func correct(ctx context.Context, c *call) error {
 // correction returns the correction that the flags describe, or an error that names the wrong or missing flag. It ends where the ledger is
 // complete at the latest: what happened since may be on its way, and would be billed as before again.
 func (c *call) correction(now, completeUntil time.Time) (billing.Correction, error) {
-	correction := billing.Correction{Tenant: c.word, Until: now, Author: c.author, Reason: c.reason}
+	correction := billing.Correction{Tenant: c.word, Until: now, Author: c.flag("author"), Reason: c.flag("reason")}
 	if !completeUntil.IsZero() && completeUntil.Before(now) {
 		correction.Until = completeUntil
 	}
 	switch {
-	case c.author == "":
+	case correction.Author == "":
 		return correction, errors.New("name whoever corrects: --author")
-	case c.reason == "":
+	case correction.Reason == "":
 		return correction, errors.New("say why: --reason")
-	case !c.costCenterSet && !c.ownerSet:
+	case !c.flags.Changed("cost-center") && !c.flags.Changed("owner"):
 		return correction, errors.New("say what should have been billed: --cost-center or --owner")
 	}
 	var err error
-	if correction.From, err = instant("--from", c.from); err != nil {
+	if correction.From, err = instant("--from", c.flag("from")); err != nil {
 		return correction, err
 	}
-	if c.until != "" {
-		if correction.Until, err = instant("--until", c.until); err != nil {
+	until := c.flag("until")
+	if until != "" {
+		if correction.Until, err = instant("--until", until); err != nil {
 			return correction, err
 		}
 	}
 	if correction.Until.After(now) {
-		return correction, fmt.Errorf("--until lies in the future: %s; what holds from now on is spec.billing of LNamespace %s: change that", c.until, c.word)
+		return correction, fmt.Errorf("--until lies in the future: %s; what holds from now on is spec.billing of LNamespace %s: change that", until, c.word)
 	}
 	if !completeUntil.IsZero() && correction.Until.After(completeUntil) {
 		return correction, fmt.Errorf("--until %s lies after %s, until when the ledger is complete: correct until then, or wait until the exporter has come that far",
-			c.until, completeUntil.UTC().Format(time.RFC3339))
+			until, completeUntil.UTC().Format(time.RFC3339))
 	}
-	if c.costCenterSet {
-		correction.CostCenter = &c.costCenter
-	}
-	if c.ownerSet {
-		correction.Owner = &c.owner
-	}
-	if err := atMost("--cost-center", c.costCenter, 64); err != nil {
+	if correction.CostCenter, err = c.atMost("cost-center", 64); err != nil {
 		return correction, err
 	}
-	return correction, atMost("--owner", c.owner, 256)
+	correction.Owner, err = c.atMost("owner", 256)
+	return correction, err
 }
 
-// atMost returns an error if a value has more than most characters, the limit of that field in spec.billing of an LNamespace.
-func atMost(name, value string, most int) error {
-	if n := utf8.RuneCountInString(value); n > most {
-		return fmt.Errorf("%s has %d characters, at most %d fit into spec.billing of an LNamespace: shorten it", name, n, most)
+// atMost returns the value of a flag, nil where it isn't given, or an error if the value has more than most characters, the limit of that
+// field in spec.billing of an LNamespace.
+func (c *call) atMost(name string, most int) (*string, error) {
+	if !c.flags.Changed(name) {
+		return nil, nil
 	}
-	return nil
+	value := c.flag(name)
+	if n := utf8.RuneCountInString(value); n > most {
+		return nil, fmt.Errorf("--%s has %d characters, at most %d fit into spec.billing of an LNamespace: shorten it", name, n, most)
+	}
+	return &value, nil
 }
 
 // reconcile compares cluster and ledger once. The exporter does so by itself, at its start and every resyncInterval.
 func reconcile(ctx context.Context, c *call) error {
-	plan, err := exporter.Compare(ctx, c.config, c.store, c.operatorNamespace)
+	plan, err := exporter.Compare(ctx, c.config, c.store, c.flag("operator-namespace"))
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func reconcile(ctx context.Context, c *call) error {
 	for _, e := range plan.Held {
 		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, stamp(e.EffectiveAt), "held back: too many ends at once")
 	}
-	if !c.dryRun {
+	if c.flag("dry-run") != "true" {
 		if _, err := c.store.Append(ctx, plan.Events()); err != nil {
 			return err
 		}

@@ -8,137 +8,85 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
+	"github.com/warren-tenancy/warren/internal/billing/questions"
 )
-
-// command is one subcommand.
-type command struct {
-	// takes names the one argument after the subcommand's name; empty for a subcommand without one.
-	takes string
-	// flags declares the subcommand's own flags; nil for none.
-	flags func(*call, *flag.FlagSet)
-	run   func(context.Context, *call) error
-	// offline says that the subcommand reads the configuration only, so that it works without the warehouse.
-	offline bool
-}
 
 // call is one run of a subcommand.
 type call struct {
 	config *config.OperatorConfiguration
 	store  *billing.Store
+	flags  *pflag.FlagSet
 	word   string
 	out    io.Writer
 	format string
-
-	// Flags of single subcommands.
-	costCenter, owner, from, until, author, reason string
-	costCenterSet, ownerSet                        bool
-	dryRun                                         bool
-	operatorNamespace                              string
 }
 
-var commands = map[string]command{
-	"status":  {run: status},
-	"history": {takes: "TENANT", run: history},
-	"at":      {takes: "TIME", run: holders},
-	"export":  {run: export},
-	"ddl":     {run: ddl, offline: true},
-	"correct": {takes: "TENANT", run: correct, flags: func(c *call, f *flag.FlagSet) {
-		f.StringVar(&c.costCenter, "cost-center", "", "what should have paid")
-		f.StringVar(&c.owner, "owner", "", "who should have been asked")
-		f.StringVar(&c.from, "from", "", "from when on: a day or an instant in RFC 3339")
-		f.StringVar(&c.until, "until", "", "until when; now where it is left out")
-		f.StringVar(&c.author, "author", "", "who corrects")
-		f.StringVar(&c.reason, "reason", "", "why")
-	}},
-	"reconcile": {run: reconcile, flags: func(c *call, f *flag.FlagSet) {
-		f.BoolVar(&c.dryRun, "dry-run", false, "print what differs, and write nothing")
-		f.StringVar(&c.operatorNamespace, "operator-namespace", exporter.DefaultNamespace, "the operator's own namespace, which is protected")
-		kubeconfig := flag.CommandLine.Lookup("kubeconfig")
-		f.Var(kubeconfig.Value, "kubeconfig", kubeconfig.Usage)
-	}},
+// flag returns the value of one of the subcommand's own flags.
+func (c *call) flag(name string) string { return c.flags.Lookup(name).Value.String() }
+
+var answers = map[string]func(context.Context, *call) error{
+	"status": status, "history": history, "at": holders, "export": export, "correct": correct, "ddl": ddl, "reconcile": reconcile,
 }
 
-// Names are the subcommands.
-func Names() []string { return slices.Sorted(maps.Keys(commands)) }
+// offline subcommands read the configuration only, so that they work without the warehouse.
+var offline = []string{"ddl"}
 
-// Run carries out `manager billing NAME [WORD] [FLAG…]`. Flags may stand before and behind the word.
+// newCommand returns the group of commands.
+func newCommand() *cobra.Command {
+	group := questions.Commands(run)
+	group.Args, group.RunE = cobra.ArbitraryArgs, refuseWords
+	group.SilenceErrors, group.SilenceUsage, group.CompletionOptions.DisableDefaultCmd = true, true, true
+	group.PersistentFlags().String("config", "/etc/warren/config.yaml", "The operator's configuration file")
+	reconcile, _, _ := group.Find([]string{"reconcile"})
+	reconcile.Flags().String("operator-namespace", exporter.DefaultNamespace, "The operator's own namespace, which is protected")
+	reconcile.Flags().AddGoFlag(flag.CommandLine.Lookup("kubeconfig"))
+	return group
+}
+
+// refuseWords is carried out where the words name no subcommand.
+func refuseWords(group *cobra.Command, words []string) error {
+	var names []string
+	for _, cmd := range group.Commands() {
+		names = append(names, cmd.Name())
+	}
+	if len(words) > 0 {
+		return fmt.Errorf("unknown subcommand %q: choose one of %s", words[0], strings.Join(names, ", "))
+	}
+	return fmt.Errorf("name a subcommand: %s", strings.Join(names, ", "))
+}
+
+// Run carries out `manager billing NAME [WORD] [FLAG…]`. It prints nothing but help and answers, because a program may read the output.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) == 0 {
-		return fmt.Errorf("name a subcommand: %s", strings.Join(Names(), ", "))
-	}
-	if slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
-		_, err := fmt.Fprintf(out, "Usage: billing COMMAND [FLAG…]\n\nCommands: %s. Each tells its flags by --help.\n", strings.Join(Names(), ", "))
-		return err
-	}
-	cmd, ok := commands[args[0]]
-	if !ok {
-		return fmt.Errorf("unknown subcommand %q: choose one of %s", args[0], strings.Join(Names(), ", "))
-	}
-	c := &call{out: out}
-	path, err := c.read(args[0], cmd, args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if err := c.load(path); err != nil {
-		return err
-	}
-	if cmd.offline {
-		return cmd.run(ctx, c)
-	}
-	return c.open(ctx, cmd.run)
+	group := newCommand()
+	group.SetArgs(append([]string{}, args...)) // without any, cobra would take those of the process
+	group.SetOut(out)
+	return group.ExecuteContext(ctx)
 }
 
-// read parses words and flags, and returns the path of the configuration. It prints nothing but help, because a program may read
-// the output.
-func (c *call) read(name string, cmd command, args []string) (path string, err error) {
-	flags := flag.NewFlagSet("billing "+name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&path, "config", "/etc/warren/config.yaml", "the operator's configuration file")
-	flags.StringVar(&c.format, "o", "table", "table, csv or json")
-	if cmd.flags != nil {
-		cmd.flags(c, flags)
+func run(cmd *cobra.Command, words []string) error {
+	format, err := questions.Format(cmd)
+	if err != nil {
+		return err
 	}
-	words, err := parse(flags, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(c.out, "Usage: billing %s [FLAG…]\n", strings.TrimSpace(name+" "+cmd.takes))
-		flags.SetOutput(c.out)
-		flags.PrintDefaults()
-		return "", err
-	case err != nil:
-		return "", flagProblem(name, err)
-	case cmd.takes == "" && len(words) > 0:
-		return "", fmt.Errorf("%s takes nothing behind its name, not %q: leave it out", name, strings.Join(words, " "))
-	case cmd.takes != "" && len(words) != 1:
-		return "", fmt.Errorf("%s takes %s behind its name, and no more: got %d words", name, cmd.takes, len(words))
-	case !slices.Contains([]string{"table", "csv", "json"}, c.format):
-		return "", fmt.Errorf("-o %q: choose table, csv or json", c.format)
+	c := &call{flags: cmd.Flags(), word: strings.Join(words, ""), out: cmd.OutOrStdout(), format: format}
+	if err := c.load(c.flag("config")); err != nil {
+		return err
 	}
-	c.word = strings.Join(words, "")
-	flags.Visit(func(f *flag.Flag) {
-		c.costCenterSet = c.costCenterSet || f.Name == "cost-center"
-		c.ownerSet = c.ownerSet || f.Name == "owner"
-	})
-	return path, nil
-}
-
-// flagProblem returns an error of package flag as a sentence.
-func flagProblem(name string, err error) error {
-	if unknown, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: "); ok {
-		return fmt.Errorf("%s: %s has no such flag; `billing %s -h` lists those that it has", unknown, name, name)
+	if slices.Contains(offline, cmd.Name()) {
+		return answers[cmd.Name()](cmd.Context(), c)
 	}
-	return fmt.Errorf("billing %s: %w", name, err)
+	return c.open(cmd.Context(), answers[cmd.Name()])
 }
 
 func (c *call) load(path string) (err error) {
@@ -168,19 +116,6 @@ func (c *call) open(ctx context.Context, run func(context.Context, *call) error)
 	}
 	c.store = store
 	return errors.Join(store.Explain(run(ctx, c)), db.Close())
-}
-
-// parse returns the words among args, and sets the flags, which may stand before or after words, as with kubectl.
-func parse(flags *flag.FlagSet, args []string) (words []string, err error) {
-	for {
-		if err := flags.Parse(args); err != nil {
-			return nil, err
-		}
-		if flags.NArg() == 0 {
-			return words, nil
-		}
-		words, args = append(words, flags.Arg(0)), flags.Args()[1:]
-	}
 }
 
 // instant returns the time that text gives as a day, in UTC, or as an instant in RFC 3339.

@@ -122,13 +122,13 @@ func TestWrongInput(t *testing.T) {
 	onEngines(t, func(t *testing.T, d desk) {
 		for says, line := range map[string][]string{
 			`tenant "nobody" has no period in the ledger`: {"history", "nobody"},
-			"history takes TENANT behind its name":        {"history"},
-			"status takes nothing behind its name":        {"status", "payments"},
-			"at takes TIME behind its name":               {"at", "now", "then"},
+			"name one TENANT, not 0":                      {"history"},
+			`status takes no words, not "payments"`:       {"status", "payments"},
+			"name one TIME, not 2":                        {"at", "now", "then"},
 			`TIME "yesterday" is no time`:                 {"at", "yesterday"},
 			`-o "yaml": choose table, csv or json`:        {"export", "-o", "yaml"},
-			"-nonsense: export has no such flag":          {"export", "-nonsense"},
-			"-dry-run: status has no such flag":           {"status", "--dry-run"},
+			"unknown flag: --nonsense":                    {"export", "--nonsense"},
+			"unknown flag: --dry-run":                     {"status", "--dry-run"},
 			`unknown subcommand "drop"`:                   {"drop"},
 		} {
 			t.Run("BILL-43 "+says, func(t *testing.T) { refused(t, d, says, line...) })
