@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,28 +26,25 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again 
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
 	missing := forest.MissingChildren(s, parent)
 	if len(missing) == 0 {
-		r.clearRefusal(&r.refused, parent)
+		r.refused.Clear(parent)
 		return 0, nil
 	}
+	var failed error
 	asked := apianswer.RequestOf(n.ResourceVersion, h.UID, missing)
-	if wait := r.refused.Wait(parent, asked); wait > 0 {
-		return wait, nil
-	}
-	var refused, failed []error
-	for _, name := range missing {
-		switch err := r.requireChild(ctx, h, name); {
-		case err == nil, apianswer.IsGone(err):
-		case apianswer.IsRefusal(err):
-			refused = append(refused, err)
-		default:
-			failed = append(failed, err)
+	again, err = r.refused.Try(apianswer.Attempt{Key: parent, Request: asked, RetryMax: r.RetryMax, Send: func() error {
+		var refused error
+		for _, name := range missing {
+			switch err := r.requireChild(ctx, h, name); {
+			case apianswer.IsGone(err):
+			case apianswer.IsRefusal(err):
+				refused = errors.Join(refused, err)
+			default:
+				failed = errors.Join(failed, err)
+			}
 		}
-	}
-	if len(refused) == 0 {
-		r.clearRefusal(&r.refused, parent)
-		return 0, errors.Join(failed...)
-	}
-	return r.noteRefusal(ctx, &r.refused, parent, asked, errors.Join(refused...)), errors.Join(failed...)
+		return refused
+	}})
+	return again, errors.Join(err, failed)
 }
 
 // requireChild creates the SubNamespace of one required child. One that exists already is no error.
@@ -59,7 +55,7 @@ func (r *Reconciler) requireChild(ctx context.Context, h *forest.Hierarchy, name
 	if err == nil {
 		r.Events.Event(referenceOf(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
 	}
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err)
 	}
 	return nil

@@ -24,7 +24,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -53,6 +52,7 @@ type Reconciler struct {
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.rejected.Changed, r.refused.Changed = r.announceRefusal, r.announceRefusal
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy").
 		WatchesRawSource(r.View.Source(r.listConcerned)).
@@ -116,23 +116,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// noteRefusal remembers a refusal of the API server, has it reported and logged once, and returns how long to wait before the next
-// try.
-func (r *Reconciler) noteRefusal(ctx context.Context, of *apianswer.Refusals, namespace string, request uint64, err error) time.Duration {
-	again, news := of.Note(namespace, request, err, r.RetryMax)
-	if news {
-		log.FromContext(ctx).Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or what it asks for changes",
-			"refusal", err.Error())
-		r.View.Touch(namespace) // so that the statuses of its SubNamespace and its HierarchyConfiguration report the refusal
+// announceRefusal logs a refusal of the API server, and has the statuses of the namespace's SubNamespace and HierarchyConfiguration
+// updated, also when the refusal is over.
+func (r *Reconciler) announceRefusal(namespace, text string) {
+	if text != "" {
+		ctrl.Log.WithName("hierarchy").Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or "+
+			"what it asks for changes", "namespace", namespace, "refusal", text)
 	}
-	return again
-}
-
-// clearRefusal forgets a refusal, and has the statuses updated if there was one.
-func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
-	if of.Clear(namespace) {
-		r.View.Touch(namespace)
-	}
+	r.View.Touch(namespace)
 }
 
 // writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a
@@ -162,29 +153,26 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	}
 	n, change := s.Namespace(name), forest.DesiredChange(s, name)
 	if change.Empty() {
-		r.clearRefusal(&r.rejected, name)
+		r.rejected.Clear(name)
 		return 0, nil
 	}
 	asked := apianswer.RequestOf(n.ResourceVersion, change.Labels, change.Annotations)
-	if wait := r.rejected.Wait(name, asked); wait > 0 {
-		return wait, nil
-	}
 	tenant, released := forest.ToRelease(s, name)
 	if request.Asked && len(request.Obstacles) == 0 && !released {
 		if err := r.recordHolders(ctx, s, n, request.Parent, &change); err != nil {
 			return 0, err
 		}
 	}
-	_, err = r.Namespaces.Patch(ctx, n, change)
+	again, err = r.rejected.Try(apianswer.Attempt{Key: name, Request: asked, RetryMax: r.RetryMax, Send: func() error {
+		_, err := r.Namespaces.Patch(ctx, n, change)
+		return err
+	}})
 	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return 0, err
-	case apianswer.IsRefusal(err):
-		return r.noteRefusal(ctx, &r.rejected, name, asked, err), nil
 	case err != nil:
 		return 0, fmt.Errorf("writing the labels and annotations of Namespace %s: %w", name, err)
+	case again > 0:
+		return again, nil
 	}
-	r.clearRefusal(&r.rejected, name)
 	if released {
 		r.announceReleased(s, n, tenant)
 		return 0, nil

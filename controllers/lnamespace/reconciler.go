@@ -236,21 +236,18 @@ func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) v
 // createRoot creates the root namespace. A request that the API server refused is sent again only after its back-off, whatever
 // event requeues the LNamespace sooner: the report of the refusal causes such an event itself.
 func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, root *forest.Namespace) (verdict, error) {
-	key, asked := string(lns.UID), apianswer.RequestOf(lns.Generation, root.Labels, root.Annotations)
-	if wait := r.refusals.Wait(key, asked); wait > 0 {
-		return r.reportRefusal(lns, wait), nil
-	}
-	err := r.Namespaces.Create(ctx, root)
+	again, err := r.refusals.Try(apianswer.Attempt{
+		Key: string(lns.UID), Request: apianswer.RequestOf(lns.Generation, root.Labels, root.Annotations), RetryMax: r.RetryMax,
+		Send: func() error { return r.Namespaces.Create(ctx, root) },
+	})
 	switch {
+	case again > 0:
+		return r.reportRefusal(lns, again), nil
 	case apierrors.IsAlreadyExists(err):
 		return r.lookAgain(ctx, lns)
-	case err != nil && apianswer.IsRefusal(err):
-		again, _ := r.refusals.Note(key, asked, err, r.RetryMax)
-		return r.reportRefusal(lns, again), nil
 	case err != nil:
 		return verdict{}, fmt.Errorf("making Namespace %s: %w", root.Name, err)
 	}
-	r.refusals.Clear(key)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was created")
 	return r.reportOwned(lns, r.View.Snapshot()), nil
 }

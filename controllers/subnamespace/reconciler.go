@@ -159,36 +159,34 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 // SubNamespace sooner: the report of the failure causes such an event itself.
 func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
 	key, child := sub.Namespace+"/"+sub.Name, forest.NewChild(r.View.Snapshot(), forest.SubOf(sub))
-	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
-	if wait := r.refused.Wait(key, asked); wait > 0 {
-		return createFailed(sub, r.refused.Explain(key, r.RetryMax, "SubNamespace")), wait
-	}
-	release, v := r.waiting.reserve(sub)
-	if release == nil {
-		return v, 0
-	}
-	defer release()
-	err := r.Namespaces.Create(ctx, child)
+	var noRoom *verdict
+	release := func() {}
+	defer func() { release() }()
+	refused := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionStalled) != nil // as it was reported, while the request waits
+	again, err := r.refused.Try(apianswer.Attempt{
+		Key: key, Request: apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations), RetryMax: r.RetryMax, Outages: true,
+		Send: func() error {
+			place, v := r.waiting.reserve(sub)
+			if place == nil {
+				noRoom = &v
+				return nil
+			}
+			release = place
+			err := r.Namespaces.Create(ctx, child)
+			refused = apianswer.IsRefusal(err)
+			return err
+		},
+	})
 	switch {
-	case apierrors.IsAlreadyExists(err):
-		return r.lookAgain(ctx, sub), 0
+	case noRoom != nil:
+		return *noRoom, 0
+	case again > 0:
+		return verdict{reason: v1alpha1.ReasonCreateFailed, message: r.refused.Explain(key, r.RetryMax, "SubNamespace"), stalled: refused}, again
 	case err != nil:
-		longest := r.RetryMax
-		if !apianswer.IsRefusal(err) {
-			longest = min(longest, apianswer.OutageRetryMax)
-		}
-		again, _ := r.refused.Note(key, asked, err, longest)
-		v := verdict{reason: v1alpha1.ReasonCreateFailed, message: r.refused.Explain(key, r.RetryMax, "SubNamespace"), stalled: apianswer.IsRefusal(err)}
-		return v, again
+		return r.lookAgain(ctx, sub), 0
 	}
 	r.announceCreated(sub)
 	return decide(r.View.Snapshot(), sub).orActive(), 0
-}
-
-// createFailed returns the verdict on a namespace that could not be created a moment ago, as it was reported then.
-func createFailed(sub *v1alpha1.SubNamespace, text string) verdict {
-	stalled := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionStalled)
-	return verdict{reason: v1alpha1.ReasonCreateFailed, message: text, stalled: stalled != nil}
 }
 
 // lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/warren-tenancy/warren/internal/text"
@@ -18,8 +19,23 @@ const mostRefusal = 1024
 // again too early: one second after the first refusal, then twice as long each time, up to a limit. A change of the message, or of
 // the status that shows it, makes no difference. The zero value remembers none.
 type Refusals struct {
+	// Changed is called with a key when its message changes; the text is empty when the refusal is over. It may be nil.
+	Changed func(key, text string)
+
 	mu    sync.Mutex // guards byKey
 	byKey map[string]refusal
+}
+
+// Attempt is one request, and the conditions under which it is sent.
+type Attempt struct {
+	// Key is what the request is about, and Request a hash of all that the API server judges (RequestOf): another request need not wait.
+	Key     string
+	Request uint64
+	// RetryMax caps the back-off after a refusal.
+	RetryMax time.Duration
+	// Outages makes any other failure count as a refusal too, with a back-off of OutageRetryMax at most.
+	Outages bool
+	Send    func() error
 }
 
 // refusal is the last refusal of one request.
@@ -43,8 +59,28 @@ func (r *Refusals) Explain(key string, retryMax time.Duration, object string) st
 		" changes or it is made again"
 }
 
-// Wait returns how long the same request of key must wait; 0 for a request that differs from the refused one.
-func (r *Refusals) Wait(key string, request uint64) time.Duration {
+// Try sends the request, unless it must wait because the API server refused it before. again is how long it must wait; 0 where it was
+// sent and not refused. A failure that counts as no refusal is returned, and so are 404 and 409: what the caller knows of the cluster is
+// old then. "Already exists" is never a refusal.
+func (r *Refusals) Try(a Attempt) (again time.Duration, err error) {
+	if again = r.wait(a.Key, a.Request); again > 0 {
+		return again, nil
+	}
+	err = a.Send()
+	switch {
+	case err == nil:
+		r.Clear(a.Key)
+		return 0, nil
+	case apierrors.IsAlreadyExists(err), !a.Outages && (!IsRefusal(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)):
+		return 0, err
+	case !IsRefusal(err):
+		return r.note(a, err, min(a.RetryMax, OutageRetryMax)), nil
+	}
+	return r.note(a, err, a.RetryMax), nil
+}
+
+// wait returns how long the same request of key must wait; 0 for a request that differs from the refused one.
+func (r *Refusals) wait(key string, request uint64) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if last, ok := r.byKey[key]; ok && last.request == request {
@@ -53,14 +89,12 @@ func (r *Refusals) Wait(key string, request uint64) time.Duration {
 	return 0
 }
 
-// Note remembers a refusal. It returns after which time the request may be sent again, retryMax at most, and whether the message is
-// new.
-func (r *Refusals) Note(key string, request uint64, err error, retryMax time.Duration) (again time.Duration, news bool) {
+// note remembers a refusal. It returns after which time the request may be sent again.
+func (r *Refusals) note(a Attempt, err error, retryMax time.Duration) (again time.Duration) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	last, known := r.byKey[key]
-	now := refusal{request: request, text: text.Cut(err.Error(), mostRefusal)}
-	if known && last.request == request {
+	last, known := r.byKey[a.Key]
+	now := refusal{request: a.Request, text: text.Cut(err.Error(), mostRefusal)}
+	if known && last.request == a.Request {
 		now.tries = last.tries + 1
 	}
 	again = min(time.Second<<min(now.tries, 10), retryMax)
@@ -68,17 +102,23 @@ func (r *Refusals) Note(key string, request uint64, err error, retryMax time.Dur
 	if r.byKey == nil {
 		r.byKey = map[string]refusal{}
 	}
-	r.byKey[key] = now
-	return again, last.text != now.text
+	r.byKey[a.Key] = now
+	r.mu.Unlock()
+	if last.text != now.text && r.Changed != nil {
+		r.Changed(a.Key, now.text)
+	}
+	return again
 }
 
-// Clear forgets the refusal of key and says whether there was one.
-func (r *Refusals) Clear(key string) bool {
+// Clear forgets the refusal of key.
+func (r *Refusals) Clear(key string) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	_, known := r.byKey[key]
 	delete(r.byKey, key)
-	return known
+	r.mu.Unlock()
+	if known && r.Changed != nil {
+		r.Changed(key, "")
+	}
 }
 
 // RequestOf returns a hash of the parts of a request, by which Refusals compare requests. The parts must be encodable as JSON.

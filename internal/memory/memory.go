@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Keeper implements manager.Runnable. Amounts are in bytes.
@@ -27,16 +29,9 @@ func (Keeper) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (k Keeper) Start(ctx context.Context) error {
-	tick := time.NewTicker(k.Interval)
-	defer tick.Stop()
 	lastAllocs, allocsAtReturn := uint64(0), uint64(0)
-	for {
+	wait.UntilWithContext(ctx, func(context.Context) {
 		debug.SetGCPercent(k.GarbagePercent())
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
 		allocs := ReadMetric("/gc/heap/allocs:bytes") // since the process started
 		atRest := k.QuietAllocs == 0 || allocs-lastAllocs < k.QuietAllocs
 		if atRest && allocs-allocsAtReturn > k.MinFreed {
@@ -44,7 +39,8 @@ func (k Keeper) Start(ctx context.Context) error {
 			allocsAtReturn = allocs
 		}
 		lastAllocs = allocs
-	}
+	}, k.Interval)
+	return nil
 }
 
 // ReadMetric returns the value of one of the metrics of package runtime/metrics.

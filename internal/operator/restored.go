@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -29,9 +30,8 @@ func (restoreLook) NeedLeaderElection() bool { return false }
 // Start implements manager.Runnable. It returns an error when the cluster's revision has become smaller. A check without an answer, or with
 // one that can't be compared, is passed over.
 func (r restoreLook) Start(ctx context.Context) error {
-	tick := time.NewTicker(r.interval)
-	defer tick.Stop()
-	for last := ""; ; {
+	last := ""
+	err := wait.PollUntilContextCancel(ctx, r.interval, true, func(ctx context.Context) (bool, error) {
 		if seen := r.seen(); last == "" || forest.IsNewer(seen, last) {
 			last = seen
 		}
@@ -40,17 +40,17 @@ func (r restoreLook) Start(ctx context.Context) error {
 		case err != nil:
 			log.FromContext(ctx).V(1).Info("could not ask for the cluster's revision", "reason", err.Error())
 		case forest.IsNewer(last, now):
-			return fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process ends because what it "+
+			return false, fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process ends because what it "+
 				"remembers is of a later time: start it again, which the kubelet does by itself", last, now)
 		default:
 			last = now
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+		return false, nil
+	})
+	if wait.Interrupted(err) { // the process ends
+		return nil
 	}
+	return err
 }
 
 // readRevision returns the resourceVersion of a list that is as new as the API server's storage. This number never gets smaller unless etcd

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -64,19 +65,11 @@ func (k *keeper) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (k *keeper) Start(ctx context.Context) error {
-	ticker := time.NewTicker(k.flushEvery)
-	defer ticker.Stop()
-	for {
-		k.keep(ctx)
-		select {
-		case <-ctx.Done():
-			if k.askedToEnd() {
-				k.finish(context.WithoutCancel(ctx))
-			}
-			return nil
-		case <-ticker.C:
-		}
+	wait.UntilWithContext(ctx, k.keep, k.flushEvery)
+	if k.askedToEnd() {
+		k.finish(context.WithoutCancel(ctx))
 	}
+	return nil
 }
 
 // lastFlush limits what is done when the exporter ends: its pod is killed 15 s after it was asked to.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,18 +44,12 @@ type reporter struct {
 
 // Start implements manager.Runnable.
 func (r *reporter) Start(ctx context.Context) error {
-	ticker := time.NewTicker(r.pace)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := r.report(ctx); err != nil && ctx.Err() == nil {
 			ctrllog.FromContext(ctx).WithName("billing").Error(err, "reporting what is exported")
 		}
-	}
+	}, r.pace)
+	return nil
 }
 
 // situation holds the facts that decide all tenants' conditions.
