@@ -6,8 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -35,8 +37,9 @@ func (o *options) printer() (*printer, error) {
 	if o.isTable() {
 		return &printer{options: o}, nil
 	}
-	if columns, err := newColumnsPrinter(*o.print.OutputFormat, o.table.NoHeaders); columns != nil || err != nil {
-		return &printer{options: o, objects: columns}, err
+	format := kubectlget.CustomColumnsPrintFlags{NoHeaders: o.table.NoHeaders}
+	if columns, err := format.ToPrinter(*o.print.OutputFormat); !genericclioptions.IsNoCompatiblePrinterError(err) {
+		return &printer{options: o, objects: columnsPrinter{columns}}, err
 	}
 	objects, err := o.print.ToPrinter()
 	return &printer{options: o, objects: objects}, err
