@@ -96,6 +96,11 @@ manifests: generate ## Write what is generated: CRDs, DeepCopy methods, what lis
 generate: ## Write the DeepCopy methods of the API types.
 	@$(TOOL) controller-gen object paths="./api/...;./examples/..."
 
+.PHONY: docs
+docs: ## Write the pages of docs/reference that follow from the code, and the pictures.
+	@go run ./hack/reference
+	@go run ./hack/pictures
+
 .PHONY: fmt
 fmt: ## Format the code.
 	@$(LINT) fmt ./...

@@ -32,3 +32,12 @@ if [ $stale = 1 ]; then
 	echo "error: generated files are out of date: run make manifests" >&2
 	exit 1
 fi
+go run ./hack/reference "$fresh/reference"
+go run ./hack/pictures "$fresh/pictures"
+for file in "$fresh"/reference/* "$fresh"/pictures/*; do
+	diff -u "docs/${file#"$fresh/"}" "$file" || stale=1
+done
+if [ $stale = 1 ]; then
+	echo "error: generated pages are out of date: run make docs" >&2
+	exit 1
+fi

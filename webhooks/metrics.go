@@ -10,7 +10,7 @@ import (
 )
 
 var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "warren_admission_requests_total", Help: "Admission requests that were answered.",
+	Name: "warren_admission_requests_total", Help: "Admission reviews that the operator answered.",
 }, []string{"webhook", "allowed"})
 
 func init() { metrics.Registry.MustRegister(requests) }

@@ -19,27 +19,27 @@ import (
 var (
 	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "warren_access_writes_total",
-		Help: "Writes of access objects, by kind, verb and result (ok or the reason of the refusal).",
+		Help: "Requests that write access objects; result is ok, the API server's reason such as Forbidden or Conflict, or error without one.",
 	}, []string{"kind", "verb", "result"})
 	conflicts = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "warren_access_conflicts",
-		Help: "Names of access objects that are taken by someone else's objects at present, by kind.",
+		Help: "Access objects that cannot be written, because another object has the name.",
 	}, []string{"kind"})
 	revocationSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "warren_access_revocation_seconds",
-		Help:    "Time from the event on an LNamespace to the write that takes the right of a subject that left a list.",
+		Help:    "Time from the event on an LNamespace to the write that revokes the right of a subject that left a list.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	})
 	sudoMode = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "warren_sudo_mode",
-		Help: "1 for the mode in which sudo is granted, 0 for the other one. While the mode is switched, it is the one that is left.",
+		Help: "1 for the mode in which sudo is granted, Legacy or Constrained, 0 for the other one. During a switch it is the old mode.",
 	}, []string{"mode"})
 	boundElsewhere = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "warren_sudo_groups_bound_elsewhere",
-		Help: "Bindings of groups of sudoers that are not the operator's: from before the first grant of sudo, which waits for their end in mode Legacy.",
+		Help: "Bindings of groups of sudoers that are not the operator's and are older than the first grant of sudo, which waits for their deletion in mode Legacy.",
 	})
 	objectCount = &objectCollector{desc: prometheus.NewDesc(
-		"warren_access_objects", "Access objects that exist, copies aside, by kind and by what they grant.", []string{"kind", "access"}, nil)}
+		"warren_access_objects", "Access objects without copies, by kind and by what they grant. Each ClusterRoleBinding adds to the cost of every request.", []string{"kind", "access"}, nil)}
 )
 
 func init() {

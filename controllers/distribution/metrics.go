@@ -11,14 +11,14 @@ import (
 
 var (
 	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "warren_distribution_writes_total", Help: "Writes of distributed copies, by verb and by what became of them.",
+		Name: "warren_distribution_writes_total", Help: "Requests that write distributed copies; result is ok or error.",
 	}, []string{"verb", "result"})
 	rolloutSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "warren_distribution_rollout_seconds", Help: "From a change of a ResourceDistribution until it is ready.",
+		Name: "warren_distribution_rollout_seconds", Help: "Time from a change of a ResourceDistribution until it is Ready.",
 		Buckets: []float64{0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200},
 	})
-	copiesDesc = prometheus.NewDesc("warren_distribution_copies", "Targets of a ResourceDistribution by what stands there.", []string{"distribution", "state"}, nil)
-	loopsDesc  = prometheus.NewDesc("warren_distribution_drift_loops", "Copies that somebody changes in a loop.", []string{"distribution"}, nil)
+	copiesDesc = prometheus.NewDesc("warren_distribution_copies", "Targets of a ResourceDistribution; state is current, outdated, missing, conflict or failed.", []string{"distribution", "state"}, nil)
+	loopsDesc  = prometheus.NewDesc("warren_distribution_drift_loops", "Distributed copies that another program changes again and again.", []string{"distribution"}, nil)
 )
 
 func init() { metrics.Registry.MustRegister(writes, rolloutSeconds) }

@@ -24,7 +24,7 @@ const askTimeout = 5 * time.Second
 
 // reviewsTotal counts the questions to the authorizer by result: allowed, denied, error.
 var reviewsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "warren_hierarchy_authority_reviews_total", Help: "Questions to the authorizer.",
+	Name: "warren_hierarchy_authority_reviews_total", Help: "Questions to the API server's authorizer about who may move a namespace; result is allowed, denied or error.",
 }, []string{"result"})
 
 func init() { metrics.Registry.MustRegister(reviewsTotal) }

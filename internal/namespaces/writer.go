@@ -20,7 +20,7 @@ import (
 
 // requests counts the requests of the Writer to the API server.
 var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "warren_namespace_writes_total", Help: "Writes to Namespaces.",
+	Name: "warren_namespace_writes_total", Help: "Requests that create, patch or delete a Namespace; result is success or error.",
 }, []string{"verb", "result"})
 
 func init() { metrics.Registry.MustRegister(requests) }

@@ -28,7 +28,7 @@ import (
 )
 
 var configInfo = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-	Name: "warren_config_info", Help: "The hash of the configuration file in force.",
+	Name: "warren_config_info", Help: "1 for the hash of the configuration file in force.",
 }, []string{"hash"})
 
 func init() { metrics.Registry.MustRegister(configInfo) }

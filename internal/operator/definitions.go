@@ -41,7 +41,7 @@ var ownKinds = map[string]ownKind{
 func (k ownKind) definition() string { return k.resource + "." + v1alpha1.Domain }
 
 var definitionMissing = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-	Name: "warren_crd_missing", Help: "1 for a CRD of ours that was not there at the start, and isn't yet.",
+	Name: "warren_crd_missing", Help: "1 for a CRD of Warren that was missing when the operator started, and still is.",
 }, []string{"crd"})
 
 func init() { metrics.Registry.MustRegister(definitionMissing) }

@@ -3,6 +3,8 @@ package operator
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/operator/release"
@@ -26,6 +28,9 @@ func handOverBilling(name string) func(context.Context, []string, io.Writer) err
 		return programs.HandOver(programs.Billing, "manager "+name, append([]string{name}, args...))
 	}
 }
+
+// Subcommands returns the names of the subcommands, in alphabetical order.
+func Subcommands() []string { return slices.Sorted(maps.Keys(subcommands())) }
 
 // RunSubcommand runs the subcommand of that name; handled is false where there is no such subcommand.
 func RunSubcommand(ctx context.Context, name string, args []string, out io.Writer) (handled bool, err error) {

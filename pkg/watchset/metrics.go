@@ -19,22 +19,22 @@ type metrics struct {
 }
 
 var (
-	informersDesc = prometheus.NewDesc("watchset_informers", "Informers by state.", []string{"group", "resource", "form", "scope", "state"}, nil)
-	leasesDesc    = prometheus.NewDesc("watchset_leases", "Leases on informers.", []string{"group", "resource"}, nil)
-	objectsDesc   = prometheus.NewDesc("watchset_objects", "Objects held.", []string{"group", "resource"}, nil)
-	limitedDesc   = prometheus.NewDesc("watchset_limited", "Informers that wait for room.", nil, nil)
+	informersDesc = prometheus.NewDesc("watchset_informers", "Informers by state, such as Synced, Forbidden or Degraded; scope is cluster, namespace or object.", []string{"group", "resource", "form", "scope", "state"}, nil)
+	leasesDesc    = prometheus.NewDesc("watchset_leases", "Leases on informers: how many owners need an informer.", []string{"group", "resource"}, nil)
+	objectsDesc   = prometheus.NewDesc("watchset_objects", "Objects that informers hold.", []string{"group", "resource"}, nil)
+	limitedDesc   = prometheus.NewDesc("watchset_limited", "Informers that wait because MaxInformers or MaxNamespaces is reached.", nil, nil)
 )
 
 func newMetrics(s *Set) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "watchset_" + name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	return &metrics{
 		set:         s,
-		transitions: counter("transitions_total", "Changes of informers' states.", "group", "resource", "from", "to"),
-		starts:      counter("starts_total", "Starts of informers.", "group", "resource"),
-		reviews:     counter("access_reviews_total", "Reviews of the identity's rights.", "result"),
-		pokes:       counter("pokes_total", "Hints that rights or CRDs may have changed.", "kind"),
+		transitions: counter("watchset_transitions_total", "Changes of informers' states.", "group", "resource", "from", "to"),
+		starts:      counter("watchset_starts_total", "Starts of informers.", "group", "resource"),
+		reviews:     counter("watchset_access_reviews_total", "Questions to the API server about the rights of this program; result is allowed, denied or error.", "result"),
+		pokes:       counter("watchset_pokes_total", "Hints that rights or CRDs may have changed; kind says what gave the hint.", "kind"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "watchset_sync_seconds", Help: "Time from the start of an informer to Synced.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
 		}, []string{"group", "resource"}),

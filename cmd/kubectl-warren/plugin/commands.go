@@ -23,8 +23,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 )
 
-// warrenCommand is the command "kubectl warren". A new subject is a package beside this one and a line here.
-func warrenCommand(inv *invocation.Invocation) *cobra.Command {
+// NewCommand returns the command "kubectl warren". A new subject is a package beside this one and a line here.
+func NewCommand(inv *invocation.Invocation) *cobra.Command {
 	warren := asPlugin(inv, &cobra.Command{
 		Use:   invocation.ProgramName,
 		Short: "Work with tenants and trees of namespaces",

@@ -28,7 +28,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	streams.Out, streams.ErrOut = terminal.NewWriter(streams.Out), terminal.NewWriter(streams.ErrOut)
 	inv := &invocation.Invocation{Flags: genericclioptions.NewConfigFlags(true), Streams: streams, Build: build}
 	name, rest := calledAs(args)
-	top := warrenCommand(inv)
+	top := NewCommand(inv)
 	if name == createLNSName {
 		top = asPlugin(inv, tenant.CreateCommand(inv), "kubectl create lns")
 	}

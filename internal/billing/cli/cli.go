@@ -42,8 +42,8 @@ var answers = map[string]func(context.Context, *call) error{
 // offline subcommands read the configuration only, so that they work without the warehouse.
 var offline = []string{"ddl"}
 
-// newCommand returns the group of commands.
-func newCommand() *cobra.Command {
+// NewCommand returns the group of commands "manager billing".
+func NewCommand() *cobra.Command {
 	group := questions.Commands(run)
 	group.Args, group.RunE = cobra.ArbitraryArgs, refuseWords
 	group.SilenceErrors, group.SilenceUsage, group.CompletionOptions.DisableDefaultCmd = true, true, true
@@ -68,7 +68,7 @@ func refuseWords(group *cobra.Command, words []string) error {
 
 // Run carries out `manager billing NAME [WORD] [FLAG…]`. It prints nothing but help and answers, because a program may read the output.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	group := newCommand()
+	group := NewCommand()
 	group.SetArgs(append([]string{}, args...)) // without any, cobra would take those of the process
 	group.SetOut(out)
 	return group.ExecuteContext(ctx)

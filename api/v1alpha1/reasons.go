@@ -1,0 +1,330 @@
+package v1alpha1
+
+// Reason is the reason of a condition or an Event. One reason has one name wherever it appears.
+//
+// The comment of each constant has the form "where: meaning". `make docs` writes docs/reference/reasons.md from it.
+type Reason string
+
+// Reasons of an LNamespace.
+const (
+	// Condition Ready: the namespace and all rights are as the spec says.
+	ReasonReady Reason = "Ready"
+	// Condition NamespaceReady: the operator created the root namespace for this LNamespace.
+	ReasonCreated Reason = "Created"
+	// Condition NamespaceReady, Event on a ResourceDistribution: the object existed before and was taken over: a namespace by the mark
+	// `adopt`, another object by `conflictPolicy`.
+	ReasonAdopted Reason = "Adopted"
+	// Conditions NamespaceReady, ParentApplied, Propagated, BillingExported: the work is not done yet. On a HierarchyConfiguration, the API
+	// server may also refuse the place that was requested; the message then ends with the command that helps.
+	ReasonPending Reason = "Pending"
+	// Condition NamespaceReady, Event; condition Ready of a SubNamespace: `tenants.reservedNames` reserves the name. Choose another name.
+	ReasonReservedName Reason = "ReservedName"
+	// Condition NamespaceReady, Event: a namespace of that name exists and does not belong to this LNamespace. The message has the command by
+	// which a cluster admin hands it over.
+	ReasonNamespaceConflict Reason = "NamespaceConflict"
+	// Condition NamespaceReady: the namespace is being deleted. The message says what still holds it.
+	ReasonTerminating Reason = "Terminating"
+	// Condition NamespaceReady, Event: the LNamespace is being deleted, but has sub-namespaces that may not be deleted with it. Until they
+	// are deleted or the deletion may cascade, everything stays as it is, rights included.
+	ReasonChildrenExist Reason = "ChildrenExist"
+	// Condition NamespaceReady: the operator is revoking rights or deleting the namespace, or the namespace is protected and is therefore
+	// not deleted. The message says which.
+	ReasonDeleting Reason = "Deleting"
+
+	// Condition AccessReady: all rights are granted.
+	ReasonGranted Reason = "Granted"
+	// Condition AccessReady: all rights are granted, but the ClusterRole of users holds dangerous rights. See `kubectl warren vet`.
+	ReasonGrantedUnvetted Reason = "GrantedUnvetted"
+	// Condition AccessReady: no right is granted until the namespace is ready.
+	ReasonNamespaceNotReady Reason = "NamespaceNotReady"
+	// Conditions AccessReady, Propagated, ConflictFree, Ready, Event on a source: another object has the name of one that the operator must
+	// write: an access object, a copy, or a distributed copy. Condition Ready of a SubNamespace: another namespace of the same tree has the
+	// name; the operator creates the namespace when the name is free.
+	ReasonConflict Reason = "Conflict"
+	// Condition AccessReady, Events: the group of sudoers is bound by bindings that are not the operator's and that existed before the first
+	// grant. Sudo is not granted until they are deleted.
+	ReasonGroupInUse Reason = "GroupInUse"
+	// Condition AccessReady, Event: one subject of a list gets no rights; all others do. The message names it and the rule.
+	ReasonSubjectRefused Reason = "SubjectRefused"
+	// Condition AccessReady: `sudo.mode` asks for constrained impersonation, and this API server does not have it.
+	ReasonConstrainedUnavailable Reason = "ConstrainedUnavailable"
+	// Condition AccessReady: the ClusterRole that `access.userClusterRole` names does not exist.
+	ReasonUserClusterRoleMissing Reason = "UserClusterRoleMissing"
+	// Condition AccessReady, a failure of a ResourceDistribution: the API server refuses a request of the operator, because the operator
+	// lacks a right.
+	ReasonForbidden Reason = "Forbidden"
+
+	// Event on an LNamespace: the operator created the root namespace.
+	ReasonNamespaceCreated Reason = "NamespaceCreated"
+	// Event on an LNamespace: the operator took over an existing namespace as the root.
+	ReasonNamespaceAdopted Reason = "NamespaceAdopted"
+	// Event: the namespace stays although its object is deleted. Condition ParentApplied: the namespace has left the tree, because nobody on
+	// the tenant's lists still holds it. To place it again, delete the HierarchyConfiguration and create it anew.
+	ReasonNamespaceReleased Reason = "NamespaceReleased"
+	// Event on an LNamespace: rights were granted.
+	ReasonAccessGranted Reason = "AccessGranted"
+	// Event on an LNamespace: rights were revoked.
+	ReasonAccessRevoked Reason = "AccessRevoked"
+	// Event on an LNamespace: rights could not be granted, because another object has the name of an access object.
+	ReasonAccessConflict Reason = "AccessConflict"
+	// Event on an LNamespace: the tenant's sudo now has the other mode.
+	ReasonSudoModeChanged Reason = "SudoModeChanged"
+	// Event on LNamespaces, HierarchyConfigurations, copies and ResourceDistributions: the operator restored what another user had changed.
+	ReasonDriftRepaired Reason = "DriftRepaired"
+	// Event on the same objects, and on generated objects: another program changes the object again and again. The operator now repairs it
+	// less often.
+	ReasonDriftLoop Reason = "DriftLoop"
+)
+
+// Reasons of condition BillingExported. ReasonPending is another.
+const (
+	// Condition BillingExported: the warehouse has every change of the tenant.
+	ReasonExported Reason = "Exported"
+	// Condition BillingExported: the warehouse does not answer. Changes wait in the outbox.
+	ReasonWarehouseUnavailable Reason = "WarehouseUnavailable"
+	// Condition BillingExported: the warehouse refuses the exporter's account. Changes wait in the outbox.
+	ReasonAccessDenied Reason = "AccessDenied"
+	// Condition BillingExported: the table in the warehouse differs from the one that the exporter needs.
+	ReasonSchemaMismatch Reason = "SchemaMismatch"
+	// Condition BillingExported: the warehouse refuses rows of this tenant. Change `spec.billing`.
+	ReasonInvalidData Reason = "InvalidData"
+	// Condition BillingExported: a driver is configured, but no billing exporter is running. Deploy the component of the driver.
+	ReasonNotRunning Reason = "NotRunning"
+)
+
+// Reasons of condition BillingLabelled.
+const (
+	// Condition BillingLabelled: the namespaces of the tree have the labels of `billing.namespaceLabels`.
+	ReasonLabelled Reason = "Labelled"
+	// Condition BillingLabelled, Event: a value of `spec.billing` is not valid as the value of a label, so no namespace has it.
+	ReasonInvalidLabelValue Reason = "InvalidLabelValue"
+	// Condition BillingLabelled, Event: on the namespaces that the message names, the label already has another value. The operator does not
+	// change it.
+	ReasonKeyTaken Reason = "KeyTaken"
+)
+
+// Reasons of a SubNamespace.
+const (
+	// Condition Ready of a SubNamespace: the namespace exists and belongs to this SubNamespace.
+	ReasonNamespaceActive Reason = "NamespaceActive"
+	// Condition Ready of a SubNamespace: the operator is creating the namespace.
+	ReasonCreating Reason = "Creating"
+	// Condition Ready of a SubNamespace: a namespace of that name is being deleted. The SubNamespace waits.
+	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
+	// Conditions Ready, Halted: the parent namespace is being deleted.
+	ReasonParentTerminating Reason = "ParentTerminating"
+	// Conditions Ready, Halted: the parent is neither a root nor a sub-namespace, or it is halted.
+	ReasonParentNotManaged Reason = "ParentNotManaged"
+	// Condition Ready of a SubNamespace: a namespace outside this tree has the name, or had it when the SubNamespace was written. This is
+	// final. Choose another name, or write the SubNamespace again when the name is free.
+	ReasonNameTaken Reason = "NameTaken"
+	// Condition Ready of a SubNamespace: the namespace of that name is protected, by its name or by its label.
+	ReasonProtectedName Reason = "ProtectedName"
+	// Condition Ready of a SubNamespace: the name breaks a rule of `subNamespaces.namingPolicies`.
+	ReasonNamingPolicyViolated Reason = "NamingPolicyViolated"
+	// Conditions Ready, NamespaceReady, ChildrenReady, ParentApplied, Propagated, Events on sources: a limit would be exceeded:
+	// sub-namespaces, depth, copies or bytes of the tenant, or `tenants.maxPerCreator`.
+	ReasonLimitExceeded Reason = "LimitExceeded"
+	// Conditions Ready, NamespaceReady: the API server refuses to create the namespace. The operator tries again, at first soon, in the end
+	// every 5 minutes, and at once when the spec changes.
+	ReasonCreateFailed Reason = "CreateFailed"
+	// Conditions MetadataSynced, Ready, Stalled, Event on a generated object: the API server refuses the labels or annotations of the
+	// namespace, or the label `propagate` of a generated object. The operator tries again after 1 second, in the end every 5 minutes, and at
+	// once when the namespace changes.
+	ReasonMetadataRejected Reason = "MetadataRejected"
+	// Condition MetadataSynced: the namespace has the labels and annotations of its spec and of its ancestors.
+	ReasonSynced Reason = "Synced"
+	// Condition MetadataSynced: the configuration does not allow some keys of the spec. The message names them.
+	ReasonKeyNotAllowed Reason = "KeyNotAllowed"
+	// Condition MetadataSynced, Event on the HierarchyConfiguration: the namespace is halted, so nothing is written to it. The Event has
+	// the cause.
+	ReasonHalted Reason = "Halted"
+
+	// Event on a SubNamespace: the namespace is being deleted.
+	ReasonNamespaceDeleted Reason = "NamespaceDeleted"
+	// Event on a SubNamespace: the namespace had been deleted, and the operator created it again.
+	ReasonNamespaceRecreated Reason = "NamespaceRecreated"
+	// Event on a SubNamespace: the namespace is not deleted. It is protected, it has sub-namespaces that may not be deleted with it, or the
+	// API server refuses the deletion.
+	ReasonDeletionRefused Reason = "DeletionRefused"
+)
+
+// Reasons of a HierarchyConfiguration where nothing is wrong.
+const (
+	// Condition Ready of a HierarchyConfiguration: the namespace has everything that its ancestors and this object ask for.
+	ReasonSettled Reason = "Settled"
+	// Conditions Ready, ChildrenReady: the namespace is in no tree.
+	ReasonNotInForest Reason = "NotInForest"
+	// Condition Halted is False: every ancestor up to the root is sound.
+	ReasonActive Reason = "Active"
+	// Condition ParentApplied: the namespace is below the parent that `spec.parent` names.
+	ReasonApplied Reason = "Applied"
+	// Condition ParentApplied: `spec.parent` is absent.
+	ReasonNotRequested Reason = "NotRequested"
+	// Condition ChildrenReady: every required child exists.
+	ReasonAllPresent Reason = "AllPresent"
+	// Condition ChildrenReady: no child is required.
+	ReasonNoneRequired Reason = "NoneRequired"
+	// Condition Propagated: the copies here and below equal their sources.
+	ReasonInSync Reason = "InSync"
+
+	// Event on a HierarchyConfiguration: the namespace has another parent now.
+	ReasonParentChanged Reason = "ParentChanged"
+	// Event on a HierarchyConfiguration: the namespace is no longer halted.
+	ReasonResumed Reason = "Resumed"
+	// Event on a HierarchyConfiguration: the operator created a SubNamespace for a required child.
+	ReasonChildRequested Reason = "ChildRequested"
+)
+
+// Reasons for which the required children of a namespace aren't all there. ReasonNotInForest and ReasonLimitExceeded are others.
+const (
+	// Condition ChildrenReady: another namespace has the name of a required child, or another namespace waits for a parent of that name.
+	ReasonChildConflict Reason = "ChildConflict"
+	// Condition ChildrenReady: the child is being created, or it waits until a namespace of its name is deleted.
+	ReasonChildPending Reason = "ChildPending"
+)
+
+// Reasons for which the copies of a namespace, or of those below it, aren't what they should be. ReasonConflict is another.
+const (
+	// Condition Propagated, a failure of a ResourceDistribution: the API server refuses a copy. The message has its answer.
+	ReasonRejected Reason = "Rejected"
+	// Condition Propagated: new copies wait until the copies of the old place are deleted.
+	ReasonWaitingForRemoval Reason = "WaitingForRemoval"
+	// Condition Propagated: a copy in a namespace below is in conflict. Condition Ready stays True.
+	ReasonDescendantConflict Reason = "DescendantConflict"
+)
+
+// Reasons for which a namespace isn't placed where it was asked to be. ReasonLimitExceeded is another.
+const (
+	// Event on a HierarchyConfiguration: `spec.parent` is not carried out. The message is that of condition ParentApplied.
+	ReasonParentRefused Reason = "ParentRefused"
+	// Condition ParentApplied: a cluster admin changed the label `parent` after the request was carried out. The label is valid.
+	ReasonLabelChanged Reason = "LabelChanged"
+	// Condition ParentApplied: a SubNamespace owns this namespace and decides its place.
+	ReasonBound Reason = "Bound"
+	// Condition ParentApplied: the requested place would make a cycle.
+	ReasonWouldCycle Reason = "WouldCycle"
+	// Condition ParentApplied: the namespace or its parent is protected, a template, or being deleted; or the parent is a later namespace of
+	// the same name.
+	ReasonIllegalParent Reason = "IllegalParent"
+)
+
+// Reasons for which a namespace is halted.
+const (
+	// Condition Halted: the ancestors form a cycle.
+	ReasonInCycle Reason = "InCycle"
+	// Condition Halted: the parent does not exist.
+	ReasonParentMissing Reason = "ParentMissing"
+	// Condition Halted: the parent is a later namespace of the same name.
+	ReasonParentReplaced Reason = "ParentReplaced"
+	// Condition Halted: the labels `type`, `parent` and `template` contradict each other.
+	ReasonInvalidLabels Reason = "InvalidLabels"
+	// Condition Halted: the namespace is protected.
+	ReasonProtected Reason = "Protected"
+	// Condition Halted: the tree has more than 128 levels.
+	ReasonDepthExceeded Reason = "DepthExceeded"
+	// Condition Halted: an ancestor is halted. The message names it.
+	ReasonAncestorHalted Reason = "AncestorHalted"
+	// Condition MetadataSynced, Event: the template does not exist, or is not a template. Nothing is inherited from it until it exists. What
+	// was inherited stays.
+	ReasonTemplateMissing Reason = "TemplateMissing"
+)
+
+// Reasons of Events on sources and copies.
+const (
+	// Event on the source: the API server refuses a copy.
+	ReasonCopyRejected Reason = "CopyRejected"
+	// Event on the source; condition Propagated of its namespace: the annotation `select` or the label `propagate` is not valid. Existing
+	// copies stay as they are.
+	ReasonInvalidSource Reason = "InvalidSource"
+	// Event on the source: the object is never propagated, by a rule of Warren or of the configuration.
+	ReasonSourceExcluded Reason = "SourceExcluded"
+	// Event on the source or the ResourceDistribution: the object that was in the way of a copy is deleted.
+	ReasonConflictResolved Reason = "ConflictResolved"
+	// Event on the source: a namespace nearer to the root has a source of the same kind and name. Copies come from that one.
+	ReasonShadowed Reason = "Shadowed"
+	// Event on the RoleBinding that is the source: its copies granted rights in a namespace that still lacked copies of other kinds after 10
+	// seconds.
+	ReasonRailsMissing Reason = "RailsMissing"
+)
+
+// Reasons of a ResourceDistribution. ReasonConflict, ReasonRejected and ReasonForbidden are others.
+const (
+	// Condition Ready is True; also the reason of a target in conflict: every target has its copy. Of a conflict: the object is a copy of
+	// another ResourceDistribution.
+	ReasonDistributed Reason = "Distributed"
+	// Condition Ready is True: every target has its copy, except those in conflict, which `conflictPolicy: Skip` leaves out.
+	ReasonSkipped Reason = "Skipped"
+	// Condition Ready is True: the roll-out has reached `spec.rollout.partition`.
+	ReasonPartitioned Reason = "Partitioned"
+	// Condition Ready is True: `spec.targets` selects no namespace.
+	ReasonNoTargets Reason = "NoTargets"
+	// Condition Ready is False: `distribution.kinds` does not have the kind.
+	ReasonKindNotAllowed Reason = "KindNotAllowed"
+	// Condition Ready is False: `spec.resource` is not valid, or the configuration does not allow `spec.conflictPolicy`.
+	ReasonInvalidResource Reason = "InvalidResource"
+	// Conditions Ready, Propagated: the operator cannot list or watch what it needs. The message says what is missing, and where.
+	ReasonNotObserved Reason = "NotObserved"
+	// Condition Ready is False: `spec.suspend` is true. `status.plan` has what would be written.
+	ReasonSuspended Reason = "Suspended"
+	// Condition Ready is False: copies could not be written. `status.failedNamespaces` has the answers.
+	ReasonFailed Reason = "Failed"
+	// Condition Ready is False: a namespace that `spec.targets` names does not exist.
+	ReasonNamespaceNotFound Reason = "NamespaceNotFound"
+	// Condition Ready is False, Event: a later namespace has a name of `spec.targets`, and gets no copy.
+	ReasonNamespaceReplaced Reason = "NamespaceReplaced"
+	// Condition Ready is False: the operator is still writing copies.
+	ReasonProgressing Reason = "Progressing"
+	// Condition ConflictFree: no other object is in the way.
+	ReasonNoConflict Reason = "NoConflict"
+	// Condition ConflictFree: the operator has not looked at the targets yet.
+	ReasonNotChecked Reason = "NotChecked"
+
+	// Event on a ResourceDistribution: copies were deleted, or handed back.
+	ReasonRemoved Reason = "Removed"
+	// Event on a ResourceDistribution: it overwrote an object.
+	ReasonOverwrote Reason = "Overwrote"
+	// Event on the object in the way: a ResourceDistribution has no copy here, because of this object.
+	ReasonDistributionConflict Reason = "DistributionConflict"
+)
+
+// Reasons for which a target of a ResourceDistribution is in conflict. ReasonDistributed is another.
+const (
+	// A target in conflict: the operator did not write the object.
+	ReasonUnrelated Reason = "Unrelated"
+	// A target in conflict: the object is a source or a copy of propagation.
+	ReasonPropagated Reason = "Propagated"
+	// A target in conflict: a controller owns the object.
+	ReasonControlled Reason = "Controlled"
+	// A target in conflict: under `conflictPolicy: AdoptIdentical`, the object differs from `spec.resource`.
+	ReasonNotIdentical Reason = "NotIdentical"
+	// A target in conflict: the type of the Secret differs.
+	ReasonTypeDiffers Reason = "TypeDiffers"
+	// A target in conflict: the object is immutable.
+	ReasonImmutable Reason = "Immutable"
+	// A target in conflict: the object is being deleted.
+	ReasonBeingDeleted Reason = "BeingDeleted"
+)
+
+// Reasons of Events on the operator's Deployment.
+const (
+	// Event on the operator's Deployment: an admission policy is not in force.
+	ReasonPolicyMissing Reason = "PolicyMissing"
+	// Event on the operator's Deployment: a policy that restricts the operator refused one of its writes.
+	ReasonCageRefused Reason = "CageRefused"
+	// Event on the operator's Deployment: the certificate of the webhooks was replaced.
+	ReasonCertificateRotated Reason = "CertificateRotated"
+	// Event on the operator's Deployment: the certificate of the webhooks could not be replaced.
+	ReasonCertificateFailed Reason = "CertificateFailed"
+	// Event on the operator's Deployment: a changed configuration file would delete many copies, or would leave copies that no user can
+	// change. Until the file has the line `acceptRemovals` of the message, a process with this file is not ready and changes nothing.
+	ReasonRemovalsHeld Reason = "RemovalsHeld"
+	// Event on the operator's Deployment: the configuration file is not valid. A process with this file exits.
+	ReasonInvalidConfiguration Reason = "InvalidConfiguration"
+)
+
+// Reasons of Events on the ClusterRole of users.
+const (
+	// Event on the ClusterRole of users: what the ClusterRole grants differs from the vetted list.
+	ReasonUserRoleChanged Reason = "UserRoleChanged"
+)
