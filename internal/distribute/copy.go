@@ -121,27 +121,3 @@ func notOurs(ours func(string) bool, adopted bool) func(string) bool {
 		return !ours(key) && (!v1alpha1.IsReservedKey(key) || adopted && !isOperators(key))
 	}
 }
-
-// Marks returns the label, annotations and ownerReference of d's copy in a namespace. A copy that was adopted has no
-// ownerReference, so that the object outlives d.
-func (d *Distribution) Marks(namespace string, adopted bool) copies.Marks {
-	return d.marks(namespace, adopted, d.Template.Content)
-}
-
-func (d *Distribution) marks(namespace string, adopted bool, content string) copies.Marks {
-	hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(d.Template.Slot(namespace), d.Name), Content: content}
-	m := copies.Marks{
-		Labels:      map[string]string{v1alpha1.LabelDistributedBy: d.Name},
-		Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
-	}
-	if d.Drift == v1alpha1.DriftRevert {
-		m.Annotations[v1alpha1.AnnotationLocked] = v1alpha1.True
-	}
-	switch {
-	case adopted:
-		m.Annotations[v1alpha1.AnnotationAdopted] = v1alpha1.True
-	case d.Deletion == v1alpha1.DeletionDelete:
-		m.OwnerReferences = []metav1.OwnerReference{d.Reference()}
-	}
-	return m
-}

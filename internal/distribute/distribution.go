@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -142,6 +143,30 @@ func (d *Distribution) Reference() metav1.OwnerReference {
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Name: d.Name, UID: types.UID(d.UID),
 		Controller: &yes, BlockOwnerDeletion: &yes,
 	}
+}
+
+// Marks returns the label, annotations and ownerReference of d's copy in a namespace. A copy that was adopted has no
+// ownerReference, so that the object outlives d.
+func (d *Distribution) Marks(namespace string, adopted bool) copies.Marks {
+	return d.marks(namespace, adopted, d.Template.Content)
+}
+
+func (d *Distribution) marks(namespace string, adopted bool, content string) copies.Marks {
+	hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(d.Template.Slot(namespace), d.Name), Content: content}
+	m := copies.Marks{
+		Labels:      map[string]string{v1alpha1.LabelDistributedBy: d.Name},
+		Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
+	}
+	if d.Drift == v1alpha1.DriftRevert {
+		m.Annotations[v1alpha1.AnnotationLocked] = v1alpha1.True
+	}
+	switch {
+	case adopted:
+		m.Annotations[v1alpha1.AnnotationAdopted] = v1alpha1.True
+	case d.Deletion == v1alpha1.DeletionDelete:
+		m.OwnerReferences = []metav1.OwnerReference{d.Reference()}
+	}
+	return m
 }
 
 // AllOrNothing says whether no copy may be created while any target is in conflict.

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // makeCopies has sources × children copies, settled.
@@ -67,12 +71,13 @@ func measureRestart(ctx context.Context, b *bench) ([]result, error) {
 	if err := b.makeCopies(ctx); err != nil {
 		return nil, err
 	}
-	writes, err := b.writesOfRestart(ctx)
+	requests, ready, err := b.requestsOfRestart(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := result{id: "B5", counted: true, passed: len(writes) == 0, text: fmt.Sprintf("restart %d copies, writes until %s after ready: %d budget 0",
-		b.scale.sources*b.scale.children+roles, b.scale.idle, len(writes))}
+	writes, reads := audit.Writes(requests, controlplane.Operator), newRestartReads(requests, ready)
+	r := result{id: "B5", counted: true, passed: len(writes) == 0, text: fmt.Sprintf("restart %d copies, writes until %s after ready: %d budget 0, reads %s",
+		b.scale.sources*b.scale.children+roles, b.scale.idle, len(writes), reads)}
 	for i, w := range writes {
 		if i < 5 {
 			r.text += "\n   " + w.String()
@@ -81,19 +86,51 @@ func measureRestart(ctx context.Context, b *bench) ([]result, error) {
 	return []result{r}, nil
 }
 
-// writesOfRestart restarts the operator and returns what it wrote until it had been idle for a while.
-func (b *bench) writesOfRestart(ctx context.Context) ([]audit.Request, error) {
+// requestsOfRestart restarts the operator and returns what was asked until it had been idle for a while, and when it was ready.
+func (b *bench) requestsOfRestart(ctx context.Context) (requests []audit.Request, ready time.Time, err error) {
 	mark, err := b.Mark(ctx)
 	if err != nil {
-		return nil, err
+		return nil, ready, err
 	}
 	if err := b.Operator.Restart(ctx); err != nil {
-		return nil, err
+		return nil, ready, err
 	}
+	ready = time.Now()
 	select {
 	case <-time.After(b.scale.idle):
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, ready, ctx.Err()
 	}
-	return b.Writes(ctx, mark)
+	requests, err = b.Requests(ctx, mark)
+	return requests, ready, err
+}
+
+// restartReads counts the lists, watches and single reads of the operator, by resource.
+type restartReads map[string]int
+
+// lateAfter is how long after readiness a read counts as late: all should be known by then, and what still comes is asked at rest too.
+const lateAfter = 5 * time.Second
+
+func newRestartReads(requests []audit.Request, ready time.Time) restartReads {
+	reads := restartReads{}
+	for _, r := range requests {
+		if r.User != controlplane.Operator || r.Resource == "" || r.Verb != "get" && r.Verb != "list" && r.Verb != "watch" {
+			continue
+		}
+		key := r.Verb + " " + r.Resource
+		if r.At.Sub(ready) > lateAfter {
+			key = "late " + key
+		}
+		reads[key]++
+	}
+	return reads
+}
+
+// String lists the counts, such as `list secrets 7`.
+func (r restartReads) String() string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		all = append(all, fmt.Sprintf("%s %d", key, r[key]))
+	}
+	return strings.Join(all, ", ")
 }

@@ -11,6 +11,8 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // A tree of B8 is a root with ten children that have nine children each.
@@ -60,8 +62,8 @@ func coldStart(ctx context.Context, b *bench, trees int) (cold, error) {
 	if err := b.waitForIdle(ctx); err != nil {
 		return c, err
 	}
-	writes, err := b.writesOfRestart(ctx)
-	c.writes = len(writes)
+	requests, _, err := b.requestsOfRestart(ctx)
+	c.writes = len(audit.Writes(requests, controlplane.Operator))
 	return c, err
 }
 
