@@ -36,6 +36,8 @@ PROCS ?= 6
 
 # Without git, or in a folder that is no clone, there is still a version.
 VERSION ?= $(shell [ -e .git ] && git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
+# What `make e2e-node` upgrades from: the last tag, or, before the first release, a commit that tenants may have run.
+PREVIOUS ?= $(shell [ -e .git ] && git describe --tags --abbrev=0 HEAD^ 2>/dev/null || echo 1c1a3b1)
 # A chart's version is a semantic one.
 CHART_VERSION = $(shell [[ "$(VERSION)" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] && echo "$(VERSION)" || echo v0.0.0-dev)
 COMMIT ?= $(shell [ -e .git ] && git rev-parse --short HEAD 2>/dev/null || echo unknown)
@@ -193,9 +195,9 @@ test-release: ## Make a release twice, each in a clone of its own, and compare e
 	@PLATFORMS="$(PLATFORMS)" hack/test-release.sh
 
 .PHONY: e2e-node
-e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
+e2e-node: ## Upgrade PREVIOUS to this version on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
 	@go build -o bin/e2e-node ./test/e2e
-	@bin/e2e-node
+	@PREVIOUS="$(PREVIOUS)" bin/e2e-node
 
 .PHONY: bench
 bench: controlplane ## Measure the budgets B1 to B7 and B9 to B11 against a bare client. BENCH_SCALE=small: only what doesn't depend on the machine.

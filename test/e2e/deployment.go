@@ -28,11 +28,12 @@ const (
 	replicas          = 2
 )
 
-func (r *run) deploy(ctx context.Context) error {
-	if err := r.runMake(ctx, "deploy", "IMG="+image, "OVERLAY="+overlay); err != nil {
+// deploy deploys a version as a cluster admin would, from its own sources.
+func (r *run) deploy(ctx context.Context, v version) error {
+	if err := r.runMake(ctx, v, "deploy", "IMG="+v.image, "OVERLAY="+overlay); err != nil {
 		return err
 	}
-	r.printSeen("make deploy IMG=%s OVERLAY=%s", image, overlay)
+	r.printSeen("make deploy IMG=%s OVERLAY=%s", v.image, overlay)
 	if err := r.waitUntil(ctx, soon, "two replicas", r.replicasReady); err != nil {
 		return err
 	}
@@ -52,9 +53,10 @@ func (r *run) deploy(ctx context.Context) error {
 	return nil
 }
 
-// runMake runs a target of our Makefile on the node, as a cluster admin would.
-func (r *run) runMake(ctx context.Context, args ...string) error {
+// runMake runs a target of a version's Makefile on the node, as a cluster admin would.
+func (r *run) runMake(ctx context.Context, v version, args ...string) error {
 	cmd := exec.CommandContext(ctx, "make", args...)
+	cmd.Dir = v.dir
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+r.world.Kubeconfig(controlplane.Admin), "KUBECTL="+r.world.KubectlPath,
 		"KUBECACHEDIR="+filepath.Join(r.dir, "kubectl"), "KUBERC=off")

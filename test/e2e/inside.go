@@ -35,8 +35,8 @@ func playInside(began string) int {
 	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} { // none can be reached from here
 		_, _ = os.Unsetenv(name), os.Unsetenv(strings.ToUpper(name))
 	}
-	// Well above a minute, which is usual, and below what anyone would wait for a hang.
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	// Well above five minutes, which are usual, and below what anyone would wait for a hang.
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	c, err := parseClock(began)
 	if err != nil {
@@ -45,9 +45,9 @@ func playInside(began string) int {
 	}
 	r := &run{supplies: supplies{dir: node.Dir()}, clock: c}
 	for _, scene := range []func(context.Context) error{
-		r.startNode, r.deploy, r.collectorKnowsUs,
-		r.demoUntil("propagation"), r.killLeader, r.demoAfter("propagation"),
-		r.checkReplicas, r.undeploy, r.checkRemains,
+		r.startNode, r.deployPrevious, r.collectorKnowsUs,
+		r.demoUntil("propagation"), r.upgrade, r.killLeader, r.demoAfter("propagation"), r.checkReplicas,
+		r.downgrade, r.upgradeAgain, r.takeOffInEveryOrder,
 	} {
 		if err := scene(ctx); err != nil {
 			r.printSeen("FAILED: %v", err)
@@ -73,10 +73,12 @@ func (r *run) startNode(ctx context.Context) error {
 		return err
 	}
 	r.printSeen("a node of Kubernetes %s is Ready", n.ControlPlane.Version)
-	if err := n.Import(ctx, r.image()); err != nil {
-		return err
+	for _, v := range []version{r.previous(), r.current()} {
+		if err := n.Import(ctx, r.imageFile(v)); err != nil {
+			return err
+		}
 	}
-	r.printSeen("the image is loaded")
+	r.printSeen("both images are loaded")
 	return nil
 }
 

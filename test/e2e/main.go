@@ -1,9 +1,10 @@
 //go:build linux
 
-// Command e2e stands behind `make e2e-node`: it starts a real Kubernetes node in namespaces of its own, loads the image,
-// deploys the operator as an admin would, plays the demo against two replicas, kills the leader while work is under
-// way, takes the operator off again, and looks at what is left, in the cluster and on the machine. It needs root and
-// some Debian packages; where they are missing it says so and exits with 2.
+// Command e2e stands behind `make e2e-node`: it starts a real Kubernetes node in namespaces of its own, deploys the version
+// that PREVIOUS names as an admin would, begins the demo, upgrades to this version while work is under way, kills the
+// leader, plays the rest of the demo, goes back to the previous version and up again, takes the operator off in every
+// order, and looks at what is left, in the cluster and on the machine. It needs root and some Debian packages; where they
+// are missing it says so and exits with 2.
 package main
 
 import (

@@ -9,10 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // checkReplicas reads what the replicas have to say for themselves: no container was started twice, and through the kubelet,
@@ -39,20 +35,14 @@ func (r *run) checkReplicas(ctx context.Context) error {
 }
 
 func (r *run) undeploy(ctx context.Context) error {
-	if err := r.runMake(ctx, "undeploy"); err != nil {
+	if err := r.runMake(ctx, r.current(), "undeploy"); err != nil {
 		return err
 	}
-	err := r.waitUntil(ctx, 2*soon, "the operator's namespace goes", func(ctx context.Context) error {
-		err := r.world.Admin().Get(ctx, client.ObjectKey{Name: operatorNamespace}, &corev1.Namespace{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, errors.New(operatorNamespace+" is still there"))
-	})
-	if err == nil {
-		r.printSeen("make undeploy: Deployment, pods and namespace %s are gone", operatorNamespace)
+	if err := r.operatorGone(ctx); err != nil {
+		return err
 	}
-	return err
+	r.printSeen("make undeploy: Deployment, pods and namespace %s are gone", operatorNamespace)
+	return nil
 }
 
 // checkRemains checks what an undeployed operator leaves: CRDs, tenants, their namespaces, copies, and people's rights.

@@ -16,13 +16,9 @@ import (
 	"github.com/warren-tenancy/warren/test/e2e/node"
 )
 
-// image is pulled from nowhere: the kubelet finds it by its name and tag.
-const image = "localhost/warren:e2e"
-
 // supplies are the files that are made outside, where Go can download modules, and used inside, where it can't.
 type supplies struct{ dir string }
 
-func (s supplies) image() string { return filepath.Join(s.dir, "warren.tar") }
 func (s supplies) pause() string { return filepath.Join(s.dir, "pause.tar") }
 func (s supplies) demo() string  { return filepath.Join(s.dir, "demo") }
 
@@ -39,7 +35,7 @@ func missingRequirements(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, program := range []string{"go", "make"} {
+	for _, program := range []string{"go", "make", "git"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("%s is not in the PATH: it builds what runs on the node", program)
 		}
@@ -65,21 +61,21 @@ func (s supplies) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	pause := filepath.Join(s.dir, "pause")
+	v, pause := s.current(), filepath.Join(s.dir, "pause")
 	for _, command := range [][]string{
 		{"go", "run", "./hack/controlplane", "-components", strings.Join(cache.NodeComponents(), ",")},
-		{"make", "build", "image", "IMG=" + image, "IMAGE_TAR=" + s.image()},
+		{"make", "build", "image", "IMG=" + v.image, "IMAGE_TAR=" + s.imageFile(v)},
 		{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-o", pause, "./test/e2e/pause"},
 		{"go", "run", "./hack/image", "-name", node.PauseImage, "-o", s.pause(), pause},
 		{"go", "build", "-o", s.demo(), "./hack/demo"},
 		// So that the tools of `make deploy` are built when there is no network any more.
-		{"hack/render.sh", overlay, image},
+		{"hack/render.sh", overlay, v.image},
 	} {
 		if err := prepareBy(ctx, command); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.preparePrevious(ctx)
 }
 
 // prepareBy shows what a command says to stderr, such as how far a build is, and what else it said when it fails.

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// asker makes requests that are allowed, all the time, and remembers those that were refused.
+type asker struct {
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+	asked   int
+	slowest time.Duration
+	refused []error
+}
+
+// askingPause lies between two requests.
+const askingPause = 100 * time.Millisecond
+
+// startAsking starts an asker. Its requests pass the webhooks, the policies and the rights of alice and mia.
+func (r *run) startAsking(ctx context.Context) *asker {
+	ctx, stop := context.WithCancel(ctx)
+	a := &asker{stop: stop}
+	a.ended.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			began := time.Now()
+			err := r.ask(ctx, i)
+			if ctx.Err() != nil {
+				return
+			}
+			a.asked++
+			a.slowest = max(a.slowest, time.Since(began))
+			if err != nil {
+				a.refused = append(a.refused, err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(askingPause):
+			}
+		}
+	})
+	return a
+}
+
+// ask makes the next request.
+func (r *run) ask(ctx context.Context, i int) error {
+	alice, mia := r.world.As("alice"), r.world.As("mia")
+	name := fmt.Sprintf("asked-%d", i)
+	switch i % 4 {
+	case 0:
+		return alice.Create(ctx, build.SubNamespace(tenant, name), client.DryRunAll)
+	case 1:
+		return alice.Create(ctx, build.ConfigMap(tenant, name, "x"))
+	case 2:
+		return alice.Delete(ctx, build.ConfigMap(tenant, fmt.Sprintf("asked-%d", i-1), "x"))
+	}
+	lns := &v1alpha1.LNamespace{}
+	if err := mia.Get(ctx, client.ObjectKey{Name: tenant}, lns); err != nil {
+		return err
+	}
+	lns.Spec.Users = append(lns.Spec.Users, build.Users("zoe")...)
+	if err := mia.Update(ctx, lns, client.DryRunAll); !apierrors.IsConflict(err) { // the operator may have written its status meanwhile
+		return err
+	}
+	return nil
+}
+
+// end stops the asker. It is an error if a request was refused.
+func (a *asker) end() error {
+	a.stop()
+	a.ended.Wait()
+	if len(a.refused) > 0 {
+		return fmt.Errorf("%d of %d requests were refused, though nothing forbids them; the first: %w", len(a.refused), a.asked, a.refused[0])
+	}
+	return nil
+}
