@@ -74,8 +74,14 @@ func (r *run) replicasReady(ctx context.Context) error {
 	if s := d.Status; s.ObservedGeneration != d.Generation || s.Replicas != replicas || s.ReadyReplicas != replicas || s.UpdatedReplicas != replicas {
 		return fmt.Errorf("%d of %d replicas are Ready, %d updated: %s", s.ReadyReplicas, s.Replicas, s.UpdatedReplicas, r.podProblems(ctx))
 	}
-	// A leader is there as soon as one replica has the Lease, which says nothing of their probes.
-	_, err := r.leaderPod(ctx)
+	// A leader is there as soon as one replica has the Lease, which says nothing of their probes. Pods of a version before lead until they end.
+	pods, err := r.pods(ctx)
+	if err == nil && len(pods) != replicas {
+		err = fmt.Errorf("%d pods are there, some of which are ending", len(pods))
+	}
+	if err == nil {
+		_, err = r.leaderPod(ctx)
+	}
 	return err
 }
 
