@@ -7,10 +7,12 @@ overlay=$1 image=$2 config=$3 dry_run=$4
 
 mkdir -p .dev
 manifests=$(mktemp -p .dev deploy.XXXXXX.yaml)
-trap 'rm -f "$manifests"' EXIT
-WITHOUT_CRDS=true hack/render.sh "$overlay" "$image" "$config" >"$manifests"
+crds=$(mktemp -p .dev deploy-crds.XXXXXX.yaml)
+trap 'rm -f "$manifests" "$crds"' EXIT
+hack/render.sh "$overlay" "$image" "$config" |
+	awk -v crds="$crds" 'BEGIN {RS = "---\n"; ORS = "---\n"} /\nkind: CustomResourceDefinition\n/ {print >crds; next} {print}' >"$manifests"
 
 $KUBECTL apply -f config/manager/namespace.yaml
-go tool -modfile=hack/tools/go.mod kustomize build config/crd | $KUBECTL apply -f -
-$KUBECTL wait --for=condition=Established --timeout=60s -f config/crd/bases
+$KUBECTL apply -f "$crds"
+$KUBECTL wait --for=condition=Established --timeout=60s -f "$crds"
 $KUBECTL apply --dry-run="$dry_run" -f "$manifests"

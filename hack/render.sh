@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the manifests of an overlay: hack/render.sh OVERLAY [IMAGE [CONFIG]]
-# WITHOUT_CRDS=true leaves the CRDs out. With CONFIG, the policies and the role that list its kinds are generated for it. The
+# With CONFIG, the policies and the role that list its kinds are generated for it. The
 # kustomization that says so is temporary and lies in .dev, which git ignores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,13 +29,6 @@ kind: Kustomization
 resources:
 - config/overlays/$overlay
 END
-if [ "${WITHOUT_CRDS:-}" = true ]; then
-	cat >>"$work/kustomization.yaml" <<'END'
-patches:
-- target: {kind: CustomResourceDefinition}
-  patch: '{$patch: delete, kind: CustomResourceDefinition, metadata: {name: any}}'
-END
-fi
 if [ -n "$config" ]; then
 	cp "$config" "$work/config.yaml"
 	cat >>"$work/kustomization.yaml" <<'END'

@@ -10,8 +10,8 @@ manifests=$(mktemp -p .dev undeploy.XXXXXX.yaml)
 kubeconfig=$(umask 077; mktemp -p .dev undeploy.XXXXXX.kubeconfig)
 trap 'rm -f "$manifests" "$kubeconfig"' EXIT
 # `open` holds all that `standard` holds.
-WITHOUT_CRDS=true hack/render.sh open |
-	awk 'BEGIN {RS = "---\n"; ORS = "---\n"} !/\n  name: warren:impersonate-on\n/' >"$manifests"
+hack/render.sh open |
+	awk 'BEGIN {RS = "---\n"; ORS = "---\n"} !/\nkind: CustomResourceDefinition\n/ && !/\n  name: warren:impersonate-on\n/' >"$manifests"
 
 # The very cluster that kubectl speaks to, also where KUBECTL says `kubectl --context=…`.
 $KUBECTL config view --minify --flatten --raw >"$kubeconfig"

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -81,6 +83,17 @@ var _ = Describe("make undeploy", Ordered, func() {
 		source.Data["key"] = []byte("second")
 		Expect(s.Admin().Update(ctx, source)).To(Succeed())
 		Eventually(s.copied("payments-web", "second")).WithContext(ctx).Should(BeTrue(), "copies follow again")
+	}, SpecTimeout(3*suite.Patience))
+
+	It("FLT-U17 make deploy of each overlay leaves every object that it renders on the cluster, its CRDs among them", func(ctx SpecContext) {
+		for _, overlay := range []string{"open", "hardened", "standard"} {
+			s.script(ctx, "deploy.sh", overlay, "warren:test", "", "none")
+			rendered := filepath.Join(s.Dir, overlay+".yaml")
+			Expect(os.WriteFile(rendered, []byte(s.script(ctx, "render.sh", overlay, "warren:test")), 0o600)).To(Succeed())
+			answer, allThere := s.kubectl(ctx, controlplane.Admin, "get --output=name -f "+rendered)
+			Expect(allThere).To(BeTrue(), "%s: %s", overlay, answer)
+			s.withoutWebhooks(ctx)
+		}
 	}, SpecTimeout(3*suite.Patience))
 
 	It("FLT-U03 is not needed for the policies to hold while the operator is gone, and one line lifts them", func(ctx SpecContext) {
