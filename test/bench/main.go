@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // scale is how much is measured.
@@ -229,7 +230,10 @@ func (p part) on(ctx context.Context, s scale) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true, Webhooks: p.webhooks, Components: p.components, Operator: devcluster.OperatorOptions{Manager: manager}})
+	w, err := devcluster.Start(ctx, devcluster.Options{
+		WithoutOperator: true, Webhooks: p.webhooks, Components: p.components, Operator: devcluster.OperatorOptions{Manager: manager},
+		ControlPlane: controlplane.Options{DefaultGarbage: true},
+	})
 	if err != nil {
 		return nil, err
 	}

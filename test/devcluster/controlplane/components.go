@@ -22,8 +22,16 @@ rules:
 
 func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.Dir, name) }
 
+// roomForGarbage halves the CPU time of a start, and of much that follows, for 120 MB more of an API server. Where a heap is large, garbage
+// is collected as often as by default.
+var roomForGarbage = []string{"GOGC=400", "GOMEMLIMIT=1GiB"}
+
 func (cp *ControlPlane) newProcess(name string, args []string) *process.Process {
-	return process.New(filepath.Join(cp.bin, name), args, nil, cp.LogFile(name))
+	env := roomForGarbage
+	if cp.options.DefaultGarbage {
+		env = nil
+	}
+	return process.New(filepath.Join(cp.bin, name), args, env, cp.LogFile(name))
 }
 
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {

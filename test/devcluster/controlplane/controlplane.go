@@ -36,6 +36,8 @@ type Options struct {
 	EmulatedVersion string
 	// Audit makes the API server write AuditLog, at level Metadata.
 	Audit bool
+	// DefaultGarbage lets the components collect garbage by Go's defaults, as in production, for what measures them.
+	DefaultGarbage bool
 	// WithoutControllers starts no controller manager: no garbage is collected, no ClusterRole aggregated, and no namespace emptied.
 	WithoutControllers bool
 	// BeforeControllers runs when the API server is ready and before the controller manager starts.

@@ -25,7 +25,8 @@ func TestChart(t *testing.T) { suite.Run(t, "Chart") }
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	path, err := devcluster.BuildManager(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(devcluster.BuildPlugin(ctx)).To(Succeed())
+	_, err = devcluster.BuildPlugins(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	return []byte(filepath.Dir(path))
 }, func(path []byte) { bin = string(path) })
 

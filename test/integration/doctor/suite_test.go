@@ -5,7 +5,6 @@ package doctor_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -33,10 +32,10 @@ plugins:
 `
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	plugins := buildPlugin(ctx)
-	admission := filepath.Join(plugins, "admission.yaml")
+	plugins, err := devcluster.BuildPlugins(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	admission := filepath.Join(GinkgoT().TempDir(), "admission.yaml")
 	Expect(os.WriteFile(admission, []byte(baseline), 0o600)).To(Succeed())
-	var err error
 	world, err = devcluster.Start(ctx, devcluster.Options{
 		ControlPlane:    controlplane.Options{APIServerArgs: []string{"--admission-control-config-file", admission}},
 		WithoutOperator: true, // the doctor looks at walls that stand without it
@@ -46,22 +45,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	world.Plugins = plugins
 	Expect(world.RecordConfig(ctx)).To(Succeed())
 })
-
-// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
-func buildPlugin(ctx SpecContext) string {
-	GinkgoHelper()
-	root, err := devcluster.Root()
-	Expect(err).NotTo(HaveOccurred())
-	dir, err := os.MkdirTemp("", "warren-plugin-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(dir, "kubectl-warren"), "./cmd/kubectl-warren")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	answer, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(answer))
-	return dir
-}
 
 // check is what doctor -o json says of one thing.
 type check struct{ Name, Status, Message, Advice string }

@@ -6,9 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -37,7 +34,8 @@ var world *devcluster.World
 func TestGuides(t *testing.T) { suite.Run(t, "Guides") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	plugins := buildPlugin(ctx)
+	plugins, err := devcluster.BuildPlugins(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	w, err := devcluster.Start(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: configuration}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
@@ -55,22 +53,6 @@ var _ = ReportAfterEach(func(report SpecReport) {
 		AddReportEntry("log of the operator", ReportEntryVisibilityNever, world.Operator.Log())
 	}
 })
-
-// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
-func buildPlugin(ctx SpecContext) string {
-	GinkgoHelper()
-	root, err := devcluster.Root()
-	Expect(err).NotTo(HaveOccurred())
-	dir, err := os.MkdirTemp("", "warren-plugin-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(dir, "kubectl-warren"), "./cmd/kubectl-warren")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	answer, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(answer))
-	return dir
-}
 
 // answer is what a command printed, and its exit status.
 type answer struct {

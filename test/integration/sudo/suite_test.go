@@ -41,7 +41,8 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := devcluster.Start(ctx, devcluster.Options{ControlPlane: controlplane.Options{Users: users}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	w.Plugins = buildPlugins(ctx)
+	w.Plugins, err = devcluster.BuildPlugins(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	world = w
 	makeTenants(ctx)
 	return w.Bytes()
@@ -50,23 +51,6 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	world, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })
-
-// buildPlugins builds them into a folder of their own: bin may hold older ones.
-func buildPlugins(ctx context.Context) string {
-	GinkgoHelper()
-	root, err := devcluster.Root()
-	Expect(err).NotTo(HaveOccurred())
-	dir, err := os.MkdirTemp("", "warren-plugins-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+"/", "./cmd/kubectl-sudo", "./cmd/kubectl-warren")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	answer, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(answer))
-	Expect(os.Link(filepath.Join(dir, "kubectl-sudo"), filepath.Join(dir, "kubectl_complete-sudo"))).To(Succeed())
-	return dir
-}
 
 // makeTenants makes those of the specification: payments with pay-web, and shop. lonely is a namespace of no tenant.
 func makeTenants(ctx context.Context) {

@@ -6,9 +6,6 @@ package trees_test
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -44,7 +41,8 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var err error
 	built.Manager, err = devcluster.BuildManager(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	built.Plugins = buildPlugin(ctx)
+	built.Plugins, err = devcluster.BuildPlugins(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	w := startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 	data, err := json.Marshal(map[string]any{"world": json.RawMessage(w.Bytes()), "built": built})
 	Expect(err).NotTo(HaveOccurred())
@@ -76,22 +74,4 @@ func startWorld(ctx SpecContext, options devcluster.Options) cluster {
 	DeferCleanup(w.Stop)
 	w.Plugins = built.Plugins
 	return cluster{w}
-}
-
-// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
-func buildPlugin(ctx SpecContext) string {
-	GinkgoHelper()
-	root, err := devcluster.Root()
-	Expect(err).NotTo(HaveOccurred())
-	dir, err := os.MkdirTemp("", "warren-plugin-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	plugin := filepath.Join(dir, "kubectl-warren")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", plugin, "./cmd/kubectl-warren")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	answer, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(answer))
-	Expect(os.Link(plugin, filepath.Join(dir, "kubectl-create-lns"))).To(Succeed())
-	return dir
 }

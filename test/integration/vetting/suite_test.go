@@ -5,9 +5,6 @@ package vetting_test
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,29 +25,13 @@ func TestVetting(t *testing.T) { suite.Run(t, "Vetting") }
 
 // The cases are serial, and so run in the process that starts the operator: they restart it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
-	plugins := buildPlugin(ctx)
-	var err error
+	plugins, err := devcluster.BuildPlugins(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	world, err = devcluster.Start(ctx, devcluster.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(world.Stop)
 	world.Plugins = plugins
 }, func() {})
-
-// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
-func buildPlugin(ctx SpecContext) string {
-	GinkgoHelper()
-	root, err := devcluster.Root()
-	Expect(err).NotTo(HaveOccurred())
-	dir, err := os.MkdirTemp("", "warren-plugin-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(dir, "kubectl-warren"), "./cmd/kubectl-warren")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	answer, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(answer))
-	return dir
-}
 
 // finding is what vet -o json says of one right.
 type finding struct {
