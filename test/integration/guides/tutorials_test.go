@@ -11,43 +11,31 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// Each guide for users of another operator has a section with that operator's first tutorial in Warren's words: blocks of language console,
-// whose commands begin with "$ ", or with "alice$ " where user alice types them, and are followed by what they print.
+// Blocks of language console hold commands, which begin with "$ ", or with "alice$ " where user alice types them, and are followed by what
+// they print. Each guide for users of another operator has a section with that operator's first tutorial in Warren's words.
 var _ = DescribeTable("the first tutorial of another operator, as its guide translates it", func(ctx SpecContext, guide string) {
 	steps := stepsOf(guide)
 	Expect(len(steps)).To(BeNumerically(">", 10), "the guide has a tutorial")
-	for _, s := range steps {
-		By(s.command)
-		Eventually(s.run).WithContext(ctx).Should(Succeed())
-	}
+	play(ctx, world, steps)
 },
-	Entry("MIG-T1 HNC", "from-hnc.md"),
-	Entry("MIG-T2 Accurate", "from-accurate.md"),
-	Entry("MIG-T3 Capsule", "from-capsule.md"),
+	Entry("MIG-T1 HNC", "docs/guides/from-hnc.md"),
+	Entry("MIG-T2 Accurate", "docs/guides/from-accurate.md"),
+	Entry("MIG-T3 Capsule", "docs/guides/from-capsule.md"),
 )
 
-var _ = DescribeTable("the first commands of a guide", func(ctx SpecContext, guide string, given ...client.Object) {
-	Eventually(metadata("payments")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
-	create(ctx, given...)
-	steps := stepsOf(guide)
-	Expect(steps).NotTo(BeEmpty())
+// play runs the commands of a page one after another.
+func play(ctx context.Context, w *devcluster.World, steps []step) {
+	GinkgoHelper()
 	for _, s := range steps {
 		By(s.command)
-		Eventually(s.run).WithContext(ctx).Should(Succeed())
+		Eventually(s.run).WithContext(ctx).WithArguments(w).Should(Succeed())
 	}
-},
-	Entry("HIER-P19 about namespaces that exist already", "hierarchy.md", build.Namespace("legacy")),
-	Entry("PROP-E7 about propagation", "propagation.md", build.SubNamespace("payments", "pay-web"),
-		build.Secret("payments", "registry", "x")),
-)
+}
 
 // step is one command of a tutorial, and what the guide says that it prints.
 type step struct {
@@ -59,20 +47,20 @@ var (
 	block  = regexp.MustCompile("(?s)```console\n(.*?)```")
 	prompt = regexp.MustCompile(`^([a-z]*)\$ (.*)$`)
 	// reads matches commands that change nothing, which the test repeats until they print what the guide says.
-	reads = regexp.MustCompile(` (get|tree|list|describe|trace|wait) `)
+	reads = regexp.MustCompile(` (get|tree|list|ns --tenant|describe|trace|wait|events|access|who-can|why|doctor|view|whoami) `)
 	// fails matches the first words of what a refused command prints.
 	fails = regexp.MustCompile(`^(error|Error from server)\b`)
 )
 
-// stepsOf reads the commands of all console blocks of a guide.
-func stepsOf(guide string) []step {
+// stepsOf reads the commands of all console blocks of a page.
+func stepsOf(page string) []step {
 	GinkgoHelper()
 	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
-	page, err := os.ReadFile(filepath.Join(root, "docs", "guides", guide))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	Expect(err).NotTo(HaveOccurred())
 	var steps []step
-	for _, found := range block.FindAllStringSubmatch(string(page), -1) {
+	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
 		document := ""
 		for text := range strings.SplitSeq(strings.TrimSpace(found[1]), "\n") {
 			words := prompt.FindStringSubmatch(text)
@@ -99,10 +87,10 @@ func stepsOf(guide string) []step {
 	return steps
 }
 
-// run runs the command, and compares what it prints with the guide. A line "…" in the guide stands for any lines. Where a repetition may
+// run runs the command, and compares what it prints with the page. A line "…" in the page stands for any lines. Where a repetition may
 // help, the difference is an error; else it fails the case: a command that changes nothing waits for the operator, and any other one for
 // rights that the API server has not seen yet.
-func (s step) run(ctx context.Context) error {
+func (s step) run(ctx context.Context, w *devcluster.World) error {
 	GinkgoHelper()
 	want := "^"
 	for _, text := range s.prints {
@@ -113,7 +101,7 @@ func (s step) run(ctx context.Context) error {
 		want += strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*") + "\n"
 	}
 	refused := len(s.prints) > 0 && fails.MatchString(s.prints[len(s.prints)-1])
-	out, code := shell(ctx, s.user, s.command)
+	out, code := shell(ctx, w, s.user, s.command)
 	if (code == 0) != refused && (len(s.prints) == 0 || regexp.MustCompile(want+"$").MatchString(out)) {
 		return nil
 	}
@@ -124,11 +112,14 @@ func (s step) run(ctx context.Context) error {
 	return differs
 }
 
-// shell runs a command line as a user, and returns all that it prints.
-func shell(ctx context.Context, user, command string) (string, int) {
-	kubectl := devcluster.Kubectl{Path: world.KubectlPath, Plugins: world.Plugins, Home: filepath.Join(world.Dir, "home")}
+// shell runs a command line as a user in a folder of the world, and returns all that it prints.
+func shell(ctx context.Context, w *devcluster.World, user, command string) (string, int) {
+	kubectl := devcluster.Kubectl{Path: w.KubectlPath, Plugins: w.Plugins, Home: filepath.Join(w.Dir, "home")}
+	if err := os.MkdirAll(kubectl.Home, 0o700); err != nil {
+		return err.Error(), -1
+	}
 	cmd := exec.CommandContext(ctx, "bash", "-c", command)
-	cmd.Env = kubectl.Command(ctx, world.Kubeconfig(user), user).Env
+	cmd.Dir, cmd.Env = kubectl.Home, kubectl.Command(ctx, w.Kubeconfig(user), user).Env
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		return err.Error(), -1

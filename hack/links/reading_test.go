@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const longestSentence = 25 // words
+
+var (
+	listItem    = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
+	sentenceEnd = regexp.MustCompile(`[.!?;:][)*]*(\s+|$)`)
+	linkTarget  = regexp.MustCompile(`\]\([^)]*\)`)
+	word        = regexp.MustCompile(`[A-Za-z0-9'’-]+`)
+	caseNumber  = regexp.MustCompile(`\b(SUB|PROP|HIER|ACC|SEC|DIST|BILL|INF|MIG|FLT)-[A-Z]*[0-9]+\b`)
+)
+
+// TestGuidesReadEasily checks the README and the guides: sentences are short, and no case of the specification is cited.
+func TestGuidesReadEasily(t *testing.T) {
+	guides, err := filepath.Glob(filepath.Join(repository, "docs", "guides", "*.md"))
+	if err != nil || len(guides) < 20 {
+		t.Fatalf("found %d guides (%v)", len(guides), err)
+	}
+	for _, page := range append(guides, filepath.Join(repository, "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if number := caseNumber.FindString(string(text)); number != "" {
+			t.Errorf("%s cites case %s: the specification has the cases", page, number)
+		}
+		for _, sentence := range sentencesOf(string(text)) {
+			if n := len(word.FindAllString(sentence, -1)); n > longestSentence {
+				t.Errorf("%s: a sentence has %d words, more than %d: %s", page, n, longestSentence, sentence)
+			}
+		}
+	}
+}
+
+// sentencesOf returns the sentences of a page outside code: of its paragraphs, its list items and the cells of its tables. A piece of code
+// counts as one word. A colon and a semicolon end a sentence too.
+func sentencesOf(text string) []string {
+	var blocks []string
+	paragraph := ""
+	for _, line := range proseLines(text) {
+		table, title := strings.HasPrefix(line, "|"), strings.HasPrefix(line, "#")
+		if table || title || listItem.MatchString(line) || strings.TrimSpace(line) == "" {
+			blocks, paragraph = append(blocks, paragraph), ""
+		}
+		if table || title {
+			blocks = append(blocks, strings.Split(line, "|")...)
+			continue
+		}
+		paragraph += " " + listItem.ReplaceAllString(line, "")
+	}
+	var sentences []string
+	for _, block := range append(blocks, paragraph) {
+		block = linkTarget.ReplaceAllString(codeSpan.ReplaceAllString(block, "code"), "]")
+		sentences = append(sentences, sentenceEnd.Split(block, -1)...)
+	}
+	return sentences
+}
+
+func TestSentencesOf(t *testing.T) {
+	got := 0
+	for _, sentence := range sentencesOf("# Title\n\nOne `a b c` two. Three\nfour.\n\n| x y | z |\n- five\n```\nno\n```\n") {
+		got += len(word.FindAllString(sentence, -1))
+	}
+	if want := 1 + 3 + 2 + 3 + 1; got != want {
+		t.Errorf("sentencesOf returns %d words, expected %d", got, want)
+	}
+}

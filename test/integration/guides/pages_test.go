@@ -1,0 +1,89 @@
+package guides_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/warren-tenancy/warren/test/devcluster"
+)
+
+// The pages in the order in which one after another is played in one playground. Each begins with the tenant of the README. PROP-E7 is the
+// page about propagation.
+var playedPages = []string{
+	"README.md",
+	"docs/concepts.md",
+	"docs/guides/tenants.md",
+	"docs/guides/propagation.md",
+	"docs/guides/hierarchy.md",
+	"docs/guides/sudo.md",
+	"docs/guides/who-can.md",
+	"docs/guides/distribution.md",
+	"docs/guides/backup.md",
+	"docs/guides/troubleshooting.md",
+}
+
+var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
+	var playground *devcluster.World
+
+	BeforeAll(func(ctx SpecContext) {
+		w, err := devcluster.Start(ctx, devcluster.Options{
+			Webhooks: true, Components: []string{"config/components/open-access", "config/components/distribution"},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(w.Stop)
+		w.Plugins = world.Plugins
+		playground = w
+		By("the clone's samples, which some commands name")
+		root, err := devcluster.Root()
+		Expect(err).NotTo(HaveOccurred())
+		home := filepath.Join(w.Dir, "home")
+		Expect(os.MkdirAll(home, 0o700)).To(Succeed())
+		Expect(os.Symlink(filepath.Join(root, "config"), filepath.Join(home, "config"))).To(Succeed())
+	})
+
+	numbers := map[string]string{"docs/guides/hierarchy.md": "HIER-P19 ", "docs/guides/propagation.md": "PROP-E7 "}
+	for _, page := range playedPages {
+		It(numbers[page]+"print what "+page+" shows", func(ctx SpecContext) {
+			steps := stepsOf(page)
+			Expect(steps).NotTo(BeEmpty())
+			play(ctx, playground, steps)
+		})
+	}
+
+	It("accept the examples of the API reference", func(ctx SpecContext) {
+		examples, err := filepath.Glob("../../../docs/reference/examples/*.yaml")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(examples).To(HaveLen(4))
+		for _, example := range examples {
+			out, problems, code := playground.Kubectl(ctx, "admin", "create", "--dry-run=server", "--validate=strict", "-f", example)
+			Expect(code).To(BeZero(), "%s: %s%s", example, out, problems)
+		}
+	})
+})
+
+var _ = It("has every page with a console block among the pages that are played", func() {
+	root, err := devcluster.Root()
+	Expect(err).NotTo(HaveOccurred())
+	played := append([]string{"docs/guides/from-hnc.md", "docs/guides/from-accurate.md", "docs/guides/from-capsule.md"}, playedPages...)
+	var found []string
+	Expect(filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(file) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(text), "```console\n") {
+			page, _ := filepath.Rel(root, file)
+			found = append(found, page)
+		}
+		return err
+	})).To(Succeed())
+	slices.Sort(found)
+	slices.Sort(played)
+	Expect(found).To(Equal(played))
+})
