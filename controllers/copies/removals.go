@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,11 +19,11 @@ import (
 // that is older than the newest Namespace that the watch has shown needs no read; after a move that the watch has shown, this is true of
 // every copy.
 type removalChecks struct {
-	view    namespaceView
-	writer  metadataReader
-	read    func(func(*copies.State))
-	done    *lru.Cache // by namespace: the last check of the namespaces above it
-	reading singleflight.Group
+	view  namespaceView
+	api   metadataReader
+	read  func(func(*copies.State))
+	done  *lru.Cache // by namespace: the last check of the namespaces above it
+	share share
 }
 
 // namespaceView is what the checks need of a view.View.
@@ -34,7 +33,7 @@ type namespaceView interface {
 	Observe(metav1.Object)
 }
 
-// metadataReader is what the checks need of a copying.Writer.
+// metadataReader is what the checks need of a copying.API.
 type metadataReader interface {
 	Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
 }
@@ -50,8 +49,8 @@ type removalCheck struct {
 // mostChecks bounds removalChecks.done, in namespaces: those that have moved and whose copies have not all been deleted yet.
 const mostChecks = 1000
 
-func newRemovalChecks(v namespaceView, w metadataReader, read func(func(*copies.State))) *removalChecks {
-	return &removalChecks{view: v, writer: w, read: read, done: lru.New(mostChecks)}
+func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copies.State))) *removalChecks {
+	return &removalChecks{view: v, api: api, read: read, done: lru.New(mostChecks), share: newShare()}
 }
 
 // check returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source, is
@@ -73,7 +72,7 @@ func (c *removalChecks) check(ctx context.Context, slot copies.Slot, from, versi
 	if c.covers(slot.Namespace, path, version) {
 		return nil
 	}
-	_, err, _ := c.reading.Do(slot.Namespace+" "+path, func() (any, error) {
+	_, err := c.share(slot.Namespace+" "+path, func() (any, error) {
 		now := removalCheck{path: path}
 		c.read(func(s *copies.State) {
 			s.Read(func(w *copies.World) { now.newest = w.NewestIn(slot.Namespace) })
@@ -112,7 +111,7 @@ func (c *removalChecks) covers(namespace, path, version string) bool {
 func (c *removalChecks) compare(ctx context.Context, f *forest.Snapshot, names []string) error {
 	var result error
 	for _, name := range names {
-		live, err := c.writer.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", name)
+		live, err := c.api.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", name)
 		countRead(copies.Slot{Kind: schema.GroupKind{Kind: "Namespace"}}, "namespace")
 		switch known := f.Namespace(name); {
 		case apierrors.IsNotFound(err):

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 
+	"golang.org/x/sync/singleflight"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copying"
 )
 
 // work does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether the
@@ -23,7 +25,7 @@ func (r *Runner) work(ctx context.Context, key copies.Key) (inVain bool) {
 	defer cancel()
 	request := r.apply(copies.Started{Key: key})
 	for request != nil {
-		answer := r.carryOut(ctx, request)
+		answer := r.requests.CarryOut(ctx, request)
 		switch one := answer.(type) {
 		case copies.CopyWritten:
 			inVain = one.Err != nil
@@ -35,8 +37,40 @@ func (r *Runner) work(ctx context.Context, key copies.Key) (inVain bool) {
 	return inVain
 }
 
-// carryOut carries out one request, and returns the answer.
-func (r *Runner) carryOut(ctx context.Context, request copies.Request) copies.Input {
+// Requests carries out the requests of a State.
+type Requests struct {
+	api      copying.API
+	rules    copies.Rules
+	sources  *sources
+	removals *removalChecks
+}
+
+// NewRequests returns Requests for a State that read and apply reach.
+func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func(func(*copies.State)), apply func(copies.Input) copies.Request) *Requests {
+	return &Requests{api: api, rules: rules, sources: newSources(api, rules, apply), removals: newRemovalChecks(v, api, read)}
+}
+
+// Unshared has each request make its own reads, rather than wait for an equal read that is under way: for a caller that carries out several
+// requests by turns on one goroutine.
+func (r *Requests) Unshared() *Requests {
+	alone := func(_ string, read func() (any, error)) (any, error) { return read() }
+	r.sources.share, r.removals.share = alone, alone
+	return r
+}
+
+// share has callers that ask for the same key at the same time make one read together.
+type share func(key string, read func() (any, error)) (any, error)
+
+func newShare() share {
+	group := &singleflight.Group{}
+	return func(key string, read func() (any, error)) (any, error) {
+		answer, err, _ := group.Do(key, read)
+		return answer, err
+	}
+}
+
+// CarryOut carries out one request, and returns the answer.
+func (r *Requests) CarryOut(ctx context.Context, request copies.Request) copies.Input {
 	switch one := request.(type) {
 	case copies.ReadSource:
 		_, err := r.sources.read(ctx, one.Source, one.Resource)
@@ -47,7 +81,7 @@ func (r *Runner) carryOut(ctx context.Context, request copies.Request) copies.In
 	case copies.CheckRemoval:
 		return copies.RemovalChecked{CheckRemoval: one, Err: r.removals.check(ctx, one.Slot, one.Action.Source.Namespace, one.Over.ResourceVersion)}
 	case copies.WriteCopy:
-		w := &copyWrite{Runner: r, WriteCopy: one}
+		w := &copyWrite{Requests: r, WriteCopy: one}
 		err := w.carryOut(ctx)
 		return copies.CopyWritten{WriteCopy: one, Result: w.result, Err: err}
 	}
@@ -56,7 +90,7 @@ func (r *Runner) carryOut(ctx context.Context, request copies.Request) copies.In
 
 // copyWrite is the requests for one slot, and what they have shown so far.
 type copyWrite struct {
-	*Runner
+	*Requests
 	copies.WriteCopy
 	result copies.Result
 }
@@ -97,7 +131,7 @@ func (w *copyWrite) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	meta, err := w.writer.Create(ctx, w.Resource, w.Slot, data)
+	meta, err := w.api.Create(ctx, w.Resource, w.Slot, data)
 	countWrite(w.Slot, http.MethodPost, err)
 	if apierrors.IsAlreadyExists(err) {
 		return w.probe(ctx)
@@ -111,7 +145,7 @@ func (w *copyWrite) create(ctx context.Context) error {
 // probe reads what is where the copy should be. The object may be the operator's own copy after all, because an answer was lost, the watch is
 // behind, or somebody took the label off. For another object probe returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
 func (w *copyWrite) probe(ctx context.Context) error {
-	meta, err := w.writer.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
+	meta, err := w.api.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	countRead(w.Slot, "copy")
 	switch {
 	case apierrors.IsNotFound(err):
@@ -124,7 +158,7 @@ func (w *copyWrite) probe(ctx context.Context) error {
 	hash := copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	from, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]
 	if !labelled {
-		from = w.Action.Source.Namespace
+		from = copies.UnlabelledFrom(w.removals.view.Snapshot(), w.Slot, meta) // the copy of another source, if the source has changed since
 		meta.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 	}
 	if hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) {
@@ -142,7 +176,7 @@ func (w *copyWrite) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	meta, err := w.writer.Update(ctx, w.Resource, w.Slot, data)
+	meta, err := w.api.Update(ctx, w.Resource, w.Slot, data)
 	countWrite(w.Slot, http.MethodPut, err)
 	switch {
 	case err == nil:
@@ -157,7 +191,7 @@ func (w *copyWrite) update(ctx context.Context) error {
 }
 
 func (w *copyWrite) remove(ctx context.Context) error {
-	err := w.writer.Delete(ctx, w.Resource, w.Slot, w.Over.UID, w.Over.ResourceVersion)
+	err := w.api.Delete(ctx, w.Resource, w.Slot, w.Over.UID, w.Over.ResourceVersion)
 	countWrite(w.Slot, http.MethodDelete, err)
 	w.result.Absent, w.result.Deleted = apierrors.IsNotFound(err), err == nil
 	if w.result.Absent {
@@ -168,7 +202,7 @@ func (w *copyWrite) remove(ctx context.Context) error {
 
 // readBoth reads the copy from the API server, and its source. A copy that is gone comes back as nil.
 func (w *copyWrite) readBoth(ctx context.Context) (map[string]any, *copies.Body, error) {
-	object, err := w.writer.Object(ctx, w.Resource, w.Slot)
+	object, err := w.api.Object(ctx, w.Resource, w.Slot)
 	countRead(w.Slot, "copy")
 	if apierrors.IsNotFound(err) {
 		w.result.Absent = true
@@ -192,7 +226,7 @@ func (w *copyWrite) inspect(ctx context.Context) error {
 	if err != nil || object == nil {
 		return err
 	}
-	found, err := copies.Render(w.Slot.At(w.Action.Source.Namespace), object, w.settings.Rules)
+	found, err := copies.Render(w.Slot.At(w.Action.Source.Namespace), object, w.rules)
 	if err != nil {
 		return err
 	}
@@ -221,7 +255,7 @@ func (w *copyWrite) withdraw(ctx context.Context) error {
 		w.recordCompared(source, w.Over.UID, w.Over.ResourceVersion)
 		return nil
 	}
-	meta, err := w.writer.Update(ctx, w.Resource, w.Slot, withdrawal.Body)
+	meta, err := w.api.Update(ctx, w.Resource, w.Slot, withdrawal.Body)
 	countWrite(w.Slot, http.MethodPut, err)
 	if err != nil {
 		return err
@@ -267,7 +301,7 @@ func (w *copyWrite) checkRole(ctx context.Context, body *copies.Body) error {
 // nobody else may change, otherwise namespace itself; "" if there is no such Role.
 func (w *copyWrite) originOfRole(ctx context.Context, namespace, name string) (string, error) {
 	slot := copies.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
-	meta, err := w.writer.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
+	meta, err := w.api.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
 	countRead(slot, "copy")
 	switch {
 	case apierrors.IsNotFound(err):

@@ -57,8 +57,7 @@ type Runner struct {
 	settings copies.Settings
 	queue    *fairqueue.Queue[copies.Key]
 	writer   *copying.Writer
-	removals *removalChecks
-	sources  *sources
+	requests *Requests
 	watches  *watches
 
 	mu    sync.Mutex // guards state; nothing else is called while it is held
@@ -79,8 +78,7 @@ func New(o Options, settings copies.Settings) (*Runner, error) {
 	}
 	r := &Runner{Options: o, settings: settings, writer: w, state: copies.NewState(o.View.Snapshot(), settings)}
 	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})
-	r.removals = newRemovalChecks(o.View, w, r.read)
-	r.sources = newSources(w, settings.Rules, r.apply)
+	r.requests = NewRequests(w, o.View, settings.Rules, r.read, r.apply)
 	r.watches = newWatches(o.Informers, r.apply)
 	return r, nil
 }

@@ -38,7 +38,7 @@ func (r *Runner) compareCopy(ctx context.Context, slot copies.Slot, resource sch
 		return nil
 	}
 	source := slot.At(known.From)
-	wanted, err := r.sources.bodyOf(ctx, source, resource, known.Hash.Content)
+	wanted, err := r.requests.sources.bodyOf(ctx, source, resource, known.Hash.Content)
 	if apianswer.IsRefusal(err) {
 		return nil // the source is gone or may not be read
 	}

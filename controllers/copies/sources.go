@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,18 +20,18 @@ const bodiesLimit = 16 << 20
 
 // sources read sources from the API server, and keep the bodies that were used last.
 type sources struct {
-	writer  *copying.Writer
-	rules   copies.Rules
-	apply   func(copies.Input) copies.Request
-	reading singleflight.Group
+	api   copying.API
+	rules copies.Rules
+	apply func(copies.Input) copies.Request
+	share share
 
 	mu     sync.Mutex // guards bodies and size
 	bodies *simplelru.LRU[copies.Slot, *copies.Body]
 	size   int // of the bodies, in bytes
 }
 
-func newSources(w *copying.Writer, rules copies.Rules, apply func(copies.Input) copies.Request) *sources {
-	s := &sources{writer: w, rules: rules, apply: apply}
+func newSources(api copying.API, rules copies.Rules, apply func(copies.Input) copies.Request) *sources {
+	s := &sources{api: api, rules: rules, apply: apply, share: newShare()}
 	s.bodies, _ = simplelru.NewLRU(1<<20, func(_ copies.Slot, old *copies.Body) { s.size -= old.Size }) // fails for a size of 0 only
 	return s
 }
@@ -60,7 +59,7 @@ func (s *sources) findBody(slot copies.Slot, content string) *copies.Body {
 
 // read reads a whole source from the API server, and applies what it has shown.
 func (s *sources) read(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource) (*copies.Body, error) {
-	object, err := s.writer.Object(ctx, resource, slot)
+	object, err := s.api.Object(ctx, resource, slot)
 	countRead(slot, "source")
 	if err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.
 	if kept := s.findBody(slot, content); kept != nil {
 		return kept, nil
 	}
-	read, err, _ := s.reading.Do(slot.String(), func() (any, error) { return s.read(ctx, slot, resource) })
+	read, err := s.share(slot.String(), func() (any, error) { return s.read(ctx, slot, resource) })
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.
 // namespace, or that the operator merely cannot see, must not take its copies with it.
 func (s *sources) findLoss(ctx context.Context, request copies.FindLoss) (copies.Loss, error) {
 	slot := request.Source
-	meta, err := s.writer.Metadata(ctx, request.Resource, slot.Namespace, slot.Name)
+	meta, err := s.api.Metadata(ctx, request.Resource, slot.Namespace, slot.Name)
 	countRead(slot, "source")
 	switch {
 	case err == nil:
@@ -118,7 +117,7 @@ func (s *sources) findLoss(ctx context.Context, request copies.FindLoss) (copies
 
 // isNamespaceGoing reports whether the namespace of a source is gone or terminating.
 func (s *sources) isNamespaceGoing(ctx context.Context, slot copies.Slot) (bool, error) {
-	namespace, err := s.writer.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
+	namespace, err := s.api.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
 	countRead(slot, "namespace")
 	if apierrors.IsNotFound(err) {
 		return true, nil

@@ -8,9 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
@@ -22,48 +24,58 @@ func (r *Runner) work(ctx context.Context, key distribute.Key) {
 	// A request that is under way when the process stops is finished, so that its answer is known.
 	ctx = context.WithoutCancel(ctx)
 	for request := r.apply(distribute.Started{Key: key}); request != nil; {
-		request = r.apply(r.carryOut(ctx, request))
+		request = r.apply(r.requests.CarryOut(ctx, request))
 	}
 }
 
-// carryOut carries out one request, and returns the answer.
-func (r *Runner) carryOut(ctx context.Context, request distribute.Request) distribute.Input {
-	limit := r.timing.Write
+// Requests carries out the requests of a State.
+type Requests struct {
+	API    copying.API
+	Timing distribute.Timing
+	// List lists the possible obstacles of a distribution, by one request.
+	List func(ctx context.Context, of distribute.ObstacleWatch) ([]*metav1.PartialObjectMetadata, error)
+}
+
+// CarryOut carries out one request, and returns the answer.
+func (r *Requests) CarryOut(ctx context.Context, request distribute.Request) distribute.Input {
+	limit := r.Timing.Write
 	if _, lists := request.(distribute.ListObstacles); lists {
-		limit = r.timing.List
+		limit = r.Timing.List
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	switch one := request.(type) {
 	case distribute.ListObstacles:
-		return r.listObstacles(ctx, one)
+		objects, err := r.List(ctx, one.ObstacleWatch)
+		return distribute.ObstaclesFound{ListObstacles: one, Objects: objects, Err: err}
 	case distribute.WriteStatus:
 		version, err := r.writeStatus(ctx, one)
 		return distribute.StatusWritten{WriteStatus: one, NewVersion: version, Err: err}
 	case distribute.WriteCopy:
-		w := &copyWrite{Runner: r, WriteCopy: one}
+		w := &copyWrite{Requests: r, WriteCopy: one}
 		err := w.carryOut(ctx)
 		return distribute.CopyWritten{WriteCopy: one, Answer: w.answer, Err: err}
 	}
 	panic("an unknown request") // the three above are all
 }
 
-// listObstacles lists a distribution's obstacles by one request.
-func (r *Runner) listObstacles(ctx context.Context, request distribute.ListObstacles) distribute.ObstaclesFound {
-	answer := distribute.ObstaclesFound{ListObstacles: request}
-	isNoCopy, hasName := selectorsOf(&request.ObstacleWatch)
-	list, err := r.lister.Resource(request.Resource).List(ctx, metav1.ListOptions{LabelSelector: isNoCopy.String(), FieldSelector: hasName.String()})
-	if answer.Err = err; err != nil {
-		return answer
+// listWith returns a Requests.List that asks the API server.
+func listWith(lister metadata.Interface) func(context.Context, distribute.ObstacleWatch) ([]*metav1.PartialObjectMetadata, error) {
+	return func(ctx context.Context, of distribute.ObstacleWatch) (all []*metav1.PartialObjectMetadata, err error) {
+		isNoCopy, hasName := selectorsOf(&of)
+		list, err := lister.Resource(of.Resource).List(ctx, metav1.ListOptions{LabelSelector: isNoCopy.String(), FieldSelector: hasName.String()})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			all = append(all, &list.Items[i])
+		}
+		return all, nil
 	}
-	for i := range list.Items {
-		answer.Objects = append(answer.Objects, &list.Items[i])
-	}
-	return answer
 }
 
 // writeStatus sends the status alone; the API server keeps the rest of the object. It returns the new resourceVersion.
-func (r *Runner) writeStatus(ctx context.Context, w distribute.WriteStatus) (string, error) {
+func (r *Requests) writeStatus(ctx context.Context, w distribute.WriteStatus) (string, error) {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": distribute.Kind,
 		"metadata": map[string]any{"name": w.Name, "uid": w.UID, "resourceVersion": w.ResourceVersion},
@@ -72,7 +84,7 @@ func (r *Runner) writeStatus(ctx context.Context, w distribute.WriteStatus) (str
 	if err != nil {
 		return "", err
 	}
-	meta, err := r.writer.UpdateStatus(ctx, v1alpha1.GroupVersion.WithResource("resourcedistributions"), w.Name, body)
+	meta, err := r.API.UpdateStatus(ctx, v1alpha1.GroupVersion.WithResource("resourcedistributions"), w.Name, body)
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +94,7 @@ func (r *Runner) writeStatus(ctx context.Context, w distribute.WriteStatus) (str
 // copyWrite is the requests for one target, and what they have shown so far. They fail if the object has changed since the plan (UID and
 // resourceVersion).
 type copyWrite struct {
-	*Runner
+	*Requests
 	distribute.WriteCopy
 	answer distribute.Answer
 }
@@ -116,7 +128,7 @@ func (w *copyWrite) carryOut(ctx context.Context) error {
 
 // remove deletes a copy if its UID and resourceVersion are still those of the plan.
 func (w *copyWrite) remove(ctx context.Context) error {
-	err := w.writer.Delete(ctx, w.Resource, w.Slot, w.Copy.UID, w.Copy.ResourceVersion)
+	err := w.API.Delete(ctx, w.Resource, w.Slot, w.Copy.UID, w.Copy.ResourceVersion)
 	countWrite("delete", err)
 	w.answer.Deleted = err == nil
 	return w.unlessAbsent(err)
@@ -138,7 +150,7 @@ func (w *copyWrite) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	meta, err := w.writer.Create(ctx, w.Resource, w.Slot, body)
+	meta, err := w.API.Create(ctx, w.Resource, w.Slot, body)
 	countWrite("create", err)
 	switch {
 	case err == nil:
@@ -147,7 +159,7 @@ func (w *copyWrite) create(ctx context.Context) error {
 	case !apierrors.IsAlreadyExists(err):
 		return err
 	}
-	meta, err = w.writer.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
+	meta, err = w.API.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	if apierrors.IsNotFound(err) {
 		return nil // it has gone again
 	}
@@ -167,7 +179,7 @@ func (w *copyWrite) update(ctx context.Context) error {
 }
 
 func (w *copyWrite) put(ctx context.Context, body []byte) error {
-	meta, err := w.writer.Update(ctx, w.Resource, w.Slot, body)
+	meta, err := w.API.Update(ctx, w.Resource, w.Slot, body)
 	countWrite("update", err)
 	if err == nil {
 		w.answer.Written = meta
@@ -193,7 +205,7 @@ func (w *copyWrite) rewrite(ctx context.Context, change func(*metav1.ObjectMeta)
 
 // readPlanned reads the whole object for which the write was planned; nil if the object is gone, ErrStale if it has changed since the plan.
 func (w *copyWrite) readPlanned(ctx context.Context) (map[string]any, error) {
-	object, err := w.writer.Object(ctx, w.Resource, w.Slot)
+	object, err := w.API.Object(ctx, w.Resource, w.Slot)
 	if err != nil {
 		return nil, w.unlessAbsent(err)
 	}
@@ -215,7 +227,7 @@ func (w *copyWrite) compare(ctx context.Context, isSame func(object map[string]a
 
 // overwrite replaces an obstacle's content by the template. The object keeps its own labels, annotations and ownerReferences.
 func (w *copyWrite) overwrite(ctx context.Context) error {
-	meta, err := w.writer.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
+	meta, err := w.API.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	if err != nil {
 		return w.unlessAbsent(err)
 	}

@@ -49,11 +49,11 @@ type Options struct {
 // Runner runs a State: it watches on every replica and writes on the leader.
 type Runner struct {
 	Options
-	timing  distribute.Timing
-	queue   *fairqueue.Queue[distribute.Key]
-	writer  *copying.Writer
-	lister  metadata.Interface
-	watches *watches
+	timing   distribute.Timing
+	queue    *fairqueue.Queue[distribute.Key]
+	writer   *copying.Writer
+	requests *Requests
+	watches  *watches
 
 	mu    sync.Mutex // guards state; nothing else is called while it is held
 	state *distribute.State
@@ -69,7 +69,8 @@ func New(o Options, of distribute.Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for lists: %w", err)
 	}
-	r := &Runner{Options: o, timing: of.Timing, writer: writer, lister: lister, state: distribute.NewState(o.View.Snapshot(), of)}
+	r := &Runner{Options: o, timing: of.Timing, writer: writer, state: distribute.NewState(o.View.Snapshot(), of)}
+	r.requests = &Requests{API: writer, Timing: of.Timing, List: listWith(lister)}
 	r.queue = fairqueue.New(attributesOf, clock.RealClock{})
 	r.watches = newWatches(r, of.Kinds)
 	return r, nil

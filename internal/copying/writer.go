@@ -25,6 +25,16 @@ import (
 // asMetadata is an Accept header for answers that hold metadata alone, because nobody needs the content of a copy that was just written.
 const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
+// API is what carrying out the requests of a State takes. A Writer sends them to the API server; test/simulation has a model of one.
+type API interface {
+	Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error)
+	Update(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error)
+	UpdateStatus(ctx context.Context, r schema.GroupVersionResource, name string, body []byte) (*metav1.PartialObjectMetadata, error)
+	Delete(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, uid, resourceVersion string) error
+	Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
+	Object(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot) (map[string]any, error)
+}
+
 // Writer sends guarded writes of copies, and reads of single objects and of pages.
 type Writer struct{ client rest.Interface }
 

@@ -16,20 +16,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// feed turns the events of the manager's cache into changes of the view. It has no state of its own.
-type feed struct {
-	view *View
-}
+// Feed turns the events of the manager's cache into changes of the View. It has no state of its own.
+type Feed struct{ View *View }
 
 // SetupWithManager connects the view to the manager's cache. The view is marked synced when everything that exists at the start is
 // in it.
 func (v *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error {
-	f := &feed{view: v}
+	f := &Feed{v}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	var registrations []cache.ResourceEventHandlerRegistration
 	for object, handler := range map[client.Object]cache.ResourceEventHandler{
-		namespaces:                         eventHandler(f.takeNamespace, f.dropNamespace),
+		namespaces:                         eventHandler(f.TakeNamespace, f.DropNamespace),
 		&v1alpha1.SubNamespace{}:           eventHandler(f.takeSub, f.dropSub),
 		&v1alpha1.LNamespace{}:             eventHandler(f.takeTenant, f.dropTenant),
 		&v1alpha1.HierarchyConfiguration{}: eventHandler(f.takeHierarchy, f.dropHierarchy),
@@ -60,7 +58,7 @@ func (s *syncer) Start(ctx context.Context) error {
 			return nil // the manager is stopping
 		}
 	}
-	s.view.markSynced()
+	s.view.MarkSynced()
 	return nil
 }
 
@@ -83,8 +81,9 @@ func eventHandler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandle
 	}
 }
 
-func (f *feed) takeNamespace(n *metav1.PartialObjectMetadata) {
-	f.view.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+// TakeNamespace takes in a Namespace that the watch has shown.
+func (f *Feed) TakeNamespace(n *metav1.PartialObjectMetadata) {
+	f.View.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		seen.noteNamespace(n)
 		return withNamespace(old, forest.NamespaceOf(n))
 	})
@@ -99,8 +98,9 @@ func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
 	return old.WithNamespace(n)
 }
 
-func (f *feed) dropNamespace(n *metav1.PartialObjectMetadata) {
-	f.view.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+// DropNamespace takes in that the watch has shown the deletion of a Namespace.
+func (f *Feed) DropNamespace(n *metav1.PartialObjectMetadata) {
+	f.View.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		seen.noteVersion(n.ResourceVersion)
 		if known := old.Namespace(n.Name); known == nil || known.UID != string(n.UID) {
 			return old
@@ -109,9 +109,9 @@ func (f *feed) dropNamespace(n *metav1.PartialObjectMetadata) {
 	})
 }
 
-func (f *feed) takeSub(sub *v1alpha1.SubNamespace) {
+func (f *Feed) takeSub(sub *v1alpha1.SubNamespace) {
 	now := forest.SubOf(sub)
-	f.view.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+	f.View.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if reflect.DeepEqual(old.Sub(sub.Namespace, sub.Name), now) {
 			return old // only its status was written
 		}
@@ -119,15 +119,15 @@ func (f *feed) takeSub(sub *v1alpha1.SubNamespace) {
 	})
 }
 
-func (f *feed) dropSub(sub *v1alpha1.SubNamespace) {
-	f.view.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+func (f *Feed) dropSub(sub *v1alpha1.SubNamespace) {
+	f.View.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		return old.WithoutSub(sub.Namespace, sub.Name)
 	})
 }
 
-func (f *feed) takeTenant(l *v1alpha1.LNamespace) {
+func (f *Feed) takeTenant(l *v1alpha1.LNamespace) {
 	now := forest.TenantOf(l)
-	f.view.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+	f.View.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if reflect.DeepEqual(old.Tenant(l.Name), now) {
 			return old // only its status was written
 		}
@@ -135,15 +135,15 @@ func (f *feed) takeTenant(l *v1alpha1.LNamespace) {
 	})
 }
 
-func (f *feed) dropTenant(l *v1alpha1.LNamespace) {
-	f.view.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot { return old.WithoutTenant(l.Name) })
+func (f *Feed) dropTenant(l *v1alpha1.LNamespace) {
+	f.View.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot { return old.WithoutTenant(l.Name) })
 }
 
-func (f *feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
+func (f *Feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 	if hc.Name != v1alpha1.HierarchyConfigurationName {
 		return // an object of an earlier version of the CRD, which allowed other names
 	}
-	f.view.change(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+	f.View.change(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		known, h := old.Hierarchy(hc.Namespace), forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)
 		if known.Is(h) {
 			return old // its status was written
@@ -160,8 +160,8 @@ func (f *feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 	})
 }
 
-func (f *feed) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
-	f.view.change(hc.Namespace, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+func (f *Feed) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
+	f.View.change(hc.Namespace, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if known := old.Hierarchy(hc.Namespace); known == nil || known.UID != string(hc.UID) {
 			return old
 		}

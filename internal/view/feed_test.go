@@ -12,11 +12,11 @@ import (
 
 func TestStatusWrites(t *testing.T) {
 	x := New(forest.Rules{})
-	f := &feed{view: x}
+	f := &Feed{x}
 	x.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "acme", UID: "1", ResourceVersion: "1", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
 	}})
-	x.markSynced()
+	x.MarkSynced()
 	changes := 0
 	x.Subscribe(func(Change) { changes++ })
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "a", UID: "2", Generation: 1}}
@@ -52,20 +52,20 @@ func TestStatusWrites(t *testing.T) {
 // HIER-S10: a watch that lags behind an answer to the operator doesn't bring back the namespace that had the name before.
 func TestOlderNamespaceOfTheName(t *testing.T) {
 	x := New(forest.Rules{})
-	f := &feed{view: x}
+	f := &Feed{x}
 	meta := func(uid, version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: types.UID(uid), ResourceVersion: version}}
 	}
-	f.takeNamespace(meta("1", "5"))
-	x.markSynced()
+	f.TakeNamespace(meta("1", "5"))
+	x.MarkSynced()
 	x.Observe(meta("2", "9"))
-	f.takeNamespace(meta("1", "7"))
-	f.dropNamespace(meta("1", "8"))
+	f.TakeNamespace(meta("1", "7"))
+	f.DropNamespace(meta("1", "8"))
 	if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "2" {
 		t.Errorf("known is %+v", n)
 	}
-	f.takeNamespace(meta("2", "9"))
-	f.takeNamespace(meta("3", "12"))
+	f.TakeNamespace(meta("2", "9"))
+	f.TakeNamespace(meta("3", "12"))
 	if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "3" {
 		t.Errorf("a later one isn't taken: %+v", n)
 	}

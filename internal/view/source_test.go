@@ -22,7 +22,7 @@ func TestQueue(t *testing.T) {
 	} {
 		x.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1", Labels: labels}})
 	}
-	x.markSynced()
+	x.MarkSynced()
 	for name, test := range map[string]struct{ added, handedOut string }{
 		"SUB-S15 trees take turns":                     {"acme a1 a2 a3 o1 other", "acme o1 a1 other a2 a3"},
 		"SUB-S15 what is in no tree stands for itself": {"acme a1 x y a2", "acme x y a1 a2"},

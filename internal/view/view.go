@@ -135,8 +135,8 @@ func (v *View) notifySubscribers(c Change) {
 	}
 }
 
-// markSynced marks the snapshot complete, and calls the subscribers with all namespaces.
-func (v *View) markSynced() {
+// MarkSynced marks the snapshot complete, and calls the subscribers with all namespaces.
+func (v *View) MarkSynced() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.snapshot.Store(v.seen.datePlacements(v.Snapshot()))
