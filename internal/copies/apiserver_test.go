@@ -281,7 +281,7 @@ func (a *apiServer) probe(w copies.WriteCopy, at apiObject) ([]copies.Input, cop
 	from, labelled := at.meta.Labels[v1alpha1.LabelInheritedFrom]
 	found := at.meta
 	if !labelled {
-		from, found = w.Action.Source.Namespace, at.meta.DeepCopy()
+		from, found = copies.UnlabelledFrom(a.forest, w.Slot, at.meta), at.meta.DeepCopy()
 		found.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 	}
 	if hash := copies.ParseHash(at.meta.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) {

@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// A scenario drives one State without a cluster. A table test gives it steps: one Input each, with the Outputs that are expected. A test of a
-// property gives it a random order instead (see random_test.go), and an apiServer answers the Requests.
+// A scenario drives one State without a cluster. A table test gives it steps: one Input each, with the Outputs that are expected. An
+// apiServer answers the Requests. Random orders, and what goes wrong in them, are those of test/simulation.
 type scenario struct {
 	testing.TB
 	state  *copies.State

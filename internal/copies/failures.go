@@ -3,8 +3,8 @@ package copies
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -55,7 +55,7 @@ func (s *State) recordFailure(slot Slot, action Action, err error) {
 		s.endTrouble(slot)
 	case errors.Is(err, ErrBeingDeleted), apierrors.IsConflict(err):
 		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
-		s.queueAfter(slotKey(slot), Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries)) // a watch may queue it sooner
+		s.queueAfter(slotKey(slot), Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries, slot)) // a watch may queue it sooner
 	case errors.Is(err, ErrObstacle):
 		s.endMeasured(slot)
 		s.recordConflict(slot, action, true)
@@ -73,7 +73,7 @@ func (s *State) retryLater(key Key, err error) {
 	if isNew {
 		s.emit(Log{Message: "a request failed; it is tried again", Slot: key.Slot, Err: err})
 	}
-	s.queueAfter(key, TransientBackoff(s.settings.Timing.TransientMin, s.settings.Timing.TransientMax, recorded.tries, err))
+	s.queueAfter(key, TransientBackoff(s.settings.Timing.TransientMin, s.settings.Timing.TransientMax, recorded.tries, key.Slot, err))
 }
 
 // recordConflict records that another object is in the way. Where no watch shows that object (unseen), the slot is tried again with a
@@ -91,7 +91,7 @@ func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
 			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
 	if unseen {
-		s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, min(s.settings.RetryMax, s.settings.Timing.ConflictMax), recorded.tries))
+		s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, min(s.settings.RetryMax, s.settings.Timing.ConflictMax), recorded.tries, slot))
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *State) recordRejection(slot Slot, action Action, err error) {
 		s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonCopyRejected,
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
 	}
-	s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, s.settings.RetryMax, recorded.tries))
+	s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, s.settings.RetryMax, recorded.tries, slot))
 }
 
 // recordOtherRole has a slot tried again soon, because the copy of the Role may be on its way. After a few such tries the copy is reported as
@@ -112,7 +112,7 @@ func (s *State) recordOtherRole(slot Slot, action Action, err error) {
 	const soon = 3
 	if known := s.troubleOf(slot); known.reason == "" && known.tries < soon {
 		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
-		s.queueAfter(slotKey(slot), Backoff(time.Second/4, s.settings.Timing.ConflictMax, recorded.tries))
+		s.queueAfter(slotKey(slot), Backoff(time.Second/4, s.settings.Timing.ConflictMax, recorded.tries, slot))
 		return
 	}
 	s.endMeasured(slot)
@@ -132,18 +132,21 @@ func (t *slotTrouble) announceOnce() bool {
 	return first
 }
 
-// Backoff returns how long to wait after so many tries: lowest at first and twice as long each time, up to highest, give or take a fifth.
-func Backoff(lowest, highest time.Duration, tries int) time.Duration {
+// Backoff returns how long a slot waits after so many tries: lowest at first and twice as long each time, up to highest, give or take a fifth.
+// The fifth follows from the slot and the tries, so that a State decides by its Inputs alone.
+func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration {
 	d := lowest << min(tries-1, 20)
 	if d > highest || d <= 0 {
 		d = highest
 	}
-	return d*4/5 + rand.N(d*2/5+1)
+	chance := fnv.New32a()
+	_, _ = fmt.Fprint(chance, slot, tries)
+	return d*4/5 + d*2/5*time.Duration(chance.Sum32()%1000)/1000
 }
 
 // TransientBackoff is Backoff after a request that failed without being refused; it is longer if the API server asks for more time.
-func TransientBackoff(lowest, highest time.Duration, tries int, err error) time.Duration {
-	delay := Backoff(lowest, highest, tries)
+func TransientBackoff(lowest, highest time.Duration, tries int, slot Slot, err error) time.Duration {
+	delay := Backoff(lowest, highest, tries, slot)
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		delay = max(delay, time.Duration(seconds)*time.Second)
 	}

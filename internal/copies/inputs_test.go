@@ -18,10 +18,10 @@ import (
 func TestBackoff(t *testing.T) {
 	t.Run("PROP-I8", func(t *testing.T) {
 		retry := configfile.Default().Propagation.Retry
-		for range 1000 {
+		for i := range 1000 {
 			tries := 1
-			for at := time.Duration(0); ; tries++ {
-				if at += copies.Backoff(retry.Min.Duration, retry.Max.Duration, tries); at > 10*time.Minute {
+			for passed := time.Duration(0); ; tries++ {
+				if passed += copies.Backoff(retry.Min.Duration, retry.Max.Duration, tries, at(fmt.Sprint(i))); passed > 10*time.Minute {
 					break
 				}
 			}

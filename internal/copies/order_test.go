@@ -28,6 +28,9 @@ type tableCase struct {
 }
 
 var (
+	limitRange  = limitRangeKind.GroupKind()
+	roleBinding = roleBindingKind.GroupKind()
+
 	limits = func(namespace string) copies.Slot { return in(namespace, limitRange, "limits") }
 	rights = func(namespace string) copies.Slot { return in(namespace, roleBinding, "rights") }
 	more   = func(namespace string) copies.Slot { return in(namespace, roleBinding, "more") }
@@ -172,6 +175,10 @@ func TestConflicts(t *testing.T) {
 			startedSlot(at("a"), "check Secret a/s"), startedSlot(other("a")),
 			answered(at("a"), "delete Secret a/s"), answered(at("a"), "queue Secret a/s, namespace a"),
 			startedSlot(other("a"), "create Secret a/other"),
+		}},
+		"PROP-K10 one whose label was taken off is found when another source is wanted there by now": {[]func(*apiServer){propagated(at("a"), 1, update)}, []step{
+			done(relabel(at("a1"), v1alpha1.LabelInheritedFrom, "")), done(propagated(at("acme"), 2, update)), settled(),
+			troubled("a1"), startedSlot(at("a1")),
 		}},
 		"PROP-K8 one that changes again is found again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
 			done(relabel(at("a"), v1alpha1.LabelInheritedFrom, "")), shown("queue Secret a/s"),

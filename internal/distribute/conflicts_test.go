@@ -51,6 +51,21 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+func TestAStartTakesBackNothing(t *testing.T) {
+	t.Run("DIST-D112 what the status says about an object is not taken back by a start", func(t *testing.T) {
+		c := newCluster(t, "d0")
+		c.stranger("d0", "theirs")
+		c.distribute("new", conflictPolicy(v1alpha1.ConflictAdoptIdentical))
+		c.settle(time.Minute)
+		before := c.rds["rd"].ResourceVersion
+		c.start()
+		c.settle(time.Minute)
+		if after := c.rds["rd"].ResourceVersion; after != before {
+			t.Errorf("the status was written between %s and %s: %+v", before, after, c.status())
+		}
+	})
+}
+
 func TestAConflictEndsWithItsObstacle(t *testing.T) {
 	c := newCluster(t, "d0", "d1")
 	c.stranger("d1", "theirs")

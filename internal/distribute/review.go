@@ -79,7 +79,17 @@ func (s *State) review(r *run, looked bool) {
 		return
 	}
 	s.queueWrites(r, found.Results)
-	s.report(r, found, false)
+	if !r.isExamining(found.Results) {
+		s.report(r, found, false)
+	}
+}
+
+// isExamining reports whether an obstacle is still to be read, for the first time since this process started or the spec changed. The review
+// that follows reports what was read: otherwise each start would take back for a moment what the status says about the obstacle.
+func (r *run) isExamining(results []Result) bool {
+	return r.Distributes() && slices.ContainsFunc(results, func(one Result) bool {
+		return one.Verb == Examine && r.troubles[one.Namespace].tries == 0
+	})
 }
 
 // describeUnobserved returns why the copies of a kind cannot be seen; "" if they can.

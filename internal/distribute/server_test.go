@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
@@ -47,18 +46,15 @@ type cluster struct {
 	writes  []string
 	reports []string // Events, by reason
 	watches int      // of obstacles
-	// refuse returns the error of a write of a copy; nil lets all through. A write whose answer is lost is carried out all the same.
+	// refuse returns the error of a write of a copy; nil lets all through.
 	refuse func(verb Verb, slot copies.Slot) error
-	lose   func() bool
-	// next picks which of n pieces of work comes next.
-	next func(n int) int
 }
 
 // newCluster returns a cluster with these namespaces and no objects.
 func newCluster(t testing.TB, namespaces ...string) *cluster {
 	c := &cluster{
 		t: t, now: time.Unix(1_000_000, 0), forest: forest.New(forest.Rules{}), version: 100, objects: map[string]map[string]any{},
-		rds: map[string]*v1alpha1.ResourceDistribution{}, next: func(int) int { return 0 },
+		rds: map[string]*v1alpha1.ResourceDistribution{},
 	}
 	for _, name := range namespaces {
 		c.forest = c.forest.WithNamespace(&forest.Namespace{Name: name, UID: name})
@@ -149,18 +145,15 @@ func (c *cluster) settle(limit time.Duration) {
 	c.t.Helper()
 	end := c.now.Add(limit)
 	for range 20_000 {
-		switch n := len(c.events) + len(c.queue); {
-		case n > 0:
-			if i := c.next(n); i < len(c.events) {
-				event := c.events[0] // one watch shows everything in order
-				c.events = c.events[1:]
-				c.apply(event)
-			} else {
-				i -= len(c.events)
-				key := c.queue[i]
-				c.queue = slices.Delete(c.queue, i, i+1)
-				c.work(key)
-			}
+		switch {
+		case len(c.events) > 0:
+			event := c.events[0]
+			c.events = c.events[1:]
+			c.apply(event)
+		case len(c.queue) > 0:
+			key := c.queue[0]
+			c.queue = c.queue[1:]
+			c.work(key)
 		case !c.wait(end):
 			return
 		}
@@ -334,11 +327,4 @@ func (c *cluster) ready() string {
 		return ready.Reason
 	}
 	return ""
-}
-
-// random makes the order of all work that of a seed.
-func (c *cluster) random(seed uint64) *rand.Rand {
-	r := rand.New(rand.NewPCG(seed, 1))
-	c.next = r.IntN
-	return r
 }

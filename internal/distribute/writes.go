@@ -234,16 +234,18 @@ func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tri
 	return known.tries
 }
 
-// backoff returns how long a refused write waits after so many tries.
-func (s *State) backoff(tries int) time.Duration {
-	return copies.Backoff(s.options.RetryMin, s.options.RetryMax, tries)
+// backoffAt returns how long a refused write at slot waits after so many tries.
+func (s *State) backoffAt(slot copies.Slot) func(tries int) time.Duration {
+	return func(tries int) time.Duration {
+		return copies.Backoff(s.options.RetryMin, s.options.RetryMax, tries, slot)
+	}
 }
 
 // recordNotTaken records that an obstacle could not be adopted or overwritten: it stays in conflict until it changes. The target is put off,
 // because the object may go, or change, meanwhile.
 func (s *State) recordNotTaken(r *run, c CopyWritten) {
 	namespace := c.Slot.Namespace
-	s.putOff(r, c, nil, s.backoff)
+	s.putOff(r, c, nil, s.backoffAt(c.Slot))
 	reason, final := findImmutable(c.Err)
 	if !final {
 		s.emit(copies.Log{Message: "an object could not be taken over for ResourceDistribution " + r.Name, Slot: c.Slot, Err: c.Err})
@@ -267,13 +269,13 @@ func (s *State) recordRefusal(r *run, c CopyWritten) {
 	if apianswer.IsQuotaExceeded(c.Err) { // room comes when something else in the namespace goes
 		f.Final, f.Message = false, f.Message+"; it is tried again by itself"
 	}
-	s.putOff(r, c, f, s.backoff)
+	s.putOff(r, c, f, s.backoffAt(c.Slot))
 }
 
 // retryLater puts off a write that failed without a refusal: no connection, 429, 5xx.
 func (s *State) retryLater(r *run, c CopyWritten) {
 	tries := s.putOff(r, c, nil, func(tries int) time.Duration {
-		return copies.TransientBackoff(s.options.Timing.TransientMin, s.options.Timing.TransientMax, tries, c.Err)
+		return copies.TransientBackoff(s.options.Timing.TransientMin, s.options.Timing.TransientMax, tries, c.Slot, c.Err)
 	})
 	if tries == 1 {
 		s.emit(copies.Log{Message: "a request failed; it is tried again", Slot: c.Slot, Err: c.Err})
