@@ -190,6 +190,14 @@ test-scopes: build controlplane ## The cases of propagation that hold in every s
 test-fault: build controlplane ## The operator killed before and after each of its writes, and each answer lost: minutes to an hour.
 	@WARREN_FAULTS=all go run github.com/onsi/ginkgo/v2/ginkgo --keep-going --timeout=60m ./test/integration/fault
 
+.PHONY: test-simulation
+test-simulation: ## 1,000,000 simulated histories on all cores. SIMULATION_SEED=7: begin with that seed; SIMULATION_HISTORIES=100: so many.
+	@SIMULATION_HISTORIES=$${SIMULATION_HISTORIES:-1000000} go test -count=1 -timeout=24h -v -run 'TestHistories' ./test/simulation
+
+.PHONY: test-defects
+test-defects: ## Put each defect of test/defects into the product, one at a time, and expect the tests to fail.
+	@hack/test-defects.sh
+
 .PHONY: test-release
 test-release: ## Make a release twice, each in a clone of its own, and compare every byte. PLATFORMS=linux/amd64: compile for that alone.
 	@PLATFORMS="$(PLATFORMS)" hack/test-release.sh

@@ -1,0 +1,226 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// mostSteps bounds the work after all faults have ended.
+const mostSteps = 5_000
+
+// end ends all faults, has one replica work until nothing is left to do, and checks the result: FLT-M9 to FLT-M11.
+func (h *history) end() {
+	h.faults, h.late = nil, nil
+	clear(h.server.denied)
+	clear(h.server.outages)
+	h.record("— all faults end —")
+	leader := h.keepOne()
+	h.settle(leader)
+	h.compare()
+	h.quiet = true
+	h.record("— everything is as it should be; once more —")
+	h.planAgain(leader)
+	if h.script.seed%4 == 0 {
+		h.record("— the operator is restarted —")
+		leader.die()
+		h.planAgain(h.keepOne())
+	}
+}
+
+// keepOne returns the only process that lives on: the leader, or a new one.
+func (h *history) keepOne() *replica {
+	var leader *replica
+	for _, r := range h.replicas {
+		if r.alive && r.leads {
+			leader = r
+		} else if r.alive {
+			r.die()
+		}
+	}
+	h.late = nil
+	if leader == nil {
+		leader = newReplica(h, "last")
+		h.replicas = append(h.replicas, leader)
+	}
+	h.catchUp(leader)
+	if !leader.leads {
+		leader.becomeLeader()
+	}
+	return leader
+}
+
+// settle has the operator work until nothing is left to do, or only to look again at what is in its way.
+func (h *history) settle(r *replica) {
+	end := h.server.now.Add(patience)
+	for range mostSteps {
+		free := r.free()
+		switch {
+		case h.catchUp(r):
+		case len(r.workers) > 0:
+			h.record(h.goOn(r.workers[0]))
+		case len(free) > 0:
+			r.begin(free[0])
+		case h.server.control():
+		default:
+			r.applyCopies(copies.Ticked{Idle: true})
+			if !h.passUntil(r, end) {
+				return
+			}
+		}
+	}
+	h.fail("FLT-M9", "the work does not end: %d keys wait, %d timers", len(r.waiting), len(r.timers))
+}
+
+// passUntil lets time pass until the next timer, if that is due before end.
+func (h *history) passUntil(r *replica, end time.Time) bool {
+	at := end
+	for _, due := range r.timers {
+		if due.Before(at) {
+			at = due
+		}
+	}
+	if at.Equal(end) {
+		return false
+	}
+	h.pass(max(0, at.Sub(h.server.now)))
+	return true
+}
+
+// planAgain plans everything once more. Nothing may be written (FLT-M10).
+func (h *history) planAgain(r *replica) {
+	for name := range r.view.Snapshot().All() {
+		r.keep(0, []task{{copies: copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: name}}}})
+	}
+	for _, one := range h.server.list(isDistribution) {
+		if !one.distribution.Spec.Suspend { // such a one is looked at only when something else asks for it
+			r.keep(0, []task{{runs: distribute.Key{Distribution: one.meta.Name}}})
+		}
+	}
+	slices.SortFunc(r.waiting, task.compare)
+	h.settle(r)
+}
+
+// compare compares the cluster with what its objects ask for: FLT-M11.
+func (h *history) compare() {
+	for _, namespace := range names {
+		for _, gvk := range copiedKinds {
+			for _, name := range []string{"s", "t", "own", "shared"} {
+				if slot := slotOf(gvk, namespace, name); h.server.forest.Namespace(namespace) != nil {
+					if what := h.judge(slot); what != "" {
+						h.fail("FLT-M11", "%s %s", slot, what)
+					}
+				}
+			}
+		}
+	}
+	for _, one := range h.server.list(isDistribution) {
+		h.judgeDistribution(one.distribution)
+	}
+}
+
+// judge returns what is wrong with the object at a slot; "" if nothing is.
+func (h *history) judge(slot copies.Slot) string {
+	w, o := h.server.world, h.server.at(slot)
+	wish, from := h.wanted(w, slot)
+	above, _ := w.forest.Sources(slot.Namespace)
+	var by string
+	ours := false
+	if o != nil {
+		by, ours = ownerOf(slot, o)
+		if isRun(o) || o.meta.DeletionTimestamp != nil || !ours {
+			return ""
+		}
+		if _, labelled := o.meta.Labels[v1alpha1.LabelInheritedFrom]; !labelled && (wish != copied || roleOf(w.at(from)) != "") {
+			return "" // no watch shows this copy, and only a POST would find it
+		}
+	}
+	switch {
+	case wish == asIs:
+		return ""
+	case wish == nothing && ours && o.hash().Mode == v1alpha1.ModeUpdate && !above.Frozen(by):
+		return "is left, and nobody wants it"
+	case wish == nothing || h.isHeldBack(slot.Namespace):
+		return ""
+	}
+	source := w.at(from)
+	role := roleOf(source)
+	switch {
+	case role != "" && (modeOf(from, source) == v1alpha1.ModeCreate || !w.meansSameRole(slot, from, role)):
+		if ours && o.hash().Mode == v1alpha1.ModeUpdate {
+			return "binds to another Role than its source"
+		}
+		return ""
+	case o == nil && h.script.setup.limit > 0, modeOf(from, source) == v1alpha1.ModeCreate && o != nil:
+		return ""
+	case o == nil:
+		return "is missing"
+	case o.hash().Mode == v1alpha1.ModeCreate && by != from.Namespace:
+		return ""
+	case h.script.setup.limit == 0 && (!w.holds(slot, o, from) || o.hash().Mode != modeOf(from, source)):
+		return fmt.Sprintf("is not what %s says: %v, not %v", from, o.rest, source.rest)
+	}
+	return ""
+}
+
+// isHeldBack reports whether nothing new comes to a namespace, because a copy that must go there is held by a finalizer.
+func (h *history) isHeldBack(namespace string) bool {
+	above, _ := h.server.forest.Sources(namespace)
+	for it := h.server.objects.Iterator(); !it.Done(); {
+		slot, o, _ := it.Next()
+		by, ours := ownerOf(slot, o)
+		if slot.Namespace == namespace && ours && !isRun(o) && o.hash().Mode == v1alpha1.ModeUpdate && !above.Has(by) && !above.Frozen(by) {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeDistribution checks that a status that says that everything is distributed is true.
+func (h *history) judgeDistribution(rd *v1alpha1.ResourceDistribution) {
+	ready := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.ObservedGeneration != rd.Generation {
+		h.fail("FLT-M11", "ResourceDistribution %s: the status is not that of its spec", rd.Name)
+	}
+	d := distribute.Read(rd, h.options.Settings)
+	if ready.Reason != string(v1alpha1.ReasonDistributed) {
+		return
+	}
+	for _, name := range names {
+		if d.Choose(h.server.forest, name, h.options.Protected) != distribute.Chosen {
+			continue
+		}
+		slot := d.Template.Slot(name)
+		if o := h.server.at(slot); o == nil || o.meta.Labels[v1alpha1.LabelDistributedBy] != rd.Name || d.Drift == v1alpha1.DriftRevert && !d.Holds(o.whole(), false) {
+			h.fail("FLT-M11", "ResourceDistribution %s is ready, and %s is not its copy", rd.Name, slot)
+		}
+	}
+}
+
+// severity orders the states of kinds: of several, the first that some kind has.
+var severity = []copies.KindState{copies.KindSyncing, copies.KindForbidden, copies.KindDegraded, copies.KindPending}
+
+// stateOf returns what a replica is when an Input comes: whether it leads, and what its watches show.
+func (r *replica) stateOf() string {
+	role := "standby"
+	if r.leads {
+		role = "leader"
+	}
+	for _, state := range severity {
+		for _, w := range r.watches {
+			if w.sink.state != nil && (stateAfter[w.told] == state || w.told == "" && state == copies.KindSyncing) {
+				return role + " " + string(state)
+			}
+		}
+	}
+	return role + " " + string(copies.KindActive)
+}
+
+var stateAfter = map[watchset.State]copies.KindState{
+	watchset.Degraded: copies.KindDegraded, watchset.Forbidden: copies.KindForbidden, watchset.NotServed: copies.KindPending, watchset.Synced: copies.KindActive,
+}

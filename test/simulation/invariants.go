@@ -1,0 +1,234 @@
+package simulation
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Failure is what is wrong in a history.
+type Failure struct {
+	// Invariant is the number in docs/behaviour/faults.md.
+	Invariant, Text string
+}
+
+func (f *Failure) Error() string { return f.Invariant + ": " + f.Text }
+
+// fail ends the history.
+func (h *history) fail(invariant, format string, args ...any) {
+	panic(&Failure{invariant, fmt.Sprintf(format, args...)})
+}
+
+// checkWrite checks a write of the operator that the API server is about to carry out. before or after is nil for a POST or DELETE.
+func (c client) checkWrite(slot copies.Slot, before, after *object) {
+	decided := c.current.since
+	if before != nil {
+		c.checkStranger(slot, before, after, decided)
+	}
+	if before != nil && after == nil && !isRun(before) {
+		c.checkDeletion(slot, before, decided)
+	}
+	if after != nil && !isRun(after) {
+		c.checkCopy(slot, after, decided)
+	}
+	if before == nil && !isRun(after) {
+		c.checkLimit(slot, after)
+	}
+}
+
+// everSince reports whether a world matches on which the operator may have based a decision that it made when it knew the first n changes for
+// certain. The watch of Namespaces may be behind those of other kinds, or ahead: so the forest may be of another moment than the objects.
+func (s *server) everSince(n int, match func(world) bool) bool { return s.everSinceBoth(n, n, match) }
+
+// everSinceBoth is everSince where the forest is known better than the objects.
+func (s *server) everSinceBoth(n, forestSince int, match func(world) bool) bool {
+	var forests []*forest.Snapshot
+	for i := min(forestSince, len(s.log)); i <= len(s.log); i++ {
+		if f := s.worldAt(i).forest; len(forests) == 0 || forests[len(forests)-1] != f {
+			forests = append(forests, f)
+		}
+	}
+	for i := min(n, len(s.log)); i <= len(s.log); i++ {
+		for _, f := range forests {
+			if match(world{s.worldAt(i).objects, f}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkStranger: FLT-M2. No object of somebody else is written or deleted, unless a ResourceDistribution says so.
+func (c client) checkStranger(slot copies.Slot, before, after *object, decided int) {
+	if _, ours := ownerOf(slot, before); ours {
+		return
+	}
+	taken := c.server.everSince(decided, func(w world) bool { return mayTake(w, slot, before) })
+	if after == nil || !isRun(after) || !taken {
+		c.fail("FLT-M2", "%s is somebody else's, and the operator changes it", slot)
+	}
+}
+
+// mayTake reports whether a ResourceDistribution allows the operator to take over the object at slot.
+func mayTake(w world, slot copies.Slot, o *object) bool {
+	for _, one := range w.list(isDistribution) {
+		d := distribute.Read(one.distribution, distribute.Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true})
+		if d.Template == nil || d.Template.Slot(slot.Namespace) != slot {
+			continue
+		}
+		if d.Conflict == v1alpha1.ConflictOverwrite || d.Conflict == v1alpha1.ConflictAdoptIdentical && d.Template.Identical(o.whole()) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkDeletion: FLT-M3. A copy is not deleted that was wanted all the time since the operator knew everything for certain. The forest must be as
+// new as the copy: a deletion is checked by live reads of the namespaces above.
+func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
+	from, _ := ownerOf(slot, before)
+	forestSince := decided
+	for forestSince < len(c.server.log) && c.server.versionAt(forestSince) < before.written {
+		forestSince++
+	}
+	unwanted := func(w world) bool {
+		wish, source := c.wanted(w, slot)
+		if wish != copied || source.Namespace != from {
+			above, _ := w.forest.Sources(slot.Namespace)
+			return wish != asIs || !above.Has(from)
+		}
+		o := w.at(source)
+		role := roleOf(o)
+		return role != "" && !w.meansSameRole(slot, source, role) || !reflect.DeepEqual(o.rest["roleRef"], before.rest["roleRef"])
+	}
+	if !c.server.everSinceBoth(decided, forestSince, unwanted) {
+		c.fail("FLT-M3", "%s is deleted although its source %s exists and wants it", slot, slot.At(from))
+	}
+}
+
+// checkCopy: FLT-M4. A copy is what the world asks for, or has asked for since the operator knew everything for certain.
+func (c client) checkCopy(slot copies.Slot, after *object, decided int) {
+	from := slot.At(after.meta.Labels[v1alpha1.LabelInheritedFrom])
+	if !c.server.everSince(decided, func(w world) bool {
+		wish, source := c.wanted(w, slot)
+		return wish == copied && source == from
+	}) {
+		c.fail("FLT-M4", "%s is copied to %s, where it is not wanted", from, slot)
+	}
+	if !c.server.everSince(decided, func(w world) bool { return w.holds(slot, after, from) }) {
+		c.fail("FLT-M4", "%s gets a content that %s never had", slot, from)
+	}
+	role := roleOf(after)
+	if role != "" && !c.server.everSince(decided, func(w world) bool { return w.meansSameRole(slot, from, role) }) {
+		c.fail("FLT-M4", "%s binds to another Role than %s", slot, from)
+	}
+}
+
+// countWrite: FLT-M10. When everything was done, nothing is written any more.
+func (c client) countWrite(slot copies.Slot) {
+	if c.quiet {
+		c.fail("FLT-M10", "everything was done, and the operator writes %s", slot)
+	}
+}
+
+// checkLimit: FLT-M7. The copies in a tree never exceed its limit because of the operator, unless a namespace has moved, or another leader has
+// written copies that this one could not know.
+func (c client) checkLimit(slot copies.Slot, after *object) {
+	limit, root := c.script.setup.limit, c.server.forest.RootOf(slot.Namespace)
+	if limit == 0 || c.isUnsteady || after.meta.Labels[v1alpha1.LabelInheritedFrom] == "tmpl" {
+		return
+	}
+	count := 1
+	for it := c.server.objects.Iterator(); !it.Done(); {
+		at, o, _ := it.Next()
+		if _, ours := ownerOf(at, o); ours && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root && o.meta.Labels[v1alpha1.LabelInheritedFrom] != "tmpl" {
+			count++
+		}
+	}
+	if count > limit {
+		c.fail("FLT-M7", "%s is copy %d in the tree of %s, whose limit is %d", slot, count, root, limit)
+	}
+}
+
+// checkDecision checks a request for a write when the State decides it.
+func (r *replica) checkDecision(request copies.Request) {
+	w, isWrite := request.(copies.WriteCopy)
+	if !isWrite || w.Action.Verb != copies.Create && w.Action.Verb != copies.Update {
+		return
+	}
+	impatient := r.impatient
+	r.impatient = false
+	for _, other := range r.workers {
+		if o, is := other.what.(copies.WriteCopy); is && o.Action.Verb == copies.Delete && o.Slot.Namespace == w.Slot.Namespace {
+			r.fail("FLT-M5", "%s is written before the DELETE of %s is answered", w.Slot, o.Slot)
+		}
+	}
+	r.copies.Read(func(known *copies.World) {
+		above, _ := known.Forest.Sources(w.Slot.Namespace)
+		for _, slot := range known.SlotsIn(w.Slot.Namespace) {
+			c := known.Copies.At(slot)
+			if c != nil && c.Ours && c.Hash.Mode == v1alpha1.ModeUpdate && !above.Has(c.From) && !above.Frozen(c.From) {
+				r.fail("FLT-M5", "%s is written before %s of %s is removed", w.Slot, slot, c.From)
+			}
+		}
+		isFirst := w.Action.Verb == copies.Create && w.Slot.Kind == roleBindings.GroupKind() && !known.Copies.GiveRightsFrom(w.Slot.Namespace, w.Action.Source.Namespace)
+		if isFirst && !impatient {
+			r.checkRails(known, w.Slot, above.Names)
+		}
+	})
+}
+
+// checkRails: FLT-M6. Whoever gets the first rights in a namespace finds the rails there.
+func (r *replica) checkRails(known *copies.World, binding copies.Slot, above []string) {
+	for _, gvk := range copiedKinds {
+		if gvk == roleBindings || !known.Synced(gvk.GroupKind()) {
+			continue
+		}
+		for _, from := range above {
+			for _, source := range known.Sources.In(gvk.GroupKind(), from) {
+				rail, s := source.At(binding.Namespace), known.Sources.At(source)
+				isWanted := s.Mode == v1alpha1.ModeUpdate && s.Invalid == "" && s.Excluded == "" && !s.Terminating && s.Selector == nil
+				if !isWanted || r.script.setup.limit > 0 || known.Copies.At(rail) != nil || known.Sources.At(rail) != nil || r.shadows(known, source, above) {
+					continue
+				}
+				if !r.isInConflict(rail) {
+					r.fail("FLT-M6", "%s gives rights before %s, whose plan is %+v", binding, rail, known.Plan(rail))
+				}
+			}
+		}
+	}
+}
+
+// shadows reports whether a source of that name further up comes before this one, or can't be judged.
+func (r *replica) shadows(known *copies.World, source copies.Slot, above []string) bool {
+	for _, name := range above {
+		if name == source.Namespace {
+			return r.isRemoved(source)
+		}
+		if s := known.Sources.At(source.At(name)); s != nil && (s.Mode != v1alpha1.ModeNone || s.Invalid != "") {
+			return true
+		}
+	}
+	return false
+}
+
+// isInConflict reports whether the State takes another object to be at slot, or one that is being deleted.
+func (r *replica) isInConflict(slot copies.Slot) bool {
+	o := r.server.at(slot)
+	return o != nil && (o.meta.DeletionTimestamp != nil || !isCopy(slot, o)) ||
+		slices.ContainsFunc(r.copies.Troubles(slices.Values([]string{slot.Namespace})), func(t copies.Trouble) bool {
+			return t.Slot == slot && t.Reason == v1alpha1.ReasonConflict
+		})
+}
+
+// patience is how long the operator may wait at the end: the longest back-off, and the time in which it leaves a copy as it is that
+// somebody changes in a loop.
+const patience = 30 * time.Minute

@@ -1,0 +1,144 @@
+package simulation
+
+import (
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+// The functions of this file say what the objects of a world ask for, by the text of docs/behaviour/propagation.md. They are a second opinion
+// on the planner: they share only the forest with it.
+
+// wish is what a world asks for at a slot.
+type wish int
+
+const (
+	nothing wish = iota // no copy
+	asIs                // whatever is there stays: something above can't be judged, or nothing may be written
+	copied              // a copy of the source
+)
+
+// wanted returns what is to be at a slot, and the slot of its source.
+func (h *history) wanted(w world, slot copies.Slot) (wish, copies.Slot) {
+	above, managed := w.forest.Sources(slot.Namespace)
+	if !managed {
+		return asIs, copies.Slot{}
+	}
+	if h.isRemoved(slot) {
+		return nothing, copies.Slot{}
+	}
+	for _, from := range above.Names {
+		at := slot.At(from)
+		o := w.at(at)
+		if o == nil {
+			continue
+		}
+		switch mode := modeOf(at, o); {
+		case mode == "" || mode == v1alpha1.ModeNone:
+		case mode == "typo", o.meta.DeletionTimestamp != nil:
+			return asIs, at
+		case len(o.meta.Finalizers) > 0:
+		case !selects(o, w, slot.Namespace):
+		default:
+			return copied, at
+		}
+	}
+	return nothing, copies.Slot{}
+}
+
+func (h *history) isRemoved(slot copies.Slot) bool {
+	return h.script.setup.removed && slot.Kind == secrets.GroupKind()
+}
+
+// modeOf returns the mode of a source; "" for an object that is none. Every ConfigMap is one.
+func modeOf(slot copies.Slot, o *object) string {
+	_, inherited := o.meta.Labels[v1alpha1.LabelInheritedFrom]
+	mode, opted := o.meta.Labels[v1alpha1.LabelPropagate]
+	switch {
+	case inherited || isCopy(slot, o):
+		return ""
+	case !opted && slot.Kind == configMaps.GroupKind():
+		return v1alpha1.ModeUpdate
+	}
+	return mode
+}
+
+func selects(source *object, w world, namespace string) bool {
+	selector, err := labels.Parse(source.meta.Annotations[v1alpha1.AnnotationSelect])
+	return err == nil && selector.Matches(labels.Set(w.forest.Namespace(namespace).Labels))
+}
+
+// holds reports whether the object at slot is what a copy of the object at from should be.
+func (w world) holds(slot copies.Slot, o *object, from copies.Slot) bool {
+	source := w.at(from)
+	if source == nil {
+		return false
+	}
+	own := func(m *metav1.PartialObjectMetadata) map[string]string {
+		kept := map[string]string{}
+		for key, value := range m.Labels {
+			if !v1alpha1.IsReservedKey(key) {
+				kept[key] = value
+			}
+		}
+		return kept
+	}
+	hash := o.hash()
+	return reflect.DeepEqual(o.rest, source.rest) && reflect.DeepEqual(own(o.meta), own(source.meta)) &&
+		o.meta.Labels[v1alpha1.LabelInheritedFrom] == from.Namespace && hash.Place == copies.PlaceOf(slot, from.Namespace)
+}
+
+// ownerOf returns who wrote the marks on an object: the namespace of the source of a copy, or "" for an object that bears no marks, or those
+// of another slot. A copy whose label somebody took off is the operator's all the same.
+func ownerOf(slot copies.Slot, o *object) (from string, ours bool) {
+	hash := o.hash()
+	if hash.Place == "" {
+		return "", false
+	}
+	candidates := append(slices.Clone(names), "rd1", "rd2")
+	if from, labelled := o.meta.Labels[v1alpha1.LabelInheritedFrom]; labelled {
+		candidates = []string{from}
+	}
+	for _, from := range candidates {
+		if hash.Place == copies.PlaceOf(slot, from) {
+			return from, true
+		}
+	}
+	return "", false
+}
+
+// isRun reports whether the object is a copy of a ResourceDistribution.
+func isRun(o *object) bool {
+	_, labelled := o.meta.Labels[v1alpha1.LabelDistributedBy]
+	return labelled
+}
+
+// roleOf returns the Role that a RoleBinding names, or "".
+func roleOf(o *object) string {
+	if ref, _ := o.rest["roleRef"].(map[string]any); ref["kind"] == "Role" {
+		return ref["name"].(string)
+	}
+	return ""
+}
+
+// meansSameRole reports whether the Role that the binding at from names is, at slot, the copy of that very Role.
+func (w world) meansSameRole(slot, from copies.Slot, role string) bool {
+	origin := func(namespace string) string {
+		at := slotOf(roles, namespace, role)
+		o := w.at(at)
+		if o == nil || o.meta.DeletionTimestamp != nil {
+			return ""
+		}
+		if by, ours := ownerOf(at, o); ours && o.meta.Labels[v1alpha1.LabelInheritedFrom] != "" && o.hash().Mode == v1alpha1.ModeUpdate {
+			return by
+		}
+		return ""
+	}
+	there := origin(slot.Namespace)
+	return there != "" && (there == from.Namespace || there == origin(from.Namespace))
+}

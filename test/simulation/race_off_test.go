@@ -1,0 +1,6 @@
+//go:build !race
+
+package simulation
+
+// usualHistories is how many histories a plain go test runs.
+const usualHistories = 20_000

@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// numberFrom reads SIMULATION_HISTORIES, the number of histories, or SIMULATION_SEED, the first seed.
+func numberFrom(t *testing.T, variable string, otherwise uint64) uint64 {
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%q: %v", variable, text, err)
+	}
+	return n
+}
+
+func TestHistories(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	histories := numberFrom(t, "SIMULATION_HISTORIES", usualHistories)
+	first := numberFrom(t, "SIMULATION_SEED", 1)
+	began := time.Now()
+	all, failed := runMany(first, histories)
+	t.Logf("%d histories, seeds %d to %d, in %s", histories, first, first+histories-1, time.Since(began).Round(time.Second))
+	if testing.Verbose() {
+		all.print(os.Stdout)
+	}
+	for number, says := range invariants {
+		t.Run(number+" "+says, func(t *testing.T) {
+			if failed != nil && strings.Fields(number)[0] == failed.wrong.Invariant {
+				t.Errorf("%s\n%s", failed.wrong, explain(shrink(failed.script, failed.wrong.Invariant)))
+			}
+		})
+	}
+}
+
+// invariants are checked in each history. PROP-V3, PROP-O1 and PROP-V1 hold in any order, too.
+var invariants = map[string]string{
+	"FLT-M1":          "each PUT and DELETE names the UID and the version",
+	"FLT-M2":          "no object of somebody else is written or deleted",
+	"FLT-M3":          "no copy is deleted that is wanted",
+	"FLT-M4":          "no copy, and so no right, is written that was never wanted",
+	"FLT-M5 PROP-V1":  "removals come before additions",
+	"FLT-M6 PROP-O1":  "rails come before rights",
+	"FLT-M7":          "copies stay below the limit",
+	"FLT-M8":          "nothing panics, and an Input leads to one request at most",
+	"FLT-M9":          "the work ends",
+	"FLT-M10":         "then nothing is written any more",
+	"FLT-M11 PROP-V3": "the cluster is what its objects ask for",
+}
+
+// failedScript is a script, and what is wrong in its history.
+type failedScript struct {
+	script script
+	wrong  *Failure
+}
+
+// runMany runs the histories of so many seeds on all cores, and ends with the first that fails.
+func runMany(first, histories uint64) (all coverage, failed *failedScript) {
+	all = coverage{}
+	var next atomic.Uint64
+	var mu sync.Mutex // guards all and failed
+	var working sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(func() {
+			mine := coverage{}
+			for i := next.Add(1) - 1; i < histories; i = next.Add(1) - 1 {
+				s := newScript(first + i)
+				if wrong := run(s, mine, nil); wrong != nil {
+					mu.Lock()
+					if failed == nil || s.seed < failed.script.seed {
+						failed = &failedScript{s, wrong}
+					}
+					mu.Unlock()
+					next.Store(histories)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all.add(mine)
+		})
+	}
+	working.Wait()
+	return all, failed
+}
+
+func TestTheSameSeedIsTheSameHistory(t *testing.T) {
+	for seed := range uint64(50) {
+		t.Run(fmt.Sprint("FLT-M12 seed ", seed), func(t *testing.T) {
+			if a, b := explain(newScript(seed)), explain(newScript(seed)); a != b {
+				t.Errorf("got\n%s\nand then\n%s", a, b)
+			}
+		})
+	}
+}
