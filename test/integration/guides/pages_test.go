@@ -28,12 +28,21 @@ var playedPages = []string{
 	"docs/guides/troubleshooting.md",
 }
 
+// playgroundConfiguration allows the keys of the example of a SubNamespace.
+const playgroundConfiguration = `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+subNamespaces:
+  labels: [app]
+  annotations: [example.com/contact]
+`
+
 var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 	var playground *devcluster.World
 
 	BeforeAll(func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{
 			Webhooks: true, Components: []string{"config/components/open-access", "config/components/distribution"},
+			Operator: devcluster.OperatorOptions{Config: playgroundConfiguration},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
@@ -61,7 +70,7 @@ var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(examples).To(HaveLen(4))
 		for _, example := range examples {
-			out, problems, code := playground.Kubectl(ctx, "admin", "create", "--dry-run=server", "--validate=strict", "-f", example)
+			out, problems, code := playground.Kubectl(ctx, "admin", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", example)
 			Expect(code).To(BeZero(), "%s: %s%s", example, out, problems)
 		}
 	})
