@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -50,13 +51,19 @@ var errBusy = errors.New("the object is being written for another tenant")
 // pause comes between the tries, because the write that came first is complete.
 const tries = 6
 
+// fewTries is how often, in one pass, a step is tried on a tenant's own object that somebody else keeps writing. After the first such pass it is
+// one try: the passes that follow have their back-off.
+const fewTries = 3
+
 // stepRunner carries out plans. It lets only one worker at a time write a shared object, and grants nothing to a tenant for which
 // Withdraw was called.
 type stepRunner struct {
 	objects *objectStore
 	leaving *leavingTenants
 	clock   *revocationClock
-	writing sync.Map // keys of the shared objects that a worker is writing
+	// patience counts the passes of a tenant in whose way something stands.
+	patience workqueue.TypedRateLimiter[string]
+	writing  sync.Map // keys of the shared objects that a worker is writing
 }
 
 // runSteps carries out the steps in order. A step that fails holds up only the steps that need its object, except that nothing is
@@ -99,7 +106,7 @@ func (o *outcome) noteFailure(key grants.Key, err error) {
 		o.contended = append(o.contended, key)
 	case key.Namespace != "" && (apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)):
 		o.rootless = true
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		o.forbidden = append(o.forbidden, err.Error())
 	default:
 		o.errs = append(o.errs, err)
@@ -122,6 +129,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Ste
 		actual.Put(key, existing)
 	}
 	var changes []change
+	left := r.triesOf(tenant, step)
 	for range tries {
 		before := actual[key]
 		after, finished, err := r.tryStep(ctx, tenant, step, before)
@@ -138,6 +146,9 @@ func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Ste
 		if !isStale(err, before) {
 			return changes, err
 		}
+		if left--; left == 0 {
+			break
+		}
 		existing, err := r.objects.readLive(ctx, key)
 		if err != nil {
 			return changes, err
@@ -145,6 +156,17 @@ func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Ste
 		actual.Put(key, existing)
 	}
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
+}
+
+// triesOf returns how often a step may meet an object that changed under it. What takes a right away is tried as often as what tenants share.
+func (r *stepRunner) triesOf(tenant string, step grants.Step) int {
+	switch {
+	case step.Revokes, grants.Shared(step.Desired):
+		return tries
+	case r.patience.NumRequeues(tenant) > 0:
+		return 1
+	}
+	return fewTries
 }
 
 // isStale says whether a write was refused because the object isn't in the state before any more.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
@@ -52,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
-		Complete(r)
+		Complete(apianswer.Patiently(r))
 	if err := errors.Join(err, r.groups.loop.SetupWithManager(mgr), r.modes.setup(mgr)); err != nil {
 		return fmt.Errorf("setting up the access controllers: %w", err)
 	}
@@ -90,10 +91,10 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	r.modes = newModes(r)
 	r.accounts = &accountRecorder{live: r.Live, view: r.View, report: r.Report}
 	r.leaving, r.clock = &leavingTenants{}, &revocationClock{}
-	r.steps = &stepRunner{objects: r.objects, leaving: r.leaving, clock: r.clock}
+	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)
+	r.steps = &stepRunner{objects: r.objects, leaving: r.leaving, clock: r.clock, patience: r.patience}
 	r.announcer = &announcer{events: r.Events}
 	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust}
-	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)
 	objectCount.reader.Store(&r.Client)
 	return nil
 }

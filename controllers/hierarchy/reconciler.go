@@ -58,7 +58,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.View.Source(r.listConcerned)).
 		WatchesRawSource(&r.placing.again).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, r.placing.hasTurn)}).
-		Complete(r)
+		Complete(apianswer.Patiently(r))
 }
 
 // listConcerned returns requests for the namespaces that changed, for those whose required children did, and for those that wait

@@ -70,7 +70,7 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.View.Source(r.listReported)).
 		WatchesRawSource(&r.again).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
-		Complete(r)
+		Complete(apianswer.Patiently(r))
 }
 
 // Again reports on namespaces again because of their copies, one Pace later, when troubles that pass by themselves are likely to be

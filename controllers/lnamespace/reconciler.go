@@ -80,7 +80,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			// Refusals are reported and not returned, so an error that is returned means an outage.
 			RateLimiter: apianswer.RetryAfterOutage(),
 		}).
-		Complete(r)
+		Complete(apianswer.Patiently(r))
 }
 
 // Concerned returns requests for the LNamespaces whose root or tree changed, and, where an LNamespace was deleted, for those whose

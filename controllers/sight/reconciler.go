@@ -53,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(requestNamespace), builder.WithPredicates(ours)).
 		WatchesRawSource(r.View.Source(requestChanged)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, nil)}).
-		Complete(r)
+		Complete(apianswer.Patiently(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of the operator's own rights: %w", err)
 	}

@@ -62,7 +62,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.View.Source(r.concerned)).
 		WatchesRawSource(&r.line).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
-		Complete(r)
+		Complete(apianswer.Patiently(r))
 }
 
 // reset makes what the reconciler remembers, empty.

@@ -1,8 +1,10 @@
 package apianswer
 
 import (
+	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -15,4 +17,16 @@ const OutageRetryMax = 30 * time.Second
 // up to a quarter of an hour.
 func RetryAfterOutage() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, OutageRetryMax)
+}
+
+// Patiently has a controller wait for as long as the API server's answer to the last request says, before it tries again: its rate limiter does
+// not see the answer.
+func Patiently(next reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		result, err := next.Reconcile(ctx, request)
+		if seconds, says := apierrors.SuggestsClientDelay(err); says && seconds > 0 {
+			return reconcile.Result{RequeueAfter: time.Duration(seconds) * time.Second}, nil
+		}
+		return result, err
+	})
 }
