@@ -19,7 +19,7 @@ for name in "$@"; do
 	replaced=$(for file in "${files[@]}"; do printf ',"%s":"%s"' "$PWD/$file" "$dir/$file"; done)
 	echo "{\"Replace\":{${replaced#,}}}" >"$dir/overlay.json"
 	read -ra test < <(sed -n 's/^Test: //p' "$patch")
-	if go test -count=1 -overlay "$dir/overlay.json" "${test[@]}" >"$dir/output" 2>&1; then
+	if go test -count=1 -vet=off -ldflags="-s -w" -overlay "$dir/overlay.json" "${test[@]}" >"$dir/output" 2>&1; then
 		missed+=("$name")
 		printf '%-28s %-9s %s\n' "$name" MISSED "${test[*]}"
 	elif grep -q 'build failed\|setup failed' "$dir/output"; then
