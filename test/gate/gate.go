@@ -53,9 +53,15 @@ type Fault struct {
 	// Code is answered in place of the API server, with RetryAfter in seconds unless that is empty.
 	Code       int
 	RetryAfter string
+	// AnswerCode replaces what the API server has answered.
+	AnswerCode int
 	// LoseRequest breaks the connection before the API server sees the request, LoseAnswer after it has answered.
 	LoseRequest, LoseAnswer bool
-	// Then is done before the connection is broken.
+	// Twice sends the request twice; the second answer is the one that is delivered.
+	Twice bool
+	// Delay holds the answer back.
+	Delay time.Duration
+	// Then is done when the API server has answered, or before the connection is broken.
 	Then func()
 	// Ends is when the answer to a watch ends, as the API server would end it.
 	Ends time.Duration
@@ -78,12 +84,14 @@ func New(w *devcluster.World) *Gate {
 		Transport:     transport,
 		FlushInterval: -1, // watches come one event at a time
 		ModifyResponse: func(answer *http.Response) error {
-			if fault, _ := answer.Request.Context().Value(faultKey{}).(Fault); fault.LoseAnswer || g.loses(answer.Request) {
-				if fault.Then != nil {
-					fault.Then()
-				}
+			fault, _ := answer.Request.Context().Value(faultKey{}).(Fault)
+			if fault.Then != nil {
+				fault.Then()
+			}
+			if fault.LoseAnswer || g.loses(answer.Request) {
 				return errors.New("lost")
 			}
+			fault.spoil(answer)
 			if answer.Request.URL.Query().Get("watch") == "true" {
 				answer.Body = &stream{ReadCloser: answer.Body, gate: g, of: answer.Request}
 			}
@@ -101,6 +109,9 @@ func New(w *devcluster.World) *Gate {
 			}
 		}
 		if r = g.judge(w, r); r != nil {
+			if again := repeated(r); again != nil {
+				proxy.ServeHTTP(httptest.NewRecorder(), again)
+			}
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -153,6 +164,37 @@ func (g *Gate) judge(w http.ResponseWriter, r *http.Request) *http.Request {
 		ctx = ended
 	}
 	return r.WithContext(ctx)
+}
+
+// spoil delays an answer, or replaces it.
+func (f Fault) spoil(answer *http.Response) {
+	if f.Delay > 0 {
+		select {
+		case <-time.After(f.Delay):
+		case <-answer.Request.Context().Done():
+		}
+	}
+	if f.AnswerCode != 0 {
+		_ = answer.Body.Close()
+		answer.StatusCode, answer.Status = f.AnswerCode, http.StatusText(f.AnswerCode)
+		answer.Header = http.Header{"Content-Type": {"text/plain"}}
+		answer.Body, answer.ContentLength = io.NopCloser(strings.NewReader(answer.Status)), int64(len(answer.Status))
+	}
+}
+
+// repeated returns the copy of a request that is to be sent twice, else nil.
+func repeated(r *http.Request) *http.Request {
+	fault, _ := r.Context().Value(faultKey{}).(Fault)
+	if !fault.Twice {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	again := r.Clone(context.WithValue(r.Context(), faultKey{}, Fault{}))
+	r.Body, again.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(bytes.NewReader(body))
+	return again
 }
 
 // Script has of decide about every request, nil about none. It is called for many requests at once.
@@ -315,10 +357,15 @@ func (g *Gate) Kubeconfig(w *devcluster.World) string {
 // StartOperator starts the operator of w behind the gate, with that configuration.
 func (g *Gate) StartOperator(ctx context.Context, w *devcluster.World, configuration string) {
 	ginkgo.GinkgoHelper()
+	g.StartOperatorWith(ctx, w, devcluster.OperatorOptions{Config: configuration})
+}
+
+// StartOperatorWith starts the operator of w behind the gate, with those options; access, folder and port of its webhooks are filled in.
+func (g *Gate) StartOperatorWith(ctx context.Context, w *devcluster.World, options devcluster.OperatorOptions) {
+	ginkgo.GinkgoHelper()
+	options.Kubeconfig, options.Dir, options.WebhookPort = g.Kubeconfig(w), filepath.Join(w.Dir, "operator"), w.WebhookPort
 	var err error
-	w.Operator, err = devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-		Kubeconfig: g.Kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: configuration, WebhookPort: w.WebhookPort,
-	})
+	w.Operator, err = devcluster.StartOperator(ctx, options)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	// Before the gate closes: one that comes again while it does would hold it open.
 	ginkgo.DeferCleanup(func() {

@@ -59,6 +59,23 @@ func (cp *ControlPlane) CompactEtcd(ctx context.Context) error {
 	return cp.askEtcd(ctx, "/v3/kv/compaction", map[string]any{"revision": answer.Header.Revision, "physical": true}, &struct{}{})
 }
 
+// AlarmEtcd raises the alarm that etcd is out of space, after which it takes no writes, or takes the alarm back.
+func (cp *ControlPlane) AlarmEtcd(ctx context.Context, raised bool) error {
+	var status struct {
+		Header struct {
+			MemberID string `json:"member_id"`
+		} `json:"header"`
+	}
+	if err := cp.askEtcd(ctx, "/v3/maintenance/status", map[string]any{}, &status); err != nil {
+		return err
+	}
+	action := "DEACTIVATE"
+	if raised {
+		action = "ACTIVATE"
+	}
+	return cp.askEtcd(ctx, "/v3/maintenance/alarm", map[string]any{"action": action, "memberID": status.Header.MemberID, "alarm": "NOSPACE"}, &struct{}{})
+}
+
 // askEtcd sends a request to etcd's HTTP gateway.
 func (cp *ControlPlane) askEtcd(ctx context.Context, path string, question, answer any) error {
 	text, err := json.Marshal(question)

@@ -2,7 +2,6 @@ package fault_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,29 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
-
-// kinds are those of which a state consists.
-var kinds = []schema.GroupVersionKind{
-	corev1.SchemeGroupVersion.WithKind("Namespace"),
-	corev1.SchemeGroupVersion.WithKind("Secret"),
-	corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-	rbacv1.SchemeGroupVersion.WithKind("Role"),
-	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
-	rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
-	rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
-	v1alpha1.GroupVersion.WithKind("LNamespace"),
-	v1alpha1.GroupVersion.WithKind("SubNamespace"),
-	v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"),
-}
 
 // What differs between two runs of one story.
 var (
@@ -42,35 +24,43 @@ var (
 )
 
 // state is all objects of a scene, by kind, namespace and name, without what differs from run to run.
-func (s *scene) state(ctx context.Context) (map[string]string, error) {
-	state := map[string]string{}
-	for _, kind := range kinds {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := s.Admin().List(ctx, list); err != nil {
-			return nil, err
+func (s *scene) state() (map[string]string, error) {
+	objects, err := s.objectsOf(s.key)
+	if err != nil {
+		return nil, err
+	}
+	state, contents := map[string]string{}, map[string]string{}
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(placeOf(a), placeOf(b)) })
+	for _, object := range objects {
+		if isOnDemand(object) {
+			continue
 		}
-		for i := range list.Items {
-			s.describe(&list.Items[i], state)
-		}
+		s.describe(object.DeepCopy(), state, contents)
 	}
 	return state, nil
 }
 
-// describe adds an object to a state if it is of this scene.
-func (s *scene) describe(object *unstructured.Unstructured, state map[string]string) {
-	place := object.GetNamespace() + "/" + object.GetName()
-	if !strings.Contains(place, s.key+"-") || object.GetName() == "kube-root-ca.crt" {
-		return
+// isOnDemand reports whether the operator made an object to report a trouble, and the trouble is over: the object stays.
+func isOnDemand(u *unstructured.Unstructured) bool {
+	if u.GetKind() != "HierarchyConfiguration" || u.GetLabels()[v1alpha1.LabelManagedBy] != v1alpha1.OperatorName {
+		return false
 	}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	children, _, _ := unstructured.NestedSlice(u.Object, "status", "children")
+	return len(children) == 0 && slices.ContainsFunc(conditions, func(c any) bool {
+		return c.(map[string]any)["type"] == "Ready" && c.(map[string]any)["status"] == "True"
+	})
+}
+
+// describe adds an object to a state. contents numbers the hashes of copies.
+func (s *scene) describe(object *unstructured.Unstructured, state, contents map[string]string) {
+	place := placeOf(object)
 	metadata := object.Object["metadata"].(map[string]any)
 	for _, field := range volatile {
 		delete(metadata, field)
 	}
-	annotations := object.GetAnnotations()
-	if hash, copied := annotations[v1alpha1.AnnotationSourceHash]; copied { // the names of the scene are in it
-		mode, _, _ := strings.Cut(hash, ":")
-		annotations[v1alpha1.AnnotationSourceHash] = mode
+	if annotations := object.GetAnnotations(); annotations[v1alpha1.AnnotationSourceHash] != "" {
+		annotations[v1alpha1.AnnotationSourceHash] = describeHash(object, contents)
 		object.SetAnnotations(annotations)
 	}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
@@ -86,7 +76,24 @@ func (s *scene) describe(object *unstructured.Unstructured, state map[string]str
 	}
 	named := strings.ReplaceAll(string(text), s.key, "KEY")
 	named = moment.ReplaceAllString(uid.ReplaceAllString(named, "UID"), "TIME")
-	state[object.GetKind()+" "+strings.ReplaceAll(place, s.key, "KEY")] = named
+	state[strings.ReplaceAll(place, s.key, "KEY")] = named
+}
+
+// describeHash is the hash of a copy without the names of the scene: the place is compared with what it should be, and the content, over
+// names too, is numbered: copies of one source have the same number. That it is the hash of what stands there shows a restart that writes nothing.
+func describeHash(object *unstructured.Unstructured, contents map[string]string) string {
+	hash := copies.ParseHash(object.GetAnnotations()[v1alpha1.AnnotationSourceHash])
+	from := object.GetLabels()[v1alpha1.LabelInheritedFrom]
+	slot := copies.Slot{
+		Kind: object.GroupVersionKind().GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+	}
+	if copies.PlaceOf(slot, from) != hash.Place {
+		return "of another place: " + hash.String()
+	}
+	if contents[hash.Content] == "" {
+		contents[hash.Content] = fmt.Sprintf("content %d", len(contents)+1)
+	}
+	return hash.Mode + " " + contents[hash.Content]
 }
 
 // differs says how a state is other than the one that is wanted; nil if it isn't.

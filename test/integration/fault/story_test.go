@@ -3,12 +3,19 @@ package fault_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -20,15 +27,34 @@ type story struct {
 	id, title string
 	// given is what was there before, without a fault.
 	given func(context.Context, *scene)
-	steps func(context.Context, *scene)
+	play  func(context.Context, *scene)
+	// goes are the namespaces that somebody asks to go.
+	goes []string
 	// sparse counts the writes of which one meets a fault where not every one does.
 	sparse int
+	// order, unless nil, returns what came too early in the story's own order (FLT-I5).
+	order func(*scene, []event) []string
+}
+
+func (s story) misordered(scene *scene, events []event) []string {
+	if s.order == nil {
+		return nil
+	}
+	return s.order(scene, events)
 }
 
 // scene is a story that runs under names of its own.
 type scene struct {
 	*stage
-	key string
+	key    string
+	rights *rights
+	// regrants says that the configuration changes what a tenant that is Ready gets.
+	regrants bool
+	// withoutClaims plants no claim: one keeps its namespace for a while when that goes.
+	withoutClaims bool
+
+	mu    sync.Mutex // guards asked
+	asked []string   // places of what people deleted
 }
 
 func (s *scene) own(name string) string { return s.key + "-" + name }
@@ -47,7 +73,17 @@ func (s *scene) create(ctx context.Context, objects ...client.Object) {
 
 func (s *scene) remove(ctx context.Context, object client.Object, options ...client.DeleteOption) {
 	GinkgoHelper()
+	s.mu.Lock()
+	s.asked = append(s.asked, object.GetNamespace()+"/"+object.GetName())
+	s.mu.Unlock()
 	Eventually(ctx, func() error { return client.IgnoreNotFound(s.Admin().Delete(ctx, object, options...)) }).Should(Succeed())
+}
+
+// wasAsked reports whether somebody asked for the object at a place to go.
+func (s *scene) wasAsked(place string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.asked, func(asked string) bool { return strings.HasSuffix(place, " "+asked) })
 }
 
 // change applies by to the stored object, as often as it takes.
@@ -78,7 +114,7 @@ func (s *scene) gone(ctx context.Context, objects ...client.Object) {
 }
 
 func (s *scene) explain() string {
-	return "the end of the operator's log:\n" + s.Operator.Process().LogTail(40)
+	return s.key + ": the end of the operator's log:\n" + s.Operator.Process().LogTail(6)
 }
 
 // ready waits until the tenant is.
@@ -99,7 +135,26 @@ func tenant(ctx context.Context, s *scene) {
 	GinkgoHelper()
 	s.create(ctx, s.payments().Cascading().Object())
 	s.ready(ctx)
-	s.create(ctx, build.ConfigMap(s.own("payments"), "own", "1"))
+	s.plant(ctx, s.own("payments"))
+}
+
+// planted is the name of what a user has in a namespace beside all that happens there.
+const planted = "own"
+
+// plant makes a ConfigMap, a Secret, a claim and a custom resource of a user's own in a namespace.
+func (s *scene) plant(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: planted}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}
+	widget := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"colour": "red"}}}
+	widget.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
+	widget.SetNamespace(namespace)
+	widget.SetName(planted)
+	s.create(ctx, build.ConfigMap(namespace, planted, "1"), build.Secret(namespace, planted, "1"), widget)
+	if !s.withoutClaims {
+		s.create(ctx, claim)
+	}
 }
 
 // bound waits until a SubNamespace is Ready, and returns its Namespace.
@@ -125,7 +180,7 @@ func family(ctx context.Context, s *scene) {
 		s.create(ctx, build.SubNamespace(s.own("payments"), s.own(fmt.Sprint("n", i))))
 	}
 	for i := range 3 {
-		s.bound(ctx, "payments", fmt.Sprint("n", i))
+		s.plant(ctx, s.bound(ctx, "payments", fmt.Sprint("n", i)).Name)
 	}
 }
 
@@ -141,69 +196,10 @@ func everywhere[T client.Object](ctx context.Context, s *scene, copied func(name
 	}
 }
 
-// stories are those of the specification's page faults, FLT-S1 and so on, with fewer namespaces.
-var stories = []story{
-	{id: "S1", title: "a tenant comes", given: func(context.Context, *scene) {}, steps: tenant, sparse: 4},
-	{
-		id: "S2", title: "a sudoer is removed and a manager comes in one edit", given: tenant, sparse: 2,
-		steps: func(ctx context.Context, s *scene) {
-			change(ctx, s, s.payments().Object(), func(lns *v1alpha1.LNamespace) {
-				lns.Spec.Sudoers = build.Users(s.own("sue"))
-				lns.Spec.Managers = build.Users(s.own("mia"), s.own("max"))
-			})
-			s.gone(ctx, build.ClusterRole("warren:self:"+s.own("bob")))
-			s.ready(ctx)
-		},
-	},
-	{
-		id: "S3", title: "a tenant goes with what is below it", given: family, sparse: 9,
-		steps: func(ctx context.Context, s *scene) {
-			s.remove(ctx, s.payments().Object())
-			s.gone(ctx, s.payments().Object(), build.Namespace(s.own("payments")), build.Namespace(s.own("n0")))
-		},
-	},
-	{
-		id: "S3o", title: "a tenant goes and leaves what is below it", given: family, sparse: 9,
-		steps: func(ctx context.Context, s *scene) {
-			s.remove(ctx, s.payments().Object(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
-			s.gone(ctx, s.payments().Object())
-		},
-	},
-	{
-		id: "S4", title: "three levels come at once, and the middle one goes with the last", given: tenant, sparse: 6,
-		steps: func(ctx context.Context, s *scene) {
-			s.create(ctx, build.SubNamespace(s.own("payments"), s.own("mid")))
-			s.exist(ctx, build.Namespace(s.own("mid")))
-			s.create(ctx, build.SubNamespace(s.own("mid"), s.own("low")))
-			s.bound(ctx, "mid", "low")
-			s.create(ctx, build.ConfigMap(s.own("payments"), "stays", "1"))
-			s.remove(ctx, build.SubNamespace(s.own("payments"), s.own("mid")))
-			s.gone(ctx, build.Namespace(s.own("low")), build.Namespace(s.own("mid")), build.SubNamespace(s.own("payments"), s.own("mid")))
-		},
-	},
-	{id: "S6", title: "a source comes, changes, and goes; a binding changes its role", given: family, steps: sources, sparse: 5},
-}
-
-func sources(ctx context.Context, s *scene) {
+// tenantUID is the UID of the scene's LNamespace.
+func (s *scene) tenantUID(ctx context.Context) types.UID {
 	GinkgoHelper()
-	root := s.own("payments")
-	secret, binding := build.Source(build.Secret(root, "s", "1"), v1alpha1.ModeUpdate),
-		build.Source(build.RoleBinding(root, "b", "view", build.RBACUser(s.own("eve"))), v1alpha1.ModeUpdate)
-	s.create(ctx, secret, binding)
-	ofSecret := func(namespace string) *corev1.Secret { return build.Secret(namespace, "s", "") }
-	has := func(value string) func(Gomega, *corev1.Secret) {
-		return func(g Gomega, c *corev1.Secret) { g.Expect(string(c.Data["key"])).To(Equal(value)) }
-	}
-	everywhere(ctx, s, ofSecret, has("1"))
-	change(ctx, s, secret, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
-	everywhere(ctx, s, ofSecret, has("2"))
-	s.remove(ctx, binding)
-	for i := range 3 {
-		s.gone(ctx, build.RoleBinding(s.own(fmt.Sprint("n", i)), "b", "view"))
-	}
-	s.create(ctx, build.Source(build.RoleBinding(root, "b", "edit", build.RBACUser(s.own("eve"))), v1alpha1.ModeUpdate))
-	change(ctx, s, secret, func(s *corev1.Secret) { delete(s.Labels, v1alpha1.LabelPropagate) })
-	for i := range 3 {
-		s.gone(ctx, build.Secret(s.own(fmt.Sprint("n", i)), "s", ""))
-	}
+	lns := s.payments().Object()
+	s.exist(ctx, lns)
+	return lns.UID
 }

@@ -4,7 +4,9 @@ package fault_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/gate"
 	"github.com/warren-tenancy/warren/test/suite"
@@ -29,26 +32,36 @@ func TestFault(t *testing.T) { suite.Run(t, "fault") }
 const configuration = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 propagation:
-  retry: {min: 200ms, max: 2s}
   kinds:
   - {kind: Secret}
   - {kind: ConfigMap}
   - {group: rbac.authorization.k8s.io, kind: RoleBinding}
   - {group: rbac.authorization.k8s.io, kind: Role}
+  - {group: example.com, kind: Gadget}
 `
 
 // stage is a World whose operator stands behind a gate, and can be killed at any moment; it comes back by itself.
 type stage struct {
 	*devcluster.World
 	*gate.Gate
-	dead chan struct{}
+	*observer
+	scripts  scripts
+	together rendezvous
+	dead     chan struct{}
+	// whenTerminated, unless nil, is called when a life has ended by SIGTERM, before the next begins.
+	whenTerminated func()
 
-	mu    sync.Mutex
-	life  int // counts the starts of the operator
-	alive bool
+	mu       sync.Mutex // guards what follows
+	life     int        // counts the starts of the operator
+	alive    bool
+	ends     []string          // how lives ended that nobody ended
+	peak     int               // of the memory of all lives, in KiB
+	calmPeak int               // that of the life in which the stories were rehearsed, 0 for none
+	endings  map[string]ending // by story, how it ends without a fault
+	codes    []int             // the exit codes of lives that SIGTERM ended
 }
 
-// guarded is the stage that the cases of a process share, one after the other. The policies are in force on it.
+// guarded is the stage that the cases of a process share. The policies are in force on it.
 var guarded *stage
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -57,12 +70,21 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 func newStage(ctx context.Context, options devcluster.Options) *stage {
 	GinkgoHelper()
-	options.WithoutOperator, options.Operator.Config = true, configuration
+	options.WithoutOperator = true
+	if options.Operator.Config == "" {
+		options.Operator.Config = configuration
+	}
+	options.Components = append(options.Components, "config/components/distribution")
 	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	s := &stage{World: w, Gate: gate.New(w), dead: make(chan struct{}, 1), life: 1, alive: true}
-	s.Gate.StartOperator(ctx, w, configuration)
+	for _, crd := range []string{"Widget", "Gadget"} {
+		Expect(w.Admin().Create(ctx, build.CustomResource("example.com", crd, strings.ToLower(crd)+"s"))).To(Succeed())
+	}
+	s := &stage{World: w, Gate: gate.New(w), dead: make(chan struct{}, 1), life: 1, alive: true, endings: map[string]ending{}}
+	s.Gate.Script(s.scripts.decide)
+	s.StartOperatorWith(ctx, w, options.Operator)
+	s.observer = observe(w)
 	reviving, enough := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -84,15 +106,51 @@ func (s *stage) now() int {
 }
 
 // kill ends that life of the operator, unless it is over.
-func (s *stage) kill(life int) {
+func (s *stage) kill(life int) { s.end(life, s.Operator.Kill) }
+
+// terminate ends that life of the operator by SIGTERM, unless it is over.
+func (s *stage) terminate(life int) {
+	s.end(life, func() error {
+		code, err := s.Operator.Stop()
+		if s.whenTerminated != nil {
+			s.whenTerminated()
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.codes = append(s.codes, code)
+		return err
+	})
+}
+
+func (s *stage) end(life int, by func() error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.life != life || !s.alive {
+		s.mu.Unlock()
 		return
 	}
 	s.alive = false
-	_ = s.Operator.Kill() // it fails where the operator has ended by itself; its log then says why
+	s.measure()
+	if !s.Operator.Process().Running() {
+		s.ends = append(s.ends, fmt.Sprintf("life %d ended by itself: %s", life, s.Operator.Process().LogTail(20)))
+	}
+	s.mu.Unlock()
+	_ = by() // it fails where the operator has ended by itself; its log then says why
 	s.dead <- struct{}{}
+}
+
+// measure keeps the most memory that the operator has had.
+func (s *stage) measure() { s.peak = max(s.peak, peakOf(s.Operator.Process().PID())) }
+
+// peakOf is the most memory that a process has had, in KiB; 0 where the machine doesn't say.
+func peakOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	var peak int
+	_, _ = fmt.Sscan(after, &peak)
+	return peak
 }
 
 // revive starts the operator whenever it has been killed, until ctx is done.

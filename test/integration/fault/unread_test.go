@@ -17,7 +17,7 @@ import (
 
 var _ = Describe("an operator that can't read the ClusterRole of users", func() {
 	It("FLT-F51 revokes all the same, and grants once it can", func(ctx SpecContext) {
-		s := &scene{stage: guarded, key: "f51"}
+		s := guarded.scene("f51")
 		s.create(ctx, s.payments().Object())
 		s.ready(ctx)
 

@@ -1,0 +1,191 @@
+package fault_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/gate"
+)
+
+// faultCase is a case of which many run at once, on the same control plane and with the same operator, each under names of its own: they wait
+// rather than compute.
+type faultCase struct {
+	// number is that of the case, a letter at its end tells the parts of one.
+	number, title string
+	run           func(context.Context, *scene)
+}
+
+// faultCases are the cases whose fault meets one scene alone.
+var faultCases = slices.Concat(answerCases, obstacleCases, livesCases, webhookCases)
+
+// recorder remembers the requests that a scene's script was asked about.
+type recorder struct {
+	mu   sync.Mutex // guards sent
+	sent []sent
+}
+
+type sent struct {
+	method, path string
+}
+
+// record remembers a request, and returns how many of its kind there were with it.
+func (r *recorder) record(q gate.Request) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, sent{method: q.Method, path: q.URL.Path})
+	return len(r.sent)
+}
+
+func (r *recorder) all() []sent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.sent)
+}
+
+func (r *recorder) count() int { return len(r.all()) }
+
+// meet has the fault come at the writes of the scene for which these holds, and records them. at gets the number of the write, from 1.
+func (s *scene) meet(these func(gate.Request) bool, at func(n int) gate.Fault) *recorder {
+	r := &recorder{}
+	s.scripts.set(s.key, func(q gate.Request) (gate.Fault, bool) {
+		if !isWrite(q.Request) || !these(q) {
+			return gate.Fault{}, false
+		}
+		return at(r.record(q)), true
+	})
+	return r
+}
+
+// calm has no fault come any more.
+func (s *scene) calm() { s.scripts.set(s.key, nil) }
+
+// onPath are the writes with that method, any if it is empty, to a path that ends so.
+func onPath(method, suffix string) func(gate.Request) bool {
+	return func(q gate.Request) bool {
+		return (method == "" || q.Method == method) && strings.HasSuffix(q.URL.Path, suffix)
+	}
+}
+
+// says waits until a condition of an object has that status and reason, and its message contains the text.
+func (s *scene) says(ctx context.Context, object client.Object, conditions func() []metav1.Condition, kind v1alpha1.ConditionType, status metav1.ConditionStatus, text string) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+		c := v1alpha1.FindCondition(conditions(), kind)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Status).To(Equal(status), c.Message)
+		g.Expect(c.Reason + ": " + c.Message).To(ContainSubstring(text))
+	}).Should(Succeed(), s.explain)
+}
+
+// tenantSays is says of the scene's LNamespace.
+func (s *scene) tenantSays(ctx context.Context, kind v1alpha1.ConditionType, status metav1.ConditionStatus, text string) {
+	GinkgoHelper()
+	lns := s.payments().Object()
+	s.says(ctx, lns, func() []metav1.Condition { return lns.Status.Conditions }, kind, status, text)
+}
+
+// subSays is says of a SubNamespace of the scene.
+func (s *scene) subSays(ctx context.Context, parent, name string, status metav1.ConditionStatus, text string) {
+	GinkgoHelper()
+	sub := build.SubNamespace(s.own(parent), s.own(name))
+	s.says(ctx, sub, func() []metav1.Condition { return sub.Status.Conditions }, v1alpha1.ConditionReady, status, text)
+}
+
+// propagationSays is says of the HierarchyConfiguration of a namespace, about its copies.
+func (s *scene) propagationSays(ctx context.Context, namespace string, status metav1.ConditionStatus, text string) {
+	GinkgoHelper()
+	hc := build.Hierarchy(s.own(namespace))
+	s.says(ctx, hc, func() []metav1.Condition { return hc.Status.Conditions }, v1alpha1.ConditionPropagated, status, text)
+}
+
+// bush is a root with three children, without a tenant.
+func (s *scene) bush(ctx context.Context) {
+	GinkgoHelper()
+	s.create(ctx, build.Root(s.own("payments")))
+	for i := range 3 {
+		s.create(ctx, build.Child(s.own(fmt.Sprint("n", i)), s.own("payments")))
+		s.plant(ctx, s.own(fmt.Sprint("n", i)))
+	}
+}
+
+// source is a Secret of the scene's root that is copied, with that value.
+func (s *scene) source(name, value string) *corev1.Secret {
+	return build.Source(build.Secret(s.own("payments"), name, value), v1alpha1.ModeUpdate)
+}
+
+// copied waits until a child has the copy with that value.
+func (s *scene) copied(ctx context.Context, child, name, value string) {
+	GinkgoHelper()
+	object := build.Secret(s.own(child), name, "")
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+		g.Expect(string(object.Data["key"])).To(Equal(value))
+	}).Should(Succeed(), s.explain)
+}
+
+// mostInAMinute is how often a failing object may be asked for in its first minute (FLT-I6).
+const mostInAMinute = 10
+
+var _ = Describe("an operator that meets a fault", Ordered, ContinueOnFailure, func() {
+	ended := map[string]chan bool{}
+
+	BeforeAll(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+		var running sync.WaitGroup
+		for _, c := range faultCases {
+			done := make(chan bool, 1)
+			ended[c.number] = done
+			running.Go(func() {
+				well := false
+				defer func() { done <- well }()
+				defer GinkgoRecover()
+				s := guarded.scene(strings.ToLower(c.number))
+				begun := s.begin(ctx)
+				c.run(ctx, s)
+				s.calm()
+				begun.stop()
+				Expect(touchedOf(begun)).To(BeEmpty(), "FLT-I1 in FLT-%s", c.number)
+				well = true
+			})
+		}
+		DeferCleanup(func() {
+			cancel()
+			running.Wait()
+		})
+	})
+
+	for _, c := range faultCases {
+		It(fmt.Sprintf("FLT-%s %s", strings.TrimRight(c.number, "abcd"), c.title), func(ctx SpecContext) {
+			var well bool
+			Eventually(ctx, ended[c.number]).WithTimeout(9 * time.Minute).Should(Receive(&well))
+			Expect(well).To(BeTrue(), "this case has failed; its message may stand at another")
+		})
+	}
+
+	It("writes nothing in the end, and has never ended by itself", func(ctx SpecContext) {
+		guarded.rests(ctx)
+		guarded.checkProcess()
+	})
+})
+
+// touchedOf are the objects of users that the operator has touched in a scene (FLT-I1).
+func touchedOf(b *begun) []string {
+	GinkgoHelper()
+	requests, err := b.Requests(b.ctx, b.mark)
+	Expect(err).NotTo(HaveOccurred())
+	return touched(b.scene, b.eventsOf(b.key), requests)
+}

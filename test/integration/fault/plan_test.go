@@ -1,0 +1,281 @@
+package fault_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/warren-tenancy/warren/test/gate"
+	"github.com/warren-tenancy/warren/test/suite"
+)
+
+// fault is what may happen at a write.
+type fault struct {
+	name string
+	// at is what becomes of the write; end ends the life of the operator in which it was sent.
+	at func(s *stage, life int, r gate.Request) gate.Fault
+	// twice has the first write of the next life meet the fault, too.
+	twice bool
+}
+
+// faults are in the order in which they are drawn where not all of them are tried.
+var faults = []fault{
+	{name: "kill-after", at: func(s *stage, life int, _ gate.Request) gate.Fault {
+		return gate.Fault{LoseAnswer: true, Then: func() { s.kill(life) }}
+	}},
+	{name: "kill-before", at: func(s *stage, life int, _ gate.Request) gate.Fault {
+		return gate.Fault{LoseRequest: true, Then: func() { s.kill(life) }}
+	}},
+	{name: "kill-twice", twice: true, at: func(s *stage, life int, _ gate.Request) gate.Fault {
+		return gate.Fault{LoseAnswer: true, Then: func() { s.kill(life) }}
+	}},
+	{name: "lose-answer", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{LoseAnswer: true} }},
+	{name: "fail", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Code: http.StatusInternalServerError} }},
+	{name: "delay", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Delay: 2 * time.Second} }},
+	{name: "duplicate", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Twice: true} }},
+}
+
+// plan is a fault at one write of a story, counted from 1.
+type plan struct {
+	fault fault
+	write int
+}
+
+// String is the plan's part of the scene's key.
+func (p plan) String() string {
+	return fmt.Sprintf("%s%d", strings.ReplaceAll(cmp.Or(p.fault.name, "at"), "-", ""), p.write)
+}
+
+// plans are those of a story with so many writes. Unless every one is wanted, kill-after meets each sparse-th write, and each of the other
+// faults one write, not all the same.
+func (s story) plans(writes int) (all []plan) {
+	for i, fault := range faults {
+		for write := 1; write <= writes; write++ {
+			if everyFault || i == 0 && (write-1)%max(s.sparse, 1) == 0 || i > 0 && write == 1+(i*writes/len(faults))%writes {
+				all = append(all, plan{fault: fault, write: write})
+			}
+		}
+	}
+	return all
+}
+
+// counter counts the writes of a scene, and lets one meet its fault.
+type counter struct {
+	stage *stage
+	plan  plan
+
+	mu     sync.Mutex // guards what follows
+	writes int
+	// objects counts those that are not of a status: how many steps a status takes depends on time.
+	objects int
+	lives   map[int]int // writes by life of the operator
+	met     []int       // the lives that met the fault
+}
+
+func (c *counter) decide(r gate.Request) (gate.Fault, bool) {
+	if !isWrite(r.Request) {
+		return gate.Fault{}, false
+	}
+	life := c.stage.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writes++
+	if !strings.HasSuffix(r.URL.Path, "/status") {
+		c.objects++
+	}
+	c.lives[life]++
+	again := c.plan.fault.twice && len(c.met) == 1 && c.met[0] != life
+	if c.plan.write == 0 || c.writes != c.plan.write && !again {
+		return gate.Fault{}, false
+	}
+	c.met = append(c.met, life)
+	return c.plan.fault.at(c.stage, life, r), true
+}
+
+func (c *counter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writes
+}
+
+// faults counts what a scene has met: the lives of the operator that ended in its course, and its own fault.
+func (c *counter) faults() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(len(c.lives)-1, 0) + max(len(c.met), 1)
+}
+
+// scene is a story under names of its own.
+func (s *stage) scene(key string) *scene { return &scene{stage: s, key: key, rights: &rights{}} }
+
+// newScene is a story under names of its own, with what is given. Its writes count from then on.
+func (s *stage) newScene(ctx context.Context, story story, key string, plan plan) (*scene, *counter) {
+	GinkgoHelper()
+	scene := s.scene(strings.ToLower(story.id) + "-" + key)
+	scene.withoutClaims = len(story.goes) > 0
+	story.given(ctx, scene)
+	c := &counter{stage: s, plan: plan, lives: map[int]int{}}
+	s.scripts.set(scene.key, c.decide)
+	return scene, c
+}
+
+// ending is how a story ends without a fault.
+type ending struct {
+	state map[string]string
+	// writes counts all of them, objects those that are not of a status.
+	writes, objects int
+}
+
+// rehearse plays a story without a fault, once for each stage.
+func (s *stage) rehearse(ctx context.Context, story story) ending {
+	GinkgoHelper()
+	s.mu.Lock()
+	calm, known := s.endings[story.id]
+	s.mu.Unlock()
+	if known {
+		return calm
+	}
+	scene, c := s.newScene(ctx, story, "calm", plan{})
+	begun := scene.begin(ctx)
+	story.play(ctx, scene)
+	Eventually(ctx, func(g Gomega) {
+		before := c.count()
+		g.Consistently(ctx, c.count).WithTimeout(soon / 2).Should(Equal(before))
+	}).Should(Succeed())
+	state, err := scene.state()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(begun.check(story, c, c.objects)).To(BeEmpty())
+	s.scripts.set(scene.key, nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calm = ending{state: state, writes: c.count(), objects: c.objects}
+	s.endings[story.id] = calm
+	return calm
+}
+
+// settle waits until a scene is as it would be without a fault, and returns the difference that is left.
+func (s *scene) settle(ctx context.Context, calm ending) (err error) {
+	_ = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, suite.Patience, true, func(context.Context) (bool, error) {
+		var state map[string]string
+		if state, err = s.state(); err == nil {
+			err = differs(state, calm.state)
+		}
+		return err == nil, nil
+	})
+	return err
+}
+
+// endsAs waits until a scene is as it would be without a fault.
+func (s *scene) endsAs(ctx context.Context, calm ending) {
+	GinkgoHelper()
+	Expect(s.settle(ctx, calm)).To(Succeed(), s.explain)
+}
+
+// play plays a story with a fault, waits until it has ended as it would have ended without, and returns what was otherwise.
+func (s *stage) play(ctx context.Context, story story, plan plan, calm ending) (wrong []string) {
+	GinkgoHelper()
+	scene, c := s.newScene(ctx, story, plan.String(), plan)
+	kept := scene.uids()
+	begun := scene.begin(ctx)
+	story.play(ctx, scene)
+	if err := scene.settle(ctx, calm); err != nil {
+		wrong = append(wrong, fmt.Sprintf("%s with %s: %s", story.id, plan, err))
+	}
+	for name, now := range scene.uids() {
+		if before, known := kept[name]; known && before != now {
+			wrong = append(wrong, fmt.Sprintf("%s with %s: %s was made anew", story.id, plan, name))
+		}
+	}
+	wrong = append(wrong, begun.check(story, c, calm.objects)...)
+	s.scripts.set(scene.key, nil)
+	return wrong
+}
+
+// uids are those of the namespaces of a scene.
+func (s *scene) uids() map[string]types.UID {
+	GinkgoHelper()
+	objects, err := s.objectsOf(s.key)
+	Expect(err).NotTo(HaveOccurred())
+	uids := map[string]types.UID{}
+	for _, object := range objects {
+		if object.GetKind() == "Namespace" {
+			uids[object.GetName()] = object.GetUID()
+		}
+	}
+	return uids
+}
+
+// atOnce is how many plans run at the same time: a scene needs the operator for a while between the deaths of the others.
+const atOnce = 24
+
+// playPlans plays a story with these plans, and returns what was otherwise than without a fault.
+func (s *stage) playPlans(ctx context.Context, story story, calm ending, plans []plan) []string {
+	GinkgoHelper()
+	var mu sync.Mutex
+	var wrong []string
+	var all sync.WaitGroup
+	room := make(chan struct{}, atOnce)
+	for _, plan := range plans {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			defer GinkgoRecover()
+			ended := false
+			defer func() {
+				if !ended {
+					mu.Lock()
+					defer mu.Unlock()
+					wrong = append(wrong, plan.String()+" came to no end")
+				}
+			}()
+			found := s.play(ctx, story, plan, calm)
+			ended = true
+			mu.Lock()
+			defer mu.Unlock()
+			wrong = append(wrong, found...)
+		})
+	}
+	all.Wait()
+	return wrong
+}
+
+// tries plays a story with all its plans. It adds to the report how many there were and how many differ.
+func (s *stage) tries(ctx context.Context, story story) {
+	GinkgoHelper()
+	calm, before := s.rehearse(ctx, story), s.now()
+	Expect(calm.writes).To(BeNumerically(">", 0))
+	plans := story.plans(calm.writes)
+	wrong := s.playPlans(ctx, story, calm, plans)
+	AddReportEntry(story.id, fmt.Sprintf("%d writes, %d plans, %d deaths, %d differ", calm.writes, len(plans), s.now()-before, len(wrong)))
+	Expect(wrong).To(BeEmpty(), "the end of the operator's log:\n%s", s.Operator.Process().LogTail(20))
+}
+
+var _ = Describe("an operator that meets a fault at each of its writes", Ordered, ContinueOnFailure, func() {
+	for _, story := range stories {
+		It(fmt.Sprintf("ends story FLT-%s as without: %s", story.id, story.title), func(ctx SpecContext) {
+			guarded.tries(ctx, story)
+		})
+	}
+
+	It("FLT-F47 makes no more sub-namespaces than the limit allows, however often it is killed", func(ctx SpecContext) {
+		guarded.keepsLimit(ctx)
+	})
+
+	It("writes nothing in the end, nor when it starts again, and has never ended by itself", func(ctx SpecContext) {
+		guarded.rests(ctx)
+		life := guarded.now()
+		guarded.kill(life)
+		Eventually(ctx, guarded.isReady).WithArguments(life + 1).Should(BeTrue())
+		guarded.rests(ctx)
+		guarded.checkProcess()
+	})
+})
