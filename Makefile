@@ -149,7 +149,7 @@ verify-rights: ## Check the operator's rights: those of the golden file, few and
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are complete and tidy.
-	@for d in . hack/tools hack/lint hack/helm hack/licences test/googlesql; do (cd "$$d" && go mod tidy -diff) || exit 1; done
+	@for d in . hack/tools hack/lint hack/helm hack/licences test/googlesql test/monitoring; do (cd "$$d" && go mod tidy -diff) || exit 1; done
 
 ##@ Tests
 
@@ -174,6 +174,11 @@ test-long: build controlplane ## The same with the full waiting times of the spe
 test-googlesql: ## Check the ledger's statements for BigQuery by GoogleSQL's own analyser: a module of its own. The first time it compiles for minutes and takes 7 GB.
 	@mkdir -p .reports
 	@cd test/googlesql && $(TOOL) gotestsum --format=pkgname --jsonfile=$(CURDIR)/.reports/googlesql.json
+
+.PHONY: test-monitoring
+test-monitoring: controlplane ## Check alerts and dashboards by Prometheus's own packages on what a real operator exposes: a module of its own. The first time it compiles for minutes. ARGS=-draw: draw docs/runbooks/*.svg anew.
+	@mkdir -p .reports
+	@cd test/monitoring && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/monitoring.json -- -timeout=20m . $(if $(ARGS),-args $(ARGS))
 
 .PHONY: test-matrix
 test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.

@@ -21,7 +21,12 @@ var (
 	}, []string{"configuration"})
 )
 
-func init() { metrics.Registry.MustRegister(expiry, rotations, synced) }
+func init() {
+	metrics.Registry.MustRegister(expiry, rotations, synced)
+	for _, result := range []string{"success", "error"} {
+		rotations.WithLabelValues(result) // so that the first error is an increase
+	}
+}
 
 // Watch sets the expiry metric from a certificate that somebody else provides in files.
 func Watch(files *certwatcher.CertWatcher) {

@@ -68,6 +68,7 @@ func NewLock(cfg *rest.Config, namespace, name string) (*Lock, error) {
 func (l *Lock) Elect(cfg *rest.Config, options *ctrl.Options) {
 	cfg.Wrap(l.endLateWrites)
 	options.LeaderElectionResourceLockInterface = l
+	options.LeaderElectionID = l.LeaseMeta.Name // the label of leader_election_master_status
 	options.LeaseDuration = new(leaseDuration)
 	options.LeaderElectionReleaseOnCancel = true
 }
