@@ -42,7 +42,8 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	manager, err := devcluster.BuildManager(t.Context())
-	if err := errors.Join(err, devcluster.BuildBilling(t.Context(), "manager-billing"), devcluster.BuildPlugin(t.Context())); err != nil {
+	plugins, problem := devcluster.BuildPlugins(t.Context())
+	if err := errors.Join(err, problem, devcluster.BuildBilling(t.Context(), "manager-billing")); err != nil {
 		t.Fatal(err)
 	}
 	world, err := devcluster.Start(t.Context(), devcluster.Options{
@@ -59,7 +60,7 @@ func newCluster(t *testing.T) *cluster {
 			t.Error(err)
 		}
 	})
-	world.Plugins = filepath.Dir(manager)
+	world.Plugins = plugins
 	return &cluster{T: t, world: world, manager: manager}
 }
 
