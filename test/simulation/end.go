@@ -143,9 +143,9 @@ func (h *history) judge(slot copies.Slot) string {
 		}
 	}
 	switch {
-	case wish == asIs:
+	case wish == asIs || ours && above.Frozen(by):
 		return ""
-	case wish == nothing && ours && o.hash().Mode == v1alpha1.ModeUpdate && !above.Frozen(by):
+	case wish == nothing && ours && o.hash().Mode == v1alpha1.ModeUpdate:
 		return "is left, and nobody wants it"
 	case wish == nothing || h.isHeldBack(slot.Namespace):
 		return ""
