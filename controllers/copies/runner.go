@@ -245,3 +245,26 @@ func (r *Runner) Troubles(namespaces iter.Seq[string]) (all []copies.Trouble) {
 	r.read(func(s *copies.State) { all = s.Troubles(namespaces) })
 	return all
 }
+
+// work does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether the
+// last write was in vain.
+func (r *Runner) work(ctx context.Context, key copies.Key) (inVain bool) {
+	if ctx.Err() != nil {
+		return false // the process stops: only requests that are under way are finished
+	}
+	// A request that is under way when the process stops is finished, so that its answer is known.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.settings.Timing.Write)
+	defer cancel()
+	request := r.apply(copies.Started{Key: key})
+	for request != nil {
+		answer := r.requests.CarryOut(ctx, request)
+		switch one := answer.(type) {
+		case copies.CopyWritten:
+			inVain = one.Err != nil
+		case copies.RemovalChecked:
+			inVain = one.Err != nil && !errors.Is(one.Err, copies.ErrBehind)
+		}
+		request = r.apply(answer)
+	}
+	return inVain
+}

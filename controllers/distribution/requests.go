@@ -16,18 +16,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// work does what one key asks for: it carries out requests of the State, one after the other, until there is none.
-func (r *Runner) work(ctx context.Context, key distribute.Key) {
-	if ctx.Err() != nil {
-		return // the process stops: only requests that are under way are finished
-	}
-	// A request that is under way when the process stops is finished, so that its answer is known.
-	ctx = context.WithoutCancel(ctx)
-	for request := r.apply(distribute.Started{Key: key}); request != nil; {
-		request = r.apply(r.requests.CarryOut(ctx, request))
-	}
-}
-
 // Requests carries out the requests of a State.
 type Requests struct {
 	API    copying.API

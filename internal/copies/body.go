@@ -1,10 +1,15 @@
 package copies
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -173,3 +178,177 @@ func (b *Body) Marked(slot Slot, marks Marks, over *Copy) ([]byte, error) {
 
 // Metadata are the labels and annotations that every copy gets; they must not be changed.
 func (b *Body) Metadata() (labels, annotations map[string]string) { return b.labels, b.annotations }
+
+// Hash is the parsed annotation source-hash: <mode>:<place>:<content>.
+type Hash struct {
+	// Mode is create or update; empty for a text that is no hash.
+	Mode string
+	// Place is 16 hex digits over where the copy stands and what it comes from.
+	Place string
+	// Content is 32 hex digits over everything that was written.
+	Content string
+}
+
+// Unwritten is the content of a copy in mode create that another operator wrote and a migration took over: Warren has not given it, so
+// Warren does not delete it.
+var Unwritten = strings.Repeat("0", 32)
+
+// String is the text of the annotation.
+func (h Hash) String() string { return h.Mode + ":" + h.Place + ":" + h.Content }
+
+// ParseHash reads the annotation source-hash. A text of another form yields the zero Hash.
+func ParseHash(text string) Hash {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 || parts[0] != v1alpha1.ModeCreate && parts[0] != v1alpha1.ModeUpdate || len(parts[1]) != 16 || len(parts[2]) != 32 {
+		return Hash{}
+	}
+	mode := v1alpha1.ModeUpdate
+	if parts[0] == v1alpha1.ModeCreate {
+		mode = v1alpha1.ModeCreate
+	}
+	return Hash{Mode: mode, Place: parts[1], Content: parts[2]}
+}
+
+// PlaceOf returns the place of a hash, which ties the hash to the copy's slot and to its source's namespace: a copy that someone exports to
+// another namespace is no copy there.
+func PlaceOf(slot Slot, from string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{slot.Kind.Group, slot.Kind.Kind, slot.Namespace, slot.Name, from}, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// contentOf is the hash of canonical JSON.
+func contentOf(canonical []byte) string {
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:16])
+}
+
+// adapt drops from a source's content what belongs to it alone, kind by kind, and completes what would mean something
+// else in another namespace.
+func adapt(slot Slot, object map[string]any, labels, annotations map[string]string) {
+	switch slot.Kind.String() {
+	case "Service":
+		adaptService(nested(object, "spec"))
+	case "ServiceAccount":
+		delete(object, "secrets")
+	case "RoleBinding.rbac.authorization.k8s.io":
+		adaptSubjects(slot.Namespace, object)
+	case "PersistentVolumeClaim":
+		delete(nested(object, "spec"), "volumeName")
+		maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "pv.kubernetes.io/") })
+	case "Job.batch":
+		adaptJob(object, labels)
+	}
+}
+
+func nested(object map[string]any, path ...string) map[string]any {
+	for _, key := range path {
+		object, _ = object[key].(map[string]any)
+	}
+	return object
+}
+
+// adaptService drops the addresses that the API server gave the source.
+func adaptService(spec map[string]any) {
+	if spec["clusterIP"] != "None" {
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+	}
+	delete(spec, "healthCheckNodePort")
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		if p, ok := port.(map[string]any); ok {
+			delete(p, "nodePort")
+		}
+	}
+}
+
+// adaptSubjects completes service accounts without a namespace: the API server reads them as those of the binding's own
+// namespace, so a verbatim copy would give rights to a stranger.
+func adaptSubjects(namespace string, object map[string]any) {
+	subjects, _ := object["subjects"].([]any)
+	for _, subject := range subjects {
+		s, ok := subject.(map[string]any)
+		if !ok || s["kind"] != "ServiceAccount" {
+			continue
+		}
+		if ns, _ := s["namespace"].(string); ns == "" {
+			s["namespace"] = namespace
+		}
+	}
+}
+
+// roleOf is the Role that a RoleBinding names, or "".
+func roleOf(slot Slot, object map[string]any) string {
+	if slot.Kind.String() != "RoleBinding.rbac.authorization.k8s.io" {
+		return ""
+	}
+	ref := nested(object, "roleRef")
+	if kind, _ := ref["kind"].(string); kind != "Role" {
+		return ""
+	}
+	name, _ := ref["name"].(string)
+	return name
+}
+
+// adaptJob drops the selector that the API server generated.
+func adaptJob(object map[string]any, labels map[string]string) {
+	spec := nested(object, "spec")
+	if manual, _ := spec["manualSelector"].(bool); manual {
+		return
+	}
+	delete(spec, "selector")
+	template := nested(spec, "template", "metadata", "labels")
+	for _, key := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"} {
+		delete(labels, key)
+		delete(template, key)
+	}
+}
+
+// Within says whether all that b writes stands in found, too, with the same values. found may hold more: mutating
+// admission adds keys that no manager owns, and an identical PUT would not take them away (PROP-F7).
+func (b *Body) Within(found *Body) bool {
+	if !bytes.Equal(b.head, found.head) || !subset(b.labels, found.labels) || !subset(b.annotations, found.annotations) {
+		return false
+	}
+	var wanted, there any
+	if json.Unmarshal(b.rest, &wanted) != nil || json.Unmarshal(found.rest, &there) != nil {
+		return false
+	}
+	return holds(there, wanted)
+}
+
+func subset(wanted, there map[string]string) bool {
+	for key, value := range wanted {
+		if got, ok := there[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+// holds says whether there equals wanted but for more keys in its maps.
+func holds(there, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		m, ok := there.(map[string]any)
+		for key, value := range wanted {
+			got, has := m[key]
+			if ok = ok && has && holds(got, value); !ok {
+				return false
+			}
+		}
+		return ok
+	case []any:
+		list, ok := there.([]any)
+		if !ok || len(list) != len(wanted) {
+			return false
+		}
+		for i := range wanted {
+			if !holds(list[i], wanted[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(there, wanted)
+}

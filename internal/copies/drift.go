@@ -2,11 +2,13 @@ package copies
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -203,4 +205,104 @@ func digestMap(w io.Writer, m map[string]string) {
 		_, _ = io.WriteString(w, key+"\x00"+m[key]+"\x00")
 	}
 	_, _ = io.WriteString(w, "\x01")
+}
+
+// loopLimit is how often a copy is put right within a window before somebody is taken to change the copy in a loop. From then on the copy is
+// put right once in a window, until it has needed no repair for two windows.
+const loopLimit = 5
+
+// Repairs remember the copies that were put right lately, and those that somebody changes in a loop.
+type Repairs struct {
+	mu     sync.Mutex // guards all below
+	slots  map[Slot]*repair
+	pruned time.Time // when old entries of slots were last dropped: once in a window, as there may be very many
+}
+
+// NewRepairs returns Repairs that hold none.
+func NewRepairs() *Repairs { return &Repairs{slots: map[Slot]*repair{}} }
+
+type repair struct {
+	times []time.Time // of repairs, the latest last, at most loopLimit
+	loop  bool
+}
+
+func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
+
+// isPast says whether nobody has changed the copy for so long that it counts no more.
+func (r *repair) isPast(now time.Time, window time.Duration) bool {
+	return now.Sub(r.last()) >= 2*window
+}
+
+// Note adds a repair of the copy at slot, and returns true if this repair makes a loop that was none before.
+func (r *Repairs) Note(slot Slot, now time.Time, window time.Duration) (loop bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.pruned) >= window {
+		maps.DeleteFunc(r.slots, func(_ Slot, known *repair) bool { return known.isPast(now, window) })
+		r.pruned = now
+	}
+	known := r.slots[slot]
+	if known == nil || known.isPast(now, window) {
+		known = &repair{}
+		r.slots[slot] = known
+	}
+	was := known.loop
+	known.times = append(known.times, now)
+	if known.times = known.times[max(0, len(known.times)-loopLimit):]; len(known.times) == loopLimit {
+		known.loop = was || now.Sub(known.times[0]) < window
+	}
+	return known.loop && !was
+}
+
+// Wait returns how long the copy at slot is still to be left as it is because somebody changes it in a loop; 0 outside of a loop.
+func (r *Repairs) Wait(slot Slot, now time.Time, window time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.slots[slot]; known != nil && known.loop {
+		return max(0, known.last().Add(window).Sub(now))
+	}
+	return 0
+}
+
+// Loops counts the copies of a kind and name that somebody changes in a loop.
+func (r *Repairs) Loops(of Slot, now time.Time, window time.Duration) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for slot, known := range r.slots {
+		if known.loop && !known.isPast(now, window) && slot.At("") == of.At("") {
+			n++
+		}
+	}
+	return n
+}
+
+// IsRepair reports whether a PUT of this action over a copy puts back what somebody changed, rather than following the source.
+func IsRepair(over *Copy, action Action) bool {
+	return (over.Drifted || over.Marked) && over.Hash == action.Hash
+}
+
+// waitsInLoop reports whether a repair must wait because somebody changes the copy in a loop. The slot is queued for later then.
+func (s *State) waitsInLoop(slot Slot, action Action, over *Copy) bool {
+	if action.Verb != Update || !IsRepair(over, action) {
+		return false
+	}
+	wait := s.repairs.Wait(slot, s.now, s.settings.Timing.LoopWindow)
+	if wait > 0 {
+		s.queueAfter(slotKey(slot), wait)
+	}
+	return wait > 0
+}
+
+// recordRepair announces a repair of drift, and the first one that makes a loop (see Repairs).
+func (s *State) recordRepair(slot Slot, uid string) {
+	found, recorded := s.drift[slot]
+	if delete(s.drift, slot); !recorded {
+		found = FoundByWatch
+	}
+	s.emit(CopyRepaired{Kind: slot.Kind, Found: found})
+	s.announce(slot, uid, false, v1alpha1.ReasonDriftRepaired, "somebody changed this copy, and the operator put back what its source says: change the source instead")
+	if window := s.settings.Timing.LoopWindow; s.repairs.Note(slot, s.now, window) {
+		s.announce(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
+			"somebody changes this copy again and again; from now on it is put back once in %s: change the source, or stop who writes here", window))
+	}
 }

@@ -1,13 +1,21 @@
 package copies
 
 import (
+	"errors"
 	"fmt"
+	"hash/fnv"
+	"maps"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch does.
@@ -107,33 +115,212 @@ func (s *State) FindUnchanged(slot Slot, uid, resourceVersion string) *Copy {
 	return known
 }
 
-// IsRepair reports whether a PUT of this action over a copy puts back what somebody changed, rather than following the source.
-func IsRepair(over *Copy, action Action) bool {
-	return (over.Drifted || over.Marked) && over.Hash == action.Hash
+// Errors that the requests for a slot end with, beside the API server's own.
+var (
+	// ErrObstacle says that another object is where a copy should be.
+	ErrObstacle = errors.New("an object of that name exists")
+	// ErrBeingDeleted says that the object that is there is being deleted.
+	ErrBeingDeleted = errors.New("the object is being deleted")
+	// ErrBehind says that the forest, as the watch has shown it, is older than the cluster.
+	ErrBehind = errors.New("the watch of Namespaces is behind")
+)
+
+// OtherRoleError says that the Role that a RoleBinding names is another one where its copy would be, or none.
+type OtherRoleError struct{ Namespace, Role, Source string }
+
+func (e OtherRoleError) Error() string {
+	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.Role, e.Namespace, e.Source)
 }
 
-// waitsInLoop reports whether a repair must wait because somebody changes the copy in a loop. The slot is queued for later then.
-func (s *State) waitsInLoop(slot Slot, action Action, over *Copy) bool {
-	if action.Verb != Update || !IsRepair(over, action) {
+// UnkeptBindingError says that a RoleBinding in mode create names this Role: nobody would withdraw the copy when the Role's copy goes.
+type UnkeptBindingError string
+
+func (e UnkeptBindingError) Error() string {
+	return fmt.Sprintf("it names Role %q, and such a RoleBinding is copied in mode update only: label it %s=%s, or bind a ClusterRole", string(e), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+}
+
+// behindRetry is the pause before a deletion for which the forest is too old is planned again, if the forest does not change before.
+const behindRetry = time.Second
+
+// recordFailure finds out why the requests for a slot failed, records what a person must know, and has the slot tried again later.
+func (s *State) recordFailure(slot Slot, action Action, err error) {
+	var otherRole OtherRoleError
+	var unkept UnkeptBindingError
+	switch {
+	case errors.As(err, &otherRole):
+		s.recordOtherRole(slot, action, err)
+	case IsNamespaceGone(slot, err): // such a write is neither reported nor tried again
+		s.endMeasured(slot)
+		s.endTrouble(slot)
+	case errors.Is(err, ErrBeingDeleted), apierrors.IsConflict(err):
+		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
+		s.queueAfter(slotKey(slot), Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries, slot)) // a watch may queue it sooner
+	case errors.Is(err, ErrObstacle):
+		s.endMeasured(slot)
+		s.recordConflict(slot, action, true)
+	case apianswer.IsRefusal(err), errors.As(err, &unkept):
+		s.endMeasured(slot)
+		s.recordRejection(slot, action, err)
+	default:
+		s.retryLater(slotKey(slot), err)
+	}
+}
+
+// retryLater queues a key again, with a back-off, whose request has failed without being refused: no connection, 429, 5xx.
+func (s *State) retryLater(key Key, err error) {
+	recorded, isNew := s.recordTrouble(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
+	if isNew {
+		s.emit(Log{Message: "a request failed; it is tried again", Slot: key.Slot, Err: err})
+	}
+	s.queueAfter(key, TransientBackoff(s.settings.Timing.TransientMin, s.settings.Timing.TransientMax, recorded.tries, key.Slot, err))
+}
+
+// recordConflict records that another object is in the way. Where no watch shows that object (unseen), the slot is tried again with a
+// back-off. In mode create, any object of that name will do, so no Event is sent and nothing is reported.
+func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
+	source := s.world.Sources.At(action.Source)
+	silent := source != nil && source.Mode == v1alpha1.ModeCreate
+	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace, text: ErrObstacle.Error(), silent: silent})
+	if source != nil && !silent && recorded.announceOnce() {
+		if lower := s.world.Sources.At(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
+			s.announceSource(slot, lower.UID, true, v1alpha1.ReasonShadowed,
+				fmt.Sprintf("%s/%s has the same name and is nearer to the root, so the namespaces below get copies of it, not of this object", action.Source.Namespace, action.Source.Name))
+		}
+		s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonConflict,
+			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
+	}
+	if unseen {
+		s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, min(s.settings.RetryMax, s.settings.Timing.ConflictMax), recorded.tries, slot))
+	}
+}
+
+// recordRejection records that the API server refuses a copy.
+func (s *State) recordRejection(slot Slot, action Action, err error) {
+	said := text.Cut(err.Error(), 512)
+	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
+	if source := s.world.Sources.At(action.Source); source != nil && !passesSoon(err, recorded.tries) && recorded.announceOnce() {
+		s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonCopyRejected,
+			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
+	}
+	s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, s.settings.RetryMax, recorded.tries, slot))
+}
+
+// recordOtherRole has a slot tried again soon, because the copy of the Role may be on its way. After a few such tries the copy is reported as
+// rejected.
+func (s *State) recordOtherRole(slot Slot, action Action, err error) {
+	const soon = 3
+	if known := s.troubleOf(slot); known.reason == "" && known.tries < soon {
+		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
+		s.queueAfter(slotKey(slot), Backoff(time.Second/4, s.settings.Timing.ConflictMax, recorded.tries, slot))
+		return
+	}
+	s.endMeasured(slot)
+	s.recordRejection(slot, action, err)
+}
+
+// passesSoon reports whether a refusal is the first by the cage, which judges by the namespaces that the API server knows: it learns of those
+// that have just joined a tree a moment after the operator.
+func passesSoon(err error, tries int) bool {
+	return tries == 1 && strings.Contains(err.Error(), "'warren-operator-cage-")
+}
+
+// announceOnce reports whether no Event was sent yet about a trouble, and records that one is sent now.
+func (t *slotTrouble) announceOnce() bool {
+	first := !t.announced
+	t.announced = true
+	return first
+}
+
+// Backoff returns how long a slot waits after so many tries: lowest at first and twice as long each time, up to highest, give or take a fifth.
+// The fifth follows from the slot and the tries, so that a State decides by its Inputs alone.
+func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration {
+	d := lowest << min(tries-1, 20)
+	if d > highest || d <= 0 {
+		d = highest
+	}
+	chance := fnv.New32a()
+	_, _ = fmt.Fprint(chance, slot, tries)
+	return d*4/5 + d*2/5*time.Duration(chance.Sum32()%1000)/1000
+}
+
+// TransientBackoff is Backoff after a request that failed without being refused; it is longer if the API server asks for more time.
+func TransientBackoff(lowest, highest time.Duration, tries int, slot Slot, err error) time.Duration {
+	delay := Backoff(lowest, highest, tries, slot)
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		delay = max(delay, time.Duration(seconds)*time.Second)
+	}
+	return delay
+}
+
+// IsNamespaceGone reports whether a write failed because the namespace of slot is terminating or gone.
+func IsNamespaceGone(slot Slot, err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	status, ok := err.(apierrors.APIStatus)
+	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil &&
+		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
+}
+
+// IsImmutable reports whether a PUT was refused because of a field that cannot change, and the copy may be deleted and made anew for the sake
+// of this field: the role of a RoleBinding, type and content of a Secret or ConfigMap.
+func IsImmutable(slot Slot, err error) bool {
+	status, ok := err.(apierrors.APIStatus)
+	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
 		return false
 	}
-	wait := s.repairs.Wait(slot, s.now, s.settings.Timing.LoopWindow)
-	if wait > 0 {
-		s.queueAfter(slotKey(slot), wait)
+	fields := map[string][]string{
+		"RoleBinding": {"roleRef"},
+		"Secret":      {"type", "data", "stringData", "immutable"},
+		"ConfigMap":   {"data", "binaryData", "immutable"},
+	}[slot.Kind.Kind]
+	for _, cause := range status.Status().Details.Causes {
+		for _, field := range fields {
+			if cause.Field == field || strings.HasPrefix(cause.Field, field+".") {
+				return true
+			}
+		}
 	}
-	return wait > 0
+	return false
 }
 
-// recordRepair announces a repair of drift, and the first one that makes a loop (see Repairs).
-func (s *State) recordRepair(slot Slot, uid string) {
-	found, recorded := s.drift[slot]
-	if delete(s.drift, slot); !recorded {
-		found = FoundByWatch
+// notices are the Events that sources have got lately.
+type notices struct {
+	sent   map[notice]time.Time
+	pruned time.Time // when old entries of sent were last dropped: once in Timing.EventQuiet, as there may be very many
+}
+
+// notice is an Event that a source has got.
+type notice struct {
+	slot   Slot
+	reason v1alpha1.Reason
+}
+
+func newNotices() notices { return notices{sent: map[notice]time.Time{}} }
+
+// isDue reports whether no such Event was sent for the quiet time, and if so records that one is sent now.
+func (n *notices) isDue(one notice, now time.Time, quiet time.Duration) bool {
+	if last, ok := n.sent[one]; ok && now.Sub(last) < quiet {
+		return false
 	}
-	s.emit(CopyRepaired{Kind: slot.Kind, Found: found})
-	s.announce(slot, uid, false, v1alpha1.ReasonDriftRepaired, "somebody changed this copy, and the operator put back what its source says: change the source instead")
-	if window := s.settings.Timing.LoopWindow; s.repairs.Note(slot, s.now, window) {
-		s.announce(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
-			"somebody changes this copy again and again; from now on it is put back once in %s: change the source, or stop who writes here", window))
+	if now.Sub(n.pruned) >= quiet {
+		maps.DeleteFunc(n.sent, func(_ notice, when time.Time) bool { return now.Sub(when) >= quiet })
+		n.pruned = now
+	}
+	n.sent[one] = now
+	return true
+}
+
+// announceSource sends an Event on a source, at most once for each reason in the quiet time. ConflictResolved is always sent.
+func (s *State) announceSource(slot Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
+	if s.notices.isDue(notice{slot, reason}, s.now, s.settings.Timing.EventQuiet) || reason == v1alpha1.ReasonConflictResolved {
+		s.announce(slot, uid, warning, reason, message)
+	}
+}
+
+// announce sends an Event on a source or a copy.
+func (s *State) announce(slot Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
+	if k := s.kinds[slot.Kind]; k != nil && k.served.Kind != "" {
+		s.emit(Event{Slot: slot, Kind: k.served, UID: uid, Warning: warning, Reason: reason, Message: message})
 	}
 }

@@ -1,0 +1,286 @@
+package copies
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// removals hold back writes in a namespace until the copies that a move takes away from it are deleted.
+type removals struct {
+	barriers   map[string]*removalBarrier // by namespace
+	unanswered map[string]int             // by namespace: DELETEs without an answer yet
+}
+
+// removalBarrier delays writes in one namespace.
+type removalBarrier struct {
+	since    time.Time
+	reported bool // the barrier has lasted for Timing.Stuck, and its namespace was reported
+}
+
+func newRemovals() removals {
+	return removals{barriers: map[string]*removalBarrier{}, unanswered: map[string]int{}}
+}
+
+// waitsForRemoval reports whether an action is held back because copies must be deleted before.
+func waitsForRemoval(action Action) bool { return action.Reason == v1alpha1.ReasonWaitingForRemoval }
+
+// waitsForRemovals reports whether an action at slot must wait for removals in its namespace, and if so raises a barrier there. An action
+// waits because its plan says so, or because a DELETE in the namespace is not answered yet, even if a watch has already shown that the copy
+// is gone.
+func (s *State) waitsForRemovals(slot Slot, action Action) bool {
+	waits := waitsForRemoval(action) || (action.Verb == Create || action.Verb == Update) && s.removals.unanswered[slot.Namespace] > 0
+	if waits && s.removals.barriers[slot.Namespace] == nil {
+		s.removals.barriers[slot.Namespace] = &removalBarrier{since: s.now}
+	}
+	return waits
+}
+
+// endBarrier takes the barrier of a namespace away, if it has one, and queues the namespace.
+func (s *State) endBarrier(namespace string) {
+	if s.dropBarrier(namespace) {
+		s.queue(namespaceKey(namespace))
+	}
+}
+
+// dropBarrier takes the barrier of a namespace away, and reports whether there was one.
+func (s *State) dropBarrier(namespace string) bool {
+	barrier := s.removals.barriers[namespace]
+	delete(s.removals.barriers, namespace)
+	if barrier != nil && barrier.reported {
+		s.report(namespace)
+	}
+	return barrier != nil
+}
+
+// endRemoval is called when a DELETE in namespace was answered.
+func (s *State) endRemoval(namespace string, err error) {
+	s.removals.unanswered[namespace]--
+	if s.removals.unanswered[namespace] > 0 {
+		return
+	}
+	delete(s.removals.unanswered, namespace)
+	switch {
+	case err == nil:
+		s.endBarrier(namespace)
+	case s.removals.barriers[namespace] != nil:
+		s.queueIndependent(namespace)
+	}
+}
+
+// queueIndependent queues the slots in namespace that need not wait for a removal that has failed. The removal is tried again by itself.
+func (s *State) queueIndependent(namespace string) {
+	waits := false
+	for _, slot := range s.world.SlotsIn(namespace) {
+		switch action := s.world.Plan(slot); {
+		case waitsForRemoval(action):
+			waits = true
+		case action.Verb == Create || action.Verb == Update:
+			s.queue(slotKey(slot))
+		}
+	}
+	if !waits {
+		s.dropBarrier(namespace)
+	}
+}
+
+// reportStuck reports the namespaces in which no copy was removed for as long as Timing.Stuck says.
+func (s *State) reportStuck() {
+	for namespace, barrier := range s.removals.barriers {
+		if !barrier.reported && s.now.Sub(barrier.since) >= s.settings.Timing.Stuck {
+			barrier.reported = true
+			s.report(namespace)
+		}
+	}
+}
+
+// findLeaving returns the copies in namespace that are to be removed, or are being removed.
+func (s *State) findLeaving(namespace string) map[Slot]*Copy {
+	all := map[Slot]*Copy{}
+	for _, slot := range s.world.SlotsIn(namespace) {
+		c := s.world.Copies.At(slot)
+		if c != nil && c.Ours && (c.Terminating || s.world.Plan(slot).Verb == Delete) {
+			all[slot] = c
+		}
+	}
+	return all
+}
+
+// NewestIn returns the highest resourceVersion of a copy in namespace; "" if there is none.
+func (w *World) NewestIn(namespace string) string {
+	newest := ""
+	for _, slot := range w.SlotsIn(namespace) {
+		if c := w.Copies.At(slot); c != nil && (newest == "" || forest.IsNewer(c.ResourceVersion, newest)) {
+			newest = c.ResourceVersion
+		}
+	}
+	return newest
+}
+
+// The first RoleBindings that a namespace gets from a source's namespace wait until the rails are there: the copies of all other kinds, such
+// as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make objects before the quota or the network policy
+// forbids them.
+
+// syncRetry is the pause after which a slot is planned again that waits, after a start, until all kinds are listed.
+const syncRetry = 200 * time.Millisecond
+
+// railWait delays the RoleBindings of one namespace.
+type railWait struct {
+	since    time.Time
+	missing  map[Slot]bool // rails that are still to be written
+	bindings map[Slot]bool // slots of RoleBindings that wait for the rails
+}
+
+// waitsForRails reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails are
+// there, or when the slot has waited for Timing.Rails.
+func (s *State) waitsForRails(slot Slot, action Action) bool {
+	if action.Verb != Create || !GivesRights(slot) || s.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace) {
+		return false
+	}
+	missing, waited := s.findRailWait(slot.Namespace, slot)
+	if missing == nil {
+		return false
+	}
+	left := s.settings.Timing.Rails - waited
+	if left <= 0 {
+		s.announceImpatience(slot, action, missing)
+		return false
+	}
+	if s.areSyncing() || s.world.AwaitsSight(slot.Namespace) {
+		left = min(left, syncRetry)
+	}
+	s.queueAfter(slotKey(slot), left)
+	return true
+}
+
+// RightsAsked concerns rights that do not come from copies, as in a root, whose rails are the copies from its templates. When such rights
+// have waited for Timing.Rails, they wait no longer, whatever is missing.
+func (r RightsAsked) apply(s *State) {
+	missing, waited := s.findRailWait(r.Namespace)
+	switch {
+	case missing == nil:
+	case waited >= s.settings.Timing.Rails:
+		s.emit(RightsBeforeRails{})
+	default:
+		s.emit(RightsWait{})
+	}
+}
+
+// findRailWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. The bindings are
+// queued when the last of the rails has been written.
+func (s *State) findRailWait(namespace string, bindings ...Slot) (missing []Slot, waited time.Duration) {
+	if missing = s.findMissingRails(namespace); missing == nil {
+		s.releaseRights(namespace)
+		return nil, 0
+	}
+	wait := s.railWaits[namespace]
+	if wait == nil {
+		wait = &railWait{since: s.now, bindings: map[Slot]bool{}}
+		s.railWaits[namespace] = wait
+	}
+	wait.missing = make(map[Slot]bool, len(missing))
+	for _, slot := range missing {
+		wait.missing[slot] = true
+	}
+	for _, slot := range bindings {
+		wait.bindings[slot] = true
+	}
+	return missing, s.now.Sub(wait.since)
+}
+
+// findMissingRails returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it may be empty. A
+// rail is left out if another object, or one that is being deleted, is in its place: the owner of that object has rights in the namespace
+// already.
+func (s *State) findMissingRails(namespace string) []Slot {
+	var missing []Slot
+	if s.areSyncing() || s.world.AwaitsSight(namespace) {
+		missing = []Slot{}
+	}
+	for _, slot := range s.world.MissingRails(namespace) {
+		if !s.troubleOf(slot).isBlocked() {
+			missing = append(missing, slot)
+		}
+	}
+	return missing
+}
+
+// endRailWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, the bindings are
+// queued.
+func (s *State) endRailWait(slot Slot) {
+	wait := s.railWaits[slot.Namespace]
+	if wait == nil || !wait.missing[slot] || s.world.MissesRail(slot) && !s.troubleOf(slot).isBlocked() {
+		return
+	}
+	if delete(wait.missing, slot); len(wait.missing) == 0 {
+		s.releaseRights(slot.Namespace)
+	}
+}
+
+// releaseRights ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
+func (s *State) releaseRights(namespace string) {
+	wait := s.railWaits[namespace]
+	if wait == nil {
+		return
+	}
+	delete(s.railWaits, namespace)
+	for slot := range wait.bindings {
+		s.queue(slotKey(slot))
+	}
+}
+
+// announceImpatience sends a Warning on the source of a RoleBinding that is copied to a namespace although rails are missing there.
+func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
+	s.emit(RightsBeforeRails{})
+	source := s.world.Sources.At(action.Source)
+	if source == nil {
+		return
+	}
+	lacks := "not all kinds are known there yet"
+	if len(missing) > 0 {
+		lacks = fmt.Sprintf("%s %q still can't be copied there", missing[0].Kind.Kind, missing[0].Name)
+	}
+	if more := len(missing) - 1; more > 0 {
+		lacks += fmt.Sprintf(", nor %d more", more)
+	}
+	s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonRailsMissing,
+		fmt.Sprintf("RoleBinding %q is copied to namespace %s although %s after %s: its subjects get their rights before what is to hold them in bounds; find out what refuses the missing copy",
+			slot.Name, slot.Namespace, lacks, s.settings.Timing.Rails))
+}
+
+// roleBindings is the kind whose copies give rights. Copies of every other kind are rails: they may hold in bounds what those
+// rights allow.
+var roleBindings = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}
+
+// GivesRights says whether a copy at slot gives somebody rights in its namespace.
+func GivesRights(slot Slot) bool { return slot.Kind == roleBindings }
+
+// MissingRails returns the slots in namespace of rails that are still to be made, and of rails whose source is still to be read. They are in
+// the order of SlotsIn.
+func (w *World) MissingRails(namespace string) []Slot {
+	var missing []Slot
+	for _, slot := range w.SlotsIn(namespace) {
+		if w.MissesRail(slot) {
+			missing = append(missing, slot)
+		}
+	}
+	return missing
+}
+
+// MissesRail says whether slot is one of MissingRails.
+func (w *World) MissesRail(slot Slot) bool {
+	if GivesRights(slot) {
+		return false
+	}
+	if w.Plan(slot).Verb == Create {
+		return true
+	}
+	if w.Copies.record(slot) != nil {
+		return false
+	}
+	p := w.planner(slot)
+	return p.awaitsSource()
+}
