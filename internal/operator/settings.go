@@ -9,7 +9,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
-	"github.com/warren-tenancy/warren/controllers/generated"
+	"github.com/warren-tenancy/warren/controllers/labelling"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copying"
@@ -51,8 +51,8 @@ func scrubSettings(c *config.OperatorConfiguration) copying.Scrub {
 
 // generatedSettings returns the settings of generated objects, without the kinds of RBAC: whoever may annotate a generator need not hold the
 // rights that a copied RBAC object would give.
-func generatedSettings(c *config.OperatorConfiguration) generated.Settings {
-	s := generated.Settings{RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration}
+func generatedSettings(c *config.OperatorConfiguration) labelling.Settings {
+	s := labelling.Settings{RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration}
 	for _, k := range configfile.LabelledKinds(c) {
 		s.Kinds = append(s.Kinds, schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
 	}

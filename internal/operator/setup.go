@@ -18,11 +18,11 @@ import (
 	"github.com/warren-tenancy/warren/controllers/certificate"
 	copiesrunner "github.com/warren-tenancy/warren/controllers/copies"
 	"github.com/warren-tenancy/warren/controllers/distribution"
-	"github.com/warren-tenancy/warren/controllers/generated"
 	"github.com/warren-tenancy/warren/controllers/guard"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
+	"github.com/warren-tenancy/warren/controllers/labelling"
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
-	"github.com/warren-tenancy/warren/controllers/sight"
+	"github.com/warren-tenancy/warren/controllers/ownrights"
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
@@ -39,7 +39,7 @@ import (
 // Timing holds the time constants of the operator, so that tests can shrink them.
 type Timing struct {
 	Copies       copies.Timing
-	Generated    generated.Timing
+	Generated    labelling.Timing
 	Distribution distribute.Timing
 	Access       access.Timing
 	Guard        guard.Timing
@@ -61,7 +61,7 @@ type Timing struct {
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
 	return Timing{
-		Copies: copies.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribute.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
+		Copies: copies.DefaultTiming(), Generated: labelling.DefaultTiming(), Distribution: distribute.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
 		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second, JudgeFile: 30 * time.Second,
 	}
@@ -257,7 +257,7 @@ func (s *setup) addPropagation(context.Context) error {
 	if err := engine.SetupWithManager(s.mgr); err != nil {
 		return err
 	}
-	return (&sight.Reconciler{
+	return (&ownrights.Reconciler{
 		Client: s.mgr.GetClient(), View: s.view, HoldsCopies: engine.HoldsCopies, Concurrency: s.config.Concurrency,
 		Enabled: s.config.Propagation.BindOwnRole, OperatorNamespace: s.namespace,
 	}).SetupWithManager(s.mgr)
@@ -265,7 +265,7 @@ func (s *setup) addPropagation(context.Context) error {
 
 // addGenerated adds the Labeller, which makes sources of generated objects for the engine to copy.
 func (s *setup) addGenerated() error {
-	labeller, err := generated.New(generated.Options{
+	labeller, err := labelling.New(labelling.Options{
 		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Timing: s.timing.Generated, Informers: s.informers,
 	}, generatedSettings(s.config))
 	if err != nil {

@@ -127,8 +127,8 @@ func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 }
 
 // notifySubscribers calls every subscriber with c. The engines subscribe themselves (Subscribe): controllers/copies,
-// controllers/distribution and controllers/generated. The reconcilers do by a source (Source): controllers/hierarchy, its
-// Reconciler and its Reporter, and those of lnamespace, subnamespace, access and sight.
+// controllers/distribution and controllers/labelling. The reconcilers do by a source (Source): controllers/hierarchy, its
+// Reconciler and its Reporter, and those of lnamespace, subnamespace, access and ownrights.
 func (v *View) notifySubscribers(c Change) {
 	for _, fn := range v.subscribers {
 		fn(c)

@@ -19,7 +19,7 @@ type rights struct {
 }
 
 // askEvery is the pause between two questions of one scene. Scenes are many.
-const askEvery = 200 * time.Millisecond
+const askEvery = 100 * time.Millisecond
 
 // begin asks until the returned function is called.
 func (r *rights) begin(s *scene) (stop func()) {

@@ -1,8 +1,8 @@
-// Package sight keeps RoleBinding warren:operator in each namespace of the forest, which gives the operator itself its rights on the
+// Package ownrights keeps RoleBinding warren:operator in each namespace of the forest, which gives the operator itself its rights on the
 // propagated kinds there; only with component hardened, where the operator has no such rights in the whole cluster. Without that component,
-// package sight deletes these RoleBindings. The operator's sight is what these rights let it see. The forest is all trees of managed
+// package ownrights deletes these RoleBindings. The operator's sight is what these rights let it see. The forest is all trees of managed
 // namespaces, with the templates.
-package sight
+package ownrights
 
 import (
 	"context"
