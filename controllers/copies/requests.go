@@ -275,7 +275,7 @@ func (w *copyWrite) checkRole(ctx context.Context, body *copies.Body) error {
 }
 
 // originOfRole returns the namespace whose Role is in namespace under this name: the namespace of its source if the Role is a copy that
-// nobody else may change, otherwise namespace itself; "" if there is no such Role.
+// nobody else may change, otherwise namespace itself; "" if there is no such Role, or it is being deleted.
 func (w *copyWrite) originOfRole(ctx context.Context, namespace, name string) (string, error) {
 	slot := copies.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
 	meta, err := w.api.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
@@ -285,6 +285,8 @@ func (w *copyWrite) originOfRole(ctx context.Context, namespace, name string) (s
 		return "", nil
 	case err != nil:
 		return "", err
+	case meta.DeletionTimestamp != nil:
+		return "", nil // what comes after it may be another
 	}
 	from, hash := meta.Labels[v1alpha1.LabelInheritedFrom], copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	if from != "" && hash.Mode == v1alpha1.ModeUpdate && hash.Place == copies.PlaceOf(slot, from) {
