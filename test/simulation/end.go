@@ -97,11 +97,11 @@ func (h *history) passUntil(r *replica, end time.Time) bool {
 // planAgain plans everything once more. Nothing may be written (FLT-M10).
 func (h *history) planAgain(r *replica) {
 	for name := range r.view.Snapshot().All() {
-		r.keep(0, []task{{copies: copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: name}}}})
+		r.keep([]queuing{{task: task{copies: copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: name}}}}})
 	}
 	for _, one := range h.server.list(isDistribution) {
 		if !one.distribution.Spec.Suspend { // such a one is looked at only when something else asks for it
-			r.keep(0, []task{{runs: distribute.Key{Distribution: one.meta.Name}}})
+			r.keep([]queuing{{task: task{runs: distribute.Key{Distribution: one.meta.Name}}}})
 		}
 	}
 	slices.SortFunc(r.waiting, task.compare)

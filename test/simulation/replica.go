@@ -167,10 +167,13 @@ func (r *replica) applyCopies(input copies.Input) (request copies.Request) {
 		return nil
 	}
 	r.cover(r, input)
+	var queued []queuing
 	for _, output := range r.copies.Apply(r.server.now, input) {
 		switch one := output.(type) {
 		case copies.Queue:
-			r.keep(one.After, tasksOf(one.Keys, func(k copies.Key) task { return task{copies: k} }))
+			for _, key := range one.Keys {
+				queued = append(queued, queuing{task{copies: key}, one.After})
+			}
 		case copies.RightsBeforeRails:
 			r.impatient = true
 		case copies.Request:
@@ -180,6 +183,7 @@ func (r *replica) applyCopies(input copies.Input) (request copies.Request) {
 			request = one
 		}
 	}
+	r.keep(queued)
 	return request
 }
 
@@ -189,10 +193,13 @@ func (r *replica) applyRuns(input distribute.Input) (request distribute.Request)
 		return nil
 	}
 	r.cover(r, input)
+	var queued []queuing
 	for _, output := range r.distribute.Apply(r.server.now, input) {
 		switch one := output.(type) {
 		case distribute.Queue:
-			r.keep(one.After, tasksOf(one.Keys, func(k distribute.Key) task { return task{runs: k} }))
+			for _, key := range one.Keys {
+				queued = append(queued, queuing{task{runs: key}, one.After})
+			}
 		case distribute.FollowObstacles:
 			r.followObstacles()
 		case distribute.Request:
@@ -202,16 +209,14 @@ func (r *replica) applyRuns(input distribute.Input) (request distribute.Request)
 			request = one
 		}
 	}
+	r.keep(queued)
 	return request
 }
 
-func tasksOf[K comparable](keys []K, of func(K) task) []task {
-	tasks := make([]task, 0, len(keys))
-	for _, key := range keys {
-		tasks = append(tasks, of(key))
-	}
-	slices.SortFunc(tasks, task.compare) // the order of many keys is that of a map, and a history must be the same each time
-	return tasks
+// queuing has a task worked on, at once or after some time.
+type queuing struct {
+	task
+	after time.Duration
 }
 
 func (t task) compare(other task) int {
@@ -226,30 +231,31 @@ func (t task) String() string {
 	return fmt.Sprintf("%s %s", [...]string{"namespace", "source", "limits", "slot"}[t.copies.Task], t.copies.Slot)
 }
 
-// keep queues tasks as internal/fairqueue does: equal ones once.
-func (r *replica) keep(after time.Duration, tasks []task) {
-	for _, t := range tasks {
-		due := r.server.now.Add(after)
-		switch at, waits := r.timers[t]; {
-		case after == 0 && !slices.Contains(r.waiting, t):
-			r.waiting = append(r.waiting, t)
-		case after > 0 && (!waits || due.Before(at)):
-			r.timers[t] = due
+// keep queues tasks as internal/fairqueue does: equal ones once. Those of one Input come in the order of a map; they are sorted, so that a
+// history is the same each time.
+func (r *replica) keep(all []queuing) {
+	slices.SortStableFunc(all, func(a, b queuing) int { return a.compare(b.task) })
+	for _, one := range all {
+		due := r.server.now.Add(one.after)
+		switch at, waits := r.timers[one.task]; {
+		case one.after == 0 && !slices.Contains(r.waiting, one.task):
+			r.waiting = append(r.waiting, one.task)
+		case one.after > 0 && (!waits || due.Before(at)):
+			r.timers[one.task] = due
 		}
 	}
 }
 
 // wake queues the tasks whose time has come.
 func (r *replica) wake() {
-	var due []task
+	var due []queuing
 	for t, at := range r.timers {
 		if !at.After(r.server.now) {
 			delete(r.timers, t)
-			due = append(due, t)
+			due = append(due, queuing{task: t})
 		}
 	}
-	slices.SortFunc(due, task.compare)
-	r.keep(0, due)
+	r.keep(due)
 }
 
 // free returns the tasks that wait and that no worker has.
