@@ -23,7 +23,7 @@ func Around(ctx context.Context, api client.Client, name string) (tree.View, err
 // gatherSurroundings returns a view of a namespace, its ancestors and its children, as far as a user without cluster-wide rights
 // may read them.
 func gatherSurroundings(ctx context.Context, api client.Client, name string) (tree.View, error) {
-	view := emptyView()
+	view := EmptyView()
 	view.Partial = true
 	seen, err := step{name: name}.lookAtNamespace(ctx, api)
 	if err != nil || seen.namespace == nil {

@@ -21,7 +21,7 @@ import (
 // Forest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists,
 // however many namespaces there are. It is refused to a user who may not list namespaces.
 func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
-	view := emptyView()
+	view := EmptyView()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 	err := Each(ctx, api, list, func(object client.Object) {
@@ -34,13 +34,25 @@ func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 		hierarchy := object.(*v1alpha1.HierarchyConfiguration)
 		view.Conditions[hierarchy.Namespace] = hierarchy.Status.Conditions
 	})
-	if err != nil && !failure.Unavailable(err) {
+	switch {
+	case failure.Unavailable(err):
+		view.Unread = append(view.Unread, Unread("HierarchyConfigurations", err))
+	case err != nil:
 		return view, fmt.Errorf("list HierarchyConfigurations: %w", err)
 	}
 	return view, nil
 }
 
-func emptyView() tree.View {
+// Unread says why objects of some kinds could not be listed, where failure.Unavailable reports that they can't be.
+func Unread(what string, err error) string {
+	if failure.Refused(err) {
+		return "you may not list " + what
+	}
+	return "the API server has no " + what
+}
+
+// EmptyView is a view without namespaces, to which a caller adds what it reads.
+func EmptyView() tree.View {
 	return tree.View{
 		Forest:     forest.New(forest.Rules{ProtectedName: protectedName}),
 		Conditions: map[string][]metav1.Condition{},

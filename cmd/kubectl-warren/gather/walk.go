@@ -31,6 +31,7 @@ type sight struct {
 	namespace  *forest.Namespace // nil if the namespace doesn't exist, or not below that parent
 	conditions []metav1.Condition
 	closed     bool // the user may not read the namespace's children
+	subs       []*v1alpha1.SubNamespace
 	next       []step
 }
 
@@ -38,7 +39,7 @@ type sight struct {
 // SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces whose children the user may
 // not read.
 func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
-	view = emptyView()
+	view = EmptyView()
 	view.Partial = true
 	seen := map[step]bool{}
 	var level []step
@@ -62,6 +63,7 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 			}
 			view.Forest = view.Forest.WithNamespace(found.namespace)
 			view.Conditions[found.namespace.Name] = found.conditions
+			view.Subs = append(view.Subs, found.subs...)
 			if found.closed {
 				closed = append(closed, found.namespace.Name)
 			}
@@ -101,6 +103,7 @@ func (s step) lookAtNamespace(ctx context.Context, api client.Reader) (sight, er
 	found := sight{namespace: namespace}
 	err = Each(ctx, api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
 		sub := object.(*v1alpha1.SubNamespace)
+		found.subs = append(found.subs, sub)
 		found.next = append(found.next, step{name: sub.Name, parent: s.name, bound: true, reported: hasNamespace(sub)})
 	}, client.InNamespace(s.name))
 	if err != nil && !failure.Unavailable(err) {

@@ -14,7 +14,7 @@ import (
 func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition {
 	conditions := []Condition{}
 	for _, c := range v.Conditions[n.Name] {
-		if isWorthFootnote(c) {
+		if IsProblem(c) {
 			conditions = append(conditions, Condition{c.Type, c.Status, c.Reason, c.Message})
 		}
 	}
@@ -27,9 +27,9 @@ func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition
 	return conditions
 }
 
-// isWorthFootnote says whether a condition of a HierarchyConfiguration is worth a footnote. Ready repeats the others; Unknown follows from
+// IsProblem reports whether a condition of a HierarchyConfiguration is a problem to show. Ready repeats the others; Unknown follows from
 // Halted.
-func isWorthFootnote(c metav1.Condition) bool {
+func IsProblem(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:
 		return false
@@ -65,8 +65,8 @@ func conditionRank(conditionType string) int {
 	return 1
 }
 
-// inCycle says whether the namespace is itself a member of a cycle.
-func (n *Node) inCycle() bool {
+// InCycle reports whether the namespace is itself a member of a cycle.
+func (n *Node) InCycle() bool {
 	return slices.ContainsFunc(n.Conditions, func(c Condition) bool {
 		return c.Type == string(v1alpha1.ConditionHalted) && c.Reason == string(v1alpha1.ReasonInCycle)
 	})

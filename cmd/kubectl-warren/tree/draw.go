@@ -33,7 +33,7 @@ func DrawWide(w io.Writer, nodes []*Node) error {
 	for _, node := range nodes {
 		lines := strings.Split(notes.drawTree(node), "\n")
 		for n := range node.flat() {
-			terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), OrNone(n.Phase), OrNone(n.template))
+			terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), OrNone(n.Phase), OrNone(n.Template))
 			lines = lines[1:]
 		}
 	}
@@ -152,7 +152,7 @@ func (f *footnotes) nodeLine(n *Node) string {
 		line += " (template)"
 	case n.Type == TypeNone:
 		line += " (not managed)"
-	case n.inCycle():
+	case n.InCycle():
 		line += " (cycle)"
 	}
 	var numbers []string

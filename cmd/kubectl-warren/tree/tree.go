@@ -25,6 +25,10 @@ type View struct {
 	// References makes the drawings follow only references to templates: below a template are all namespaces that reference it,
 	// also roots of trees.
 	References bool
+	// Subs are the SubNamespaces that were read. The drawings of this package don't use them.
+	Subs []*v1alpha1.SubNamespace
+	// Unread names what could not be read, in sentences.
+	Unread []string
 }
 
 // Type says what a namespace is.
@@ -58,8 +62,8 @@ type Node struct {
 	// Conditions are the namespace's problems.
 	Conditions []Condition `json:"conditions"`
 	Children   []*Node     `json:"children"`
-
-	template string
+	// Template names the template that the namespace references; "" where there is none.
+	Template string `json:"-"`
 }
 
 // Condition is what is wrong with a namespace.
@@ -193,7 +197,7 @@ func (v View) makeNode(name, start string, parent *Node) *Node {
 			node.Phase = PhaseTerminating
 		}
 		node.Conditions = v.badConditions(n, place)
-		node.template = n.Template()
+		node.Template = n.Template()
 	}
 	for _, child := range v.childrenShown(name) {
 		if child != start {

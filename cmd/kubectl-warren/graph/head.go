@@ -1,0 +1,46 @@
+package graph
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/internal/text"
+)
+
+// About says where and when a forest was read.
+type About struct {
+	// Context is the kubeconfig's context, or the server's address where there is none.
+	Context string
+	// Reader is who has read the forest; "" leaves that out.
+	Reader string
+	Time   time.Time
+}
+
+// Head is what stands above a drawing, in words.
+type Head struct {
+	Context, Reader string
+	// Time is in RFC 3339, in UTC.
+	Time string
+	// Counts is a sentence.
+	Counts string
+	// Nothing is what to say where no tree is drawn; "" where one is.
+	Nothing string
+	Unread  []string
+}
+
+// Head returns the head of a drawing of the forest.
+func (f *Forest) Head(about About) Head {
+	head := Head{
+		Context: terminal.Escape(about.Context), Reader: terminal.Escape(about.Reader), Time: about.Time.UTC().Format(time.RFC3339),
+		Counts: fmt.Sprintf("%s in %s, %s, %s.", text.Count(f.Counts.Namespaces, "namespace", "namespaces"), text.Count(len(f.Trees), "tree", "trees"),
+			text.Count(f.Counts.Tenants, "tenant", "tenants"), text.Count(f.Counts.Problems, "row with a problem", "rows with problems")),
+	}
+	if len(f.Trees) == 0 {
+		head.Nothing = "No trees found."
+	}
+	for _, sentence := range f.Unread {
+		head.Unread = append(head.Unread, terminal.Escape(sentence))
+	}
+	return head
+}

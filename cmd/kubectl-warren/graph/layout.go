@@ -1,0 +1,190 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// aspect is how much wider than high a drawing of many trees should be.
+const aspect = 1.5
+
+// pack places the trees one below the other, in as many columns as make the drawing about as wide as a screen.
+func (d *Drawing) pack(tops []*Box) {
+	area, highest := 0, 0
+	widths, heights := make([]int, len(tops)), make([]int, len(tops))
+	for i, top := range tops {
+		widths[i], heights[i] = top.place()
+		area += (widths[i] + betweenCol) * (heights[i] + 2*betweenRow)
+		highest = max(highest, heights[i])
+	}
+	limit := max(highest, int(math.Sqrt(float64(area)/aspect)))
+	x, y, widest := margin, margin, 0
+	for i, top := range tops {
+		if y > margin && y+heights[i] > margin+limit {
+			x, y, widest = x+widest+betweenCol, margin, 0
+		}
+		top.move(x, y)
+		y += heights[i] + 2*betweenRow
+		widest = max(widest, widths[i])
+		d.Width, d.Height = max(d.Width, x+widths[i]+margin), max(d.Height, y-2*betweenRow+margin)
+	}
+	d.Width, d.Height = max(d.Width, 2*margin), max(d.Height, 2*margin)
+	for _, top := range tops {
+		d.connect(top)
+	}
+}
+
+// place lays the tree of a box out from the point 0,0 and returns its size: a column for each level, a row for each leaf, and each box in
+// the middle of those below it.
+func (b *Box) place() (width, height int) {
+	var widths []int
+	b.measure(0, &widths)
+	height = b.placeRows(0)
+	b.placeColumns(0, widths)
+	for _, w := range widths {
+		width += w + betweenCol
+	}
+	return width - betweenCol, height
+}
+
+// measure finds the width of the widest box of each level.
+func (b *Box) measure(level int, widths *[]int) {
+	if len(*widths) == level {
+		*widths = append(*widths, 0)
+	}
+	(*widths)[level] = max((*widths)[level], b.Width)
+	for _, below := range b.below {
+		below.measure(level+1, widths)
+	}
+}
+
+func (b *Box) placeColumns(x int, widths []int) {
+	b.X = x
+	for _, below := range b.below {
+		below.placeColumns(x+widths[0]+betweenCol, widths[1:])
+	}
+}
+
+// placeRows sets the heights of the boxes from y downwards, and returns how much of it the box and those below it take.
+func (b *Box) placeRows(y int) int {
+	b.Y = y
+	if len(b.below) == 0 {
+		return b.Height
+	}
+	end := y
+	for _, below := range b.below {
+		end += below.placeRows(end) + betweenRow
+	}
+	taken := end - betweenRow - y
+	if b.Height > taken { // the box is higher than what is below it
+		for _, below := range b.below {
+			below.move(0, (b.Height-taken)/2)
+		}
+		return b.Height
+	}
+	first, last := b.below[0], b.below[len(b.below)-1]
+	middle := (first.middle() + last.middle()) / 2
+	b.Y = min(max(middle-b.Height/2, y), y+taken-b.Height)
+	return taken
+}
+
+func (b *Box) middle() int { return b.Y + b.Height/2 }
+
+func (b *Box) move(x, y int) {
+	b.X, b.Y = b.X+x, b.Y+y
+	for _, below := range b.below {
+		below.move(x, y)
+	}
+}
+
+// connect draws the lines from a box to those below it, as one path for each box.
+func (d *Drawing) connect(b *Box) {
+	if len(b.below) == 0 {
+		return
+	}
+	turn := b.below[0].X - betweenCol/2
+	var path strings.Builder
+	fmt.Fprintf(&path, "M%d %dH%d", b.X+b.Width, b.middle(), turn)
+	for _, below := range b.below {
+		fmt.Fprintf(&path, "M%d %dV%dH%d", turn, b.middle(), below.middle(), below.X)
+		d.connect(below)
+	}
+	d.Lines = append(d.Lines, path.String())
+}
+
+// addHead puts the head above the boxes.
+func (d *Drawing) addHead(head Head, left int) {
+	lines := []string{"Forest of " + head.Context, head.Counts, "Read at " + head.Time + "."}
+	if head.Reader != "" {
+		lines[2] = "Read at " + head.Time + " as " + head.Reader + "."
+	}
+	if head.Nothing != "" {
+		lines = append(lines, head.Nothing)
+	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("+ %d more trees", left))
+	}
+	height := (len(lines)+len(head.Unread))*lineHeight + margin
+	for _, b := range d.Boxes {
+		b.Y += height
+	}
+	for i, line := range append(lines, head.Unread...) {
+		class := "words"
+		switch {
+		case i == 0:
+			class = "name"
+		case i >= len(lines):
+			class = "bad"
+		}
+		d.Texts = append(d.Texts, Text{Class: class, X: margin, Y: margin + 12 + i*lineHeight, Text: line})
+		d.Width = max(d.Width, widthOf(line)+2*margin)
+	}
+	d.shiftLines(height)
+}
+
+// shiftLines draws the lines anew after the boxes have moved by height.
+func (d *Drawing) shiftLines(height int) {
+	d.Height += height
+	d.Lines = nil
+	below := map[*Box]bool{}
+	for _, b := range d.Boxes {
+		for _, child := range b.below {
+			below[child] = true
+		}
+	}
+	for _, b := range d.Boxes {
+		if !below[b] {
+			d.connect(b)
+		}
+	}
+}
+
+// legendKinds are the kinds in the order in which the legend explains them.
+var legendKinds = []Kind{
+	KindTenant, KindRoot, KindSubNamespace, KindPlaced, KindTemplate, KindInstance, KindUnmanaged, KindMissing, KindUnmadeSub, KindUnmadeTenant,
+}
+
+// addLegend puts a box for each kind that is drawn below the others, in as many lines as the width asks for.
+func (d *Drawing) addLegend() {
+	drawn := map[string]bool{}
+	for _, b := range d.Boxes {
+		drawn[b.Class] = true
+	}
+	x, y := margin, d.Height
+	for _, kind := range legendKinds {
+		if !drawn[kind.Class()] {
+			continue
+		}
+		b := &Box{Class: kind.Class() + " legend"}
+		b.addText("words", string(kind), 0)
+		b.Width, b.Height = b.Width+2*padding, lineHeight+2*padding-4
+		if x > margin && x+b.Width+margin > d.Width {
+			x, y = margin, y+b.Height+betweenRow
+		}
+		b.X, b.Y = x, y
+		x += b.Width + betweenRow
+		d.Width, d.Height = max(d.Width, x-betweenRow+margin), max(d.Height, y+b.Height+margin)
+		d.Boxes = append(d.Boxes, b)
+	}
+}

@@ -1,0 +1,111 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+)
+
+// Row is a node in words: what a drawing shows of it. All text is on one line, and free of characters that change the direction of text.
+// Its JSON form is what a live page needs to show the row.
+type Row struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Class string `json:"class"`
+	// Words say what the row is, such as "sub-namespace, terminating".
+	Words string `json:"words"`
+	// Below says how many rows are below, such as "12 below"; "" where there are none.
+	Below string `json:"below"`
+	// Hidden says how many of the rows below have problems, which a folded row hides, such as "1 with a problem"; "" where none have.
+	Hidden   string   `json:"hidden"`
+	Problems []string `json:"problems"`
+	// People are the lists of a tenant in one sentence; "" where there are none, or they are not asked for.
+	People string `json:"people"`
+	// Level counts from 1; Position counts from 1 among Size rows below one parent.
+	Level    int `json:"level"`
+	Position int `json:"position"`
+	Size     int `json:"size"`
+	// Open says whether the page begins with the rows below unfolded.
+	Open     bool   `json:"-"`
+	Troubled bool   `json:"troubled"`
+	Children []*Row `json:"-"`
+}
+
+// RowOptions say what rows tell, and which of them begin unfolded.
+type RowOptions struct {
+	People bool
+	// OpenLevels is how many levels begin unfolded: 0 shows the first row of each tree. A negative number unfolds all.
+	OpenLevels int
+}
+
+// Rows returns the rows of the forest, one for each tree, with those below them.
+func (f *Forest) Rows(options RowOptions) []*Row { return rowsOf(f.Trees, 1, options) }
+
+func rowsOf(nodes []*Node, level int, options RowOptions) []*Row {
+	rows := make([]*Row, 0, len(nodes))
+	for i, n := range nodes {
+		row := n.Row(options)
+		row.Level, row.Position, row.Size = level, i+1, len(nodes)
+		row.Open = options.OpenLevels < 0 || level <= options.OpenLevels
+		row.Children = rowsOf(n.Children, level+1, options)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Row returns the node in words. Its level, position and children are not filled in.
+func (n *Node) Row(options RowOptions) *Row {
+	row := &Row{
+		ID: terminal.Escape(n.ID), Name: terminal.Escape(n.Name), Class: n.Kind.Class(), Words: terminal.Escape(n.words()),
+		Problems: []string{}, Troubled: n.isTroubled(),
+	}
+	if n.Below > 0 {
+		row.Below = fmt.Sprintf("%d below", n.Below)
+	}
+	if n.Troubled > 0 {
+		row.Hidden = fmt.Sprintf("%d with a problem", n.Troubled)
+	}
+	for _, c := range n.Problems {
+		row.Problems = append(row.Problems, terminal.Escape(c.sentence(options.People)))
+	}
+	if options.People && n.People != nil {
+		row.People = terminal.Escape(n.People.sentence())
+	}
+	return row
+}
+
+// words say what the node is.
+func (n *Node) words() string {
+	words := []string{string(n.Kind)}
+	if n.Template != "" {
+		words = append(words, "template "+n.Template)
+	}
+	if n.Cycle {
+		words = append(words, "(cycle)")
+	}
+	if n.Terminating {
+		words = append(words, "terminating")
+	}
+	return strings.Join(words, ", ")
+}
+
+// sentence says what is wrong. The messages of an LNamespace name people.
+func (c Condition) sentence(people bool) string {
+	message := c.Message
+	if c.Of == OfTenant && !people {
+		message = "kubectl describe lns shows the message, which may name people"
+	}
+	return fmt.Sprintf("%s=%s (%s): %s", c.Type, c.Status, c.Reason, message)
+}
+
+func (p *People) sentence() string {
+	return "managers: " + orNobody(p.Managers) + "; users: " + orNobody(p.Users) + "; sudoers: " + orNobody(p.Sudoers)
+}
+
+func orNobody(names []string) string {
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return strings.Join(names, ", ")
+}
