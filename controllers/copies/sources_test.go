@@ -32,11 +32,15 @@ func testLargeSources(t *testing.T) {
 	watch := copies.Watch{Kind: secretKind.GroupKind(), Role: copies.SourcesAndCopies}
 	queue := fairqueue.New(state.TurnOf, clock.RealClock{})
 	queue.Lead()
-	apply := func(input copies.Input) copies.Request {
+	var apply func(copies.Input) copies.Request
+	apply = func(input copies.Input) copies.Request {
 		for _, output := range state.Apply(time.Now(), input) {
 			if q, is := output.(copies.Queue); is {
 				for _, key := range q.Keys {
-					if key.Task == copies.WriteSlot && key.Slot.Namespace != "acme" {
+					switch {
+					case key.Task == copies.SpreadSource:
+						apply(copies.Started{Key: key})
+					case key.Task == copies.WriteSlot && key.Slot.Namespace != "acme":
 						queue.Add(key)
 					}
 				}

@@ -26,9 +26,16 @@ func (s *State) beginFanout(kind schema.GroupKind, source Slot) {
 // endMeasured records that a slot has its answer, whatever it is, and emits the fan-outs and moves that this ends.
 func (s *State) endMeasured(slot Slot) {
 	for _, ended := range s.measured.fanouts.answered(slot) {
-		s.emit(FanoutEnded{Kind: slot.Kind, Verb: ended.verb, Since: ended.since})
+		s.emitFanout(slot.Kind, ended)
 	}
 	s.recordMoves(s.measured.moves.answered(slot))
+}
+
+// emitFanout emits a fan-out that is complete; nil is none.
+func (s *State) emitFanout(kind schema.GroupKind, ended *fanout) {
+	if ended != nil {
+		s.emit(FanoutEnded{Kind: kind, Verb: ended.verb, Since: ended.since})
+	}
 }
 
 // recordMoves emits complete moves, given by when each began.
@@ -41,60 +48,93 @@ func (s *State) recordMoves(began []time.Time) {
 // fanouts measure how long changes of sources take: from the change to the last answer.
 type fanouts struct {
 	began    map[Slot]time.Time // by source: when it changed, until its slots are planned
-	underWay map[place]map[string]*fanout
+	underWay map[place]map[fanoutKey]*fanout
+}
+
+// fanoutKey tells a fan-out from the others of sources of its kind and name. One is open while slots of the source are still to be planned.
+type fanoutKey struct {
+	namespace string
+	open      bool
 }
 
 // fanout is one change of a source, until all writes that follow from it are answered.
 type fanout struct {
 	since time.Time
-	verb  Verb
+	verb  Verb            // Nothing while no write has followed
 	left  map[string]bool // namespaces in which something is still to be written
 }
 
 func newFanouts() fanouts {
-	return fanouts{began: map[Slot]time.Time{}, underWay: map[place]map[string]*fanout{}}
+	return fanouts{began: map[Slot]time.Time{}, underWay: map[place]map[fanoutKey]*fanout{}}
 }
 
 func isWrite(verb Verb) bool { return verb == Create || verb == Update || verb == Delete }
 
-// spread records which of slots are to be written because of the source's change. A newer change of a source takes the place of an older one
-// that is not complete. plan says what a slot needs now.
-func (f fanouts) spread(source Slot, slots []Slot, plan func(Slot) Action) {
+// open begins the fan-out of a source, if the source has changed.
+func (f fanouts) open(source Slot) {
 	since, changed := f.began[source]
 	if !changed {
 		return
 	}
 	delete(f.began, source)
-	one := &fanout{since: since, left: map[string]bool{}}
+	of := source.place()
+	if f.underWay[of] == nil {
+		f.underWay[of] = map[fanoutKey]*fanout{}
+	}
+	f.underWay[of][fanoutKey{source.Namespace, true}] = &fanout{since: since, left: map[string]bool{}}
+}
+
+// record records which of slots are to be written because of the source's change. plan says what a slot needs now.
+func (f fanouts) record(source Slot, slots []Slot, plan func(Slot) Action) {
+	one := f.underWay[source.place()][fanoutKey{source.Namespace, true}]
+	if one == nil {
+		return
+	}
 	for _, slot := range slots {
 		if verb := plan(slot).Verb; isWrite(verb) {
 			one.verb = verb
 			one.left[slot.Namespace] = true
 		}
 	}
-	if len(one.left) == 0 {
-		return
-	}
+}
+
+// close is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer fan-out of a source takes the
+// place of an older one that is not complete.
+func (f fanouts) close(source Slot) (ended *fanout) {
 	of := source.place()
-	if f.underWay[of] == nil {
-		f.underWay[of] = map[string]*fanout{}
+	one := f.underWay[of][fanoutKey{source.Namespace, true}]
+	if one == nil {
+		return nil
 	}
-	f.underWay[of][source.Namespace] = one
+	f.forget(of, fanoutKey{source.Namespace, true})
+	switch {
+	case len(one.left) > 0:
+		if f.underWay[of] == nil {
+			f.underWay[of] = map[fanoutKey]*fanout{}
+		}
+		f.underWay[of][fanoutKey{source.Namespace, false}] = one
+	case one.verb != Nothing:
+		return one
+	}
+	return nil
 }
 
 // answered takes a slot off all fan-outs, and returns those that are complete now.
 func (f fanouts) answered(slot Slot) (ended []*fanout) {
 	of := slot.place()
-	for namespace, one := range f.underWay[of] {
-		if delete(one.left, slot.Namespace); len(one.left) == 0 {
+	for key, one := range f.underWay[of] {
+		if delete(one.left, slot.Namespace); len(one.left) == 0 && !key.open {
 			ended = append(ended, one)
-			delete(f.underWay[of], namespace)
+			f.forget(of, key)
 		}
 	}
-	if len(f.underWay[of]) == 0 {
+	return ended
+}
+
+func (f fanouts) forget(of place, key fanoutKey) {
+	if delete(f.underWay[of], key); len(f.underWay[of]) == 0 {
 		delete(f.underWay, of)
 	}
-	return ended
 }
 
 // moves measure how long namespaces with another parent take until all copies below them are what they should be; by the namespace that

@@ -24,6 +24,8 @@ type State struct {
 	unlabelled map[Slot]string
 	// sought are the sources with a FindLoss of which no watch, and no change of their namespace, has shown anything since.
 	sought map[Slot]bool
+	// spreads are those that are not over, by source. The key of each waits in the queue.
+	spreads map[Slot]*spread
 	// bodies is what the last read of each source has shown.
 	bodies map[Slot]readVersion
 	// followed are the namespaces in which narrow kinds are watched, by the UIDs of the namespaces. departed are the namespaces outside of
@@ -48,7 +50,7 @@ type State struct {
 func NewState(f *forest.Snapshot, settings Settings) *State {
 	s := &State{
 		settings: settings, world: NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
-		unlabelled: map[Slot]string{}, sought: map[Slot]bool{}, bodies: map[Slot]readVersion{}, departed: map[string]types.UID{},
+		unlabelled: map[Slot]string{}, sought: map[Slot]bool{}, spreads: map[Slot]*spread{}, bodies: map[Slot]readVersion{}, departed: map[string]types.UID{},
 		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: NewRepairs(),
 		drift: map[Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),
 	}
@@ -121,6 +123,7 @@ type Task int8
 const (
 	LookAtNamespace Task = iota // queue every slot in a namespace
 	LookAtSource                // read a source, or find out whether it is gone
+	SpreadSource                // queue the next slots that a source concerns
 	LookAtLimits                // queue what the limits of a tree leave room for again
 	WriteSlot                   // bring one slot to what it should be
 )
@@ -134,6 +137,7 @@ type Key struct {
 func namespaceKey(namespace string) Key { return Key{LookAtNamespace, Slot{Namespace: namespace}} }
 func limitsKey(root string) Key         { return Key{LookAtLimits, Slot{Namespace: root}} }
 func sourceTask(slot Slot) Key          { return Key{LookAtSource, slot} }
+func spreadKey(source Slot) Key         { return Key{SpreadSource, source} }
 func slotKey(slot Slot) Key             { return Key{WriteSlot, slot} }
 
 func slotKeys(slots []Slot) []Key {
@@ -153,6 +157,8 @@ type Settings struct {
 	// DegradedAfter is how long a kind may be without a complete list before readiness and rights do not wait for it any longer.
 	DegradedAfter time.Duration
 	Timing        Timing
+	// SpreadStep is how many namespaces below a source one Input looks at; 0 stands for what production uses.
+	SpreadStep int
 }
 
 // Kind is a kind that is copied, and how.

@@ -90,6 +90,8 @@ func describeKey(key copies.Key) string {
 		return "namespace " + key.Slot.Namespace
 	case copies.LookAtSource:
 		return "source " + key.Slot.String()
+	case copies.SpreadSource:
+		return "spread of " + key.Slot.String()
 	case copies.LookAtLimits:
 		return "limits of " + key.Slot.Namespace
 	}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -26,8 +25,8 @@ func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	w := s.world
 	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
 	if key.Task != WriteSlot {
-		// A look at a source costs a read; one at a namespace, or at the limits of a tree, asks nothing of the API server.
-		turn.Urgent = key.Task != LookAtSource || GivesRights(key.Slot)
+		// A look at a source, and a step of its spread, may cost a read; one at a namespace, or at the limits of a tree, does not.
+		turn.Urgent = key.Task == LookAtNamespace || key.Task == LookAtLimits || GivesRights(key.Slot)
 		return turn
 	}
 	action := w.Plan(key.Slot)
@@ -60,6 +59,8 @@ func (w Started) apply(s *State) {
 		s.queueSlotsIn(w.Key.Slot.Namespace)
 	case LookAtSource:
 		s.startSource(w.Key.Slot)
+	case SpreadSource:
+		s.stepSpread(w.Key.Slot)
 	case LookAtLimits:
 		s.reviewLimits(w.Key.Slot.Namespace)
 	case WriteSlot:
@@ -81,92 +82,6 @@ func (s *State) queueSlotsIn(namespace string) {
 		slots = append(slots, slot)
 	}
 	s.recordMoves(s.measured.moves.planned(namespace, slots, s.world.Plan))
-	s.queue(slotKeys(slots)...)
-}
-
-// startSource asks for a read of a version of a source that was not read yet, or for a look at a source that is missing. Where neither is
-// needed, it queues every slot that the source concerns.
-func (s *State) startSource(slot Slot) {
-	known, k := s.world.Sources.At(slot), s.kinds[slot.Kind]
-	switch {
-	case !s.world.SeesSource(slot): // the source is queued again when the operator sees its namespace
-		s.clearTransient(slot)
-		return
-	case known == nil && s.needsLoss(slot):
-		if k.resource.Resource != "" {
-			s.sought[slot] = true
-			s.emit(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
-		}
-		return
-	case known == nil:
-	case known.Invalid != "":
-		s.announceSource(slot, known.UID, true, v1alpha1.ReasonInvalidSource, known.Invalid)
-	case known.IsUnread() && s.needsBody(slot):
-		if k.resource.Resource != "" {
-			s.emit(ReadSource{Source: slot, Resource: k.resource})
-		}
-		return
-	}
-	s.finishSource(slot, false)
-}
-
-// needsLoss reports whether copies exist whose source is missing, and no read has looked for the source yet.
-func (s *State) needsLoss(slot Slot) bool {
-	return s.world.Copies.HasCopyOf(slot) && s.world.Loss(slot) == Unverified
-}
-
-// needsBody reports whether the body of a source that was not read yet is needed: where the source reaches a slot, where copies of it exist,
-// whose size counts toward limits, and for all that gives rights. The body of any other source is read when a namespace comes below it, or
-// gets labels that its selector selects: then the plan of a slot asks for it.
-func (s *State) needsBody(slot Slot) bool {
-	return GivesRights(slot) || s.world.Copies.HasCopyOf(slot) || slices.ContainsFunc(s.world.SlotsOf(slot), s.asksFor(slot))
-}
-
-// asksFor returns a function that reports whether the plan of a slot asks for a read of source.
-func (s *State) asksFor(source Slot) func(Slot) bool {
-	return func(slot Slot) bool {
-		action := s.world.Plan(slot)
-		return action.Verb == Look && action.Source == source
-	}
-}
-
-func (r SourceRead) apply(s *State) { s.endSource(r.Source, r.Err, true) }
-
-func (l LossFound) apply(s *State) {
-	if !s.sought[l.Source] { // a watch has shown something newer
-		s.queue(sourceTask(l.Source))
-		return
-	}
-	delete(s.sought, l.Source)
-	if l.Err == nil {
-		s.world.SetLoss(l.Source, l.Loss)
-	}
-	s.endSource(l.Source, l.Err, false)
-}
-
-func (s *State) endSource(slot Slot, err error, wasRead bool) {
-	if err != nil && !apierrors.IsNotFound(err) {
-		s.retryLater(sourceTask(slot), err)
-		return
-	}
-	s.finishSource(slot, wasRead)
-}
-
-// finishSource queues every slot that a source concerns, after everything is known of the source that can be known now.
-func (s *State) finishSource(slot Slot, wasRead bool) {
-	s.clearTransient(slot)
-	known := s.world.Sources.At(slot)
-	s.recordInvalid(slot, known)
-	if known != nil && known.Excluded != "" && known.Maker == Labelled && known.Mode != v1alpha1.ModeNone {
-		s.announceSource(slot, known.UID, true, v1alpha1.ReasonSourceExcluded, known.Excluded)
-	}
-	slots := s.world.SlotsOf(slot)
-	if wasRead && known != nil && known.IsUnread() {
-		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. Now they would ask for the
-		// same read again and again.
-		slots = slices.DeleteFunc(slots, s.asksFor(slot))
-	}
-	s.measured.fanouts.spread(slot, slots, s.world.Plan)
 	s.queue(slotKeys(slots)...)
 }
 
@@ -295,23 +210,6 @@ func (w *World) SlotsIn(namespace string) []Slot {
 		maps.Copy(found, w.Sources.places[from])
 	}
 	return slotsOf(found, namespace)
-}
-
-// SlotsOf returns the slots that the source at slot may concern: one in every namespace below the source, and one for every copy of it. They
-// have no order, so that no namespace is always the last.
-func (w *World) SlotsOf(slot Slot) []Slot {
-	found := map[string]bool{}
-	for below := range w.Forest.Below(slot.Namespace) {
-		found[below] = true
-	}
-	for r := range w.Copies.bySource[slot.source()] {
-		found[r.name] = true
-	}
-	slots := make([]Slot, 0, len(found))
-	for namespace := range found {
-		slots = append(slots, slot.At(namespace))
-	}
-	return slots
 }
 
 func slotsOf(places map[place]bool, namespace string) []Slot {

@@ -86,7 +86,9 @@ func newHistory(s script, coverage coverage) *history {
 	if s.setup.removed {
 		mode = copies.Remove
 	}
-	h.settings = copies.Settings{RetryMin: time.Second, RetryMax: 5 * time.Minute, DegradedAfter: time.Minute, Timing: copies.DefaultTiming()}
+	h.settings = copies.Settings{
+		RetryMin: time.Second, RetryMax: 5 * time.Minute, DegradedAfter: time.Minute, Timing: copies.DefaultTiming(), SpreadStep: 2,
+	}
 	for _, gvk := range copiedKinds {
 		kind := copies.Kind{GroupVersionKind: gvk, Mode: copies.OptIn, Scope: copies.Cluster}
 		switch gvk {

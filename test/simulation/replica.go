@@ -228,7 +228,7 @@ func (t task) String() string {
 	if t.runs != (distribute.Key{}) {
 		return fmt.Sprintf("distribution %s %s", t.runs.Distribution, t.runs.Namespace)
 	}
-	return fmt.Sprintf("%s %s", [...]string{"namespace", "source", "limits", "slot"}[t.copies.Task], t.copies.Slot)
+	return fmt.Sprintf("%s %s", [...]string{"namespace", "source", "spread", "limits", "slot"}[t.copies.Task], t.copies.Slot)
 }
 
 // keep queues tasks as internal/fairqueue does: equal ones once. Those of one Input come in the order of a map; they are sorted, so that a
