@@ -30,7 +30,6 @@ var playedPages = []string{
 	"docs/guides/vetting.md",
 	"docs/guides/backup.md",
 	"docs/guides/troubleshooting.md",
-	"docs/security.md",
 	"docs/guides/certificates.md",
 	"docs/guides/break-glass.md", // last: it removes the policies and the webhooks
 }
