@@ -12,23 +12,24 @@ const longestSentence = 25 // words
 
 var (
 	listItem    = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
-	sentenceEnd = regexp.MustCompile(`[.!?;:][)*]*(\s+|$)`)
+	sentenceEnd = regexp.MustCompile(`[.!?:][)*]*(\s+|$)`)
 	linkTarget  = regexp.MustCompile(`\]\([^)]*\)`)
 	word        = regexp.MustCompile(`[A-Za-z0-9'’-]+`)
 	caseNumber  = regexp.MustCompile(`\b(SUB|PROP|HIER|ACC|SEC|DIST|BILL|INF|MIG|FLT)-[A-Z]*[0-9]+\b`)
 )
 
-// TestGuidesReadEasily checks the README and the guides: sentences are short, and no case of the specification is cited.
+// TestGuidesReadEasily checks the README, the concepts and the guides: sentences are short, and no case of the specification is cited.
 func TestGuidesReadEasily(t *testing.T) {
 	guides, err := filepath.Glob(filepath.Join(repository, "docs", "guides", "*.md"))
 	if err != nil || len(guides) < 20 {
 		t.Fatalf("found %d guides (%v)", len(guides), err)
 	}
-	for _, page := range append(guides, filepath.Join(repository, "README.md")) {
+	for _, page := range append(guides, filepath.Join(repository, "README.md"), filepath.Join(repository, "docs", "concepts.md")) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkOutline(t, page, string(text))
 		if number := caseNumber.FindString(string(text)); number != "" {
 			t.Errorf("%s cites case %s: the specification has the cases", page, number)
 		}
@@ -40,8 +41,24 @@ func TestGuidesReadEasily(t *testing.T) {
 	}
 }
 
+// checkOutline checks that a guide begins with its reader and what is reached, and has a table or a section of what can go wrong.
+func checkOutline(t *testing.T, page, text string) {
+	t.Helper()
+	if filepath.Base(filepath.Dir(page)) != "guides" || filepath.Base(page) == "troubleshooting.md" {
+		return
+	}
+	_, body, _ := strings.Cut(text, "\n\n")
+	opening, _, _ := strings.Cut(body, "\n\n")
+	if !strings.HasPrefix(opening, "This guide is for ") && !strings.HasPrefix(opening, "This page is for ") || !strings.Contains(opening, "At the end ") {
+		t.Errorf("%s does not begin with its reader and what is reached at the end: %s", page, opening)
+	}
+	if !strings.Contains(text, "\n## What can go wrong") {
+		t.Errorf("%s has no section about what can go wrong", page)
+	}
+}
+
 // sentencesOf returns the sentences of a page outside code: of its paragraphs, its list items and the cells of its tables. A piece of code
-// counts as one word. A colon and a semicolon end a sentence too.
+// counts as one word. A colon ends a sentence too.
 func sentencesOf(text string) []string {
 	var blocks []string
 	paragraph := ""
