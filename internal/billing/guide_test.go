@@ -120,3 +120,39 @@ func TestGuide(t *testing.T) {
 		})
 	})
 }
+
+// TestSpecificationHasTheSQLOfTheCode checks the statements of section 1 of docs/behaviour/billing.md: the tables of two engines, and the view.
+func TestSpecificationHasTheSQLOfTheCode(t *testing.T) {
+	text, err := os.ReadFile("../../docs/behaviour/billing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := sqlBlock.FindStringSubmatch(string(text))
+	if block == nil {
+		t.Fatal("docs/behaviour/billing.md has no SQL")
+	}
+	var code string
+	for _, dialect := range []billing.Dialect{billing.SQLite, billing.BigQuery("acme", "finops")} {
+		statements, err := dialect.DDL("tenant_billing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		code += strings.Join(statements, ";\n")
+	}
+	code = oneLine(strings.ReplaceAll(code, "`acme`.`finops`.", ""))
+	statements := 0
+	for statement := range strings.SplitSeq(regexp.MustCompile(`(?m)^--.*$`).ReplaceAllString(block[2], ""), ";") {
+		statement = oneLine(strings.ReplaceAll(statement, "{{t}}", "tenant_billing"))
+		if statement == "" {
+			continue
+		}
+		if statements++; !strings.Contains(code, statement) {
+			t.Errorf("the code has no statement\n%s\namong\n%s", statement, code)
+		}
+	}
+	if statements != 3 {
+		t.Errorf("the page has %d statements, and not the tables of SQLite and BigQuery and the view", statements)
+	}
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
