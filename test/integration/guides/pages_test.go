@@ -24,27 +24,13 @@ var playedPages = []string{
 	"docs/guides/sudo.md",
 	"docs/guides/who-can.md",
 	"docs/guides/distribution.md",
-	"docs/guides/gitops.md",
-	"docs/guides/guardrails.md",
-	"docs/guides/test-users.md",
-	"docs/guides/vetting.md",
 	"docs/guides/backup.md",
 	"docs/guides/troubleshooting.md",
-	"docs/guides/certificates.md",
-	"docs/guides/break-glass.md", // last: it removes the policies and the webhooks
 }
 
-// playgroundConfiguration allows the keys of the example of a SubNamespace, and has the kinds that the guide to guardrails asks for.
+// playgroundConfiguration allows the keys of the example of a SubNamespace.
 const playgroundConfiguration = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
-propagation:
-  kinds:
-  - {group: rbac.authorization.k8s.io, kind: Role}
-  - {kind: Secret}
-  - {kind: ConfigMap}
-  - {kind: ResourceQuota}
-  - {kind: LimitRange}
-  - {group: networking.k8s.io, kind: NetworkPolicy}
 subNamespaces:
   labels: [app]
   annotations: [example.com/contact]
@@ -62,14 +48,12 @@ var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 		DeferCleanup(w.Stop)
 		w.Plugins = world.Plugins
 		playground = w
-		By("the clone's samples and guides, which some commands name")
+		By("the clone's samples, which some commands name")
 		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())
 		home := filepath.Join(w.Dir, "home")
 		Expect(os.MkdirAll(home, 0o700)).To(Succeed())
-		for _, folder := range []string{"config", "docs"} {
-			Expect(os.Symlink(filepath.Join(root, folder), filepath.Join(home, folder))).To(Succeed())
-		}
+		Expect(os.Symlink(filepath.Join(root, "config"), filepath.Join(home, "config"))).To(Succeed())
 	})
 
 	numbers := map[string]string{"docs/guides/hierarchy.md": "HIER-P19 ", "docs/guides/propagation.md": "PROP-E7 "}
