@@ -1,0 +1,78 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// writesOf is an API server that fails every deletion, and takes down what is made and which deletions name a UID.
+type writesOf struct {
+	client.Client
+	failing bool
+	made    []string
+	deleted []client.DeleteOptions
+}
+
+func (w *writesOf) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	w.made = append(w.made, object.GetName())
+	return nil
+}
+
+func (w *writesOf) Delete(_ context.Context, _ client.Object, options ...client.DeleteOption) error {
+	deletion := client.DeleteOptions{}
+	deletion.ApplyOptions(options)
+	w.deleted = append(w.deleted, deletion)
+	if w.failing {
+		return errors.New("the server is overloaded")
+	}
+	return nil
+}
+
+// runnerOn returns a stepRunner, and the steps that take a binding away and make another one.
+func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, grants.Actual) {
+	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "1"}}
+	tenant.Spec.Users = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "alice"}}
+	objects := grants.For(tenant, grants.Facts{UserClusterRole: "admin", Forms: grants.FormsOf(v1alpha1.SudoLegacy)})
+	old := objects.Sudoers.DeepCopy()
+	old.UID, old.ResourceVersion = "read", "7"
+	r := &stepRunner{
+		objects: &objectStore{client: api, live: api, recent: newRecent(time.Minute)}, leaving: &leavingTenants{}, clock: &revocationClock{},
+		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second),
+	}
+	plan := grants.Plan{Steps: []grants.Step{
+		{Deed: grants.DeedRemove, Desired: objects.Sudoers, Revokes: true},
+		{Deed: grants.DeedEnsure, Desired: objects.Users},
+	}}
+	return r, tenant, plan, grants.Actual{grants.KeyOf(old): old}
+}
+
+func TestNothingIsGrantedAfterARevocationHasFailed(t *testing.T) {
+	for name, failing := range map[string]bool{"the revocation is done": false, "the revocation fails": true} {
+		t.Run(name, func(t *testing.T) {
+			api := &writesOf{failing: failing}
+			r, tenant, plan, actual := runnerOn(api)
+			done := r.runSteps(t.Context(), tenant, plan, actual)
+			if granted := len(api.made) > 0; granted == failing {
+				t.Errorf("makes %v, errors %v", api.made, done.errs)
+			}
+		})
+	}
+}
+
+func TestADeletionHoldsForTheObjectThatWasRead(t *testing.T) {
+	api := &writesOf{}
+	r, tenant, plan, actual := runnerOn(api)
+	r.runSteps(t.Context(), tenant, plan, actual)
+	if len(api.deleted) != 1 || api.deleted[0].Preconditions == nil || *api.deleted[0].Preconditions.UID != "read" {
+		t.Errorf("deletes with %+v", api.deleted)
+	}
+}

@@ -1,0 +1,76 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// slowServer notes at each read of a source whether the lock is free.
+type slowServer struct {
+	copying.API
+	isFree func() bool
+	free   []bool
+}
+
+func (s *slowServer) Object(_ context.Context, _ schema.GroupVersionResource, slot copies.Slot) (map[string]any, error) {
+	s.free = append(s.free, s.isFree())
+	if !s.isFree() {
+		return nil, errors.New("the answer could not be taken in")
+	}
+	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+		"namespace": slot.Namespace, "name": slot.Name, "uid": "u", "resourceVersion": "10", "labels": map[string]any{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
+	}}, nil
+}
+
+// A request may take as long as the API server likes. Whoever held the lock meanwhile would stop the watches, the other workers and the
+// readiness check.
+func TestNoRequestIsSentUnderTheLock(t *testing.T) {
+	v := view.New(forest.Rules{})
+	v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
+	v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
+	settings := copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copies.DefaultTiming()}
+	r := &Runner{Options: Options{View: v, Events: record.NewFakeRecorder(10), Troubled: func(...string) {}}, settings: settings}
+	r.state = copies.NewState(v.Snapshot(), settings)
+	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})
+	api := &slowServer{isFree: func() bool {
+		free := r.mu.TryLock()
+		if free {
+			r.mu.Unlock()
+		}
+		return free
+	}}
+	r.requests = NewRequests(api, v, settings.Rules, r.read, r.apply).Unshared()
+	source := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "acme", Name: "s"}
+	for _, role := range settings.Kinds[0].Roles() {
+		watch := copies.Watch{Kind: source.Kind, Role: role}
+		listed := copies.Listed{Watch: watch, ResourceVersion: "10"}
+		if role != copies.CopiesAlone {
+			listed.Objects = []*metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "acme", Name: "s", UID: types.UID("u"), ResourceVersion: "10", Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
+			}}}
+		}
+		r.apply(listed)
+		r.apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{
+			State: watchset.Synced, Kind: secretKind, Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
+		}})
+	}
+	r.work(t.Context(), copies.Key{Task: copies.LookAtSource, Slot: source})
+	if len(api.free) != 1 || !api.free[0] {
+		t.Errorf("reads of the source, and whether the lock was free then: %v", api.free)
+	}
+}
