@@ -265,8 +265,21 @@ func (p *planner) revokeSole() {
 		user, _ := SoleUser(existing.GetName(), p.tenant)
 		subject := boundSubjects([]v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: user}})[0]
 		has := slices.Contains(p.objects.Edit.Binding.Subjects, subject) && slices.Contains(p.objects.Sudo.Binding.Subjects, subject)
-		if p.withheld.Sudo || !has {
+		switch {
+		case p.withheld.Sudo || !has:
 			p.removeAsExpected(existing)
+		case p.objects.Sole == nil:
+			p.narrowAsExpected(existing)
+		}
+	}
+}
+
+// narrowAsExpected plans to take from a sole pair that stays for a while whoever is not its user: a conflict elsewhere may keep the pair
+// for long.
+func (p *planner) narrowAsExpected(existing Object) {
+	if expected, ok := Expected(existing); ok {
+		if _, narrower := Narrow(existing, expected); narrower {
+			p.add(Step{Deed: DeedNarrow, Desired: expected})
 		}
 	}
 }

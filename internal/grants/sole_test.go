@@ -215,3 +215,23 @@ func TestPlanOfASolePair(t *testing.T) {
 		})
 	}
 }
+
+// Other pairs are to take the place of the sole one, which stays until they are there: a conflict may keep it for ever. Whoever has added
+// themselves to it goes at once all the same.
+func TestASolePairThatStaysHoldsNobodyElse(t *testing.T) {
+	tenant, actual := ofOne(), grants.Actual{}
+	settle(t, tenant, actual, func(string) {})
+	binding := actual[grants.Key{Kind: "ClusterRoleBinding", Name: "warren:sole:payments:mia"}].(*rbacv1.ClusterRoleBinding)
+	binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mallory"})
+	tenant.Spec.Managers = append(tenant.Spec.Managers, user("bob"))
+	t.Run("ACC-R23", func(t *testing.T) {
+		plan := grants.PlanFor(tenant.Name, grants.For(tenant, legacy), grants.Withheld{}, actual)
+		if first := plan.Steps[0]; told(plan)[0] != "narrow ClusterRoleBinding warren:sole:payments:mia" || !first.Revokes {
+			t.Fatalf("got %v", told(plan))
+		}
+		carry(plan, tenant.Name, actual)
+		if may(actual, "mallory", "users", "mia") {
+			t.Error("mallory may become mia")
+		}
+	})
+}
