@@ -138,7 +138,9 @@ func (w *copyWrite) probe(ctx context.Context) error {
 		from = copies.UnlabelledFrom(w.removals.view.Snapshot(), w.Slot, meta) // the copy of another source, if the source has changed since
 		meta.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 	}
-	if hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) {
+	// A copy in mode create that nobody writes over stays without its label, and no watch shows when it is gone: it is looked at again.
+	isKept := !labelled && hash.Mode == v1alpha1.ModeCreate && w.Action.Hash.Mode == v1alpha1.ModeCreate
+	if hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) || isKept {
 		return copies.ErrObstacle
 	}
 	w.result.Found, w.result.Unlabelled = meta, !labelled

@@ -172,3 +172,16 @@ func TestMeasuredChanges(t *testing.T) {
 		startedSlot(at("a1"), "check Secret a1/s"), answered(at("a1"), "delete Secret a1/s"), answered(at("a1"), "MoveEnded"),
 	)
 }
+
+// The label of a copy is taken off, and the watch begins again, before the answer to the POST comes: no watch will show such a copy.
+func TestAnAnswerThatIsOlderThanAList(t *testing.T) {
+	t.Run("PROP-K11", func(t *testing.T) {
+		newLeader(t, propagated(at("acme"), 1, update)).run(
+			startedSource(at("acme"), "read Secret acme/s"), answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+			startedSlot(at("a"), "create Secret a/s"),
+			applied(copies.Listed{Watch: copies.Watch{Kind: secret, Role: copies.CopiesAlone}, ResourceVersion: "1000000"}),
+			answered(at("a"), "queue Secret a/s"),
+			startedSlot(at("a"), "create Secret a/s"),
+		)
+	})
+}

@@ -67,7 +67,7 @@ func (s *State) forgetSought(namespaces []string) {
 func (o ObjectSeen) apply(s *State) { s.takeObject(o.Watch, o.Object) }
 
 func (s *State) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
-	s.recordNewest(watch, object)
+	s.recordNewest(watch, object.Namespace, object.ResourceVersion)
 	if watch.Role == SourcesAndCopies {
 		// In a watch of every object, a copy whose label inherited-from was taken off would pass for a source. In a watch of labelled objects
 		// such a copy merely disappears, and the POST that follows finds it.
@@ -154,7 +154,7 @@ func isPast(object *metav1.PartialObjectMetadata, uid, resourceVersion string) b
 }
 
 func (o ObjectGone) apply(s *State) {
-	s.recordNewest(o.Watch, o.Object)
+	s.recordNewest(o.Watch, o.Object.Namespace, o.Object.ResourceVersion)
 	slot, uid := o.slotOf(o.Object), string(o.Object.UID)
 	if known := s.world.Sources.At(slot); o.Role.showsSources() && known != nil && known.UID == uid && !isPast(o.Object, uid, known.ResourceVersion) {
 		s.dropSource(slot)
@@ -171,6 +171,7 @@ func (l Listed) apply(s *State) {
 		exists[l.slotOf(object)] = true
 		s.takeObject(l.Watch, object)
 	}
+	s.recordNewest(l.Watch, l.Namespace, l.ResourceVersion)
 	// Objects that are newer than the list, which another watch or an answer has shown, stay as they are.
 	sources, copies := s.world.KindIn(l.Kind, l.Namespace)
 	sources = slices.DeleteFunc(sources, func(slot Slot) bool {
@@ -220,11 +221,12 @@ func (s *State) dropCopy(slot Slot) {
 	s.endBarrier(slot.Namespace)
 }
 
-// recordNewest keeps the highest resourceVersion that a watch of copies has shown.
-func (s *State) recordNewest(watch Watch, object *metav1.PartialObjectMetadata) {
-	at := s.watchedPlaceOf(watch.Kind, object.Namespace)
-	if watch.Role.showsCopies() && (s.newest[at] == "" || forest.IsNewer(object.ResourceVersion, s.newest[at])) {
-		s.newest[at] = object.ResourceVersion
+// recordNewest keeps the highest resourceVersion up to which a watch of copies has shown what there is in namespace: that of an object, or of
+// a list.
+func (s *State) recordNewest(watch Watch, namespace, resourceVersion string) {
+	at := s.watchedPlaceOf(watch.Kind, namespace)
+	if watch.Role.showsCopies() && (s.newest[at] == "" || forest.IsNewer(resourceVersion, s.newest[at])) {
+		s.newest[at] = resourceVersion
 	}
 }
 

@@ -74,7 +74,8 @@ func (s *State) takeWritten(slot Slot, meta *metav1.PartialObjectMetadata) {
 	case known != nil && known.UID == now.UID && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
 		return // somebody wrote after the operator
 	case known == nil && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], now.ResourceVersion):
-		return // the copy has gone since
+		s.queue(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
+		return
 	}
 	delete(s.unlabelled, slot)
 	s.world.PutCopy(slot, now)

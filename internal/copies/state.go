@@ -18,7 +18,7 @@ type State struct {
 	settings Settings
 	world    *World
 	kinds    map[schema.GroupKind]*watchedKind
-	// newest is the highest resourceVersion of a copy that each watch has shown.
+	// newest is the highest resourceVersion up to which each watch of copies has shown what there is.
 	newest map[watchedPlace]string
 	// unlabelled are copies that a read has found without their label inherited-from, by UID: no watch shows when such a copy is gone.
 	unlabelled map[Slot]string

@@ -1,0 +1,61 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// oneCopy serves the metadata of one object.
+type oneCopy struct {
+	copying.API
+	meta metav1.PartialObjectMetadata
+}
+
+func (o *oneCopy) Metadata(context.Context, schema.GroupVersionResource, string, string) (*metav1.PartialObjectMetadata, error) {
+	return o.meta.DeepCopy(), nil
+}
+
+// A copy whose label somebody took off is the operator's all the same. But no watch shows when it is gone: one that the operator does not write
+// over, because it is in mode create, is looked at again like somebody else's object.
+func TestProbeFindsACopyWithoutItsLabel(t *testing.T) {
+	const create, update = v1alpha1.ModeCreate, v1alpha1.ModeUpdate
+	slot := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "child", Name: "s"}
+	v := view.New(forest.Rules{})
+	v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
+	v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
+	for name, tt := range map[string]struct {
+		mode, wanted string
+		labelled     bool
+		obstacle     bool
+	}{
+		"PROP-K8 in mode update":                         {update, update, false, false},
+		"PROP-K12 in mode create":                        {create, create, false, true},
+		"PROP-K12 whose source is in mode update by now": {create, update, false, false},
+		"with its label, in mode create":                 {create, create, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hash := copies.Hash{Mode: tt.mode, Place: copies.PlaceOf(slot, "acme"), Content: copies.Unwritten}
+			api := &oneCopy{meta: *namespaceAt("s", "9")}
+			api.meta.Namespace, api.meta.Annotations = "child", map[string]string{v1alpha1.AnnotationSourceHash: hash.String()}
+			if tt.labelled {
+				api.meta.Labels[v1alpha1.LabelInheritedFrom] = "acme"
+			}
+			w := &copyWrite{Requests: NewRequests(api, v, copies.Rules{}, nil, nil)}
+			w.Slot, w.Action.Source, w.Action.Hash.Mode = slot, slot.At("acme"), tt.wanted
+			err := w.probe(t.Context())
+			if isObstacle := errors.Is(err, copies.ErrObstacle); isObstacle != tt.obstacle || !isObstacle && w.result.Found == nil {
+				t.Errorf("found %+v, %v", w.result.Found, err)
+			}
+		})
+	}
+}
