@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Proves that the tests find defects: for each test/defects/NAME.patch, it runs the tests that the line "Test:" of the patch names, with the
-# patch in place, and expects a failure. Nothing in the tree is changed: Go takes the patched files by its flag -overlay.
+# patch in place, and expects a test to fail. Nothing in the tree is changed: Go takes the patched files by its flag -overlay, so that all other
+# packages come from its cache. The line "Peer:" says who has shipped such a defect.
 # hack/test-defects.sh [NAME…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,30 +9,48 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 [ $# -gt 0 ] || set -- $(basename -s .patch test/defects/*.patch)
 
-found=0 missed=()
-printf '%-28s %-9s %s\n' defect found by
-for name in "$@"; do
-	patch=$PWD/test/defects/$name.patch dir=$tmp/$name
+# patch_copies NAME copies the files of a patch to $tmp/NAME, patches them there, and writes the overlay for Go beside them.
+patch_copies() {
+	local patch=$PWD/test/defects/$1.patch dir=$tmp/$1 files replaced
 	mapfile -t files < <(sed -n 's,^+++ b/,,p' "$patch")
 	mkdir "$dir"
 	cp --parents "${files[@]}" "$dir"
-	(cd "$dir" && GIT_CEILING_DIRECTORIES=$tmp git apply "$patch")
+	(cd "$dir" && GIT_CEILING_DIRECTORIES=$tmp git apply -C1 "$patch") || return
 	replaced=$(for file in "${files[@]}"; do printf ',"%s":"%s"' "$PWD/$file" "$dir/$file"; done)
 	echo "{\"Replace\":{${replaced#,}}}" >"$dir/overlay.json"
-	read -ra test < <(sed -n 's/^Test: //p' "$patch")
-	if go test -count=1 -vet=off -ldflags="-s -w" -overlay "$dir/overlay.json" "${test[@]}" >"$dir/output" 2>&1; then
-		missed+=("$name")
-		printf '%-28s %-9s %s\n' "$name" MISSED "${test[*]}"
+}
+
+# judge NAME TEST… runs the tests with the patch, and prints what has become of it: yes, or what is wrong.
+judge() {
+	local name=$1 dir=$tmp/$1
+	patch_copies "$name" 2>"$dir.error" || { echo 'NO PATCH'; return; }
+	if go test -count=1 -vet=off -ldflags="-s -w" -overlay "$dir/overlay.json" "${@:2}" >"$dir/output" 2>&1; then
+		echo MISSED
 	elif grep -q 'build failed\|setup failed' "$dir/output"; then
-		cat "$dir/output"
-		missed+=("$name")
-		printf '%-28s %-9s %s\n' "$name" 'NO BUILD' "${test[*]}"
+		echo 'NO BUILD'
+	elif ! grep -q '^ *--- FAIL: ' "$dir/output"; then
+		echo 'NO TEST' # it ended in another way
 	else
-		found=$((found + 1))
-		by=$(grep -oE '\b[A-Z]{3,4}-[A-Z]*[0-9]+[a-z]?\b' "$dir/output" | head -1 || true)
-		events=$(grep -oE 'seed [0-9]+, [0-9]+ events' "$dir/output" | head -1 || true)
-		printf '%-28s %-9s %s\n' "$name" yes "${by:-${test[*]}}${events:+ ($events)}"
+		echo yes
 	fi
+}
+
+caught=0 missed=0
+printf '%-34s %-9s %5s  %s\n' defect caught s by
+for name in "$@"; do
+	read -ra test < <(sed -n 's/^Test: //p' "test/defects/$name.patch")
+	began=$SECONDS verdict=$(judge "$name" "${test[@]}")
+	by=${test[*]}
+	if [ "$verdict" = yes ]; then
+		caught=$((caught + 1))
+		number=$(grep -- '--- FAIL' "$tmp/$name/output" | grep -oE '\b[A-Z]{3,4}-[A-Z]*[0-9]+[a-z]?\b' | head -1 || true)
+		events=$(grep -oE 'seed [0-9]+, [0-9]+ events' "$tmp/$name/output" | head -1 || true)
+		by="$by${number:+ ($number${events:+, $events})}"
+	else
+		missed=$((missed + 1))
+	fi
+	printf '%-34s %-9s %5d  %s\n' "$name" "$verdict" "$((SECONDS - began))" "$by"
+	[ "$verdict" = yes ] || cat "$tmp/$name.error" "$tmp/$name/output" 2>/dev/null | tail -20 || true
 done
-printf '%d of %d defects are found\n' "$found" $#
-[ ${#missed[@]} = 0 ]
+printf '%d of %d defects are caught, %d missed, in %d s\n' "$caught" $# "$missed" "$SECONDS"
+[ "$missed" = 0 ]
