@@ -197,7 +197,7 @@ test-fault: build controlplane ## Each fault at each write of the operator in ev
 
 .PHONY: test-simulation
 test-simulation: ## 1,000,000 simulated histories on all cores. SIMULATION_SEED=7: begin with that seed; SIMULATION_HISTORIES=100: so many.
-	@SIMULATION_HISTORIES=$${SIMULATION_HISTORIES:-1000000} go test -count=1 -timeout=24h -v -run 'TestHistories' ./test/simulation
+	@SIMULATION_HISTORIES=$${SIMULATION_HISTORIES:-1000000} go test -count=1 -timeout=24h -v -run "TestHistories|TestRights" ./test/simulation/...
 
 .PHONY: test-defects
 test-defects: ## Put each defect of test/defects into the product, one at a time, and expect the tests to fail.

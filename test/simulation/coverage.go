@@ -33,20 +33,76 @@ var states = []string{
 	"leader syncing", "leader forbidden", "leader degraded", "leader pending", "leader active",
 }
 
-// print prints a table: Inputs as rows, states as columns.
-func (c coverage) print(to io.Writer) {
-	inputs := map[string]bool{}
-	for pair := range c {
-		inputs[pair.input] = true
+// inputs are the rows of the table.
+var inputs = append(
+	namesIn("copies", "BodyRead CopyWritten DriftFound Elected FollowDue ForestChanged Listed LossFound ObjectGone ObjectSeen RemovalChecked"+
+		" RightsAsked SourceRead Started Ticked WatchChanged"),
+	namesIn("distribute", "CopiesListed CopyGone CopySeen CopyWritten DefinitionChanged DistributionGone DistributionSeen DistributionsListed"+
+		" DriftFound Elected ForestChanged KindChanged ObstacleGone ObstacleSeen ObstaclesFound ObstaclesListed Started StatusWritten")...)
+
+func namesIn(pkg, names string) (all []string) {
+	for name := range strings.FieldsSeq(names) {
+		all = append(all, pkg+"."+name)
 	}
+	return all
+}
+
+// Why a standby does not meet some Inputs.
+const (
+	leadersWork     = "only a leader takes keys, ticks, scrubs and asks for rights"
+	leadersRequests = "only a leader sends requests; a deposed one finishes a few"
+	leadersWatches  = "only a leader follows obstacles; a deposed one ends soon"
+)
+
+// reasons say why a standby does not meet an Input.
+var reasons = map[string]string{
+	"Elected": "a replica leads from its election on",
+	"Started": leadersWork, "Ticked": leadersWork, "RightsAsked": leadersWork, "FollowDue": leadersWork, "DriftFound": leadersWork,
+	"BodyRead": leadersRequests, "SourceRead": leadersRequests, "LossFound": leadersRequests, "RemovalChecked": leadersRequests,
+	"CopyWritten": leadersRequests, "ObstaclesFound": leadersRequests, "StatusWritten": leadersRequests,
+	"ObstacleSeen": leadersWatches, "ObstacleGone": leadersWatches, "ObstaclesListed": leadersWatches,
+}
+
+// reasonOf returns why a pair is not met; "" for a pair that enough histories meet.
+func reasonOf(pair covered) string {
+	if _, input, _ := strings.Cut(pair.input, "."); strings.HasPrefix(pair.state, "standby") {
+		return reasons[input]
+	}
+	return ""
+}
+
+// print prints a table: Inputs as rows, states as columns; then how many pairs were met, and why the others were not.
+func (c coverage) print(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "input\t"+strings.Join(states, "\t"))
-	for _, input := range slices.Sorted(maps.Keys(inputs)) {
+	met, missing := 0, map[string]int{}
+	for _, input := range inputs {
 		fmt.Fprint(table, input)
 		for _, state := range states {
-			fmt.Fprintf(table, "\t%d", c[covered{input, state}])
+			pair := covered{input, state}
+			if fmt.Fprintf(table, "\t%d", c[pair]); c[pair] > 0 {
+				met++
+			} else if reason := reasonOf(pair); reason != "" {
+				missing[reason]++
+			} else {
+				missing["NOT MET: "+input+" by a "+state]++
+			}
 		}
 		fmt.Fprintln(table)
 	}
 	_ = table.Flush()
+	fmt.Fprintf(to, "%d of %d pairs of an Input and a state were met; the others:\n", met, len(inputs)*len(states))
+	for _, reason := range slices.Sorted(maps.Keys(missing)) {
+		fmt.Fprintf(to, "%4d  %s\n", missing[reason], reason)
+	}
+}
+
+// unknown returns the Inputs that are not in the table.
+func (c coverage) unknown() (all []string) {
+	for pair := range c {
+		if !slices.Contains(inputs, pair.input) && !slices.Contains(all, pair.input) {
+			all = append(all, pair.input)
+		}
+	}
+	return all
 }

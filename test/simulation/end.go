@@ -158,13 +158,13 @@ func (h *history) judge(slot copies.Slot) string {
 			return "binds to another Role than its source"
 		}
 		return ""
-	case o == nil && h.script.setup.limit > 0, modeOf(from, source) == v1alpha1.ModeCreate && o != nil:
+	case o == nil && h.script.setup.isLimited(), modeOf(from, source) == v1alpha1.ModeCreate && o != nil:
 		return ""
 	case o == nil:
 		return "is missing"
 	case o.hash().Mode == v1alpha1.ModeCreate && by != from.Namespace:
 		return ""
-	case h.script.setup.limit == 0 && (!w.holds(slot, o, from) || o.hash().Mode != modeOf(from, source)):
+	case !h.script.setup.isLimited() && (!w.holds(slot, o, from) || o.hash().Mode != modeOf(from, source)):
 		return fmt.Sprintf("is not what %s says: %v, not %v", from, o.rest, source.rest)
 	}
 	return ""

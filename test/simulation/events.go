@@ -28,6 +28,7 @@ const (
 	deleteNamespace
 	makeNamespace
 	labelNamespace
+	generate
 	distribute1
 	undistribute
 	work // the ops from here on happen most often
@@ -53,16 +54,16 @@ const (
 
 var opNames = [ops]string{
 	"source", "delete", "edit", "unlabel", "stranger", "hold", "release", "move", "delete namespace", "make namespace", "label namespace",
-	"distribute", "undistribute", "work", "begin", "show", "pass", "control", "tick", "scrub", "ask rights", "deny", "fail", "break watch",
+	"generate", "distribute", "undistribute", "work", "begin", "show", "pass", "control", "tick", "scrub", "ask rights", "deny", "fail", "break watch",
 	"kill", "start", "elect", "break kind", "heal kind", "restore etcd", "land late",
 }
 
 // weights say how often each op happens in a history in which it happens at all.
 var weights = [ops]int{
 	putSource: 12, deleteObject: 4, editCopy: 4, unlabelCopy: 2, putStranger: 2, holdObject: 1, releaseObject: 2, moveNamespace: 4,
-	deleteNamespace: 1, makeNamespace: 2, labelNamespace: 1, distribute1: 3, undistribute: 1,
+	deleteNamespace: 1, makeNamespace: 2, labelNamespace: 1, generate: 3, distribute1: 3, undistribute: 1,
 	work: 60, begin: 30, show: 50, pass: 8, control: 3, tick: 1, scrub: 1, askRights: 1,
-	deny: 2, fail1: 8, breakWatch: 2, kill: 2, start: 2, elect: 2, breakKind: 1, healKind: 3, restoreEtcd: 1, landLate: 3,
+	deny: 2, fail1: 8, breakWatch: 2, kill: 2, start: 2, elect: 2, breakKind: 2, healKind: 3, restoreEtcd: 1, landLate: 3,
 }
 
 // script is what a seed makes: the settings of a history, and its events. Each history has some of the users' ops and some of the faults:
@@ -75,16 +76,22 @@ type script struct {
 
 // setup is in what world a history begins.
 type setup struct {
-	limit    int  // of the copies of the tree of acme; 0 for none
+	limit    int  // of the copies in each tree; 0 for none
+	bytes    int  // of these copies, all together; 0 for none
 	template bool // acme has a template
 	removed  bool // Secrets are in mode Remove
 }
+
+// isLimited reports whether limits may hold copies back.
+func (s setup) isLimited() bool { return s.limit > 0 || s.bytes > 0 }
 
 func newScript(seed uint64) script {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := script{seed: seed, setup: setup{template: random.IntN(2) == 0}}
 	if random.IntN(6) == 0 {
 		s.setup.limit = 1 + random.IntN(6)
+	} else if random.IntN(8) == 0 {
+		s.setup.bytes = 100 + random.IntN(600)
 	}
 	s.setup.removed = random.IntN(40) == 0
 	var bag []op

@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -78,8 +77,10 @@ func (h *history) record(what string) {
 func newHistory(s script, coverage coverage) *history {
 	rules := forest.Rules{}
 	if s.setup.limit > 0 {
-		limit := int32(s.setup.limit)
-		rules.Limits = v1alpha1.Limits{Copies: &limit}
+		rules.Limits.Copies = new(int32(s.setup.limit))
+	}
+	if s.setup.bytes > 0 {
+		rules.Limits.Bytes = new(int64(s.setup.bytes))
 	}
 	h := &history{script: s, server: newServer(forest.New(rules)), coverage: coverage}
 	mode := copies.OptIn

@@ -126,6 +126,9 @@ func (c client) checkCopy(slot copies.Slot, after *object, decided int) {
 	if !c.server.everSince(decided, func(w world) bool { return w.holds(slot, after, from) }) {
 		c.fail("FLT-M4", "%s gets a content that %s never had", slot, from)
 	}
+	if len(after.meta.OwnerReferences) > 0 {
+		c.fail("FLT-M4", "%s gets owners: the garbage collector would look for them in its namespace", slot)
+	}
 	role := roleOf(after)
 	if role != "" && !c.server.everSince(decided, func(w world) bool { return w.meansSameRole(slot, from, role) }) {
 		c.fail("FLT-M4", "%s binds to another Role than %s", slot, from)
@@ -139,23 +142,38 @@ func (c client) countWrite(slot copies.Slot) {
 	}
 }
 
-// checkLimit: FLT-M7. The copies in a tree never exceed its limit because of the operator, unless a namespace has moved, or another leader has
-// written copies that this one could not know.
+// checkLimit: FLT-M7. A new copy never makes the copies in a tree exceed its limits, unless a namespace has moved, or another leader has written
+// copies that this one could not know.
 func (c client) checkLimit(slot copies.Slot, after *object) {
-	limit, root := c.script.setup.limit, c.server.forest.RootOf(slot.Namespace)
-	if limit == 0 || c.isUnsteady || after.meta.Labels[v1alpha1.LabelInheritedFrom] == "tmpl" {
+	limits, root := c.script.setup, c.server.forest.RootOf(slot.Namespace)
+	if !limits.isLimited() || c.isUnsteady || after.meta.Labels[v1alpha1.LabelInheritedFrom] == "tmpl" {
 		return
 	}
-	count := 1
+	count, size := 1, sizeOf(slot, after)
 	for it := c.server.objects.Iterator(); !it.Done(); {
 		at, o, _ := it.Next()
 		if _, ours := ownerOf(at, o); ours && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root && o.meta.Labels[v1alpha1.LabelInheritedFrom] != "tmpl" {
-			count++
+			count, size = count+1, size+sizeOf(at, o)
 		}
 	}
-	if count > limit {
-		c.fail("FLT-M7", "%s is copy %d in the tree of %s, whose limit is %d", slot, count, root, limit)
+	if limits.limit > 0 && count > limits.limit {
+		c.fail("FLT-M7", "%s is copy %d in the tree of %s, whose limit is %d", slot, count, root, limits.limit)
 	}
+	if limits.bytes > 0 && size > limits.bytes+count*sizeSlack {
+		c.fail("FLT-M7", "with %s, the copies in the tree of %s have %d bytes, whose limit is %d", slot, root, size, limits.bytes)
+	}
+}
+
+// sizeSlack is by how many bytes a copy may differ from what the operator counts: people edit copies, and RBAC kinds grow in spite of limits.
+const sizeSlack = 20
+
+// sizeOf returns the size of a copy, as its source counts.
+func sizeOf(slot copies.Slot, o *object) int {
+	body, err := copies.Render(slot, o.whole(), copies.Rules{})
+	if err != nil {
+		panic(err) // what the model stores is an object
+	}
+	return body.Size
 }
 
 // checkDecision checks a request for a write when the State decides it.
@@ -196,7 +214,7 @@ func (r *replica) checkRails(known *copies.World, binding copies.Slot, above []s
 			for _, source := range known.Sources.In(gvk.GroupKind(), from) {
 				rail, s := source.At(binding.Namespace), known.Sources.At(source)
 				isWanted := s.Mode == v1alpha1.ModeUpdate && s.Invalid == "" && s.Excluded == "" && !s.Terminating && s.Selector == nil
-				if !isWanted || r.script.setup.limit > 0 || known.Copies.At(rail) != nil || known.Sources.At(rail) != nil || r.shadows(known, source, above) {
+				if !isWanted || r.script.setup.isLimited() || known.Copies.At(rail) != nil || known.Sources.At(rail) != nil || r.shadows(known, source, above) {
 					continue
 				}
 				if !r.isInConflict(rail) {

@@ -157,7 +157,8 @@ func (s *server) control() bool {
 	}
 	for it := s.objects.Iterator(); !it.Done(); {
 		slot, o, _ := it.Next()
-		orphaned := len(o.meta.OwnerReferences) > 0 && !owners[o.meta.OwnerReferences[0].UID]
+		refs := o.meta.OwnerReferences // the owners of generated objects are not in the model, and stay
+		orphaned := len(refs) > 0 && refs[0].Kind == distribute.Kind && !owners[refs[0].UID]
 		if o.meta.DeletionTimestamp == nil && (orphaned || slot.Namespace != "" && s.isTerminating(slot.Namespace)) {
 			s.remove(slot)
 			return true

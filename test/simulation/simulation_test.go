@@ -36,6 +36,9 @@ func TestHistories(t *testing.T) {
 	if testing.Verbose() {
 		all.print(os.Stdout)
 	}
+	if missing := all.unknown(); len(missing) > 0 {
+		t.Errorf("the table of Inputs lacks %v", missing)
+	}
 	for number, says := range invariants {
 		t.Run(number+" "+says, func(t *testing.T) {
 			if failed != nil && strings.Fields(number)[0] == failed.wrong.Invariant {

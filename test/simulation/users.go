@@ -63,6 +63,8 @@ func (h *history) act(e event) string {
 		return h.rewrite(h.pickObject(e.a, any1), "puts a finalizer on", func(o *object) { o.meta.Finalizers = []string{"example.com/keep"} })
 	case releaseObject:
 		return h.release(h.pickObject(e.a, isHeld))
+	case generate:
+		return h.generate(slot, e.b, e.c)
 	case distribute1:
 		return h.distributeObject(e)
 	case undistribute:
@@ -191,6 +193,53 @@ func (h *history) putSource(slot copies.Slot, b, c int) string {
 		}
 	})
 	return fmt.Sprintf("puts source %s in mode %s", slot, mode)
+}
+
+// generate has another controller make an object, or change it, and the operator's labeller label that as the generator asks for.
+func (h *history) generate(slot copies.Slot, b, c int) string {
+	known := h.server.at(slot)
+	if h.server.isTerminating(slot.Namespace) || known != nil && (known.meta.DeletionTimestamp != nil || !isGenerated(known)) {
+		return ""
+	}
+	wanted := []string{v1alpha1.ModeUpdate, v1alpha1.ModeUpdate, v1alpha1.ModeCreate, ""}[b%4]
+	made := &metav1.ObjectMeta{Name: slot.Name}
+	if known != nil {
+		made = known.meta.ObjectMeta.DeepCopy()
+	}
+	made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Generator", Name: "g", UID: "generator", Controller: new(true)}}
+	isApplied := copies.GeneratedOf(made).PlanLabel(wanted)
+	h.putObject(slot, contentOf(slot.Kind, c%50, nil), func(meta *metav1.ObjectMeta) {
+		meta.OwnerReferences = made.OwnerReferences
+		if made.Labels != nil {
+			meta.Labels = maps.Clone(made.Labels)
+		}
+		switch {
+		case !isApplied:
+			meta.ManagedFields = append(meta.ManagedFields, labelling(made)...)
+		case wanted == "":
+			delete(meta.Labels, v1alpha1.LabelPropagate)
+		default:
+			meta.Labels[v1alpha1.LabelPropagate] = wanted
+			meta.ManagedFields = append(meta.ManagedFields, appliedLabel)
+		}
+	})
+	return fmt.Sprintf("a controller makes %s, to be propagated in mode %q", slot, wanted)
+}
+
+// isGenerated reports whether another controller has made the object.
+func isGenerated(o *object) bool {
+	return len(o.meta.OwnerReferences) > 0 && o.meta.OwnerReferences[0].Kind == "Generator"
+}
+
+// appliedLabel says that the operator's labeller has applied the label propagate.
+var appliedLabel = metav1.ManagedFieldsEntry{
+	Manager: copies.GeneratedManager, Operation: metav1.ManagedFieldsOperationApply,
+	FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + v1alpha1.LabelPropagate + `":{}}}}`),
+}
+
+// labelling returns what meta says about who has applied the label.
+func labelling(meta *metav1.ObjectMeta) []metav1.ManagedFieldsEntry {
+	return slices.DeleteFunc(slices.Clone(meta.ManagedFields), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != copies.GeneratedManager })
 }
 
 // putStranger makes an object that has nothing to do with the operator, or one with forged marks.
