@@ -28,7 +28,8 @@ func (h *history) end() {
 	h.planAgain(leader)
 	// A start looks at suspended distributions, which nothing else does, and the status says what it has found.
 	suspended := h.server.list(func(_ copies.Slot, o *object) bool { return o.distribution != nil && o.distribution.Spec.Suspend })
-	if h.script.seed%4 == 0 && len(suspended) == 0 {
+	// A limit in bytes counts the sources that were read. A start does not read one that another shadows, so more may fit after it.
+	if h.script.seed%4 == 0 && len(suspended) == 0 && h.script.setup.bytes == 0 {
 		h.record("— the operator is restarted —")
 		leader.die()
 		h.planAgain(h.keepOne())
