@@ -10,6 +10,8 @@ CONFIG ?=
 USERS ?=
 # server: `make deploy` and `make install` let the API server check everything and keep nothing but Namespace and CRDs.
 DRY_RUN ?= none
+# true: `make deploy` leaves the CRDs as they are, to return to an older version.
+KEEP_CRDS ?= false
 # true: `make undeploy` takes the CRDs too.
 CRDS ?= false
 # Where `make uninstall` saves our objects first.
@@ -27,7 +29,7 @@ IMAGE_TAR ?= dist/image.tar
 REPOSITORY ?= ghcr.io/warren-tenancy/warren
 # What a release is built for.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-# The versions of Kubernetes that `make test-matrix` has the API server emulate.
+# The versions of Kubernetes for `make test-matrix`: minor versions are emulated, patch versions are built.
 VERSIONS ?= 1.35 1.34
 # What looking through the changes of `make vet-admin` has shown.
 NOTE ?= not reviewed
@@ -149,7 +151,7 @@ verify-rights: ## Check the operator's rights: those of the golden file, few and
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are complete and tidy.
-	@for d in . hack/tools hack/lint hack/helm hack/licences test/googlesql test/monitoring; do (cd "$$d" && go mod tidy -diff) || exit 1; done
+	@for d in . hack/tools hack/lint hack/helm hack/licences test/gitops test/googlesql test/monitoring; do (cd "$$d" && go mod tidy -diff) || exit 1; done
 
 ##@ Tests
 
@@ -180,11 +182,19 @@ test-monitoring: controlplane ## Check alerts and dashboards by Prometheus's own
 	@mkdir -p .reports
 	@cd test/monitoring && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/monitoring.json -- -timeout=20m . $(if $(ARGS),-args $(ARGS))
 
+.PHONY: test-gitops
+test-gitops: ## Check how Flux and Argo CD see our objects, by the libraries that they use: a module of its own.
+	@mkdir -p .reports
+	@cd test/gitops && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/gitops.json -- -count=1 .
+
 .PHONY: test-matrix
-test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.
-	@for v in $(VERSIONS); do echo "Kubernetes $$v"; WARREN_EMULATED_VERSION=$$v WARREN_ATTACK_VERSIONS=$$v \
+test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them; VERSIONS="1.35.4 1.34.4": real ones, which take minutes to build.
+	@for v in $(VERSIONS); do \
+		case $$v in *.*.*) export WARREN_KUBERNETES_VERSION=$$v; go run ./hack/controlplane >/dev/null ;; *) export WARREN_EMULATED_VERSION=$$v ;; esac; \
+		echo "Kubernetes $$v"; WARREN_ATTACK_VERSIONS=$$(cut -d. -f1,2 <<<$$v) \
 		go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
-		./test/attack/... ./test/integration/{admission,components,guard,tenants,webhooks} || exit 1; done
+		./test/attack/... ./test/integration/{admission,components,guard,tenants,webhooks} || exit 1; \
+		unset WARREN_KUBERNETES_VERSION WARREN_EMULATED_VERSION; done
 
 .PHONY: test-scopes
 test-scopes: build controlplane ## The cases of propagation that hold in every scope, with every kind but those of RBAC in scopes Namespaces and Auto.
@@ -313,7 +323,7 @@ release: ## Write what a release ships to dist/VERSION: images, install.yaml of 
 
 .PHONY: build-installer
 build-installer: sbom ## Write dist/install.yaml: the overlay as one file, and dist/sbom.cdx.json. IMG names the image.
-	@hack/render.sh $(OVERLAY) "$(IMG)" "$(CONFIG)" > dist/install.yaml.new
+	@hack/render.sh "$(OVERLAY)" "$(IMG)" "$(CONFIG)" "$(VERSION)" > dist/install.yaml.new
 	@mv dist/install.yaml.new dist/install.yaml
 	@echo "wrote dist/install.yaml"
 
@@ -332,9 +342,9 @@ uninstall: ## Save our objects to a file, then remove the CRDs. Namespaces and w
 	@hack/remove-crds.sh "$(SAVE)"
 
 .PHONY: deploy
-deploy: ## Deploy the operator: IMG=…, OVERLAY=standard|open, CONFIG=FILE; DRY_RUN=server keeps only Namespace and CRDs.
+deploy: ## Deploy the operator: IMG=…, OVERLAY=standard|open|hardened, CONFIG=FILE; DRY_RUN=server keeps only Namespace and CRDs.
 	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make deploy IMG=registry.example/warren:v1" >&2; exit 1; }
-	@hack/deploy.sh $(OVERLAY) "$(IMG)" "$(CONFIG)" $(DRY_RUN)
+	@hack/deploy.sh "$(OVERLAY)" "$(IMG)" "$(CONFIG)" $(DRY_RUN) "$(VERSION)" $(KEEP_CRDS)
 
 .PHONY: undeploy
 undeploy: build ## Take the operator off the cluster; CRDs and tenants stay. CRDS=true: the CRDs go too, our objects are saved.

@@ -42,7 +42,7 @@ for arch in $(grep -oP '(?<=linux/)\w+' <<<"$PLATFORMS"); do
 	go run ./hack/sbom -version "$version" -o "$out/warren-$version-linux-$arch.cdx.json" "${binaries[@]}"
 done
 for overlay in standard open hardened; do
-	hack/render.sh $overlay "$image" >"$out/install-$overlay.yaml"
+	hack/render.sh $overlay "$image" "" "$version" >"$out/install-$overlay.yaml"
 done
 
 go run ./hack/chart -o "$work/chart/warren" -version "$version" -repository "$repository"

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Prints the manifests of an overlay: hack/render.sh OVERLAY [IMAGE [CONFIG]]
-# With CONFIG, the policies and the role that list its kinds are generated for it. The
-# kustomization that says so is temporary and lies in .dev, which git ignores.
+# Prints the manifests of an overlay: hack/render.sh OVERLAY [IMAGE [CONFIG [VERSION]]]
+# With CONFIG, the policies and the role that list its kinds are generated for it. The CRDs carry VERSION as a label if it is that of a release.
+# The kustomization that says so is temporary and lies in .dev, which git ignores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-root=$PWD overlay=$1 image=${2:-} config=${3:-}
+root=$PWD overlay=$1 image=${2:-} config=${3:-} version=${4:-}
 kustomize() { go tool -modfile="$root/hack/tools/go.mod" kustomize "$@"; }
 
-if [ ! -d "config/overlays/$overlay" ]; then
+if [[ -z "$overlay" || "$overlay" = */* || "$overlay" = .* || ! -d "config/overlays/$overlay" ]]; then
 	echo "error: OVERLAY is $overlay: must be one of $(ls config/overlays | xargs)" >&2
+	exit 1
+fi
+if [[ -n "$image" && "${image##*/}" != *[:@]* ]]; then
+	echo "error: IMG is $image: must end in a tag or digest, such as $image:v1, because nodes would pull \`latest\` anew at every start" >&2
 	exit 1
 fi
 if [ -n "$config" ] && [ ! -r "$config" ]; then
@@ -37,6 +41,14 @@ configMapGenerator:
   namespace: warren-system
   behavior: merge
   files: [config.yaml]
+END
+fi
+if [[ "$version" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]]; then
+	cat >>"$work/kustomization.yaml" <<END
+patches:
+- target: {kind: CustomResourceDefinition}
+  patch: |-
+    - {op: add, path: /metadata/labels/app.kubernetes.io~1version, value: $version}
 END
 fi
 if [ -n "$image" ]; then

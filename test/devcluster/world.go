@@ -30,15 +30,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/devcluster/cache"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // EmulatedVersionEnv is the environment variable that has all API servers behave as an older minor version, such as 1.35.
 const EmulatedVersionEnv = "WARREN_EMULATED_VERSION"
+
+// MinorVersion is the minor version of Kubernetes that API servers behave as where Options name no other, such as 1.35.
+func MinorVersion() *version.Version {
+	text := os.Getenv(EmulatedVersionEnv)
+	if text == "" {
+		text = cache.Version()
+	}
+	v := version.MustParseGeneric(text)
+	return version.MajorMinor(v.Major(), v.Minor())
+}
 
 // Options say how a World differs from the usual one: overlay standard without webhooks, an audit log, one operator, all
 // policies in force. The policies and the operator's rights fit the kinds of its configuration.

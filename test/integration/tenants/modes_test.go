@@ -2,11 +2,11 @@ package tenants_test
 
 import (
 	"encoding/json"
-	"os"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -45,7 +45,7 @@ func constrainedly(key string) *fixture {
 	return f
 }
 
-// needsConstrained skips a case where the API server emulates a version that doesn't know it.
+// needsConstrained skips a case where the API server doesn't know it.
 func needsConstrained() {
 	GinkgoHelper()
 	if constrained == nil {
@@ -61,7 +61,7 @@ func startBoth(ctx SpecContext, users map[string][]string) []byte {
 	var started [2]*devcluster.World
 	var starting errgroup.Group
 	for i, mode := range []sudoMode{"", "Auto"} {
-		if mode != "" && os.Getenv(devcluster.EmulatedVersionEnv) != "" {
+		if mode != "" && devcluster.MinorVersion().LessThan(version.MajorMinor(1, 36)) {
 			continue
 		}
 		starting.Go(func() error {

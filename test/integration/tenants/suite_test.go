@@ -22,14 +22,14 @@ import (
 const soon = 20 * time.Second
 
 // The Worlds of the suite: its operators grant sudo in mode Legacy, and in mode Auto, which is Constrained there. The second is nil
-// where the API server emulates a version that doesn't know it.
+// where the API server doesn't know it.
 var world, constrained *devcluster.World
 
 func TestTenants(t *testing.T) { suite.Run(t, "Tenants") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{}
-	for letter, count := range map[string]int{"d": 5, "n": 14, "r": 22, "s": 31, "v": 9, "w": 7, "x": 2, "c": 6, "h": 9, "l": 6, "t": 5} {
+	for letter, count := range map[string]int{"d": 5, "n": 14, "r": 22, "s": 31, "v": 9, "w": 7, "x": 2, "c": 6, "h": 9, "l": 6, "t": 7} {
 		for n := 1; n <= count; n++ {
 			maps.Copy(users, people(fmt.Sprintf("%s%02d", letter, n)))
 		}
