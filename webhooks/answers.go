@@ -19,8 +19,10 @@ type findings struct {
 	warnings admission.Warnings
 }
 
-func (f *findings) add(problems ...*field.Error) { f.problems = append(f.problems, problems...) }
-func (f *findings) warn(sentences ...string)     { f.warnings = append(f.warnings, sentences...) }
+func (f *findings) addProblems(problems ...*field.Error) {
+	f.problems = append(f.problems, problems...)
+}
+func (f *findings) addWarnings(sentences ...string) { f.warnings = append(f.warnings, sentences...) }
 
 // kind names one of the kinds that the webhooks judge, for messages.
 type kind struct{ group, name, resource string }
@@ -33,9 +35,9 @@ var (
 	kindNamespace    = kind{"", "Namespace", "namespaces"}
 )
 
-// refusal returns the answer to a request with problems, all of them in one error: code 403 where each of them is a prohibition,
+// refusalOfProblems returns the answer to a request with problems, all of them in one error: code 403 where each of them is a prohibition,
 // else 422. It is nil where there is no problem.
-func (k kind) refusal(name string, problems field.ErrorList) error {
+func (k kind) refusalOfProblems(name string, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
 	}
@@ -50,15 +52,15 @@ func (k kind) refusal(name string, problems field.ErrorList) error {
 	return forbidden
 }
 
-// notYet returns an answer that makes the client retry after one second; kubectl does so by itself.
-func notYet(message string) error {
+// askToRetry returns an answer that makes the client retry after one second; kubectl does so by itself.
+func askToRetry(message string) error {
 	err := apierrors.NewServiceUnavailable(message)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return err
 }
 
-// answer returns the response that refuses a request with err: with its status where err is an APIStatus, else with code 500.
-func answer(err error) admission.Response {
+// responseForError returns the response that refuses a request with err: with its status where err is an APIStatus, else with code 500.
+func responseForError(err error) admission.Response {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {

@@ -13,7 +13,8 @@ import (
 
 // refuseAwaitedName refuses a name to users without authority over the namespaces that wait for a parent of that name: these
 // namespaces would join the tree of the user who takes it.
-func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot, name string) (field.ErrorList, error) {
+func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot,
+	name string) (field.ErrorList, error) {
 	waiting := forest.WaitingFor(s, name)
 	if len(waiting) == 0 {
 		return nil, nil
@@ -21,12 +22,13 @@ func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authentic
 	if yes, err := ask.HasAuthority(ctx, user, waiting); yes || err != nil {
 		return nil, err
 	}
-	return awaited(ctx, ask, user, waiting, name), nil
+	return checkNameNotAwaited(ctx, ask, user, waiting, name), nil
 }
 
 // refuseAwaitedRoot refuses a new LNamespace a name that namespaces wait for as their parent, unless a cluster admin creates it:
 // its sudoers would be cluster-admin in all these namespaces.
-func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot, name string) (field.ErrorList, error) {
+func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot,
+	name string) (field.ErrorList, error) {
 	waiting := forest.WaitingFor(s, name)
 	if len(waiting) == 0 {
 		return nil, nil
@@ -34,12 +36,13 @@ func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authentic
 	if yes, err := ask.AskAll(ctx, user, []authority.Question{authority.OverAll}); err != nil || yes[0] {
 		return nil, err
 	}
-	return awaited(ctx, ask, user, waiting, name), nil
+	return checkNameNotAwaited(ctx, ask, user, waiting, name), nil
 }
 
-// awaited returns the refusal of a name that namespaces wait for. It names those namespaces that the user may see.
-func awaited(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, waiting []string, name string) field.ErrorList {
+// checkNameNotAwaited returns the refusal of a name that namespaces wait for. It names those namespaces that the user may see.
+func checkNameNotAwaited(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, waiting []string,
+	name string) field.ErrorList {
 	why := ""
-	inSightOf(ctx, ask, user, nil, func(g *sight) { why = authority.Awaited(g.namespaces(waiting), name) })
+	checkWithinSight(ctx, ask, user, nil, func(g *visibility) { why = authority.Awaited(g.listVisibleNamespaces(waiting), name) })
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), why)}
 }

@@ -8,20 +8,21 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// deletion judges the deletion of the namespace called name and of its bound descendants.
-func deletion(s *forest.Snapshot, name string, g *sight) findings {
+// checkDeletion checks the deletion of the namespace called name and of its bound descendants.
+func checkDeletion(s *forest.Snapshot, name string, g *visibility) findings {
 	var f findings
 	if holding := forest.HoldingChildren(s, name); len(holding) > 0 {
-		f.add(field.Forbidden(field.NewPath("metadata", "name"), forest.HeldBy(name, g.list(holding))))
+		f.addProblems(field.Forbidden(field.NewPath("metadata", "name"), forest.HeldBy(name, g.joinVisibleTexts(holding))))
 	}
-	if left := unbound(s, name); len(left) > 0 {
-		f.warn(name + " has children that are not bound; they stay, and are halted until they have a parent again: " + g.list(left))
+	if left := unboundChildren(s, name); len(left) > 0 {
+		f.addWarnings(name + " has children that are not bound; they stay, and are halted until they have a parent again: " +
+			g.joinVisibleTexts(left))
 	}
 	return f
 }
 
-// unbound returns the children that stay when their parent is deleted.
-func unbound(s *forest.Snapshot, name string) []string {
+// unboundChildren returns the children that stay when their parent is deleted.
+func unboundChildren(s *forest.Snapshot, name string) []string {
 	return slices.DeleteFunc(s.Children(name), func(child string) bool {
 		n := s.Namespace(child)
 		return n.Bound() || n.Terminating

@@ -25,7 +25,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// hierarchyValidator judges HierarchyConfigurations. The webhook isn't called for deletions: an outage must not block the deletion
+// hierarchyValidator checks HierarchyConfigurations. The webhook isn't called for deletions: an outage must not block the deletion
 // of a namespace with its contents, and deleting the object doesn't move the namespace.
 type hierarchyValidator struct {
 	liveView
@@ -37,12 +37,12 @@ type hierarchyValidator struct {
 
 // ValidateCreate implements admission.Validator.
 func (v *hierarchyValidator) ValidateCreate(ctx context.Context, hc *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
-	return v.judge(ctx, v1alpha1.HierarchyConfigurationSpec{}, hc)
+	return v.checkHierarchyChange(ctx, v1alpha1.HierarchyConfigurationSpec{}, hc)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v *hierarchyValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
-	return v.judge(ctx, old.Spec, now)
+	return v.checkHierarchyChange(ctx, old.Spec, now)
 }
 
 // ValidateDelete implements admission.Validator.
@@ -50,40 +50,44 @@ func (v *hierarchyValidator) ValidateDelete(context.Context, *v1alpha1.Hierarchy
 	return nil, nil
 }
 
-func (v *hierarchyValidator) judge(ctx context.Context, old v1alpha1.HierarchyConfigurationSpec, now *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
-	user, err := requester(ctx)
+func (v *hierarchyValidator) checkHierarchyChange(ctx context.Context, old v1alpha1.HierarchyConfigurationSpec,
+	now *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.with(ctx, now.Namespace, value(now.Spec.Parent))
+	s, err := v.snapshotWith(ctx, now.Namespace, valueOrEmpty(now.Spec.Parent))
 	if err != nil {
 		return nil, err
 	}
 	reads := &reads{}
-	keys, exists := v.keys(ctx, s, reads), v.exists(ctx, reads)
+	keys, exists := v.keyRulesFor(ctx, s, reads), v.namespaceExistence(ctx, reads)
 	var verdict hierarchyVerdict
-	own := append(ownChain(s, now.Namespace), value(now.Spec.Parent))
-	inSightOf(ctx, v.ask, user, own, func(g *sight) { verdict = judgeHierarchy(s, now.Namespace, old, now.Spec, keys, exists, g) })
+	own := append(namespacesOfOwnChain(s, now.Namespace), valueOrEmpty(now.Spec.Parent))
+	checkWithinSight(ctx, v.ask, user, own, func(g *visibility) {
+		verdict = checkHierarchySpec(s, now.Namespace, old, now.Spec, keys, exists,
+			g)
+	})
 	if reads.err != nil {
 		return nil, reads.err
 	}
 	if len(verdict.problems) > 0 || len(verdict.warnings) > 0 {
 		if blind, err := v.refuseBlindly(ctx, user, own, now, verdict); blind != nil || err != nil {
-			return nil, cmp.Or(err, kindHierarchy.refusal(now.Name, blind))
+			return nil, cmp.Or(err, kindHierarchy.refusalOfProblems(now.Name, blind))
 		}
 	}
 	switch {
 	case len(verdict.problems) > 0:
-		return verdict.warnings, kindHierarchy.refusal(now.Name, verdict.problems)
+		return verdict.warnings, kindHierarchy.refusalOfProblems(now.Name, verdict.problems)
 	case verdict.unknown != "":
-		return verdict.warnings, notYet(`namespace "` + verdict.unknown + `" is not known yet`)
+		return verdict.warnings, askToRetry(`namespace "` + verdict.unknown + `" is not known yet`)
 	}
-	refused, err := v.review(ctx, user, own, now.Spec.Parent, verdict.requests)
+	refused, err := v.checkRequestRights(ctx, user, own, now.Spec.Parent, verdict.requests)
 	if err != nil || len(refused) > 0 {
-		return verdict.warnings, cmp.Or(err, kindHierarchy.refusal(now.Name, refused))
+		return verdict.warnings, cmp.Or(err, kindHierarchy.refusalOfProblems(now.Name, refused))
 	}
 	if verdict.moves {
-		verdict.warn(v.rehearsePlacing(ctx, s, now)...)
+		verdict.addWarnings(v.rehearsePlacing(ctx, s, now)...)
 	}
 	return verdict.warnings, nil
 }
@@ -111,20 +115,20 @@ func (v *hierarchyValidator) rehearsePlacing(ctx context.Context, s *forest.Snap
 	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 		return nil // no judgement on the request itself
 	}
-	return []string{"the request waits, because the API server refuses to place the namespace: " + withoutPolicy(err.Error())}
+	return []string{"the request waits, because the API server refuses to place the namespace: " + policySentenceOf(err.Error())}
 }
 
-// withoutPolicy returns the sentence of the policy that refused a request, without the words that the API server puts before it.
-func withoutPolicy(refusal string) string {
+// policySentenceOf returns the sentence of the policy that refused a request, without the words that the API server puts before it.
+func policySentenceOf(refusal string) string {
 	if _, sentence, found := strings.Cut(refusal, " denied request: "); found {
 		return sentence
 	}
 	return refusal
 }
 
-// ownChain returns the namespaces that labels and annotations of the namespace itself name, so that its users know them already:
-// its ancestors by the labels, and those in its ancestry.
-func ownChain(s *forest.Snapshot, namespace string) []string {
+// namespacesOfOwnChain returns the namespaces that labels and annotations of the namespace itself name, so that its
+// users know them already: its ancestors by the labels, and those in its ancestry.
+func namespacesOfOwnChain(s *forest.Snapshot, namespace string) []string {
 	chain := append(authority.Above(s, namespace), namespace)
 	if n := s.Namespace(namespace); n != nil {
 		chain = append(chain, strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/")...)
@@ -135,20 +139,22 @@ func ownChain(s *forest.Snapshot, namespace string) []string {
 // refuseBlindly answers a user who may not see the namespace that spec.parent names, before anything is said about that namespace's
 // state, its tree or its existence: it returns which rights the user lacks. It is nil where the user sees the namespace, or lacks
 // no right.
-func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticationv1.UserInfo, own []string, now *v1alpha1.HierarchyConfiguration, verdict hierarchyVerdict) (field.ErrorList, error) {
-	target, seen := value(now.Spec.Parent), true
+func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticationv1.UserInfo, own []string,
+	now *v1alpha1.HierarchyConfiguration, verdict hierarchyVerdict) (field.ErrorList, error) {
+	target, seen := valueOrEmpty(now.Spec.Parent), true
 	if target == "" {
 		return nil, nil
 	}
-	inSightOf(ctx, v.ask, user, nil, func(g *sight) { seen = g.sees(target) })
+	checkWithinSight(ctx, v.ask, user, nil, func(g *visibility) { seen = g.maySeeNamespace(target) })
 	if seen {
 		return nil, nil
 	}
-	return v.review(ctx, user, own, now.Spec.Parent, verdict.requests)
+	return v.checkRequestRights(ctx, user, own, now.Spec.Parent, verdict.requests)
 }
 
-// review asks the authorizer the questions of all requests at once. For each field, it returns the first right that is missing.
-func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.UserInfo, own []string, parent *string, requests []request) (field.ErrorList, error) {
+// checkRequestRights asks the authorizer the questions of all requests at once. For each field, it returns the first right that is missing.
+func (v *hierarchyValidator) checkRequestRights(ctx context.Context, user authenticationv1.UserInfo, own []string, parent *string,
+	requests []request) (field.ErrorList, error) {
 	var questions []authority.Question
 	for _, r := range requests {
 		questions = append(questions, r.questions...)
@@ -158,12 +164,12 @@ func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.U
 		return nil, err
 	}
 	var problems field.ErrorList
-	inSightOf(ctx, v.ask, user, own, func(g *sight) {
+	checkWithinSight(ctx, v.ask, user, own, func(g *visibility) {
 		problems = nil
 		answers := yes
 		for _, r := range requests {
 			if no := slices.Index(answers[:len(r.questions)], false); no >= 0 {
-				problems = append(problems, r.refused(user.Username, r.questions[no], parent, g))
+				problems = append(problems, r.problemOfDenial(user.Username, r.questions[no], parent, g))
 			}
 			answers = answers[len(r.questions):]
 		}
@@ -174,39 +180,39 @@ func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.U
 // reads collects the errors of reads that a pure function caused through a callback.
 type reads struct{ err error }
 
-func (r *reads) failed(err error) bool {
+func (r *reads) recordReadFailure(err error) bool {
 	r.err = errors.Join(r.err, err)
 	return err != nil
 }
 
-func (v *hierarchyValidator) exists(ctx context.Context, reads *reads) func(string) bool {
+func (v *hierarchyValidator) namespaceExistence(ctx context.Context, reads *reads) func(string) bool {
 	return func(name string) bool {
-		n, err := v.namespace(ctx, name)
-		return !reads.failed(err) && n != nil
+		n, err := v.readNamespace(ctx, name)
+		return !reads.recordReadFailure(err) && n != nil
 	}
 }
 
-// undelegated says whether only a cluster admin may propagate or override a key: the configuration says so, or the key says who
+// isKeyUndelegated reports whether only a cluster admin may propagate or override a key: the configuration says so, or the key says who
 // pays.
-func (v *hierarchyValidator) undelegated(key string) bool {
+func (v *hierarchyValidator) isKeyUndelegated(key string) bool {
 	c := v.config
 	return c.Inheritance.Undelegated.Match(key) || c.Billing.NamespaceLabels.Has(key)
 }
 
-// keys returns the rules for keys. They read the HierarchyConfiguration of each ancestor at most once.
-func (v *hierarchyValidator) keys(ctx context.Context, s *forest.Snapshot, reads *reads) keyRules {
+// keyRulesFor returns the rules for keys. They read the HierarchyConfiguration of each ancestor at most once.
+func (v *hierarchyValidator) keyRulesFor(ctx context.Context, s *forest.Snapshot, reads *reads) keyRules {
 	read := map[string]*forest.Hierarchy{}
 	return keyRules{
-		inheritLabel:      orNone(s.Rules().InheritLabel),
-		inheritAnnotation: orNone(s.Rules().InheritAnnotation),
-		undelegated:       v.undelegated,
+		inheritLabel:      matchOrNone(s.Rules().InheritLabel),
+		inheritAnnotation: matchOrNone(s.Rules().InheritAnnotation),
+		undelegated:       v.isKeyUndelegated,
 		declared: func(namespace string) *forest.Hierarchy {
 			if h, ok := read[namespace]; ok {
 				return h
 			}
-			hc, err := hierarchyOf(ctx, v.live, namespace)
+			hc, err := readHierarchyOf(ctx, v.live, namespace)
 			read[namespace] = &forest.Hierarchy{}
-			if !reads.failed(err) && hc != nil {
+			if !reads.recordReadFailure(err) && hc != nil {
 				read[namespace] = forest.HierarchyOf(namespace, string(hc.UID), hc.Spec)
 			}
 			return read[namespace]
@@ -214,7 +220,7 @@ func (v *hierarchyValidator) keys(ctx context.Context, s *forest.Snapshot, reads
 	}
 }
 
-func orNone(match func(string) bool) func(string) bool {
+func matchOrNone(match func(string) bool) func(string) bool {
 	if match == nil {
 		return func(string) bool { return false }
 	}

@@ -29,47 +29,50 @@ type hierarchyVerdict struct {
 	unknown string
 }
 
-// judgeHierarchy judges what changes in the HierarchyConfiguration of namespace from old to now. Namespaces that g doesn't let it
+// checkHierarchySpec checks what changes in the HierarchyConfiguration of namespace from old to now. Namespaces that g doesn't let it
 // name are left out of the texts.
-func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules, exists func(string) bool, g *sight) hierarchyVerdict {
+func checkHierarchySpec(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules,
+	exists func(string) bool, g *visibility) hierarchyVerdict {
 	move := authority.Judge(s, authority.Change{Namespace: namespace, Old: old.Parent, New: now.Parent}, exists)
 	v := hierarchyVerdict{unknown: move.Unknown, moves: move.Moves}
-	v.warn(move.Warnings...)
-	if other := forest.ExcludedBy(s, namespace, value(now.Parent)); move.Moves && other != "" && g.sees(other) {
-		v.warn(forest.Exclusion(other, namespace))
+	v.addWarnings(move.Warnings...)
+	if other := forest.ExcludedBy(s, namespace, valueOrEmpty(now.Parent)); move.Moves && other != "" && g.maySeeNamespace(other) {
+		v.addWarnings(forest.Exclusion(other, namespace))
 	}
 	parent := spec.Child("parent")
 	for _, problem := range move.Problems {
-		v.add(field.Invalid(parent, value(now.Parent), problem))
+		v.addProblems(field.Invalid(parent, valueOrEmpty(now.Parent), problem))
 	}
-	v.ask(parent, fmt.Sprintf("move namespace %q", namespace), append(move.Questions, move.BeforeProblems...))
+	v.addRequest(parent, fmt.Sprintf("move namespace %q", namespace), append(move.Questions, move.BeforeProblems...))
 	was, will := forest.HierarchyOf(namespace, "", old), forest.HierarchyOf(namespace, "", now)
 	after := s.WithHierarchy(will)
 	n := s.Namespace(namespace)
 	placed := move.Moves && len(move.Problems) == 0 && n != nil
 	if placed {
-		after = after.WithNamespace(forest.Placed(n, value(now.Parent)))
+		after = after.WithNamespace(forest.Placed(n, valueOrEmpty(now.Parent)))
 	}
 	var changes [2]asked
 	above := authority.Above(after, namespace)
-	for i, side := range rules.sides(was, will) {
+	for i, side := range rules.keySidesOf(was, will) {
 		added := authority.Added(side.old, side.now)
 		switch {
 		case placed:
-			changes[i] = asked{parent, value(now.Parent)}
+			changes[i] = asked{parent, valueOrEmpty(now.Parent)}
 		case !move.Moves && len(added) > 0:
 			changes[i] = asked{side.propagated, added}
 		}
-		v.ask(side.propagated, fmt.Sprintf("propagate these keys from namespace %q", namespace), side.rules.Propagating(side.old, side.now))
-		v.ask(side.overridden, fmt.Sprintf("override these keys in namespace %q", namespace), side.rules.Overriding(side.old, side.now, above, move.Moves))
+		v.addRequest(side.propagated, fmt.Sprintf("propagate these keys from namespace %q", namespace),
+			side.rules.Propagating(side.old, side.now))
+		v.addRequest(side.overridden, fmt.Sprintf("override these keys in namespace %q", namespace),
+			side.rules.Overriding(side.old, side.now, above, move.Moves))
 	}
-	v.replaced(after, namespace, changes, g)
+	v.checkReplacedValues(after, namespace, changes, g)
 	children := authority.Requiring(namespace, was.Required, will.Required)
-	v.ask(spec.Child("requiredChildren"), fmt.Sprintf("require children of namespace %q", namespace), children)
+	v.addRequest(spec.Child("requiredChildren"), fmt.Sprintf("require children of namespace %q", namespace), children)
 	return v
 }
 
-func (v *hierarchyVerdict) ask(at *field.Path, what string, questions []authority.Question) {
+func (v *hierarchyVerdict) addRequest(at *field.Path, what string, questions []authority.Question) {
 	if len(questions) > 0 {
 		v.requests = append(v.requests, request{at, what, questions})
 	}
@@ -81,26 +84,27 @@ type asked struct {
 	value any
 }
 
-// replaced refuses a change of labels, or of annotations, by which inherited values would silently replace values that people have
-// set.
-func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, changes [2]asked, g *sight) {
+// checkReplacedValues refuses a change of labels, or of annotations, by which inherited values would silently replace
+// values that people have set.
+func (v *hierarchyVerdict) checkReplacedValues(after *forest.Snapshot, namespace string, changes [2]asked, g *visibility) {
 	if changes[0].field == nil && changes[1].field == nil {
 		return
 	}
 	labels, annotations := forest.ReplacedValues(after, namespace)
 	for i, values := range [2][]string{labels, annotations} {
 		if c := changes[i]; c.field != nil && len(values) > 0 {
-			v.add(field.Invalid(c.field, c.value, [2]string{"labels", "annotations"}[i]+" would be replaced: "+g.list(values)+"; override or remove them first"))
+			v.addProblems(field.Invalid(c.field, c.value, [2]string{"labels", "annotations"}[i]+" would be replaced: "+g.joinVisibleTexts(values)+
+				"; override or remove them first"))
 		}
 	}
 }
 
-// refused returns the problem of a request for which the authorizer answered the question no with no.
-func (r request) refused(user string, no authority.Question, parent *string, g *sight) *field.Error {
+// problemOfDenial returns the problem of a request for which the authorizer answered the question no with no.
+func (r request) problemOfDenial(user string, no authority.Question, parent *string, g *visibility) *field.Error {
 	if no.Instead != "" {
-		return field.Invalid(r.field, value(parent), no.Instead)
+		return field.Invalid(r.field, valueOrEmpty(parent), no.Instead)
 	}
-	return field.Forbidden(r.field, fmt.Sprintf("user %q may not %s: %s", user, r.what, no.Needs(g.sees)))
+	return field.Forbidden(r.field, fmt.Sprintf("user %q may not %s: %s", user, r.what, no.Needs(g.maySeeNamespace)))
 }
 
 // keyRules say whose consent the keys of a HierarchyConfiguration need.
@@ -117,10 +121,10 @@ type keySide struct {
 	rules                  authority.KeyRules
 }
 
-func (r keyRules) sides(old, now *forest.Hierarchy) [2]keySide {
+func (r keyRules) keySidesOf(old, now *forest.Hierarchy) [2]keySide {
 	side := func(i int, suffix string, inherits func(string) bool) keySide {
 		return keySide{
-			spec.Child("propagated" + suffix), spec.Child("overridden" + suffix), keysOf(old, i), keysOf(now, i),
+			spec.Child("propagated" + suffix), spec.Child("overridden" + suffix), keysOfSide(old, i), keysOfSide(now, i),
 			authority.KeyRules{Inherits: inherits, Undelegated: r.undelegated, Declares: func(namespace, key string) bool {
 				return slices.Contains(r.declared(namespace).Propagated[i], key)
 			}},
@@ -129,12 +133,12 @@ func (r keyRules) sides(old, now *forest.Hierarchy) [2]keySide {
 	return [2]keySide{side(0, "Labels", r.inheritLabel), side(1, "Annotations", r.inheritAnnotation)}
 }
 
-// keysOf returns the keys of one side: 0 for labels, 1 for annotations.
-func keysOf(h *forest.Hierarchy, side int) authority.Keys {
+// keysOfSide returns the keys of one side: 0 for labels, 1 for annotations.
+func keysOfSide(h *forest.Hierarchy, side int) authority.Keys {
 	return authority.Keys{Propagated: h.Propagated[side], Overridden: h.Overridden[side]}
 }
 
-func value(parent *string) string {
+func valueOrEmpty(parent *string) string {
 	if parent == nil {
 		return ""
 	}

@@ -25,20 +25,21 @@ const (
 )
 
 var (
-	errNotJSON    = errors.New("a review is a JSON object: send an AdmissionReview of admission.k8s.io/v1 as JSON")
-	errTooLarge   = errors.New("the review is too large: what the request writes and what it replaces may have 3 MiB together; make the object smaller, or delete it")
+	errNotJSON  = errors.New("a review is a JSON object: send an AdmissionReview of admission.k8s.io/v1 as JSON")
+	errTooLarge = errors.New("the review is too large: what the request writes and what it replaces may have 3 MiB together; make the " +
+		"object smaller, or delete it")
 	errBodiesFull = errors.New("the operator reads too many reviews at the moment; try again")
 )
 
 // intake passes reviews on to the handlers, with bodies of bounded size.
 type intake struct{ room *semaphore.Weighted }
 
-func newIntake() intake { return intake{semaphore.NewWeighted(maxBodies)} }
+func newLimitedIntake() intake { return intake{semaphore.NewWeighted(maxBodies)} }
 
-// guard returns handler with a bound on what it reads. Where a body is too large, the read fails with errTooLarge, which the
+// limitBodySize returns handler with a bound on what it reads. Where a body is too large, the read fails with errTooLarge, which the
 // handler answers. A review that is being answered when the process is to stop is answered all the same, although the context of the
 // server, and so that of the review, ends then: the requests of a user must outlast a roll-out.
-func (i intake) guard(handler http.Handler) http.Handler {
+func (i intake) limitBodySize(handler http.Handler) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
 		_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout)) // only the response writers of tests have no deadlines

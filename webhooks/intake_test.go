@@ -14,7 +14,7 @@ import (
 // sent passes a body through i to a handler, and returns how much the handler reads.
 func sent(i intake, body string, handle func()) (read int, err error) {
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
-	i.guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	i.limitBodySize(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var text []byte
 		text, err = io.ReadAll(r.Body)
 		read = len(text)
@@ -72,7 +72,7 @@ func TestIntakeOutlastsTheServer(t *testing.T) {
 	t.Run("SUB-F14 a review that is being answered when the process is to stop is answered", func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")).WithContext(ctx)
-		newIntake().guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		newLimitedIntake().limitBodySize(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			stop()
 			if _, bounded := r.Context().Deadline(); r.Context().Err() != nil || !bounded {
 				t.Errorf("the review's context: %v, bounded: %t; want that it goes on, for a bounded time", r.Context().Err(), bounded)

@@ -22,15 +22,15 @@ type liveView struct {
 	live client.Reader
 }
 
-// with returns the forest, with those of the named namespaces that it lacks read from the API server: a namespace that the user has
+// snapshotWith returns the forest, with those of the named namespaces that it lacks read from the API server: a namespace that the user has
 // just created must not be called missing.
-func (l liveView) with(ctx context.Context, names ...string) (*forest.Snapshot, error) {
+func (l liveView) snapshotWith(ctx context.Context, names ...string) (*forest.Snapshot, error) {
 	s := l.view.Snapshot()
 	for _, name := range names {
 		if name == "" || s.Namespace(name) != nil {
 			continue
 		}
-		n, err := l.namespace(ctx, name)
+		n, err := l.readNamespace(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -41,38 +41,39 @@ func (l liveView) with(ctx context.Context, names ...string) (*forest.Snapshot, 
 	return s, nil
 }
 
-// namespace reads a namespace from the API server; nil if there is none.
-func (l liveView) namespace(ctx context.Context, name string) (*forest.Namespace, error) {
+// readNamespace reads a namespace from the API server; nil if there is none.
+func (l liveView) readNamespace(ctx context.Context, name string) (*forest.Namespace, error) {
 	n := &metav1.PartialObjectMetadata{}
 	n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	switch err := l.live.Get(ctx, client.ObjectKey{Name: name}, n); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, unread("namespace "+name, err)
+		return nil, readFailedError("namespace "+name, err)
 	}
 	return forest.NamespaceOf(n), nil
 }
 
-// hierarchyOf reads the HierarchyConfiguration of a namespace from the API server; nil if it has none.
-func hierarchyOf(ctx context.Context, live client.Reader, namespace string) (*v1alpha1.HierarchyConfiguration, error) {
+// readHierarchyOf reads the HierarchyConfiguration of a namespace from the API server; nil if it has none.
+func readHierarchyOf(ctx context.Context, live client.Reader, namespace string) (*v1alpha1.HierarchyConfiguration, error) {
 	hc := &v1alpha1.HierarchyConfiguration{}
 	switch err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}, hc); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, unread("the HierarchyConfiguration of namespace "+namespace, err)
+		return nil, readFailedError("the HierarchyConfiguration of namespace "+namespace, err)
 	}
 	return hc, nil
 }
 
-func unread(what string, err error) error {
+func readFailedError(what string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("could not read %s: %w", what, err))
 }
 
-// deletable returns f, the judgement on the deletion of a namespace with its descendants. Where a spec already allows the deletion
-// and the namespaces don't carry that permission yet, it asks the client to retry: a refusal would be outdated a second later.
-func (l liveView) deletable(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
+// recheckDeletionLive returns f, the judgement on the deletion of a namespace with its descendants. Where a spec
+// already allows the deletion and the namespaces don't carry that permission yet, it asks the client to retry: a
+// refusal would be outdated a second later.
+func (l liveView) recheckDeletionLive(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
 	if len(forest.HoldingChildren(s, name)) == 0 {
 		return f, nil
 	}
@@ -82,7 +83,7 @@ func (l liveView) deletable(ctx context.Context, s *forest.Snapshot, name string
 			return f, err
 		}
 		if soon {
-			return f, notYet("allowCascadingDeletion of " + at + " is not in force yet; try again")
+			return f, askToRetry("allowCascadingDeletion of " + at + " is not in force yet; try again")
 		}
 	}
 	return f, nil
@@ -91,7 +92,7 @@ func (l liveView) deletable(ctx context.Context, s *forest.Snapshot, name string
 // allowsCascading reads from the API server whether the HierarchyConfiguration or the LNamespace of a namespace allows cascading
 // deletion.
 func (l liveView) allowsCascading(ctx context.Context, s *forest.Snapshot, name string) (bool, error) {
-	hc, err := hierarchyOf(ctx, l.live, name)
+	hc, err := readHierarchyOf(ctx, l.live, name)
 	if err != nil || hc != nil && hc.Spec.AllowCascadingDeletion {
 		return err == nil, err
 	}
@@ -101,13 +102,13 @@ func (l liveView) allowsCascading(ctx context.Context, s *forest.Snapshot, name 
 	lns := &v1alpha1.LNamespace{}
 	err = l.live.Get(ctx, client.ObjectKey{Name: name}, lns)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, unread("LNamespace "+name, err)
+		return false, readFailedError("LNamespace "+name, err)
 	}
 	return err == nil && lns.Spec.AllowCascadingDeletion, nil
 }
 
-// requester returns the user who made the request that a validator judges.
-func requester(ctx context.Context) (authenticationv1.UserInfo, error) {
+// requestingUser returns the user who made the request that a validator judges.
+func requestingUser(ctx context.Context) (authenticationv1.UserInfo, error) {
 	req, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return authenticationv1.UserInfo{}, apierrors.NewInternalError(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// tenantValidator judges LNamespaces.
+// tenantValidator checks LNamespaces.
 type tenantValidator struct {
 	liveView
 	ask               authorizer.Asker
@@ -22,21 +22,23 @@ type tenantValidator struct {
 	operatorNamespace string
 }
 
-func (v *tenantValidator) rules() tenantRules { return tenantRules{v.config, v.operatorNamespace} }
+func (v *tenantValidator) rulesForTenants() tenantRules {
+	return tenantRules{v.config, v.operatorNamespace}
+}
 
 // ValidateCreate implements admission.Validator.
 func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNamespace) (admission.Warnings, error) {
-	user, err := requester(ctx)
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.with(ctx, append(homes(lns), lns.Name, lns.Spec.Template)...)
+	s, err := v.snapshotWith(ctx, append(serviceAccountNamespaces(lns), lns.Name, lns.Spec.Template)...)
 	if err != nil {
 		return nil, err
 	}
 	var f findings
-	inSightOf(ctx, v.ask, user, nil, func(g *sight) { f = validateNewTenant(s, lns, user.Username, v.rules(), g) })
-	personal, err := v.personal(ctx, user, lns)
+	checkWithinSight(ctx, v.ask, user, nil, func(g *visibility) { f = validateNewTenant(s, lns, user.Username, v.rulesForTenants(), g) })
+	personal, err := v.checkCreatorRules(ctx, user, lns)
 	if err != nil {
 		return f.warnings, err
 	}
@@ -44,26 +46,27 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	if err != nil {
 		return f.warnings, err
 	}
-	f.add(append(personal, waited...)...)
-	return f.warnings, kindLNamespace.refusal(lns.Name, f.problems)
+	f.addProblems(append(personal, waited...)...)
+	return f.warnings, kindLNamespace.refusalOfProblems(lns.Name, f.problems)
 }
 
-// personal judges what depends on the user who creates the LNamespace: the billing and the number of LNamespaces. Cluster admins
+// checkCreatorRules checks what depends on the user who creates the LNamespace: the billing and the number of LNamespaces. Cluster admins
 // are free in both.
-func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.UserInfo, lns *v1alpha1.LNamespace) (field.ErrorList, error) {
+func (v *tenantValidator) checkCreatorRules(ctx context.Context, user authenticationv1.UserInfo,
+	lns *v1alpha1.LNamespace) (field.ErrorList, error) {
 	c := v.config
 	var problems field.ErrorList
 	if defaults := c.Billing.Defaults; len(defaults) > 0 && lns.Spec.Billing != nil {
-		problems = append(problems, billingAllowed(*lns.Spec.Billing, billingFor(defaults, user.Username, user.Groups))...)
+		problems = append(problems, billingAllowed(*lns.Spec.Billing, matchingBillingDefaults(defaults, user.Username, user.Groups))...)
 	}
 	if most := c.Tenants.MaxPerCreator; most > 0 {
 		s := v.view.Snapshot()
 		who := forest.CountsFor(s, user.Username)
-		has, err := v.madeFor(ctx, s, who)
+		has, err := v.countTenantsFor(ctx, s, who)
 		if err != nil {
 			return nil, err
 		}
-		problems = append(problems, tooMany(who, has, most)...)
+		problems = append(problems, checkTenantCount(who, has, most)...)
 	}
 	if len(problems) == 0 {
 		return nil, nil
@@ -74,14 +77,14 @@ func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.Us
 	return problems, nil
 }
 
-// madeFor counts the LNamespaces that count for who (see forest.Snapshot.CountsFor). It reads from the API server, so that a user
+// countTenantsFor counts the LNamespaces that count for who (see forest.Snapshot.CountsFor). It reads from the API server, so that a user
 // who creates many in a row gets hardly more than the limit; of those created at the same moment, the reconciler holds the youngest
 // back.
-func (v *tenantValidator) madeFor(ctx context.Context, s *forest.Snapshot, who string) (int, error) {
+func (v *tenantValidator) countTenantsFor(ctx context.Context, s *forest.Snapshot, who string) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespaceList"))
 	if err := v.live.List(ctx, list); err != nil {
-		return 0, unread("the LNamespaces", err)
+		return 0, readFailedError("the LNamespaces", err)
 	}
 	count := 0
 	for i := range list.Items {
@@ -94,27 +97,27 @@ func (v *tenantValidator) madeFor(ctx context.Context, s *forest.Snapshot, who s
 
 // ValidateUpdate implements admission.Validator.
 func (v *tenantValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.LNamespace) (admission.Warnings, error) {
-	s, err := v.with(ctx, append(homes(now), now.Spec.Template)...)
+	s, err := v.snapshotWith(ctx, append(serviceAccountNamespaces(now), now.Spec.Template)...)
 	if err != nil {
 		return nil, err
 	}
-	f := validateChangedTenant(s, old, now, v.rules())
-	return f.warnings, kindLNamespace.refusal(now.Name, f.problems)
+	f := validateChangedTenant(s, old, now, v.rulesForTenants())
+	return f.warnings, kindLNamespace.refusalOfProblems(now.Name, f.problems)
 }
 
 // ValidateDelete implements admission.Validator.
 func (v *tenantValidator) ValidateDelete(ctx context.Context, lns *v1alpha1.LNamespace) (admission.Warnings, error) {
-	user, err := requester(ctx)
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := v.view.Snapshot().WithTenant(forest.TenantOf(lns))
 	var f findings
-	inSightOf(ctx, v.ask, user, []string{lns.Name}, func(g *sight) { f = validateTenantDeletion(s, lns, g) })
+	checkWithinSight(ctx, v.ask, user, []string{lns.Name}, func(g *visibility) { f = validateTenantDeletion(s, lns, g) })
 	if len(f.problems) > 0 {
-		if _, err := v.deletable(ctx, s, lns.Name, f); err != nil {
+		if _, err := v.recheckDeletionLive(ctx, s, lns.Name, f); err != nil {
 			return f.warnings, err
 		}
 	}
-	return f.warnings, kindLNamespace.refusal(lns.Name, f.problems)
+	return f.warnings, kindLNamespace.refusalOfProblems(lns.Name, f.problems)
 }

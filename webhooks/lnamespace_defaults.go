@@ -32,8 +32,8 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 	if !json.Valid(req.Object.Raw) {
 		return admission.Errored(http.StatusBadRequest, errNotJSON)
 	}
-	if err := kindLNamespace.refusal(req.Name, formProblems(req.Object.Raw)); err != nil {
-		return answer(err)
+	if err := kindLNamespace.refusalOfProblems(req.Name, checkTenantForm(req.Object.Raw)); err != nil {
+		return responseForError(err)
 	}
 	lns := &v1alpha1.LNamespace{}
 	var written struct {
@@ -45,30 +45,32 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 	if d.decoder.Decode(req, lns) != nil || json.Unmarshal(req.Object.Raw, &written) != nil {
 		return admission.Allowed("") // nothing can be filled in; the schema is judged next, and says which field is wrong
 	}
-	patches, warnings, err := d.people(ctx, lns, req.UserInfo)
+	patches, warnings, err := d.defaultPeoplePatches(ctx, lns, req.UserInfo)
 	if err != nil {
-		return answer(err)
+		return responseForError(err)
 	}
-	patches = append(patches, d.billing(lns, req.UserInfo)...)
+	patches = append(patches, d.defaultBillingPatches(lns, req.UserInfo)...)
 	if len(patches) > 0 && written.Spec == nil {
-		patches = append([]jsonpatch.Operation{add("/spec", struct{}{})}, patches...)
+		patches = append([]jsonpatch.Operation{addOperation("/spec", struct{}{})}, patches...)
 	}
-	signed, err := d.signs(ctx, req.UserInfo)
+	signed, err := d.needsCreatorName(ctx, req.UserInfo)
 	if err != nil {
-		return answer(err)
+		return responseForError(err)
 	}
 	if signed {
 		if written.Metadata.Annotations == nil {
-			patches = append(patches, add("/metadata/annotations", struct{}{}))
+			patches = append(patches, addOperation("/metadata/annotations", struct{}{}))
 		}
-		patches = append(patches, add("/metadata/annotations/"+strings.ReplaceAll(v1alpha1.AnnotationCreator, "/", "~1"), req.UserInfo.Username))
+		patches = append(patches, addOperation("/metadata/annotations/"+strings.ReplaceAll(v1alpha1.AnnotationCreator, "/", "~1"),
+			req.UserInfo.Username))
 	}
 	return admission.Patched("", patches...).WithWarnings(warnings...)
 }
 
-// signs says whether the new LNamespace gets the requester's name as its maker. Where the number of LNamespaces is limited, cluster
-// admins are free of the limit and aren't recorded: the maker that they state stands, as in a backup that they restore.
-func (d *tenantDefaults) signs(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
+// needsCreatorName reports whether the new LNamespace gets the requester's name as its maker. Where the number of
+// LNamespaces is limited, cluster admins are free of the limit and aren't recorded: the maker that they state stands,
+// as in a backup that they restore.
+func (d *tenantDefaults) needsCreatorName(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
 	if d.config.Tenants.MaxPerCreator == 0 {
 		return true, nil
 	}
@@ -76,11 +78,12 @@ func (d *tenantDefaults) signs(ctx context.Context, user authenticationv1.UserIn
 	return !admin, err
 }
 
-// people returns patches that make the requester manager and sudoer where the LNamespace names nobody, or a warning where the
+// defaultPeoplePatches returns patches that make the requester manager and sudoer where the LNamespace names nobody, or a warning where the
 // requester can't be listed.
-func (d *tenantDefaults) people(ctx context.Context, lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string, err error) {
-	subject, listable := creator(user.Username)
-	s, err := d.with(ctx, subject.Namespace)
+func (d *tenantDefaults) defaultPeoplePatches(ctx context.Context, lns *v1alpha1.LNamespace,
+	user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string, err error) {
+	subject, listable := creatorAsSubject(user.Username)
+	s, err := d.snapshotWith(ctx, subject.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,8 +97,8 @@ func (d *tenantDefaults) people(ctx context.Context, lns *v1alpha1.LNamespace, u
 			continue
 		}
 		*probe = []v1alpha1.Subject{subject}
-		if listable && len(newSubjects(s, &v1alpha1.LNamespace{}, alone, d.operatorNamespace)) == 0 {
-			patches = append(patches, add("/spec/"+string(list), *probe))
+		if listable && len(checkNewSubjects(s, &v1alpha1.LNamespace{}, alone, d.operatorNamespace)) == 0 {
+			patches = append(patches, addOperation("/spec/"+string(list), *probe))
 		} else {
 			warnings = []string{"kubernetes user " + user.Username + " can't be listed; name managers and sudoers"}
 		}
@@ -103,32 +106,32 @@ func (d *tenantDefaults) people(ctx context.Context, lns *v1alpha1.LNamespace, u
 	return patches, warnings, nil
 }
 
-// billing returns patches that fill in the first default that applies to the requester and agrees with the stated fields.
-func (d *tenantDefaults) billing(lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) []jsonpatch.Operation {
+// defaultBillingPatches returns patches that fill in the first default that applies to the requester and agrees with the stated fields.
+func (d *tenantDefaults) defaultBillingPatches(lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) []jsonpatch.Operation {
 	var stated v1alpha1.Billing
 	if lns.Spec.Billing != nil {
 		stated = *lns.Spec.Billing
 	}
-	filled := fillBilling(stated, billingFor(d.config.Billing.Defaults, user.Username, user.Groups))
+	filled := fillEmptyBillingFields(stated, matchingBillingDefaults(d.config.Billing.Defaults, user.Username, user.Groups))
 	if reflect.DeepEqual(stated, filled) {
 		return nil
 	}
 	if lns.Spec.Billing == nil {
-		return []jsonpatch.Operation{add("/spec/billing", filled)}
+		return []jsonpatch.Operation{addOperation("/spec/billing", filled)}
 	}
 	var patches []jsonpatch.Operation
 	if stated.CostCenter != filled.CostCenter {
-		patches = append(patches, add("/spec/billing/costCenter", filled.CostCenter))
+		patches = append(patches, addOperation("/spec/billing/costCenter", filled.CostCenter))
 	}
 	if stated.Owner != filled.Owner {
-		patches = append(patches, add("/spec/billing/owner", filled.Owner))
+		patches = append(patches, addOperation("/spec/billing/owner", filled.Owner))
 	}
 	if len(stated.Labels) == 0 && len(filled.Labels) > 0 {
-		patches = append(patches, add("/spec/billing/labels", filled.Labels))
+		patches = append(patches, addOperation("/spec/billing/labels", filled.Labels))
 	}
 	return patches
 }
 
-func add(path string, value any) jsonpatch.Operation {
+func addOperation(path string, value any) jsonpatch.Operation {
 	return jsonpatch.NewOperation("add", path, value)
 }

@@ -44,18 +44,21 @@ func TestDefaults(t *testing.T) {
 		"Named":     {"", "alice", nil, `{"spec":{"managers":[{"kind":"User","namespace":"","name":"mia"}]}}`, nil, 0, []string{aliceSudoes}, ""},
 		"AllNamed": {
 			"the server has filled in its own defaults, which are none of ours", "alice", nil,
-			`{"spec":{"allowCascadingDeletion":false,"managers":[{"kind":"User","namespace":"","name":"m"}],"sudoers":[{"kind":"Group","namespace":"","name":"g"}]}}`, nil, 0, nil, "",
+			`{"spec":{"allowCascadingDeletion":false,"managers":[{"kind":"User","namespace":"","name":"m"}],"sudoers":[{"kind":"Group",` +
+				`"namespace":"","name":"g"}]}}`, nil, 0, nil, "",
 		},
 		"ServiceAccount": {"", "system:serviceaccount:ci:deployer", nil, `{"spec":{}}`, nil, 0, []string{
 			`{"op":"add","path":"/spec/managers","value":[{"kind":"ServiceAccount","namespace":"ci","name":"deployer"}]}`,
 			`{"op":"add","path":"/spec/sudoers","value":[{"kind":"ServiceAccount","namespace":"ci","name":"deployer"}]}`,
 		}, ""},
-		"ServiceAccountOfItsOwn":      {"its users could become it", "system:serviceaccount:t:x", nil, `{"spec":{}}`, nil, 0, nil, "system:serviceaccount:t:x can't be listed"},
+		"ServiceAccountOfItsOwn": {"its users could become it", "system:serviceaccount:t:x", nil, `{"spec":{}}`, nil, 0, nil,
+			"system:serviceaccount:t:x can't be listed"},
 		"ServiceAccountOfTheSystem":   {"", "system:serviceaccount:kube-system:x", nil, `{"spec":{}}`, nil, 0, nil, "can't be listed"},
 		"ServiceAccountOfTheOperator": {"", "system:serviceaccount:warren-system:x", nil, `{"spec":{}}`, nil, 0, nil, "can't be listed"},
-		"SystemUser":                  {"", "system:admin", nil, `{"spec":{}}`, nil, 0, nil, "kubernetes user system:admin can't be listed; name managers and sudoers"},
-		"SudoUser":                    {"", "warren:sudo:payments", nil, `{"spec":{}}`, nil, 0, nil, "can't be listed"},
-		"OddUser":                     {"the schema refuses it", " alice", nil, `{"spec":{}}`, nil, 0, nil, "can't be listed"},
+		"SystemUser": {"", "system:admin", nil, `{"spec":{}}`, nil, 0, nil,
+			"kubernetes user system:admin can't be listed; name managers and sudoers"},
+		"SudoUser": {"", "warren:sudo:payments", nil, `{"spec":{}}`, nil, 0, nil, "can't be listed"},
+		"OddUser":  {"the schema refuses it", " alice", nil, `{"spec":{}}`, nil, 0, nil, "can't be listed"},
 		"UnlistableNamesOthers": {
 			"nothing to warn of", "system:admin", nil,
 			`{"spec":{"managers":[{"kind":"User","name":"m"}],"sudoers":[{"kind":"User","name":"m"}]}}`, nil, 0, nil, "",
@@ -63,21 +66,24 @@ func TestDefaults(t *testing.T) {
 		"FirstDefault": {"", "alice", []string{"g2", "g1"}, named(``), three, 0, []string{
 			`{"op":"add","path":"/spec/billing","value":{"costCenter":"1","owner":"one","labels":{"l":"1"}}}`,
 		}, ""},
-		"AnybodysDefault": {"", "alice", []string{"g7"}, named(``), three, 0, []string{`{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}`}, ""},
-		"AnotherDefault":  {"", "alice", []string{"g1", "g2"}, named(`{"costCenter":"2"}`), three, 0, nil, ""},
+		"AnybodysDefault": {"", "alice", []string{"g7"}, named(``), three, 0,
+			[]string{`{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}`}, ""},
+		"AnotherDefault": {"", "alice", []string{"g1", "g2"}, named(`{"costCenter":"2"}`), three, 0, nil, ""},
 		"Filled": {"", "alice", []string{"g1"}, named(`{"costCenter":"1"}`), three, 0, []string{
 			`{"op":"add","path":"/spec/billing/owner","value":"one"}`, `{"op":"add","path":"/spec/billing/labels","value":{"l":"1"}}`,
 		}, ""},
 		"NotMixed": {"two accounts are not mixed", "alice", []string{"g1"}, named(`{"costCenter":"7"}`), three, 0, nil, ""},
 		"Counted":  {"", "alice", nil, named(``), nil, 5, nil, ""},
-		"Forged":   {"nobody makes one in another's name", "alice", nil, `{"metadata":{"annotations":{"tenancy.warren.dev/creator":"bob"}},` + named(``)[1:], nil, 0, nil, ""},
+		"Forged": {"nobody makes one in another's name", "alice", nil,
+			`{"metadata":{"annotations":{"tenancy.warren.dev/creator":"bob"}},` + named(``)[1:], nil, 0, nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := grown(build.Namespace("ci")).configured(func(c *config.OperatorConfiguration) {
 				c.Billing.Defaults, c.Tenants.MaxPerCreator = tc.defaults, tc.count
 			})
-			creator := append([]string{`{"op":"add","path":"/metadata/annotations","value":{}}`}, `{"op":"add","path":"/metadata/annotations/tenancy.warren.dev~1creator","value":"`+tc.user+`"}`)
+			creator := append([]string{`{"op":"add","path":"/metadata/annotations","value":{}}`},
+				`{"op":"add","path":"/metadata/annotations/tenancy.warren.dev~1creator","value":"`+tc.user+`"}`)
 			if strings.Contains(tc.object, "annotations") {
 				creator = creator[1:]
 			}

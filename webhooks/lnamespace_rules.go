@@ -24,9 +24,9 @@ type tenantRules struct {
 	operatorNamespace string
 }
 
-// formProblems judges what the API server would say in words that mislead: of a name that is no DNS label it may say that dots are
+// checkTenantForm checks what the API server would say in words that mislead: of a name that is no DNS label it may say that dots are
 // allowed, and of a person without a kind only the type. raw is an LNamespace as it was written, before its schema is judged.
-func formProblems(raw []byte) field.ErrorList {
+func checkTenantForm(raw []byte) field.ErrorList {
 	var problems field.ErrorList
 	var object struct {
 		Metadata struct {
@@ -43,49 +43,51 @@ func formProblems(raw []byte) field.ErrorList {
 		people, _ := object.Spec[string(list)].([]any)
 		for i, person := range people {
 			if name, bare := person.(string); bare {
-				problems = append(problems, field.Invalid(spec.Child(string(list)).Index(i), name, "name its kind too, as in {kind: User, name: "+name+"}"))
+				problems = append(problems, field.Invalid(spec.Child(string(list)).Index(i), name,
+					"name its kind too, as in {kind: User, name: "+name+"}"))
 			}
 		}
 	}
 	return problems
 }
 
-// validateNewTenant judges an LNamespace that the user called creator creates.
-func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator string, rules tenantRules, g *sight) findings {
+// validateNewTenant checks an LNamespace that the user called creator creates.
+func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator string, rules tenantRules, g *visibility) findings {
 	var f findings
 	name := field.NewPath("metadata", "name")
 	n := s.Namespace(lns.Name)
 	if rules.Reserved(lns.Name, rules.operatorNamespace) {
-		f.add(field.Forbidden(name, lns.Name+" is a reserved name: choose another"))
+		f.addProblems(field.Forbidden(name, lns.Name+" is a reserved name: choose another"))
 	} else if n != nil && !n.Terminating && s.Tenant(lns.Name) != nil {
-		f.add(field.Forbidden(name, "LNamespace "+lns.Name+" exists already: choose another name"))
+		f.addProblems(field.Forbidden(name, "LNamespace "+lns.Name+" exists already: choose another name"))
 	} else if n != nil {
 		tenant := &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}
 		why := forest.NotAdoptable(s, n, tenant)
-		if why != "" && !g.sees(lns.Name) {
+		if why != "" && !g.maySeeNamespace(lns.Name) {
 			why = forest.NotMarked(tenant) // this text says nothing about what the namespace is
 		}
 		if why != "" {
-			f.add(field.Forbidden(name, why))
+			f.addProblems(field.Forbidden(name, why))
 		}
 	}
-	f.add(newSubjects(s, &v1alpha1.LNamespace{}, lns, rules.operatorNamespace)...)
+	f.addProblems(checkNewSubjects(s, &v1alpha1.LNamespace{}, lns, rules.operatorNamespace)...)
 	f.tenantTemplate(s, "", lns.Spec.Template)
-	f.add(billingComplete(lns.Spec.Billing, rules.Billing)...)
+	f.addProblems(billingComplete(lns.Spec.Billing, rules.Billing)...)
 	return f
 }
 
-// validateChangedTenant judges what an update changes in an LNamespace.
+// validateChangedTenant checks what an update changes in an LNamespace.
 func validateChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
 	var f findings
-	f.add(newSubjects(s, old, now, rules.operatorNamespace)...)
+	f.addProblems(checkNewSubjects(s, old, now, rules.operatorNamespace)...)
 	f.tenantTemplate(s, old.Spec.Template, now.Spec.Template)
 	editors := func(lns *v1alpha1.LNamespace) int { return len(lns.Spec.Managers) + len(lns.Spec.Sudoers) }
 	if editors(old) > 0 && editors(now) == 0 {
-		f.warn("no manager and no sudoer is left: only cluster admins can now edit LNamespace " + now.Name)
+		f.addWarnings("no manager and no sudoer is left: only cluster admins can now edit LNamespace " + now.Name)
 	}
 	if leaving := forest.AbandonedBy(s.WithTenant(forest.TenantOf(now)), now.Name); len(leaving) > 0 {
-		f.warn("these namespaces will leave the tree of tenant " + now.Name + ", because nobody is left on its lists who held them: " + forest.Few(leaving))
+		f.addWarnings("these namespaces will leave the tree of tenant " + now.Name + ", because nobody is left on its lists who held them: " +
+			forest.Few(leaving))
 	}
 	return f
 }
@@ -95,14 +97,14 @@ func (f *findings) tenantTemplate(s *forest.Snapshot, old, now string) {
 		return
 	}
 	problems, warnings := templateTarget(s, spec.Child("template"), now)
-	f.add(problems...)
-	f.warn(warnings...)
+	f.addProblems(problems...)
+	f.addWarnings(warnings...)
 }
 
-// newSubjects refuses newly listed subjects that would get nothing. A subject that was listed before is left alone, even if it gets
+// checkNewSubjects refuses newly listed subjects that would get nothing. A subject that was listed before is left alone, even if it gets
 // nothing any more: only the condition of the LNamespace reports that. The snapshot must hold the namespaces of the service
 // accounts.
-func newSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorNamespace string) field.ErrorList {
+func checkNewSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorNamespace string) field.ErrorList {
 	around := grants.Surroundings{
 		OperatorNamespace: operatorNamespace,
 		InTree:            func(namespace string) bool { return s.BelongsTo(namespace, now.Name) },
@@ -123,8 +125,8 @@ func newSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorName
 	return problems
 }
 
-// homes returns the namespaces of the service accounts that an LNamespace lists.
-func homes(lns *v1alpha1.LNamespace) []string {
+// serviceAccountNamespaces returns the namespaces of the service accounts that an LNamespace lists.
+func serviceAccountNamespaces(lns *v1alpha1.LNamespace) []string {
 	var namespaces []string
 	for _, account := range grants.ServiceAccounts(lns) {
 		namespaces = append(namespaces, account.Namespace)
@@ -132,7 +134,7 @@ func homes(lns *v1alpha1.LNamespace) []string {
 	return namespaces
 }
 
-// billingComplete judges the billing of a new LNamespace, after defaulting: required fields and the pattern of cost centers.
+// billingComplete checks the billing of a new LNamespace, after defaulting: required fields and the pattern of cost centers.
 func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.ErrorList {
 	if stated == nil {
 		stated = &v1alpha1.Billing{}
@@ -155,26 +157,26 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 	return problems
 }
 
-// validateTenantDeletion judges the deletion of an LNamespace by a person. An LNamespace that doesn't own its root may always be
+// validateTenantDeletion checks the deletion of an LNamespace by a person. An LNamespace that doesn't own its root may always be
 // deleted, because that leaves the namespace alone.
-func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *sight) findings {
+func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *visibility) findings {
 	if !lns.DeletionTimestamp.IsZero() || !s.Owns(lns.Name, string(lns.UID)) {
 		return findings{}
 	}
-	return deletion(s, lns.Name, g)
+	return checkDeletion(s, lns.Name, g)
 }
 
-// tooMany refuses another LNamespace to a user who has at least as many as the configuration allows.
-func tooMany(user string, has, most int) field.ErrorList {
+// checkTenantCount refuses another LNamespace to a user who has at least as many as the configuration allows.
+func checkTenantCount(user string, has, most int) field.ErrorList {
 	if has < most {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("%s has %d of %d LNamespaces", user, has, most))}
 }
 
-// creator returns the subject that a new LNamespace lists as its first manager and sudoer; false if the user can't be listed. It
+// creatorAsSubject returns the subject that a new LNamespace lists as its first manager and sudoer; false if the user can't be listed. It
 // refuses everything that the schema of a Subject refuses.
-func creator(username string) (v1alpha1.Subject, bool) {
+func creatorAsSubject(username string) (v1alpha1.Subject, bool) {
 	if account, ok := strings.CutPrefix(username, "system:serviceaccount:"); ok {
 		namespace, name, found := strings.Cut(account, ":")
 		listable := found && namespace != "" && name != "" && !strings.HasPrefix(namespace, "kube-")

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// namespaceValidator judges Namespaces whose Warren keys change.
+// namespaceValidator checks Namespaces whose Warren keys change.
 type namespaceValidator struct {
 	liveView
 	ask authorizer.Asker
@@ -23,70 +23,73 @@ type namespaceValidator struct {
 // ValidateCreate implements admission.Validator.
 func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
 	now := forest.NamespaceOf(n)
-	s, err := v.with(ctx, now.Parent(), now.Template())
+	s, err := v.snapshotWith(ctx, now.Parent(), now.Template())
 	if err != nil {
 		return nil, err
 	}
-	return v.answer(ctx, s.WithoutNamespace(n.Name), nil, now)
+	return v.checkNamespaceChange(ctx, s.WithoutNamespace(n.Name), nil, now)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1.Namespace) (admission.Warnings, error) {
 	old, now := forest.NamespaceOf(was), forest.NamespaceOf(is)
-	s, err := v.with(ctx, now.Parent(), now.Template())
+	s, err := v.snapshotWith(ctx, now.Parent(), now.Template())
 	if err != nil {
 		return nil, err
 	}
-	return v.answer(ctx, s.WithNamespace(old), old, now)
+	return v.checkNamespaceChange(ctx, s.WithNamespace(old), old, now)
 }
 
-// answer judges a namespace that is created or changed. The answer names only namespaces that the user may see.
-func (v *namespaceValidator) answer(ctx context.Context, before *forest.Snapshot, old, now *forest.Namespace) (admission.Warnings, error) {
-	user, err := requester(ctx)
+// checkNamespaceChange checks a namespace that is created or changed. The answer names only namespaces that the user may see.
+func (v *namespaceValidator) checkNamespaceChange(ctx context.Context, before *forest.Snapshot, old,
+	now *forest.Namespace) (admission.Warnings, error) {
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var f findings
-	inSightOf(ctx, v.ask, user, []string{now.Name, now.Parent(), now.Template()}, func(g *sight) { f = validateNamespace(before, old, now, g) })
+	checkWithinSight(ctx, v.ask, user, []string{now.Name, now.Parent(), now.Template()},
+		func(g *visibility) { f = validateNamespace(before, old, now, g) })
 	return answerNamespace(f, now.Name)
 }
 
 // ValidateDelete implements admission.Validator.
 func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
-	user, err := requester(ctx)
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
 	old := forest.NamespaceOf(n)
 	s := v.view.Snapshot().WithNamespace(old)
 	var f findings
-	inSightOf(ctx, v.ask, user, []string{n.Name}, func(g *sight) { f = validateNamespaceDeletion(s, old, g) })
-	if owned, err := v.owned(ctx, s, old); err != nil {
+	checkWithinSight(ctx, v.ask, user, []string{n.Name}, func(g *visibility) { f = validateNamespaceDeletion(s, old, g) })
+	if owned, err := v.isOwnedLive(ctx, s, old); err != nil {
 		return nil, err
 	} else if owned {
-		f.add(field.Forbidden(field.NewPath("metadata", "name"), "delete the SubNamespace "+n.Name+" in namespace "+old.Parent()+" instead"))
+		f.addProblems(field.Forbidden(field.NewPath("metadata", "name"),
+			"delete the SubNamespace "+n.Name+" in namespace "+old.Parent()+" instead"))
 	} else if len(f.problems) > 0 {
-		if _, err := v.deletable(ctx, s, n.Name, f); err != nil {
+		if _, err := v.recheckDeletionLive(ctx, s, n.Name, f); err != nil {
 			return nil, err
 		}
 	}
 	return answerNamespace(f, n.Name)
 }
 
-// owned reads from the API server whether the SubNamespace of a bound namespace exists and is not being deleted. A SubNamespace
+// isOwnedLive reads from the API server whether the SubNamespace of a bound namespace exists and is not being deleted. A SubNamespace
 // whose deletion the forest has not seen yet must not keep its namespace from being deleted.
-func (v *namespaceValidator) owned(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (bool, error) {
-	if n.Terminating || s.Protected(n.Name) || ownedBy(s, n) == nil {
+func (v *namespaceValidator) isOwnedLive(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (bool, error) {
+	if n.Terminating || s.Protected(n.Name) || owningSubNamespace(s, n) == nil {
 		return false, nil
 	}
 	sub := &v1alpha1.SubNamespace{}
 	err := v.live.Get(ctx, client.ObjectKey{Namespace: n.Parent(), Name: n.Name}, sub)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, unread("SubNamespace "+n.Parent()+"/"+n.Name, err)
+		return false, readFailedError("SubNamespace "+n.Parent()+"/"+n.Name, err)
 	}
 	return err == nil && sub.DeletionTimestamp.IsZero(), nil
 }
 
 func answerNamespace(f findings, name string) (admission.Warnings, error) {
-	return f.warnings, kindNamespace.refusal(name, f.problems)
+	return f.warnings, kindNamespace.refusalOfProblems(name, f.problems)
 }

@@ -12,17 +12,17 @@ import (
 
 var metadataLabels = field.NewPath("metadata", "labels")
 
-// validateNamespace judges a namespace that is created or changed. The forest before holds old; where the namespace is created, old
+// validateNamespace checks a namespace that is created or changed. The forest before holds old; where the namespace is created, old
 // is nil and before has no such namespace. Only changes are judged: the reconcilers report what was wrong before.
-func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *sight) findings {
+func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *visibility) findings {
 	if old == nil {
 		old = &forest.Namespace{Name: now.Name}
 	}
 	c := namespaceChange{before: before, after: before.WithNamespace(now), old: old, now: now, sight: g}
-	c.parent()
-	c.template()
-	c.protected()
-	c.dependants()
+	c.checkParentLabel()
+	c.checkTemplateLabel()
+	c.checkNotProtected()
+	c.checkDependantsKept()
 	return c.findings
 }
 
@@ -30,11 +30,11 @@ type namespaceChange struct {
 	findings
 	before, after *forest.Snapshot
 	old, now      *forest.Namespace
-	sight         *sight
+	sight         *visibility
 }
 
-// parent judges a new parent label.
-func (c *namespaceChange) parent() {
+// checkParentLabel checks a new parent label.
+func (c *namespaceChange) checkParentLabel() {
 	name, at := c.now.Parent(), metadataLabels.Key(v1alpha1.LabelParent)
 	if name == "" || name == c.old.Parent() {
 		return
@@ -42,47 +42,47 @@ func (c *namespaceChange) parent() {
 	p := c.before.Namespace(name)
 	switch cycle := forest.ParentCycle(c.after, c.now.Name); {
 	case cycle != "":
-		c.add(field.Invalid(at, name, "would make a cycle: "+cycle))
+		c.addProblems(field.Invalid(at, name, "would make a cycle: "+cycle))
 		return
 	case c.before.Protected(name):
-		c.add(field.Forbidden(at, name+" is a protected namespace"))
+		c.addProblems(field.Forbidden(at, name+" is a protected namespace"))
 	case p != nil && p.Type() == v1alpha1.TypeTemplate:
-		c.add(field.Invalid(at, name, "parent namespace "+name+" is a template"))
+		c.addProblems(field.Invalid(at, name, "parent namespace "+name+" is a template"))
 	case p != nil && p.Terminating:
-		c.add(field.Invalid(at, name, "parent namespace "+name+" is being terminated"))
+		c.addProblems(field.Invalid(at, name, "parent namespace "+name+" is being terminated"))
 	}
 	if len(c.problems) > 0 {
 		return
 	}
-	c.warn(authority.ParentWarnings(c.before, name)...)
+	c.addWarnings(authority.ParentWarnings(c.before, name)...)
 	for _, why := range forest.Crowded(c.after, c.before, c.now.Name) {
-		c.add(field.Forbidden(at, why))
+		c.addProblems(field.Forbidden(at, why))
 	}
 	labels, annotations := forest.ReplacedValues(c.after, c.now.Name)
 	if len(labels) > 0 {
-		c.warn("labels will be replaced: " + c.sight.list(labels))
+		c.addWarnings("labels will be replaced: " + c.sight.joinVisibleTexts(labels))
 	}
 	if len(annotations) > 0 {
-		c.warn("annotations will be replaced: " + c.sight.list(annotations))
+		c.addWarnings("annotations will be replaced: " + c.sight.joinVisibleTexts(annotations))
 	}
 }
 
-// template judges a new template label.
-func (c *namespaceChange) template() {
+// checkTemplateLabel checks a new template label.
+func (c *namespaceChange) checkTemplateLabel() {
 	name, at := c.now.Template(), metadataLabels.Key(v1alpha1.LabelTemplate)
 	if name == "" || name == c.old.Template() {
 		return
 	}
 	if cycle := forest.TemplateCycle(c.after, c.now.Name); cycle != "" {
-		c.add(field.Invalid(at, name, "would make a cycle: "+cycle))
+		c.addProblems(field.Invalid(at, name, "would make a cycle: "+cycle))
 		return
 	}
 	problem, warning := templateTarget(c.before, at, name)
-	c.add(problem...)
-	c.warn(warning...)
+	c.addProblems(problem...)
+	c.addWarnings(warning...)
 }
 
-// templateTarget judges the namespace called name as a template.
+// templateTarget checks the namespace called name as a template.
 func templateTarget(s *forest.Snapshot, at *field.Path, name string) (field.ErrorList, []string) {
 	switch t := s.Namespace(name); {
 	case t == nil:
@@ -95,62 +95,62 @@ func templateTarget(s *forest.Snapshot, at *field.Path, name string) (field.Erro
 	return nil, nil
 }
 
-// protected refuses the labels type and parent to a protected namespace: the configuration, or a label, keeps it out of the forest.
-func (c *namespaceChange) protected() {
+// checkNotProtected refuses the labels type and parent to a protected namespace: the configuration, or a label, keeps it out of the forest.
+func (c *namespaceChange) checkNotProtected() {
 	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent} {
 		if value := c.now.Labels[key]; value != "" && value != c.old.Labels[key] && c.after.Protected(c.now.Name) {
-			c.add(field.Forbidden(metadataLabels.Key(key), c.now.Name+" is a protected namespace"))
+			c.addProblems(field.Forbidden(metadataLabels.Key(key), c.now.Name+" is a protected namespace"))
 			return
 		}
 	}
 }
 
-// dependants refuses a change that would leave children without a parent, or instances without their template.
-func (c *namespaceChange) dependants() {
+// checkDependantsKept refuses a change that would leave children without a parent, or instances without their template.
+func (c *namespaceChange) checkDependantsKept() {
 	was, is := c.before.KindOf(c.old), c.after.KindOf(c.now)
 	standsFor := func(k forest.Kind) bool { return k == forest.Root || k == forest.SubNamespace }
 	if children := c.before.Children(c.now.Name); standsFor(was) && !standsFor(is) && len(children) > 0 {
-		c.add(field.Forbidden(metadataLabels.Key(removedKey(was)), c.now.Name+" has "+childCount(children, c.sight)))
+		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), c.now.Name+" has "+countOrListChildren(children, c.sight)))
 	}
 	if users := c.before.Instances(c.now.Name); was == forest.Template && is != forest.Template && len(users) > 0 {
-		c.add(field.Forbidden(metadataLabels.Key(v1alpha1.LabelType), c.now.Name+" is referenced by: "+c.sight.list(users)))
+		c.addProblems(field.Forbidden(metadataLabels.Key(v1alpha1.LabelType), c.now.Name+" is referenced by: "+c.sight.joinVisibleTexts(users)))
 	}
 }
 
-func removedKey(was forest.Kind) string {
+func removedLabelOf(was forest.Kind) string {
 	if was == forest.SubNamespace {
 		return v1alpha1.LabelParent
 	}
 	return v1alpha1.LabelType
 }
 
-func childCount(children []string, g *sight) string {
-	switch _, hidden := g.divide(children); {
+func countOrListChildren(children []string, g *visibility) string {
+	switch _, hidden := g.divideByVisibility(children); {
 	case hidden:
-		return "children (" + g.list(children) + ")"
+		return "children (" + g.joinVisibleTexts(children) + ")"
 	case len(children) == 1:
 		return "1 child (" + children[0] + ")"
 	}
-	return fmt.Sprintf("%d children (%s)", len(children), g.list(children))
+	return fmt.Sprintf("%d children (%s)", len(children), g.joinVisibleTexts(children))
 }
 
-// validateNamespaceDeletion judges a deletion by a person. The webhook isn't called when the operator or the namespace controller
+// validateNamespaceDeletion checks a deletion by a person. The webhook isn't called when the operator or the namespace controller
 // deletes.
-func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *sight) findings {
+func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *visibility) findings {
 	at := field.NewPath("metadata", "name")
 	if n.Terminating || s.Protected(n.Name) {
 		return findings{}
 	}
-	f := deletion(s, n.Name, g)
+	f := checkDeletion(s, n.Name, g)
 	if users := s.Instances(n.Name); s.KindOf(n) == forest.Template && len(users) > 0 {
-		f.add(field.Forbidden(at, n.Name+" is referenced by: "+g.list(users)))
+		f.addProblems(field.Forbidden(at, n.Name+" is referenced by: "+g.joinVisibleTexts(users)))
 	}
 	return f
 }
 
-// ownedBy returns the SubNamespace that a bound namespace belongs to, as far as the forest knows; nil if there is none, or it is
+// owningSubNamespace returns the SubNamespace that a bound namespace belongs to, as far as the forest knows; nil if there is none, or it is
 // being deleted.
-func ownedBy(s *forest.Snapshot, n *forest.Namespace) *forest.Sub {
+func owningSubNamespace(s *forest.Snapshot, n *forest.Namespace) *forest.Sub {
 	if !n.Bound() || n.Parent() == "" {
 		return nil
 	}

@@ -14,16 +14,17 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkReview refuses a review that no API server would send to the path that judges kind k, and one about an existing object whose
+// checkReviewGenuine refuses a review that no API server would send to the path that judges kind k, and one about an existing object whose
 // sender doesn't know the object's UID. Unless --webhook-client-ca is set, the port answers everybody who reaches it: without this
 // check, the sender of a made-up review would learn the names of other people's namespaces.
-func checkReview(s *forest.Snapshot, k kind, req admission.Request) error {
+func checkReviewGenuine(s *forest.Snapshot, k kind, req admission.Request) error {
 	if req.Kind.Group != k.group || req.Kind.Kind != k.name || req.Resource.Resource != k.resource || req.SubResource != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("this path judges requests about %s; the review is about kind %q, resource %q; call the path of that kind",
+		return apierrors.NewBadRequest(fmt.Sprintf("this path judges requests about %s; the review is about kind %q, resource %q; call the "+
+			"path of that kind",
 			k.resource, req.Kind.Kind, req.Resource.Resource))
 	}
 	for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
-		if err := checkSpec(k, raw); err != nil {
+		if err := checkSpecLength(k, raw); err != nil {
 			return err
 		}
 	}
@@ -31,7 +32,7 @@ func checkReview(s *forest.Snapshot, k kind, req admission.Request) error {
 	case admissionv1.Create:
 		return nil
 	case admissionv1.Update, admissionv1.Delete:
-		return checkIdentity(s, k, req)
+		return checkObjectUID(s, k, req)
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("operation %q is not judged; send CREATE, UPDATE or DELETE", req.Operation))
 }
@@ -53,21 +54,22 @@ func (n *tokens) UnmarshalJSON(raw []byte) error {
 	}
 }
 
-// checkSpec refuses an object whose spec is longer than any schema allows.
-func checkSpec(k kind, raw []byte) error {
+// checkSpecLength refuses an object whose spec is longer than any schema allows.
+func checkSpecLength(k kind, raw []byte) error {
 	var object struct {
 		Spec tokens `json:"spec"`
 	}
 	if most, bounded := mostTokens[k]; bounded && json.Unmarshal(raw, &object) == nil && object.Spec > most {
-		return apierrors.NewBadRequest(fmt.Sprintf("spec of the review's object has %d names, values and brackets; send at most %d", object.Spec, most))
+		return apierrors.NewBadRequest(fmt.Sprintf("spec of the review's object has %d names, values and brackets; send at most %d", object.Spec,
+			most))
 	}
 	return nil // text that is no JSON is left to the decoder, whose error says what is wrong
 }
 
-// checkIdentity compares the UID of the object that a review is about with the UID that the forest knows. Only a user who may read the
+// checkObjectUID compares the UID of the object that a review is about with the UID that the forest knows. Only a user who may read the
 // object knows its UID, and nobody can guess it. An honest client, of whose object the forest doesn't know yet, is asked to try
 // again.
-func checkIdentity(s *forest.Snapshot, k kind, req admission.Request) error {
+func checkObjectUID(s *forest.Snapshot, k kind, req admission.Request) error {
 	var old, now metav1.PartialObjectMetadata
 	if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
 		return apierrors.NewBadRequest("oldObject of the review can't be read: " + err.Error())
@@ -83,14 +85,14 @@ func checkIdentity(s *forest.Snapshot, k kind, req admission.Request) error {
 	if k == kindDistribution {
 		return nil // the forest holds no ResourceDistributions; the handler asks the API server
 	}
-	if known := knownUID(s, k, &old); known == "" || known != string(old.UID) {
-		return notYet("the operator has not seen this version of " + strings.ToLower(k.name) + " " + old.Name + " yet; try again in a second")
+	if known := knownObjectUID(s, k, &old); known == "" || known != string(old.UID) {
+		return askToRetry("the operator has not seen this version of " + strings.ToLower(k.name) + " " + old.Name + " yet; try again in a second")
 	}
 	return nil
 }
 
-// knownUID returns the UID by which the forest knows an object; "" if it knows no such object.
-func knownUID(s *forest.Snapshot, k kind, object *metav1.PartialObjectMetadata) string {
+// knownObjectUID returns the UID by which the forest knows an object; "" if it knows no such object.
+func knownObjectUID(s *forest.Snapshot, k kind, object *metav1.PartialObjectMetadata) string {
 	switch k {
 	case kindNamespace:
 		if n := s.Namespace(object.Name); n != nil {

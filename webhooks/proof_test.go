@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Answers of checkReview.
+// Answers of checkReviewGenuine.
 const (
 	judged = iota
 	tryAgain
@@ -58,27 +58,30 @@ func TestIdentity(t *testing.T) {
 		old, now  string
 		want      int
 	}{
-		"the Namespace":                     {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, judged},
-		"another of its name":               {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"9"}`, `{}`, tryAgain},
-		"without a UID":                     {kindNamespace, admissionv1.Update, `{"name":"victim"}`, `{"name":"victim"}`, tryAgain},
-		"one that nobody knows":             {kindNamespace, admissionv1.Update, `{"name":"other","uid":"1"}`, `{"name":"other"}`, tryAgain},
-		"neither name nor UID":              {kindNamespace, admissionv1.Update, `{}`, `{}`, tryAgain},
-		"another beside its own":            {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `{"name":"else"}`, malformed},
-		"the LNamespace":                    {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"2"}`, `{}`, judged},
-		"a made-up LNamespace":              {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, tryAgain},
-		"the SubNamespace":                  {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"3"}`, `{}`, judged},
-		"a made-up SubNamespace":            {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"x"}`, `{}`, tryAgain},
-		"a new Namespace":                   {kindNamespace, admissionv1.Create, `{}`, `{"name":"victim"}`, judged},
-		"the HierarchyConfiguration":        {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`, hierarchy + `}`, judged},
-		"a made-up HierarchyConfiguration":  {kindHierarchy, admissionv1.Update, hierarchy + `}`, hierarchy + `}`, tryAgain},
-		"of another namespace than the old": {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`, `{"namespace":"x","name":"hierarchy"}`, malformed},
-		"an old object that is none":        {kindNamespace, admissionv1.Update, `"`, `{}`, malformed},
-		"a new object that is none":         {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `"`, malformed},
-		"no operation that is judged":       {kindNamespace, admissionv1.Connect, `{"name":"victim","uid":"1"}`, `{}`, malformed},
+		"the Namespace":          {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, judged},
+		"another of its name":    {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"9"}`, `{}`, tryAgain},
+		"without a UID":          {kindNamespace, admissionv1.Update, `{"name":"victim"}`, `{"name":"victim"}`, tryAgain},
+		"one that nobody knows":  {kindNamespace, admissionv1.Update, `{"name":"other","uid":"1"}`, `{"name":"other"}`, tryAgain},
+		"neither name nor UID":   {kindNamespace, admissionv1.Update, `{}`, `{}`, tryAgain},
+		"another beside its own": {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `{"name":"else"}`, malformed},
+		"the LNamespace":         {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"2"}`, `{}`, judged},
+		"a made-up LNamespace":   {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, tryAgain},
+		"the SubNamespace": {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"3"}`, `{}`,
+			judged},
+		"a made-up SubNamespace": {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"x"}`, `{}`,
+			tryAgain},
+		"a new Namespace":                  {kindNamespace, admissionv1.Create, `{}`, `{"name":"victim"}`, judged},
+		"the HierarchyConfiguration":       {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`, hierarchy + `}`, judged},
+		"a made-up HierarchyConfiguration": {kindHierarchy, admissionv1.Update, hierarchy + `}`, hierarchy + `}`, tryAgain},
+		"of another namespace than the old": {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`,
+			`{"namespace":"x","name":"hierarchy"}`, malformed},
+		"an old object that is none":  {kindNamespace, admissionv1.Update, `"`, `{}`, malformed},
+		"a new object that is none":   {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `"`, malformed},
+		"no operation that is judged": {kindNamespace, admissionv1.Connect, `{"name":"victim","uid":"1"}`, `{}`, malformed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := checkReview(s, tt.kind, review(tt.kind, tt.operation, tt.old, tt.now))
+			err := checkReviewGenuine(s, tt.kind, review(tt.kind, tt.operation, tt.old, tt.now))
 			if got := answerOf(t, err); got != tt.want {
 				t.Fatalf("got %v", err)
 			}
@@ -100,7 +103,7 @@ func TestKindOfThePath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := review(kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`)
 			change(&req)
-			if err := checkReview(s, kindNamespace, req); answerOf(t, err) != malformed {
+			if err := checkReviewGenuine(s, kindNamespace, req); answerOf(t, err) != malformed {
 				t.Fatalf("got %v", err)
 			}
 		})
@@ -116,22 +119,24 @@ func TestSpecOfAReview(t *testing.T) {
 		spec string
 		want int
 	}{
-		"all that the schema allows":     {kindLNamespace, `{"users":[` + many(account, 512) + `],"managers":[` + many(account, 64) + `],"sudoers":[` + many(account, 64) + `]}`, judged},
+		"all that the schema allows": {kindLNamespace,
+			`{"users":[` + many(account, 512) + `],"managers":[` + many(account, 64) + `],"sudoers":[` + many(account, 64) + `]}`, judged},
 		"more users":                     {kindLNamespace, `{"users":[` + many(account, 1200) + `]}`, malformed},
 		"lists that stand several times": {kindLNamespace, `{` + many(`"users":[`+many(account, 400)+`]`, 3) + `}`, malformed},
 		"many labels":                    {kindSubNamespace, `{"labels":{` + many(`"k":"v"`, 5000) + `}}`, malformed},
-		"a spec that stands twice":       {kindSubNamespace, `{"labels":{` + many(`"k":"v"`, 3000) + `}},"spec":{"labels":{` + many(`"k":"v"`, 3000) + `}}`, malformed},
-		"many children":                  {kindHierarchy, `{"requiredChildren":[` + many(`"c"`, 9000) + `]}`, malformed},
-		"a large resource":               {kindDistribution, `{"resource":{"data":{` + many(`"k":"v"`, 20_000) + `}}}`, judged},
-		"many targets":                   {kindDistribution, `{"targets":{"includedNamespaces":[` + many(`{"name":"n"}`, 20_000) + `]}}`, malformed},
-		"long texts":                     {kindSubNamespace, `{"annotations":{"k":"` + strings.Repeat(`[1,2],{}`, 8000) + `"}}`, judged},
-		"no spec":                        {kindNamespace, `null`, judged},
-		"no JSON":                        {kindLNamespace, `"`, judged},
+		"a spec that stands twice": {kindSubNamespace,
+			`{"labels":{` + many(`"k":"v"`, 3000) + `}},"spec":{"labels":{` + many(`"k":"v"`, 3000) + `}}`, malformed},
+		"many children":    {kindHierarchy, `{"requiredChildren":[` + many(`"c"`, 9000) + `]}`, malformed},
+		"a large resource": {kindDistribution, `{"resource":{"data":{` + many(`"k":"v"`, 20_000) + `}}}`, judged},
+		"many targets":     {kindDistribution, `{"targets":{"includedNamespaces":[` + many(`{"name":"n"}`, 20_000) + `]}}`, malformed},
+		"long texts":       {kindSubNamespace, `{"annotations":{"k":"` + strings.Repeat(`[1,2],{}`, 8000) + `"}}`, judged},
+		"no spec":          {kindNamespace, `null`, judged},
+		"no JSON":          {kindLNamespace, `"`, judged},
 	} {
 		t.Run("SEC-W36 "+name, func(t *testing.T) {
 			req := review(c.kind, admissionv1.Create, `{}`, `{}`)
 			req.Object.Raw = []byte(`{"metadata":{"name":"x"},"spec":` + c.spec + `}`)
-			if err := checkReview(s, c.kind, req); answerOf(t, err) != c.want {
+			if err := checkReviewGenuine(s, c.kind, req); answerOf(t, err) != c.want {
 				t.Fatalf("got %v", err)
 			}
 		})

@@ -24,7 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// distributionValidator judges those aspects of ResourceDistributions that the admission policy warren-distribution can't, because
+// distributionValidator checks those aspects of ResourceDistributions that the admission policy warren-distribution can't, because
 // they need the namespaces, the configuration, the authorizer or a dry run.
 type distributionValidator struct {
 	liveView
@@ -38,20 +38,20 @@ type distributionValidator struct {
 
 // ValidateCreate implements admission.Validator.
 func (v *distributionValidator) ValidateCreate(ctx context.Context, rd *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
-	return v.judge(ctx, nil, rd)
+	return v.checkDistributionChange(ctx, nil, rd)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v *distributionValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
-	if err := v.known(ctx, old); err != nil {
+	if err := v.checkUIDKnown(ctx, old); err != nil {
 		return nil, err
 	}
-	return v.judge(ctx, old, now)
+	return v.checkDistributionChange(ctx, old, now)
 }
 
 // ValidateDelete implements admission.Validator.
 func (v *distributionValidator) ValidateDelete(ctx context.Context, rd *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
-	if err := v.known(ctx, rd); err != nil {
+	if err := v.checkUIDKnown(ctx, rd); err != nil {
 		return nil, err
 	}
 	if copies := rd.Status.Current + rd.Status.Outdated; copies > 0 && rd.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
@@ -60,21 +60,21 @@ func (v *distributionValidator) ValidateDelete(ctx context.Context, rd *v1alpha1
 	return nil, nil
 }
 
-// known refuses a review whose sender doesn't know the UID of the object: see checkReview.
-func (v *distributionValidator) known(ctx context.Context, old *v1alpha1.ResourceDistribution) error {
+// checkUIDKnown refuses a review whose sender doesn't know the UID of the object: see checkReviewGenuine.
+func (v *distributionValidator) checkUIDKnown(ctx context.Context, old *v1alpha1.ResourceDistribution) error {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(distribute.Kind))
 	err := v.live.Get(ctx, client.ObjectKey{Name: old.Name}, object)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return unread("ResourceDistribution "+old.Name, err)
+		return readFailedError("ResourceDistribution "+old.Name, err)
 	}
 	if err != nil || object.UID != old.UID {
-		return notYet("the operator has not seen this version of resourcedistribution " + old.Name + " yet; try again in a second")
+		return askToRetry("the operator has not seen this version of resourcedistribution " + old.Name + " yet; try again in a second")
 	}
 	return nil
 }
 
-func (v *distributionValidator) settings() distribute.Settings {
+func (v *distributionValidator) distributionSettings() distribute.Settings {
 	c := v.config
 	s := distribute.Settings{
 		AllowOverwrite: c.Distribution.AllowOverwrite,
@@ -86,43 +86,46 @@ func (v *distributionValidator) settings() distribute.Settings {
 	return s
 }
 
-func (v *distributionValidator) judge(ctx context.Context, old, now *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
-	user, err := requester(ctx)
+func (v *distributionValidator) checkDistributionChange(ctx context.Context, old,
+	now *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	change := distributionChange{forest: v.view.Snapshot(), settings: v.settings(), now: distribute.Read(now, v.settings())}
+	change := distributionChange{forest: v.view.Snapshot(), settings: v.distributionSettings(),
+		now: distribute.Read(now, v.distributionSettings())}
 	if old != nil {
-		change.old = distribute.Read(old, v.settings())
+		change.old = distribute.Read(old, v.distributionSettings())
 	}
-	f := change.problems(now.Spec.Targets)
+	f := change.checkObjectAlone(now.Spec.Targets)
 	if f.problems == nil {
-		f.add(v.sizes(now, change, &f)...)
+		f.addProblems(v.checkResourceSizes(now, change, &f)...)
 	}
 	if len(f.problems) > 0 {
-		return f.warnings, kindDistribution.refusal(now.Name, f.problems)
+		return f.warnings, kindDistribution.refusalOfProblems(now.Name, f.problems)
 	}
 	mapping, err := v.mapper.RESTMapping(change.now.Template.Kind.GroupKind(), change.now.Template.Kind.Version)
 	if err != nil {
-		return f.warnings, kindDistribution.refusal(now.Name, field.ErrorList{field.Invalid(field.NewPath("spec", "resource", "kind"),
+		return f.warnings, kindDistribution.refusalOfProblems(now.Name, field.ErrorList{field.Invalid(field.NewPath("spec", "resource", "kind"),
 			change.now.Template.Kind.Kind, "the API server does not serve this kind")})
 	}
 	if change.resourceChanged() {
-		if err := v.rehearsed(ctx, now); err != nil {
-			return f.warnings, kindDistribution.refusal(now.Name, field.ErrorList{err})
+		if err := v.checkByDryRun(ctx, now); err != nil {
+			return f.warnings, kindDistribution.refusalOfProblems(now.Name, field.ErrorList{err})
 		}
 	}
-	problem, err := v.authorized(ctx, user, change, mapping.Resource.Group, mapping.Resource.Resource)
+	problem, err := v.missingWriteRight(ctx, user, change, mapping.Resource.Group, mapping.Resource.Resource)
 	if err != nil {
 		return f.warnings, err
 	}
 	if problem != "" {
-		return f.warnings, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("resourcedistributions").GroupResource(), now.Name, errorText(problem))
+		return f.warnings, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("resourcedistributions").GroupResource(), now.Name,
+			errorText(problem))
 	}
-	f.warn(change.reachWarnings(now.Spec.Targets)...)
+	f.addWarnings(change.warningsAboutReach(now.Spec.Targets)...)
 	if change.targetsChanged() {
-		f.warn(change.warnings()...)
-		f.warn(v.conflicts(ctx, change)...)
+		f.addWarnings(change.warningsAboutTargets()...)
+		f.addWarnings(v.conflictWarnings(ctx, change)...)
 	}
 	return f.warnings, nil
 }
@@ -131,8 +134,9 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// sizes refuses a resource that is too large for etcd, alone or with all its copies, and warns of more than 256 MiB.
-func (v *distributionValidator) sizes(now *v1alpha1.ResourceDistribution, change distributionChange, f *findings) field.ErrorList {
+// checkResourceSizes refuses a resource that is too large for etcd, alone or with all its copies, and warns of more than 256 MiB.
+func (v *distributionValidator) checkResourceSizes(now *v1alpha1.ResourceDistribution, change distributionChange,
+	f *findings) field.ErrorList {
 	bare := now.DeepCopy()
 	bare.Status, bare.ManagedFields = v1alpha1.ResourceDistributionStatus{}, nil
 	data, err := json.Marshal(bare)
@@ -141,22 +145,24 @@ func (v *distributionValidator) sizes(now *v1alpha1.ResourceDistribution, change
 	}
 	c, at := v.config.Distribution, field.NewPath("spec", "resource")
 	if limit := c.MaxObjectBytes; int64(len(data)) > limit {
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the object is %d bytes; the limit is %d (distribution.maxObjectBytes)", len(data), limit))}
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the object is %d bytes; the limit is %d (distribution.maxObjectBytes)",
+			len(data), limit))}
 	}
-	total := int64(change.now.Template.Bytes) * int64(change.targetCount())
+	total := int64(change.now.Template.Bytes) * int64(change.countPresentTargets())
 	switch limit := c.MaxTotalBytes.Value(); {
 	case limit > 0 && total > limit:
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("about %s would be written to etcd; the limit is %s (distribution.maxTotalBytes)", gibibytes(total), gibibytes(limit)))}
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("about %s would be written to etcd; the limit is %s (distribution.maxTotalBytes)",
+			formatGibibytes(total), formatGibibytes(limit)))}
 	case total > 256<<20:
-		f.warn(fmt.Sprintf("about %s will be written to etcd", gibibytes(total)))
+		f.addWarnings(fmt.Sprintf("about %s will be written to etcd", formatGibibytes(total)))
 	}
 	return nil
 }
 
-func gibibytes(n int64) string { return fmt.Sprintf("%.2g GiB", float64(n)/(1<<30)) }
+func formatGibibytes(n int64) string { return fmt.Sprintf("%.2g GiB", float64(n)/(1<<30)) }
 
-// rehearsed has the API server judge spec.resource by a dry run in the operator's own namespace.
-func (v *distributionValidator) rehearsed(ctx context.Context, now *v1alpha1.ResourceDistribution) *field.Error {
+// checkByDryRun has the API server judge spec.resource by a dry run in the operator's own namespace.
+func (v *distributionValidator) checkByDryRun(ctx context.Context, now *v1alpha1.ResourceDistribution) *field.Error {
 	u := &unstructured.Unstructured{}
 	at := field.NewPath("spec", "resource")
 	if err := json.Unmarshal(now.Spec.Resource.Raw, u); err != nil {
@@ -165,13 +171,13 @@ func (v *distributionValidator) rehearsed(ctx context.Context, now *v1alpha1.Res
 	u.SetNamespace(v.operatorNamespace)
 	err := v.rehearse.Create(ctx, u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) {
-		return field.Invalid(at, field.OmitValueType{}, withoutValues(status.Status()))
+		return field.Invalid(at, field.OmitValueType{}, fieldErrorsOnly(status.Status()))
 	}
 	return nil // other refusals, such as of a name that exists, may not apply in the target namespaces
 }
 
-// withoutValues returns the fields that a refusal names, and what is wrong with them, without their values, which may be secret.
-func withoutValues(status metav1.Status) string {
+// fieldErrorsOnly returns the fields that a refusal names, and what is wrong with them, without their values, which may be secret.
+func fieldErrorsOnly(status metav1.Status) string {
 	if status.Details == nil || len(status.Details.Causes) == 0 || status.Code != 422 {
 		text, _, _ := strings.Cut(status.Message, ": illegal base64")
 		return text
@@ -187,10 +193,11 @@ func withoutValues(status metav1.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// authorized says why the user may not write, without the operator, what the change makes the operator write anew, or "".
-func (v *distributionValidator) authorized(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group, resource string) (string, error) {
-	open, namespaces := change.added()
-	for _, verb := range change.verbs() {
+// missingWriteRight returns why the user may not write, without the operator, what the change makes the operator write anew, or "".
+func (v *distributionValidator) missingWriteRight(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group,
+	resource string) (string, error) {
+	open, namespaces := change.addedTargets()
+	for _, verb := range change.operatorVerbs() {
 		if !open && len(namespaces) == 0 {
 			return "", nil
 		}
@@ -208,16 +215,16 @@ func (v *distributionValidator) authorized(ctx context.Context, user authenticat
 		if err != nil {
 			return "", err
 		}
-		if text := refusedIn(namespaces, each); text != "" {
+		if text := firstRefusedNamespace(namespaces, each); text != "" {
 			return fmt.Sprintf("user %q may not %s %s in namespace %s", user.Username, verb, resource, text), nil
 		}
 	}
 	return "", nil
 }
 
-// conflicts warns of objects that are in the way of copies now. It says nothing where these can't be read: the operator reports
+// conflictWarnings warns of objects that are in the way of copies now. It says nothing where these can't be read: the operator reports
 // conflicts later.
-func (v *distributionValidator) conflicts(ctx context.Context, change distributionChange) []string {
+func (v *distributionValidator) conflictWarnings(ctx context.Context, change distributionChange) []string {
 	template := change.now.Template
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(template.Kind.GroupVersion().WithKind(template.Kind.Kind + "List"))
@@ -238,5 +245,5 @@ func (v *distributionValidator) conflicts(ctx context.Context, change distributi
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{template.TakenIn(len(names)) + ": " + firstNames(names)}
+	return []string{template.TakenIn(len(names)) + ": " + joinFirstNames(names)}
 }

@@ -23,22 +23,22 @@ type distributionChange struct {
 	old, now *distribute.Distribution
 }
 
-// problems returns the problems that the object and the configuration alone show.
-func (c distributionChange) problems(targets v1alpha1.DistributionTargets) (f findings) {
+// checkObjectAlone returns the problems that the object and the configuration alone show.
+func (c distributionChange) checkObjectAlone(targets v1alpha1.DistributionTargets) (f findings) {
 	at := field.NewPath("spec")
 	switch {
 	case c.now.Problem == v1alpha1.ReasonKindNotAllowed:
-		f.add(field.Forbidden(at.Child("resource", "kind"), c.now.Why))
+		f.addProblems(field.Forbidden(at.Child("resource", "kind"), c.now.Why))
 	case c.now.Why == distribute.OverwriteDisabled:
-		f.add(field.Forbidden(at.Child("conflictPolicy"), c.now.Why))
+		f.addProblems(field.Forbidden(at.Child("conflictPolicy"), c.now.Why))
 	case c.now.Problem != "":
-		f.add(field.Invalid(at, field.OmitValueType{}, c.now.Why))
+		f.addProblems(field.Invalid(at, field.OmitValueType{}, c.now.Why))
 	}
 	for i, one := range targets.IncludedNamespaces {
 		name := string(one.Name)
 		n := c.forest.Namespace(name)
 		if c.settings.Protected(name) || n != nil && n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {
-			f.add(field.Forbidden(at.Child("targets", "includedNamespaces").Index(i).Child("name"), name+" is a protected namespace"))
+			f.addProblems(field.Forbidden(at.Child("targets", "includedNamespaces").Index(i).Child("name"), name+" is a protected namespace"))
 		}
 	}
 	return f
@@ -50,8 +50,8 @@ func (c distributionChange) resourceChanged() bool {
 
 func (c distributionChange) targetsChanged() bool { return c.old == nil || c.old.Check != c.now.Check }
 
-// verbs returns the verbs of the requests that the operator will send on the user's behalf.
-func (c distributionChange) verbs() []string {
+// operatorVerbs returns the verbs of the requests that the operator will send on the user's behalf.
+func (c distributionChange) operatorVerbs() []string {
 	switch c.now.Conflict {
 	case v1alpha1.ConflictAdoptIdentical:
 		return []string{"create", "update"}
@@ -61,9 +61,9 @@ func (c distributionChange) verbs() []string {
 	return []string{"create"}
 }
 
-// added returns where the change makes the operator write something that it didn't write before: open says everywhere, also in
+// addedTargets returns where the change makes the operator write something that it didn't write before: open says everywhere, also in
 // namespaces of the future; otherwise in these namespaces, existing or not.
-func (c distributionChange) added() (open bool, namespaces []string) {
+func (c distributionChange) addedTargets() (open bool, namespaces []string) {
 	anew := c.resourceChanged() || c.old.Conflict != c.now.Conflict
 	if !c.now.Targets.Bounded() {
 		return anew || c.targetsChanged(), nil
@@ -77,16 +77,16 @@ func (c distributionChange) added() (open bool, namespaces []string) {
 	}
 	slices.Sort(candidates)
 	for _, name := range slices.Compact(candidates) {
-		if anew || !c.had(name) {
+		if anew || !c.wasTargetBefore(name) {
 			namespaces = append(namespaces, name)
 		}
 	}
 	return false, namespaces
 }
 
-// had says whether a namespace was a target before; for a missing namespace, whether it was named as one. A namespace that took the
-// name of another one was none.
-func (c distributionChange) had(name string) bool {
+// wasTargetBefore reports whether a namespace was a target before; for a missing namespace, whether it was named as
+// one. A namespace that took the name of another one was none.
+func (c distributionChange) wasTargetBefore(name string) bool {
 	if c.old.Problem == v1alpha1.ReasonInvalidResource {
 		return false
 	}
@@ -96,8 +96,8 @@ func (c distributionChange) had(name string) bool {
 	return c.old.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen
 }
 
-// targetCount counts the present targets.
-func (c distributionChange) targetCount() (n int) {
+// countPresentTargets counts the present targets.
+func (c distributionChange) countPresentTargets() (n int) {
 	for name := range c.forest.All() {
 		if c.now.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen {
 			n++
@@ -106,12 +106,12 @@ func (c distributionChange) targetCount() (n int) {
 	return n
 }
 
-// reachWarnings returns warnings about targets that select every namespace without saying so, and about namespaces that have taken the
+// warningsAboutReach returns warnings about targets that select every namespace without saying so, and about namespaces that have taken the
 // name of another one.
-func (c distributionChange) reachWarnings(targets v1alpha1.DistributionTargets) []string {
+func (c distributionChange) warningsAboutReach(targets v1alpha1.DistributionTargets) []string {
 	var all []string
 	if c.now.Targets.Everybody() && targets.AllNamespaces == nil {
-		all = append(all, c.now.Targets.DescribeEverybody(c.targetCount()))
+		all = append(all, c.now.Targets.DescribeEverybody(c.countPresentTargets()))
 	}
 	if c.old == nil {
 		return all
@@ -120,32 +120,35 @@ func (c distributionChange) reachWarnings(targets v1alpha1.DistributionTargets) 
 	replaced := slices.DeleteFunc(c.old.Named.Replaced(c.forest), func(name string) bool { return !slices.Contains(named, name) })
 	switch {
 	case len(replaced) > 0 && c.targetsChanged():
-		all = append(all, "another namespace has taken the name since, and is served from now on: "+firstNames(replaced))
+		all = append(all, "another namespace has taken the name since, and is served from now on: "+joinFirstNames(replaced))
 	case len(replaced) > 0:
-		all = append(all, "another namespace has taken the name since, and is not served: "+firstNames(replaced)+"; to have it served, take its name out of spec.targets and put it in again")
+		all = append(all, "another namespace has taken the name since, and is not served: "+joinFirstNames(replaced)+
+			"; to have it served, take its name out of spec.targets and put it in again")
 	}
 	return all
 }
 
-// warnings returns warnings about named namespaces that don't exist, and about copies that the change deletes.
-func (c distributionChange) warnings() []string {
+// warningsAboutTargets returns warnings about named namespaces that don't exist, and about copies that the change deletes.
+func (c distributionChange) warningsAboutTargets() []string {
 	var all []string
 	if missing := c.now.Targets.NotFound(c.forest); len(missing) > 0 {
-		all = append(all, "not found: "+firstNames(missing)+"; each is served if a cluster administrator makes it, and not if a tenant does")
+		all = append(all, "not found: "+joinFirstNames(missing)+"; each is served if a cluster administrator makes it, and not if a tenant does")
 	}
-	missing := slices.DeleteFunc(slices.Clone(c.now.Targets.ExcludedTrees()), func(name string) bool { return c.forest.Namespace(name) != nil })
+	missing := slices.DeleteFunc(slices.Clone(c.now.Targets.ExcludedTrees()),
+		func(name string) bool { return c.forest.Namespace(name) != nil })
 	if len(missing) > 0 {
-		all = append(all, "not found: "+firstNames(missing)+" in spec.targets.excludedTrees; it excludes nothing until the namespace exists")
+		all = append(all, "not found: "+joinFirstNames(missing)+" in spec.targets.excludedTrees; it excludes nothing until the namespace exists")
 	}
 	if rooted := c.excludedInTrees(); len(rooted) > 0 && !c.now.Targets.Bounded() {
-		all = append(all, "spec.targets.excludedNamespaces: sub-namespaces that are made below "+firstNames(rooted)+" get the copy; to exclude them too, name them in excludedTrees")
+		all = append(all, "spec.targets.excludedNamespaces: sub-namespaces that are made below "+joinFirstNames(rooted)+
+			" get the copy; to exclude them too, name them in excludedTrees")
 	}
 	if c.old == nil || c.old.Problem == v1alpha1.ReasonInvalidResource || c.now.Deletion != v1alpha1.DeletionDelete {
 		return all
 	}
 	leaving := 0
 	for name := range c.forest.All() {
-		if c.had(name) && c.now.Choose(c.forest, name, c.settings.Protected) == distribute.Unchosen {
+		if c.wasTargetBefore(name) && c.now.Choose(c.forest, name, c.settings.Protected) == distribute.Unchosen {
 			leaving++
 		}
 	}
@@ -163,8 +166,8 @@ func (c distributionChange) excludedInTrees() []string {
 	})
 }
 
-// firstNames joins at most ten names.
-func firstNames(names []string) string {
+// joinFirstNames joins at most ten names.
+func joinFirstNames(names []string) string {
 	const most = 10
 	slices.Sort(names)
 	text := strings.Join(names[:min(len(names), most)], ", ")
@@ -174,8 +177,8 @@ func firstNames(names []string) string {
 	return text
 }
 
-// refusedIn returns the first namespace that was refused, and the number of the others; "" if none was.
-func refusedIn(namespaces []string, allowed []bool) string {
+// firstRefusedNamespace returns the first namespace that was refused, and the number of the others; "" if none was.
+func firstRefusedNamespace(namespaces []string, allowed []bool) string {
 	first, more := "", 0
 	for i, yes := range allowed {
 		switch {

@@ -23,7 +23,7 @@ import (
 // View is the shared view of all namespaces, which every replica keeps.
 type View interface {
 	Snapshot() *forest.Snapshot
-	// Synced says whether all namespaces that exist are in the snapshot.
+	// Synced reports whether all namespaces that exist are in the snapshot.
 	Synced() bool
 }
 
@@ -50,9 +50,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	o.Live, o.Authorizer = mgr.GetAPIReader(), authorizer.Limit(reviews)
 	o.Mapper, o.Rehearse = mgr.GetRESTMapper(), client.NewDryRunClient(mgr.GetClient())
-	incoming := newIntake()
+	incoming := newLimitedIntake()
 	for path, hook := range Handlers(mgr.GetScheme(), o) {
-		mgr.GetWebhookServer().Register(path, incoming.guard(hook))
+		mgr.GetWebhookServer().Register(path, incoming.limitBodySize(hook))
 	}
 	return nil
 }
@@ -71,39 +71,43 @@ const (
 // Handlers returns the webhooks by path. One that panics answers 500.
 func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 	ask := authorizer.Asker{Authorizer: o.Authorizer, HasHierarchy: func(ctx context.Context, namespace string) (bool, error) {
-		hc, err := hierarchyOf(ctx, o.Live, namespace)
+		hc, err := readHierarchyOf(ctx, o.Live, namespace)
 		return hc != nil, err
 	}}
 	view := liveView{view: o.View, live: o.Live}
 	return map[string]*admission.Webhook{
-		PathLNamespaceDefaults: o.guarded("lnamespaces-default", kindLNamespace, &tenantDefaults{
+		PathLNamespaceDefaults: o.newGuardedWebhook("lnamespaces-default", kindLNamespace, &tenantDefaults{
 			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, decoder: admission.NewDecoder(scheme),
 		}),
-		PathLNamespaces: o.guarded("lnamespaces", kindLNamespace, admission.WithValidator(scheme, &tenantValidator{
+		PathLNamespaces: o.newGuardedWebhook("lnamespaces", kindLNamespace, admission.WithValidator(scheme, &tenantValidator{
 			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace,
 		}).Handler),
-		PathSubNamespaceDefaults: o.guarded("subnamespaces-default", kindSubNamespace, admission.HandlerFunc(giveFinalizer)),
-		PathSubNamespaces:        o.guarded("subnamespaces", kindSubNamespace, admission.WithValidator(scheme, &subValidator{liveView: view, ask: ask}).Handler),
-		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", kindHierarchy, admission.WithValidator(scheme, &hierarchyValidator{
-			liveView: view, ask: ask, config: o.Config, rehearse: o.Rehearse,
-		}).Handler),
-		PathDistributions: o.guarded("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
+		PathSubNamespaceDefaults: o.newGuardedWebhook("subnamespaces-default", kindSubNamespace, admission.HandlerFunc(addSubFinalizer)),
+		PathSubNamespaces: o.newGuardedWebhook("subnamespaces", kindSubNamespace,
+			admission.WithValidator(scheme, &subValidator{liveView: view, ask: ask}).Handler),
+		PathHierarchyConfiguration: o.newGuardedWebhook("hierarchyconfigurations", kindHierarchy,
+			admission.WithValidator(scheme, &hierarchyValidator{
+				liveView: view, ask: ask, config: o.Config, rehearse: o.Rehearse,
+			}).Handler),
+		PathDistributions: o.newGuardedWebhook("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
 			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, rehearse: o.Rehearse,
 		}).Handler),
-		PathNamespaces: o.guarded("namespaces", kindNamespace, admission.WithValidator(scheme, &namespaceValidator{liveView: view, ask: ask}).Handler),
+		PathNamespaces: o.newGuardedWebhook("namespaces", kindNamespace,
+			admission.WithValidator(scheme, &namespaceValidator{liveView: view, ask: ask}).Handler),
 	}
 }
 
-// guarded returns a webhook that answers only reviews about kind k, and asks the client to retry while the forest isn't complete.
+// newGuardedWebhook returns a webhook that answers only reviews about kind k, and asks the client to retry while the forest isn't complete.
 // It counts the answers.
-func (o Options) guarded(name string, k kind, handler admission.Handler) *admission.Webhook {
-	return &admission.Webhook{Handler: counted(name, admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		if !o.View.Synced() {
-			return answer(notYet("the namespaces of this cluster are not known yet; try again"))
-		}
-		if err := checkReview(o.View.Snapshot(), k, req); err != nil {
-			return answer(err)
-		}
-		return handler.Handle(ctx, req)
-	}))}
+func (o Options) newGuardedWebhook(name string, k kind, handler admission.Handler) *admission.Webhook {
+	return &admission.Webhook{Handler: countAnswers(name,
+		admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
+			if !o.View.Synced() {
+				return responseForError(askToRetry("the namespaces of this cluster are not known yet; try again"))
+			}
+			if err := checkReviewGenuine(o.View.Snapshot(), k, req); err != nil {
+				return responseForError(err)
+			}
+			return handler.Handle(ctx, req)
+		}))}
 }

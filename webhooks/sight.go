@@ -21,17 +21,17 @@ const (
 	sightTimeout = time.Second
 )
 
-// sight says which namespaces an answer may name to the user of a request: those that the request names itself, and those that the
+// visibility states which namespaces an answer may name to the user of a request: those that the request names itself, and those that the
 // user may get. The rules run twice: the first run collects the names that they would use, the second one gets the authorizer's
 // answers.
-type sight struct {
+type visibility struct {
 	named   []string
 	wanted  []string
 	allowed map[string]bool // nil in the first run, whose judgement stands if the user may get every namespace
 }
 
-// sees says whether the answer may name a namespace.
-func (g *sight) sees(namespace string) bool {
+// maySeeNamespace reports whether the answer may name a namespace.
+func (g *visibility) maySeeNamespace(namespace string) bool {
 	if slices.Contains(g.named, namespace) {
 		return true
 	}
@@ -44,10 +44,10 @@ func (g *sight) sees(namespace string) bool {
 	return g.allowed[namespace]
 }
 
-// list joins texts that each begin with the name of a namespace, without those about namespaces that the user may not see. It
+// joinVisibleTexts joins texts that each begin with the name of a namespace, without those about namespaces that the user may not see. It
 // doesn't say how many it leaves out.
-func (g *sight) list(texts []string) string {
-	seen, hidden := g.divide(texts)
+func (g *visibility) joinVisibleTexts(texts []string) string {
+	seen, hidden := g.divideByVisibility(texts)
 	switch {
 	case !hidden:
 		return forest.Few(seen)
@@ -57,19 +57,19 @@ func (g *sight) list(texts []string) string {
 	return forest.Few(seen) + " and others that you may not see"
 }
 
-// namespaces returns the list with its noun: "namespaces a, b".
-func (g *sight) namespaces(names []string) string {
-	if seen, _ := g.divide(names); len(seen) == 0 {
+// listVisibleNamespaces returns the list with its noun: "namespaces a, b".
+func (g *visibility) listVisibleNamespaces(names []string) string {
+	if seen, _ := g.divideByVisibility(names); len(seen) == 0 {
 		return "namespaces that you may not see"
 	}
-	return "namespaces " + g.list(names)
+	return "namespaces " + g.joinVisibleTexts(names)
 }
 
-// divide returns the texts about namespaces that the user sees, and whether there are others (hidden).
-func (g *sight) divide(texts []string) (seen []string, hidden bool) {
+// divideByVisibility returns the texts about namespaces that the user sees, and whether there are others (hidden).
+func (g *visibility) divideByVisibility(texts []string) (seen []string, hidden bool) {
 	for _, text := range slices.Sorted(slices.Values(texts)) {
 		name, _, _ := strings.Cut(text, " ")
-		if g.sees(name) {
+		if g.maySeeNamespace(name) {
 			seen = append(seen, text)
 		} else {
 			hidden = true
@@ -78,10 +78,10 @@ func (g *sight) divide(texts []string) (seen []string, hidden bool) {
 	return seen, hidden
 }
 
-// inSightOf runs judge so that its last run names only namespaces that the request names itself (named) or that the user may get.
+// checkWithinSight runs judge so that its last run names only namespaces that the request names itself (named) or that the user may get.
 // Where the authorizer doesn't answer in time, other namespaces are not named, but the request isn't refused for that.
-func inSightOf(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, named []string, judge func(*sight)) {
-	first := &sight{named: named}
+func checkWithinSight(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, named []string, judge func(*visibility)) {
+	first := &visibility{named: named}
 	judge(first)
 	if len(first.wanted) == 0 {
 		return
@@ -92,7 +92,7 @@ func inSightOf(ctx context.Context, ask authorizer.Asker, user authenticationv1.
 	if err == nil && everywhere[0] {
 		return
 	}
-	second := &sight{named: named, allowed: map[string]bool{}}
+	second := &visibility{named: named, allowed: map[string]bool{}}
 	yes, err := ask.May(ctx, user, "get", "", "namespaces", first.wanted)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "could not ask which namespaces the user may see; the answer names none", "namespaces", len(first.wanted))

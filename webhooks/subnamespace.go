@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// subValidator judges SubNamespaces.
+// subValidator checks SubNamespaces.
 type subValidator struct {
 	liveView
 	ask authorizer.Asker
@@ -18,17 +18,17 @@ type subValidator struct {
 
 // ValidateCreate implements admission.Validator.
 func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubNamespace) (admission.Warnings, error) {
-	user, err := requester(ctx)
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.with(ctx, sub.Namespace, sub.Name)
+	s, err := v.snapshotWith(ctx, sub.Namespace, sub.Name)
 	if err != nil {
 		return nil, err
 	}
 	placed := false
 	if forest.ParentObstacle(s, sub.Namespace).Exists() {
-		hc, err := hierarchyOf(ctx, v.live, sub.Namespace)
+		hc, err := readHierarchyOf(ctx, v.live, sub.Namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -39,22 +39,22 @@ func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubName
 	if err != nil {
 		return f.warnings, err
 	}
-	f.add(waited...)
-	return f.warnings, kindSubNamespace.refusal(sub.Name, f.problems)
+	f.addProblems(waited...)
+	return f.warnings, kindSubNamespace.refusalOfProblems(sub.Name, f.problems)
 }
 
 // ValidateUpdate implements admission.Validator. A SubNamespace whose name was taken asks for the name again by a change of its
 // spec. So an update is judged like a creation where namespaces wait for a parent of that name.
 func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.SubNamespace) (admission.Warnings, error) {
-	user, err := requester(ctx)
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.with(ctx, now.Name)
+	s, err := v.snapshotWith(ctx, now.Name)
 	if err != nil {
 		return nil, err
 	}
-	problems := newKeys(s.Rules(), old.Spec, now.Spec)
+	problems := checkNewKeys(s.Rules(), old.Spec, now.Spec)
 	if now.DeletionTimestamp.IsZero() {
 		waited, err := refuseAwaitedName(ctx, v.ask, user, s, now.Name)
 		if err != nil {
@@ -62,7 +62,7 @@ func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.Su
 		}
 		problems = append(problems, waited...)
 	}
-	return nil, kindSubNamespace.refusal(now.Name, problems)
+	return nil, kindSubNamespace.refusalOfProblems(now.Name, problems)
 }
 
 // ValidateDelete implements admission.Validator.
@@ -70,25 +70,25 @@ func (v *subValidator) ValidateDelete(ctx context.Context, sub *v1alpha1.SubName
 	if !sub.DeletionTimestamp.IsZero() {
 		return nil, nil // it is being deleted already; its reconciler decides about the namespace
 	}
-	user, err := requester(ctx)
+	user, err := requestingUser(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.with(ctx, sub.Namespace)
+	s, err := v.snapshotWith(ctx, sub.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	hc, err := hierarchyOf(ctx, v.live, sub.Namespace)
+	hc, err := readHierarchyOf(ctx, v.live, sub.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	var f findings
 	if n := s.Namespace(sub.Name); n.BoundTo(sub.Namespace) && !n.Terminating {
-		inSightOf(ctx, v.ask, user, []string{sub.Name, sub.Namespace}, func(g *sight) { f = deletion(s, sub.Name, g) })
-		if f, err = v.deletable(ctx, s, sub.Name, f); err != nil {
+		checkWithinSight(ctx, v.ask, user, []string{sub.Name, sub.Namespace}, func(g *visibility) { f = checkDeletion(s, sub.Name, g) })
+		if f, err = v.recheckDeletionLive(ctx, s, sub.Name, f); err != nil {
 			return f.warnings, err
 		}
 	}
-	f.add(required(s.Namespace(sub.Namespace), hc, sub.Name)...)
-	return f.warnings, kindSubNamespace.refusal(sub.Name, f.problems)
+	f.addProblems(checkNotRequiredChild(s.Namespace(sub.Namespace), hc, sub.Name)...)
+	return f.warnings, kindSubNamespace.refusalOfProblems(sub.Name, f.problems)
 }

@@ -12,8 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// giveFinalizer gives a new SubNamespace its finalizer, which would otherwise cost the reconciler a separate write (SUB-S14).
-func giveFinalizer(_ context.Context, req admission.Request) admission.Response {
+// addSubFinalizer gives a new SubNamespace its finalizer, which would otherwise cost the reconciler a separate write (SUB-S14).
+func addSubFinalizer(_ context.Context, req admission.Request) admission.Response {
 	sub := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(req.Object.Raw, sub); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
@@ -22,7 +22,7 @@ func giveFinalizer(_ context.Context, req admission.Request) admission.Response 
 	case controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace):
 		return admission.Allowed("")
 	case len(sub.Finalizers) == 0:
-		return admission.Patched("", add("/metadata/finalizers", []string{v1alpha1.FinalizerSubNamespace}))
+		return admission.Patched("", addOperation("/metadata/finalizers", []string{v1alpha1.FinalizerSubNamespace}))
 	}
-	return admission.Patched("", add("/metadata/finalizers/-", v1alpha1.FinalizerSubNamespace))
+	return admission.Patched("", addOperation("/metadata/finalizers/-", v1alpha1.FinalizerSubNamespace))
 }

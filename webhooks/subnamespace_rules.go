@@ -10,40 +10,40 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// validateNewSub judges a new SubNamespace by the same rules as its reconciler (controllers/subnamespace): an obstacle that can't
+// validateNewSub checks a new SubNamespace by the same rules as its reconciler (controllers/subnamespace): an obstacle that can't
 // pass by itself is a refusal, one that can is a warning. placed says that the HierarchyConfiguration of the parent namespace asks
 // for a parent, so that the namespace may be in a tree soon.
 func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool) findings {
 	var f findings
 	parent, name := sub.Namespace, sub.Name
 	at := field.NewPath("metadata")
-	f.add(newKeys(s.Rules(), v1alpha1.SubNamespaceSpec{}, sub.Spec)...)
+	f.addProblems(checkNewKeys(s.Rules(), v1alpha1.SubNamespaceSpec{}, sub.Spec)...)
 	if o := forest.ParentObstacle(s, parent); o.Exists() {
 		managed := s.KindOf(s.Namespace(parent))
 		if managed == forest.Root || managed == forest.SubNamespace || placed {
-			f.warn(o.Message)
+			f.addWarnings(o.Message)
 		} else {
-			f.add(field.Forbidden(at.Child("namespace"), o.Message))
+			f.addProblems(field.Forbidden(at.Child("namespace"), o.Message))
 		}
 	}
 	if parent == name {
-		f.add(field.Forbidden(at.Child("name"), name+" is the parent's own name: a namespace can't be below itself"))
+		f.addProblems(field.Forbidden(at.Child("name"), name+" is the parent's own name: a namespace can't be below itself"))
 		return f
 	}
 	switch o := forest.NameObstacle(s, parent, name); {
 	case o.Reason == v1alpha1.ReasonProtectedName, o.Reason == v1alpha1.ReasonReservedName:
-		f.add(field.Forbidden(at.Child("name"), o.Message))
+		f.addProblems(field.Forbidden(at.Child("name"), o.Message))
 	case o.Exists():
-		f.warn(o.Message)
+		f.addWarnings(o.Message)
 	}
 	if s.Namespace(name) == nil && s.Place(parent).InTree() {
-		f.add(newNamespace(s, parent, name)...)
+		f.addProblems(checkNewNamespace(s, parent, name)...)
 	}
 	return f
 }
 
-// newNamespace judges a namespace that would be created below parent, which must stand in a tree.
-func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
+// checkNewNamespace checks a namespace that would be created below parent, which must stand in a tree.
+func checkNewNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 	var problems field.ErrorList
 	at := field.NewPath("metadata", "name")
 	for _, o := range []forest.Obstacle{forest.NamingObstacle(s, parent, name), forest.DepthObstacle(s, parent)} {
@@ -61,41 +61,44 @@ func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 	return problems
 }
 
-// newKeys refuses keys that the configuration doesn't allow, where they are new or have a new value. A key that an earlier
+// checkNewKeys refuses keys that the configuration doesn't allow, where they are new or have a new value. A key that an earlier
 // configuration allowed may stay in the spec; the reconciler doesn't write it on the namespace.
-func newKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.ErrorList {
+func checkNewKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.ErrorList {
 	spec := field.NewPath("spec")
-	problems := billingKeys(spec.Child("labels"), rules.Billing, old.Labels, now.Labels)
+	problems := checkNoBillingKeys(spec.Child("labels"), rules.Billing, old.Labels, now.Labels)
 	allowed := func(key string) bool { return rules.Billing.Has(key) || rules.SubLabel != nil && rules.SubLabel(key) }
-	problems = append(problems, notAllowed(spec.Child("labels"), "subNamespaces.labels", allowed, old.Labels, now.Labels)...)
-	return append(problems, notAllowed(spec.Child("annotations"), "subNamespaces.annotations", rules.SubAnnotation, old.Annotations, now.Annotations)...)
+	problems = append(problems, checkAllowedKeys(spec.Child("labels"), "subNamespaces.labels", allowed, old.Labels, now.Labels)...)
+	return append(problems, checkAllowedKeys(spec.Child("annotations"), "subNamespaces.annotations", rules.SubAnnotation, old.Annotations,
+		now.Annotations)...)
 }
 
-// billingKeys refuses new or changed keys that say who pays, even if the configuration allows them in SubNamespaces.
-func billingKeys[V ~string](at *field.Path, billing forest.BillingKeys, old, now map[string]V) field.ErrorList {
+// checkNoBillingKeys refuses new or changed keys that say who pays, even if the configuration allows them in SubNamespaces.
+func checkNoBillingKeys[V ~string](at *field.Path, billing forest.BillingKeys, old, now map[string]V) field.ErrorList {
 	var problems field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		if value, known := old[key]; billing.Has(key) && (!known || value != now[key]) {
-			problems = append(problems, field.Forbidden(at.Key(key), "follows spec.billing of the LNamespace, by billing.namespaceLabels of the configuration: leave the key out"))
+			problems = append(problems, field.Forbidden(at.Key(key),
+				"follows spec.billing of the LNamespace, by billing.namespaceLabels of the configuration: leave the key out"))
 		}
 	}
 	return problems
 }
 
-func notAllowed[V ~string](at *field.Path, by string, allowed func(string) bool, old, now map[string]V) field.ErrorList {
+func checkAllowedKeys[V ~string](at *field.Path, by string, allowed func(string) bool, old, now map[string]V) field.ErrorList {
 	var problems field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		if value, known := old[key]; known && value == now[key] || allowed != nil && allowed(key) {
 			continue
 		}
-		problems = append(problems, field.Forbidden(at.Key(key), "not allowed by "+by+" of the configuration: leave the key out, or ask a cluster admin to allow it"))
+		problems = append(problems, field.Forbidden(at.Key(key),
+			"not allowed by "+by+" of the configuration: leave the key out, or ask a cluster admin to allow it"))
 	}
 	return problems
 }
 
-// required refuses the deletion of a SubNamespace that the operator would create again at once, because a HierarchyConfiguration
-// requires it.
-func required(parent *forest.Namespace, hc *v1alpha1.HierarchyConfiguration, name string) field.ErrorList {
+// checkNotRequiredChild refuses the deletion of a SubNamespace that the operator would create again at once, because a
+// HierarchyConfiguration requires it.
+func checkNotRequiredChild(parent *forest.Namespace, hc *v1alpha1.HierarchyConfiguration, name string) field.ErrorList {
 	if parent == nil || parent.Terminating || hc == nil || !slices.Contains(hc.Spec.RequiredChildren, v1alpha1.RequiredChild(name)) {
 		return nil
 	}

@@ -1,6 +1,6 @@
-// Package authority turns a change of a tree (a move, inherited keys, required children) into problems, which forbid it to everybody, and
-// questions about the user's rights, which internal/authorizer puts to the API server. The change is allowed only if there is no problem and
-// every question is answered with yes.
+// Package authority turns a change of a tree (a move, inherited keys, required children) into problems, which forbid it
+// to everybody, and questions about the user's rights, which internal/authorizer puts to the API server. The change is
+// allowed only if there is no problem and every question is answered with yes.
 //
 // "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything here.
 package authority
@@ -40,7 +40,7 @@ type Question struct {
 	Namespace string
 	// Parent is the namespace below which Namespace is to stand, where Right is DoEverything.
 	Parent string
-	// Role says why the right is needed: "proposed parent".
+	// Role states why the right is needed: "proposed parent".
 	Role string
 	// Instead replaces the message about a missing right, where the state of the tree forbids the move rather than a lack of
 	// rights.
@@ -54,7 +54,7 @@ func (q Question) Needs(sees func(namespace string) bool) string {
 		role = " (" + q.Role + ")"
 	}
 	if q.Namespace != "" && !sees(q.Namespace) {
-		return q.needsUnseen(role)
+		return q.describeUnseenNeed(role)
 	}
 	switch q.Right {
 	case UpdateNamespaces:
@@ -64,7 +64,8 @@ func (q Question) Needs(sees func(namespace string) bool) string {
 	case ChangeTenant:
 		return fmt.Sprintf("needs update on LNamespace %q%s", q.Namespace, role)
 	case DoEverything:
-		return fmt.Sprintf("needs every right in namespace %q%s, or a cluster admin's mark: kubectl warren ns mark %s %s", q.Namespace, role, q.Namespace, q.Parent)
+		return fmt.Sprintf("needs every right in namespace %q%s, or a cluster admin's mark: kubectl warren ns mark %s %s", q.Namespace, role,
+			q.Namespace, q.Parent)
 	case CreateSubNamespaces:
 		return fmt.Sprintf("needs create on subnamespaces in namespace %q%s", q.Namespace, role)
 	default: // the text is the same whether the namespace, or its HierarchyConfiguration, exists or not
@@ -72,8 +73,8 @@ func (q Question) Needs(sees func(namespace string) bool) string {
 	}
 }
 
-// needsUnseen says in words which right is missing in a namespace that must not be named.
-func (q Question) needsUnseen(role string) string {
+// describeUnseenNeed says in words which right is missing in a namespace that must not be named.
+func (q Question) describeUnseenNeed(role string) string {
 	const where = " in a namespace that you may not see"
 	switch q.Right {
 	case ChangeTenant:
@@ -114,29 +115,29 @@ type Verdict struct {
 	Unknown string
 	// Warnings are sentences for the user.
 	Warnings []string
-	// Moves says whether the namespace would get another place.
+	// Moves reports whether the namespace would get another place.
 	Moves bool
 }
 
-// Judge judges a change as a move from the place that the namespace's label gives it, whatever the old request was. exists says
+// Judge checks a change as a move from the place that the namespace's label gives it, whatever the old request was. exists says
 // whether a namespace that the forest lacks exists after all.
 func Judge(s *forest.Snapshot, c Change, exists func(name string) bool) Verdict {
-	if equal(c.Old, c.New) {
+	if equalNames(c.Old, c.New) {
 		return Verdict{}
 	}
-	m, ok := newMove(s, c)
+	m, ok := moveAskedBy(s, c)
 	if !ok {
 		return Verdict{}
 	}
-	v := Verdict{Problems: m.problems(), Moves: true}
+	v := Verdict{Problems: m.problemsOfMove(), Moves: true}
 	if len(v.Problems) > 0 {
-		v.BeforeProblems = unique(m.questions())
+		v.BeforeProblems = uniqueQuestions(m.questionsOfMove())
 		return v
 	}
-	if v.Unknown = m.unknown(exists); v.Unknown != "" {
+	if v.Unknown = m.unknownParent(exists); v.Unknown != "" {
 		return v
 	}
-	v.Questions = unique(m.questions())
-	v.Warnings = m.warnings()
+	v.Questions = uniqueQuestions(m.questionsOfMove())
+	v.Warnings = m.warningsOfMove()
 	return v
 }

@@ -12,22 +12,22 @@ type Keys struct{ Propagated, Overridden []string }
 
 // KeyRules say whose consent a key needs. The functions must not be nil.
 type KeyRules struct {
-	// Inherits says which keys the configuration makes every namespace inherit; Undelegated, which keys only a cluster admin may
+	// Inherits states which keys the configuration makes every namespace inherit; Undelegated, which keys only a cluster admin may
 	// propagate.
 	Inherits, Undelegated func(key string) bool
-	// Declares says whether the HierarchyConfiguration of a namespace propagates a key.
+	// Declares reports whether the HierarchyConfiguration of a namespace propagates a key.
 	Declares func(namespace, key string) bool
 }
 
 // Added returns the keys that now propagates and old didn't.
-func Added(old, now Keys) []string { return added(old.Propagated, now.Propagated) }
+func Added(old, now Keys) []string { return addedKeys(old.Propagated, now.Propagated) }
 
 // Propagating returns the questions for the keys that a namespace newly propagates.
 func (r KeyRules) Propagating(old, now Keys) []Question {
 	var questions []Question
-	for _, key := range added(old.Propagated, now.Propagated) {
+	for _, key := range addedKeys(old.Propagated, now.Propagated) {
 		if r.Undelegated(key) {
-			questions = append(questions, onlyCluster(key))
+			questions = append(questions, clusterQuestion(key))
 		}
 	}
 	return questions
@@ -36,7 +36,7 @@ func (r KeyRules) Propagating(old, now Keys) []Question {
 // Overriding returns the questions for the keys that a namespace newly overrides; for all of them where the namespace moves,
 // because it has other ancestors then. above are its ancestors after the change, the root first.
 func (r KeyRules) Overriding(old, now Keys, above []string, moves bool) []Question {
-	keys := added(old.Overridden, now.Overridden)
+	keys := addedKeys(old.Overridden, now.Overridden)
 	if moves {
 		keys = now.Overridden
 	}
@@ -45,7 +45,7 @@ func (r KeyRules) Overriding(old, now Keys, above []string, moves bool) []Questi
 		declaring := slices.IndexFunc(above, func(name string) bool { return r.Declares(name, key) })
 		switch {
 		case r.Inherits(key) || r.Undelegated(key):
-			questions = append(questions, onlyCluster(key))
+			questions = append(questions, clusterQuestion(key))
 		case declaring >= 0:
 			role := fmt.Sprintf("it propagates %q", key)
 			questions = append(questions, Question{Right: Administer, Namespace: above[declaring], Role: role})
@@ -53,29 +53,29 @@ func (r KeyRules) Overriding(old, now Keys, above []string, moves bool) []Questi
 			questions = append(questions, Question{Right: Administer, Namespace: above[0], Role: fmt.Sprintf("root of the tree, for %q", key)})
 		}
 	}
-	return unique(questions)
+	return uniqueQuestions(questions)
 }
 
-func onlyCluster(key string) Question {
+func clusterQuestion(key string) Question {
 	return Question{Right: UpdateNamespaces, Role: fmt.Sprintf("%q is not delegated", key)}
 }
 
 // Requiring returns the question for the right to create the children that a namespace newly requires; none where it requires no
 // new ones.
 func Requiring(namespace string, old, now []string) []Question {
-	if len(added(old, now)) == 0 {
+	if len(addedKeys(old, now)) == 0 {
 		return nil
 	}
 	return []Question{{Right: CreateSubNamespaces, Namespace: namespace}}
 }
 
-func added(old, now []string) []string {
+func addedKeys(old, now []string) []string {
 	return slices.DeleteFunc(slices.Clone(now), func(key string) bool { return slices.Contains(old, key) })
 }
 
 // Above returns the ancestors of name by the labels parent, the root first.
 func Above(s *forest.Snapshot, name string) []string {
-	chain := (move{s: s}).chain(name)
+	chain := (move{s: s}).namesInChain(name)
 	slices.Reverse(chain)
 	return chain[:max(len(chain)-1, 0)]
 }

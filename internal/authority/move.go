@@ -21,8 +21,8 @@ type move struct {
 	estranged bool
 }
 
-// newMove returns the move that a change asks for; false where it asks for none.
-func newMove(s *forest.Snapshot, c Change) (move, bool) {
+// moveAskedBy returns the move that a change asks for; false where it asks for none.
+func moveAskedBy(s *forest.Snapshot, c Change) (move, bool) {
 	n := s.Namespace(c.Namespace)
 	if n == nil {
 		n = &forest.Namespace{Name: c.Namespace}
@@ -41,8 +41,8 @@ func newMove(s *forest.Snapshot, c Change) (move, bool) {
 	return m, m.to != m.from
 }
 
-// problems returns why nobody may make the move, cluster admins included.
-func (m move) problems() []string {
+// problemsOfMove returns why nobody may make the move, cluster admins included.
+func (m move) problemsOfMove() []string {
 	var problems []string
 	for _, o := range forest.MoveObstacles(m.s, m.n, m.to) {
 		problems = append(problems, o.Message)
@@ -50,24 +50,24 @@ func (m move) problems() []string {
 	return problems
 }
 
-// unknown returns the current parent, where the forest lacks it although it exists; else "".
-func (m move) unknown(exists func(string) bool) string {
+// unknownParent returns the current parent, where the forest lacks it although it exists; else "".
+func (m move) unknownParent(exists func(string) bool) string {
 	if m.from != "" && m.s.Namespace(m.from) == nil && exists(m.from) {
 		return m.from
 	}
 	return ""
 }
 
-func (m move) questions() []Question {
-	if at, reason := m.halted(); at != "" && len(m.cycle()) == 0 {
+func (m move) questionsOfMove() []Question {
+	if at, reason := m.causeOfHalt(); at != "" && len(m.othersInCycle()) == 0 {
 		return []Question{{Right: UpdateNamespaces, Instead: fmt.Sprintf("ancestor %q is halted (%s); resolve that first", at, reason)}}
 	}
-	if common := m.common(); m.to != "" && common != "" {
+	if common := m.commonAncestor(); m.to != "" && common != "" {
 		return []Question{{Right: Administer, Namespace: common, Role: roleCommon}}
 	}
-	old := append(m.leaving(m.from), m.leaving(m.earlier)...)
+	old := append(m.questionsOfLeaving(m.from), m.questionsOfLeaving(m.earlier)...)
 	switch {
-	case m.to == "" && m.split():
+	case m.to == "" && m.isSplitFromTree():
 		return old
 	case m.to == "":
 		return append(old, Question{Right: UpdateNamespaces, Role: fmt.Sprintf("namespace %q starts a new tree", m.n.Name)})
@@ -78,72 +78,72 @@ func (m move) questions() []Question {
 	default:
 		old = append(old, Question{Right: Administer, Namespace: m.to, Role: roleParent})
 	}
-	return append(old, m.joining()...)
+	return append(old, m.questionsOfJoining()...)
 }
 
-// joining returns the question for every right in the namespace, where it joins another tree, whose people then get rights in it.
-// It returns none where a cluster admin has marked the namespace for that tree.
-func (m move) joining() []Question {
+// questionsOfJoining returns the question for every right in the namespace, where it joins another tree, whose people
+// then get rights in it. It returns none where a cluster admin has marked the namespace for that tree.
+func (m move) questionsOfJoining() []Question {
 	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || forest.MarkedFor(m.s, m.n, m.to) {
 		return nil
 	}
 	return []Question{{Right: DoEverything, Namespace: m.n.Name, Parent: m.to, Role: roleJoins}}
 }
 
-// split says whether a namespace that becomes a root is one already, or was part of a tree that its people could administer.
+// isSplitFromTree reports whether a namespace that becomes a root is one already, or was part of a tree that its people could administer.
 // Otherwise a tree would begin out of nothing, which only a cluster admin may allow.
-func (m move) split() bool {
+func (m move) isSplitFromTree() bool {
 	isRoot := func(name string) bool { return m.s.KindOf(m.s.Namespace(name)) == forest.Root }
-	return isRoot(m.n.Name) || len(m.cycle()) > 0 || isRoot(m.top(m.from)) || isRoot(m.top(m.earlier))
+	return isRoot(m.n.Name) || len(m.othersInCycle()) > 0 || isRoot(m.topOfTree(m.from)) || isRoot(m.topOfTree(m.earlier))
 }
 
-// leaving returns the questions for the consent of the tree that the namespace leaves with that parent.
-func (m move) leaving(parent string) []Question {
+// questionsOfLeaving returns the questions for the consent of the tree that the namespace leaves with that parent.
+func (m move) questionsOfLeaving(parent string) []Question {
 	if parent == "" {
 		return nil
 	}
-	if members := m.cycle(); parent == m.from && len(members) > 0 {
+	if members := m.othersInCycle(); parent == m.from && len(members) > 0 {
 		var questions []Question
 		for _, member := range members {
 			questions = append(questions, Question{Right: Administer, Namespace: member, Role: roleMember})
 		}
 		// A halted namespace still belongs to the tenant in whose tree it stood.
-		return append(questions, m.leavingTenant(m.s.RootOf(m.n.Name))...)
+		return append(questions, m.questionsOfTenant(m.s.RootOf(m.n.Name))...)
 	}
-	top := m.top(parent)
+	top := m.topOfTree(parent)
 	if top == "" {
 		return nil
 	}
-	if leaving := m.leavingTenant(top); len(leaving) > 0 && leaving[0].Right == ChangeTenant {
+	if leaving := m.questionsOfTenant(top); len(leaving) > 0 && leaving[0].Right == ChangeTenant {
 		return leaving
 	}
-	return append([]Question{{Right: Administer, Namespace: top, Role: roleRoot}}, m.leavingTenant(top)...)
+	return append([]Question{{Right: Administer, Namespace: top, Role: roleRoot}}, m.questionsOfTenant(top)...)
 }
 
-// leavingTenant returns the question for taking the namespace out of the tenant of root: the right to change that tenant, or cl
+// questionsOfTenant returns the question for taking the namespace out of the tenant of root: the right to change that tenant, or cl
 // where the namespace comes to a place in no tenant, because it would escape limits and billing there. It returns none where root
 // has no tenant, or the namespace stays in its tree.
-func (m move) leavingTenant(root string) []Question {
-	if m.s.TenantOf(root) == nil || root == m.top(m.to) {
+func (m move) questionsOfTenant(root string) []Question {
+	if m.s.TenantOf(root) == nil || root == m.topOfTree(m.to) {
 		return nil
 	}
 	role := fmt.Sprintf("namespace %q leaves tenant %s", m.n.Name, root)
-	if m.to == "" || m.s.TenantOf(m.top(m.to)) == nil {
+	if m.to == "" || m.s.TenantOf(m.topOfTree(m.to)) == nil {
 		return []Question{{Right: UpdateNamespaces, Role: role}}
 	}
 	return []Question{{Right: ChangeTenant, Namespace: root, Role: role}}
 }
 
-// cycle returns the other namespaces in the cycle that the namespace stands in now, in alphabetical order.
-func (m move) cycle() []string {
+// othersInCycle returns the other namespaces in the cycle that the namespace stands in now, in alphabetical order.
+func (m move) othersInCycle() []string {
 	members := strings.Split(forest.ParentCycle(m.s, m.n.Name), " -> ")
 	members = slices.DeleteFunc(members, func(name string) bool { return name == m.n.Name || name == "" })
 	slices.Sort(members)
 	return members
 }
 
-// halted returns the ancestor that is the cause of n's being halted, and its reason; "" where n isn't halted.
-func (m move) halted() (name string, reason v1alpha1.Reason) {
+// causeOfHalt returns the ancestor that is the cause of n's being halted, and its reason; "" where n isn't halted.
+func (m move) causeOfHalt() (name string, reason v1alpha1.Reason) {
 	for at := m.from; ; {
 		place := m.s.Place(at)
 		switch {
@@ -156,13 +156,13 @@ func (m move) halted() (name string, reason v1alpha1.Reason) {
 	}
 }
 
-// common returns the nearest common ancestor of both parents, themselves included; "" where they share no tree.
-func (m move) common() string {
-	if len(m.cycle()) > 0 {
+// commonAncestor returns the nearest common ancestor of both parents, themselves included; "" where they share no tree.
+func (m move) commonAncestor() string {
+	if len(m.othersInCycle()) > 0 {
 		return ""
 	}
-	target := m.chain(m.to)
-	for _, name := range m.chainOf(m.from) {
+	target := m.namesInChain(m.to)
+	for _, name := range m.chainForAuthority(m.from) {
 		if slices.Contains(target, name) {
 			return name
 		}
@@ -170,11 +170,11 @@ func (m move) common() string {
 	return ""
 }
 
-// top returns the namespace that answers for the tree of the namespace called name: the last one that the labels lead to. Where
+// topOfTree returns the namespace that answers for the tree of the namespace called name: the last one that the labels lead to. Where
 // that is the parent of n and it is gone, or another namespace has taken its name, top is the root that the ancestry of n names, or
 // "" if that root is gone, too.
-func (m move) top(name string) string {
-	chain := m.chainOf(name)
+func (m move) topOfTree(name string) string {
+	chain := m.chainForAuthority(name)
 	if len(chain) > 0 {
 		return chain[len(chain)-1]
 	}
@@ -188,16 +188,16 @@ func (m move) top(name string) string {
 	return first
 }
 
-// chainOf returns the chain of a namespace. For the parent of n it is nil where another namespace has taken the parent's name.
-func (m move) chainOf(name string) []string {
+// chainForAuthority returns the chain of a namespace. For the parent of n it is nil where another namespace has taken the parent's name.
+func (m move) chainForAuthority(name string) []string {
 	if m.estranged && name == m.from {
 		return nil
 	}
-	return m.chain(name)
+	return m.namesInChain(name)
 }
 
-// chain returns name and its ancestors up to the last one that exists, each once even in a cycle.
-func (m move) chain(name string) []string {
+// namesInChain returns name and its ancestors up to the last one that exists, each once even in a cycle.
+func (m move) namesInChain(name string) []string {
 	var chain []string
 	for n := m.s.Namespace(name); n != nil && !slices.Contains(chain, n.Name); n = m.s.Namespace(n.Parent()) {
 		chain = append(chain, n.Name)
@@ -205,7 +205,7 @@ func (m move) chain(name string) []string {
 	return chain
 }
 
-func (m move) warnings() []string {
+func (m move) warningsOfMove() []string {
 	if m.to == "" {
 		return nil
 	}
@@ -217,7 +217,8 @@ func ParentWarnings(s *forest.Snapshot, parent string) []string {
 	n, place := s.Namespace(parent), s.Place(parent)
 	switch {
 	case n == nil:
-		return []string{"parent namespace " + parent + " does not exist: a namespace below it is halted until it does; correct the name, or make it"}
+		return []string{"parent namespace " + parent + " does not exist: a namespace below it is halted until it does; correct the name, " +
+			"or make it"}
 	case place.Halted():
 		return []string{"parent namespace " + parent + " is halted (" + string(place.Halt.Reason) + ")"}
 	case !place.InTree():
@@ -226,7 +227,7 @@ func ParentWarnings(s *forest.Snapshot, parent string) []string {
 	return nil
 }
 
-func unique(questions []Question) []Question {
+func uniqueQuestions(questions []Question) []Question {
 	var result []Question
 	for _, q := range questions {
 		same := func(other Question) bool {
@@ -239,4 +240,4 @@ func unique(questions []Question) []Question {
 	return result
 }
 
-func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+func equalNames(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }

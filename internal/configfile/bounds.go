@@ -12,7 +12,7 @@ import (
 
 // The rules that the sections share. Each problem has the value and the rule.
 
-func mustBe(at *field.Path, value, want string) field.ErrorList {
+func invalidUnlessEqual(at *field.Path, value, want string) field.ErrorList {
 	switch value {
 	case want:
 		return nil
@@ -22,7 +22,7 @@ func mustBe(at *field.Path, value, want string) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, value, "must be "+want)}
 }
 
-func oneOf[T ~string](at *field.Path, value T, allowed ...T) field.ErrorList {
+func checkOneOf[T ~string](at *field.Path, value T, allowed ...T) field.ErrorList {
 	var names []string
 	for _, a := range allowed {
 		if value == a {
@@ -38,14 +38,14 @@ func oneOf[T ~string](at *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, string(value), rule)}
 }
 
-func atLeast[N int | int32 | int64](at *field.Path, value, low N) field.ErrorList {
+func checkAtLeast[N int | int32 | int64](at *field.Path, value, low N) field.ErrorList {
 	if value < low {
 		return field.ErrorList{field.Invalid(at, int64(value), fmt.Sprintf("must be at least %d", low))}
 	}
 	return nil
 }
 
-func between[N int | int32 | int64](at *field.Path, value, low, high N) field.ErrorList {
+func checkBetween[N int | int32 | int64](at *field.Path, value, low, high N) field.ErrorList {
 	if value < low || value > high {
 		return field.ErrorList{field.Invalid(at, int64(value), fmt.Sprintf("must be from %d to %d", low, high))}
 	}
@@ -59,8 +59,8 @@ func durationAtLeast(at *field.Path, value metav1.Duration, low time.Duration) f
 	return nil
 }
 
-// bytesAtLeast also refuses fractions of a byte and what doesn't fit an int64.
-func bytesAtLeast(at *field.Path, value resource.Quantity, low int64) field.ErrorList {
+// checkBytesAtLeast also refuses fractions of a byte and what doesn't fit an int64.
+func checkBytesAtLeast(at *field.Path, value resource.Quantity, low int64) field.ErrorList {
 	if n, whole := value.AsInt64(); !whole || n < low {
 		return field.ErrorList{field.Invalid(at, value.String(), fmt.Sprintf("must be a whole number of bytes, at least %d", low))}
 	}

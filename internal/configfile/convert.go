@@ -41,26 +41,26 @@ type keyPlace struct {
 	known     []string // where the key is unknown: the keys that are known in its place
 }
 
-func (c *converter) document(n *yaml.Node) []byte {
-	return c.value(nil, n, reflect.TypeFor[config.OperatorConfiguration]())
+func (c *converter) convertDocument(n *yaml.Node) []byte {
+	return c.convertValue(nil, n, reflect.TypeFor[config.OperatorConfiguration]())
 }
 
-// value returns n as JSON that decodes into type t, or nil. The path of the root is nil.
-func (c *converter) value(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
-	n = resolveAlias(n)
+// convertValue returns n as JSON that decodes into type t, or nil. The path of the root is nil.
+func (c *converter) convertValue(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+	n = resolveYAMLAlias(n)
 	switch {
 	case t.Kind() == reflect.Pointer:
-		return c.value(at, n, t.Elem())
-	case isScalar(t):
+		return c.convertValue(at, n, t.Elem())
+	case isScalarType(t):
 		if data, err := marshalScalar(n); err == nil && json.Unmarshal(data, reflect.New(t).Interface()) == nil {
 			return data
 		}
 	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
-		return c.list(at, n, t.Elem())
+		return c.convertList(at, n, t.Elem())
 	case t.Kind() != reflect.Slice && n.Kind == yaml.MappingNode:
-		return c.mapping(at, n, t)
+		return c.convertMapping(at, n, t)
 	}
-	c.mistype(at, n, describeType(t))
+	c.recordMistype(at, n, describeGoType(t))
 	return nil
 }
 
@@ -76,10 +76,10 @@ func marshalScalar(n *yaml.Node) ([]byte, error) {
 	return json.Marshal(value)
 }
 
-func (c *converter) list(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+func (c *converter) convertList(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
 	var items [][]byte
 	for i, item := range n.Content {
-		data := c.item(at.Index(i), item, t)
+		data := c.convertItem(at.Index(i), item, t)
 		if data == nil {
 			data = []byte("null") // it keeps the index of those that follow
 		}
@@ -88,20 +88,20 @@ func (c *converter) list(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
 	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
 }
 
-// item converts an item of a list or map, where null has no default to stand for.
-func (c *converter) item(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
-	if isNull(resolveAlias(n)) {
-		c.mistype(at, n, "given")
+// convertItem converts an item of a list or map, where null has no default to stand for.
+func (c *converter) convertItem(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+	if isNullNode(resolveYAMLAlias(n)) {
+		c.recordMistype(at, n, "given")
 		return nil
 	}
-	return c.value(at, n, t)
+	return c.convertValue(at, n, t)
 }
 
-func (c *converter) mapping(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+func (c *converter) convertMapping(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
 	var pairs [][]byte
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := resolveAlias(n.Content[i]).Value
-		if value := c.keyed(at, key, n.Content[i+1], t); value != nil {
+		key := resolveYAMLAlias(n.Content[i]).Value
+		if value := c.convertKeyedValue(at, key, n.Content[i+1], t); value != nil {
 			name, _ := json.Marshal(key) // no string is refused
 			pairs = append(pairs, slices.Concat(name, []byte(":"), value))
 		}
@@ -112,30 +112,31 @@ func (c *converter) mapping(at *field.Path, n *yaml.Node, t reflect.Type) []byte
 	return slices.Concat([]byte("{"), bytes.Join(pairs, []byte(",")), []byte("}"))
 }
 
-// keyed converts the value of a key in a mapping of type t. It returns nil for one that is left out.
-func (c *converter) keyed(at *field.Path, key string, n *yaml.Node, t reflect.Type) (value []byte) {
+// convertKeyedValue converts the value of a key in a mapping of type t. It returns nil for one that is left out.
+func (c *converter) convertKeyedValue(at *field.Path, key string, n *yaml.Node, t reflect.Type) (value []byte) {
 	path := at.Child(key)
 	place := keyPlace{path: path.String(), key: key}
 	if t.Kind() == reflect.Map {
 		place.path = at.Key(key).String()
-		value = c.item(at.Key(key), n, t.Elem())
-	} else if fields := fieldsOf(t); fields[key] == nil {
+		value = c.convertItem(at.Key(key), n, t.Elem())
+	} else if fields := jsonFieldsOf(t); fields[key] == nil {
 		place.known = slices.Sorted(maps.Keys(fields))
 		value = []byte("null")
-	} else if !isNull(resolveAlias(n)) {
-		value = c.value(path, n, fields[key])
+	} else if !isNullNode(resolveYAMLAlias(n)) {
+		value = c.convertValue(path, n, fields[key])
 	}
 	c.keys[path.String()] = place
 	return value
 }
 
-func (c *converter) mistype(at *field.Path, n *yaml.Node, want string) {
+func (c *converter) recordMistype(at *field.Path, n *yaml.Node, want string) {
 	c.mistyped = append(c.mistyped, at.String())
-	c.problems = append(c.problems, problem{path: at.String(), text: fmt.Sprintf("must be %s, is %s", want, describeNode(resolveAlias(n)))})
+	c.problems = append(c.problems, problem{path: at.String(),
+		text: fmt.Sprintf("must be %s, is %s", want, describeYAMLNode(resolveYAMLAlias(n)))})
 }
 
-// fieldsOf returns the types of the fields of a struct, by their keys.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
+// jsonFieldsOf returns the types of the fields of a struct, by their keys.
+func jsonFieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
@@ -145,8 +146,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// isScalar reports whether values of type t are strings, numbers or truth values in a file.
-func isScalar(t reflect.Type) bool {
+// isScalarType reports whether values of type t are strings, numbers or truth values in a file.
+func isScalarType(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Map, reflect.Pointer:
 		return false
@@ -156,7 +157,7 @@ func isScalar(t reflect.Type) bool {
 	return true
 }
 
-func describeType(t reflect.Type) string {
+func describeGoType(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[metav1.Duration]():
 		return "a duration such as 30s, 5m or 24h"

@@ -28,7 +28,8 @@ var accurateKeys = map[string]string{
 }
 
 // strict decodes into the object that it is given.
-var strict = serializer.NewSerializerWithOptions(anyKind{}, runtime.NewScheme(), runtime.NewScheme(), serializer.SerializerOptions{Strict: true})
+var strict = serializer.NewSerializerWithOptions(anyKind{}, runtime.NewScheme(), runtime.NewScheme(),
+	serializer.SerializerOptions{Strict: true})
 
 // anyKind lets the serializer decode whatever apiVersion and kind say: validate judges these.
 type anyKind struct{}
@@ -46,10 +47,10 @@ type decoding struct {
 	duplicates bool
 }
 
-// decode decodes the document. Where a key is given twice, the last value is decoded, or the first one if the order is backward.
-func decode(document *yaml.Node, order keyOrder) decoding {
+// decodeDocument decodes the document. Where a key is given twice, the last value is decoded, or the first one if the order is backward.
+func decodeDocument(document *yaml.Node, order keyOrder) decoding {
 	c := converter{order: order, keys: map[string]keyPlace{}}
-	data := c.document(document)
+	data := c.convertDocument(document)
 	d := decoding{config: defaultsBeforeFile(), problems: c.problems, mistyped: c.mistyped}
 	d.config.APIVersion, d.config.Kind = "", ""
 	_, _, err := strict.Decode(data, nil, d.config)
@@ -57,7 +58,7 @@ func decode(document *yaml.Node, order keyOrder) decoding {
 	switch {
 	case isStrict:
 		for _, e := range refused.Errors() {
-			d.addStrict(e, c.keys)
+			d.addStrictProblem(e, c.keys)
 		}
 	case err != nil:
 		d.problems = append(d.problems, problem{text: err.Error()})
@@ -65,8 +66,8 @@ func decode(document *yaml.Node, order keyOrder) decoding {
 	return d
 }
 
-// addStrict adds a problem that the serializer found: a key that is unknown or given twice.
-func (d *decoding) addStrict(err error, keys map[string]keyPlace) {
+// addStrictProblem adds a problem that the serializer found: a key that is unknown or given twice.
+func (d *decoding) addStrictProblem(err error, keys map[string]keyPlace) {
 	var located kjson.FieldError
 	if !errors.As(err, &located) {
 		d.problems = append(d.problems, problem{text: err.Error()})
@@ -85,15 +86,15 @@ func (d *decoding) addStrict(err error, keys map[string]keyPlace) {
 	d.problems = append(d.problems, problem{path: place.path, text: fmt.Sprintf("unknown field %q (%s)", place.path, hint)})
 }
 
-// isMistyped reports whether the value at path, one that it is part of, or a part of it had a wrong type.
-func (d *decoding) isMistyped(path string) bool {
+// isInMistypedValue reports whether the value at path, one that it is part of, or a part of it had a wrong type.
+func (d *decoding) isInMistypedValue(path string) bool {
 	return slices.ContainsFunc(d.mistyped, func(mistyped string) bool {
-		return contains(path, mistyped) || contains(mistyped, path)
+		return containsPath(path, mistyped) || containsPath(mistyped, path)
 	})
 }
 
-// contains reports whether the value at path is the one at outer, or a part of it.
-func contains(outer, path string) bool {
+// containsPath reports whether the value at path is the one at outer, or a part of it.
+func containsPath(outer, path string) bool {
 	rest, found := strings.CutPrefix(path, outer)
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -14,12 +14,12 @@ import (
 // Default returns the configuration that holds where there is no file. The caller may change it.
 func Default() *config.OperatorConfiguration {
 	c := defaultsBeforeFile()
-	fillIn(c)
+	fillInDefaults(c)
 	return c
 }
 
-// defaultsBeforeFile are the defaults over which a file is decoded: all but those that depend on other keys, and lists of mappings, whose
-// items the decoder would fill into the default's items.
+// defaultsBeforeFile returns the defaults over which a file is decoded: all but those that depend on other keys, and
+// lists of mappings, whose items the decoder would fill into the default's items.
 func defaultsBeforeFile() *config.OperatorConfiguration {
 	return &config.OperatorConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: config.APIVersion, Kind: config.Kind},
@@ -81,14 +81,15 @@ func defaultBilling() config.Billing {
 		Batch:          config.BillingBatch{MaxRows: 500, MaxBytes: resource.MustParse("1Mi")},
 		Outbox:         config.BillingOutbox{Path: "/var/lib/warren/outbox.db", MaxRows: 1000000},
 		SQLite:         config.BillingSQLite{Path: "/var/lib/warren/billing.db"},
-		BigQuery:       config.BillingBigQuery{StatementTimeout: metav1.Duration{Duration: 2 * time.Minute}, MaximumBytesBilled: resource.MustParse("1Gi")},
-		Defaults:       []config.BillingDefault{},
-		Required:       []config.BillingField{},
+		BigQuery: config.BillingBigQuery{StatementTimeout: metav1.Duration{Duration: 2 * time.Minute},
+			MaximumBytesBilled: resource.MustParse("1Gi")},
+		Defaults: []config.BillingDefault{},
+		Required: []config.BillingField{},
 	}
 }
 
-// fillIn sets what depends on other keys, and what list items leave out.
-func fillIn(c *config.OperatorConfiguration) {
+// fillInDefaults sets what depends on other keys, and what list items leave out.
+func fillInDefaults(c *config.OperatorConfiguration) {
 	if c.Distribution.Kinds == nil {
 		c.Distribution.Kinds = []config.DistributedKind{{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}}
 	}

@@ -21,7 +21,8 @@ func readDocument(data []byte) (*yaml.Node, []problem) {
 		var next yaml.Node
 		switch err := stream.Decode(&next); {
 		case errors.Is(err, io.EOF) && document == nil:
-			return nil, []problem{{text: fmt.Sprintf("the file is empty: it must say at least apiVersion: %s and kind: %s", config.APIVersion, config.Kind)}}
+			return nil, []problem{{text: fmt.Sprintf("the file is empty: it must say at least apiVersion: %s and kind: %s", config.APIVersion,
+				config.Kind)}}
 		case errors.Is(err, io.EOF):
 			return document, problems
 		case err != nil:
@@ -29,9 +30,9 @@ func readDocument(data []byte) (*yaml.Node, []problem) {
 		}
 		content := next.Content[0]
 		switch {
-		case isNull(content):
+		case isNullNode(content):
 		case document == nil && content.Kind != yaml.MappingNode:
-			return nil, []problem{{text: "the file must be a mapping, is " + describeNode(content)}}
+			return nil, []problem{{text: "the file must be a mapping, is " + describeYAMLNode(content)}}
 		case document == nil:
 			document = content
 		default:
@@ -40,22 +41,22 @@ func readDocument(data []byte) (*yaml.Node, []problem) {
 	}
 }
 
-func resolveAlias(n *yaml.Node) *yaml.Node {
+func resolveYAMLAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
 	return n
 }
 
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+func isNullNode(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-func describeNode(n *yaml.Node) string {
+func describeYAMLNode(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return "a mapping"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case isNull(n):
+	case isNullNode(n):
 		return "null"
 	case n.ShortTag() == "!!str":
 		return fmt.Sprintf("the string %q", n.Value)

@@ -50,17 +50,17 @@ func Read(path string) ([]byte, error) {
 func Parse(name string, data []byte) (*config.OperatorConfiguration, error) {
 	document, problems := readDocument(data)
 	if document == nil {
-		return nil, inFile(name, problems)
+		return nil, errorOfFile(name, problems)
 	}
-	last := decode(document, forward)
-	problems = append(problems, last.complete()...)
+	last := decodeDocument(document, forward)
+	problems = append(problems, last.fillInAndValidate()...)
 	if last.duplicates {
 		// Nobody knows which of two values is meant: the problems of both are reported.
-		first := decode(document, backward)
-		problems = append(problems, first.complete()...)
+		first := decodeDocument(document, backward)
+		problems = append(problems, first.fillInAndValidate()...)
 	}
 	if len(problems) > 0 {
-		return nil, inFile(name, problems)
+		return nil, errorOfFile(name, problems)
 	}
 	return last.config, nil
 }
@@ -72,17 +72,17 @@ func ParseRecorded(data []byte) *config.OperatorConfiguration {
 	if document == nil {
 		return nil
 	}
-	d := decode(document, forward)
-	d.complete()
+	d := decodeDocument(document, forward)
+	d.fillInAndValidate()
 	return d.config
 }
 
-// complete fills in what depends on other keys, and returns all problems of the file.
-func (d *decoding) complete() []problem {
-	fillIn(d.config)
+// fillInAndValidate fills in what depends on other keys, and returns all problems of the file.
+func (d *decoding) fillInAndValidate() []problem {
+	fillInDefaults(d.config)
 	problems := d.problems
-	for _, e := range validate(d.config) {
-		if !d.isMistyped(e.Field) { // its value is not the file's
+	for _, e := range validateConfiguration(d.config) {
+		if !d.isInMistypedValue(e.Field) { // its value is not the file's
 			problems = append(problems, problem{path: e.Field, text: e.ErrorBody()})
 		}
 	}
@@ -92,8 +92,8 @@ func (d *decoding) complete() []problem {
 // problem is a sentence about the value at path, or about the file as a whole where path is empty.
 type problem struct{ path, text string }
 
-// inFile makes one error of the problems, one line each, every line once.
-func inFile(name string, problems []problem) error {
+// errorOfFile makes one error of the problems, one line each, every line once.
+func errorOfFile(name string, problems []problem) error {
 	var lines []string
 	for _, p := range problems {
 		line := name + ": " + p.text

@@ -58,8 +58,9 @@ func TestParseFillsInDefaults(t *testing.T) {
 		},
 		"JSON": {
 			reason: "JSON is YAML, tabs and all",
-			file:   "{\n\t\"apiVersion\": \"config.tenancy.warren.dev/v1alpha1\",\n\t\"kind\": \"OperatorConfiguration\",\n\t\"concurrency\": 3\n}\n",
-			want:   func(c *config.OperatorConfiguration) { c.Concurrency = 3 },
+			file: "{\n\t\"apiVersion\": \"config.tenancy.warren.dev/v1alpha1\",\n\t\"kind\": \"OperatorConfiguration\",\n\t\"concurrency\": " +
+				"3\n}\n",
+			want: func(c *config.OperatorConfiguration) { c.Concurrency = 3 },
 		},
 		"SeparatorsOnly": {
 			reason: "documents without content are not second documents",
@@ -115,7 +116,8 @@ func TestParseIsStrict(t *testing.T) {
 		"Empty": {
 			reason: "an empty file is a mistake, not a wish for the defaults",
 			file:   "# nothing\n---\n",
-			want:   []string{"the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and kind: OperatorConfiguration"},
+			want: []string{"the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and kind: " +
+				"OperatorConfiguration"},
 		},
 		"NotAMapping": {
 			reason: "there is nothing to decode",
@@ -275,8 +277,9 @@ func TestLoad(t *testing.T) {
 		path   string
 		want   string
 	}{
-		"Invalid":   {reason: "a problem names the file", path: file, want: file + ": concurrency: Invalid value: 300: must be from 1 to 256"},
-		"Missing":   {reason: "says what to do", path: file + "x", want: file + "x: there is no such file: create it, or leave out --config to run with the defaults"},
+		"Invalid": {reason: "a problem names the file", path: file, want: file + ": concurrency: Invalid value: 300: must be from 1 to 256"},
+		"Missing": {reason: "says what to do", path: file + "x",
+			want: file + "x: there is no such file: create it, or leave out --config to run with the defaults"},
 		"Directory": {reason: "says what it is", path: dir, want: dir + ": the file can't be read: is a directory"},
 	}
 	for name, tc := range cases {

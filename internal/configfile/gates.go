@@ -21,7 +21,8 @@ func validateFeatureGates(at *field.Path, gates map[string]bool) field.ErrorList
 	var problems field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
 		if _, known := knownGates[name]; !known {
-			problems = append(problems, field.Invalid(at.Key(name), name, "unknown feature gate: known are "+strings.Join(slices.Sorted(maps.Keys(knownGates)), ", ")))
+			problems = append(problems, field.Invalid(at.Key(name), name,
+				"unknown feature gate: known are "+strings.Join(slices.Sorted(maps.Keys(knownGates)), ", ")))
 		}
 	}
 	return problems

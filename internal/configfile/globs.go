@@ -11,15 +11,15 @@ import (
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-func validateGlobs(at *field.Path, globs config.Globs) field.ErrorList {
+func validateAllGlobs(at *field.Path, globs config.Globs) field.ErrorList {
 	var problems field.ErrorList
 	for i, pattern := range globs {
-		problems = append(problems, validateGlob(at.Index(i), pattern)...)
+		problems = append(problems, validateGlobPattern(at.Index(i), pattern)...)
 	}
 	return problems
 }
 
-func validateGlob(at *field.Path, pattern string) field.ErrorList {
+func validateGlobPattern(at *field.Path, pattern string) field.ErrorList {
 	if pattern == "" {
 		return field.ErrorList{field.Required(at, "an empty pattern matches nothing")}
 	}
@@ -29,12 +29,13 @@ func validateGlob(at *field.Path, pattern string) field.ErrorList {
 	return nil
 }
 
-// validateKeyGlobs judges patterns of keys that flow from namespace to namespace: never the operator's own.
+// validateKeyGlobs checks patterns of keys that flow from namespace to namespace: never the operator's own.
 func validateKeyGlobs(at *field.Path, globs config.Globs) field.ErrorList {
-	problems := validateGlobs(at, globs)
+	problems := validateAllGlobs(at, globs)
 	for i, pattern := range globs {
-		if inOwnDomain(pattern) {
-			problems = append(problems, field.Forbidden(at.Index(i), `"`+pattern+`" can't be inherited: keys of `+tenancy.Domain+` belong to the operator`))
+		if isInOwnDomain(pattern) {
+			problems = append(problems, field.Forbidden(at.Index(i),
+				`"`+pattern+`" can't be inherited: keys of `+tenancy.Domain+` belong to the operator`))
 		}
 		if slices.Contains(globs[:i], pattern) {
 			problems = append(problems, field.Duplicate(at.Index(i), pattern))
@@ -43,9 +44,9 @@ func validateKeyGlobs(at *field.Path, globs config.Globs) field.ErrorList {
 	return problems
 }
 
-// inOwnDomain reports whether what stands before the first metacharacter of the pattern is a prefix of our domain or of a
+// isInOwnDomain reports whether what stands before the first metacharacter of the pattern is a prefix of our domain or of a
 // subdomain. A wider pattern, such as */*, may match our keys too: those are passed over when it is used.
-func inOwnDomain(pattern string) bool {
+func isInOwnDomain(pattern string) bool {
 	literal := pattern
 	if i := strings.IndexAny(pattern, `*?[\`); i >= 0 {
 		literal = pattern[:i]

@@ -71,7 +71,7 @@ var neverPropagated = map[string][]string{
 
 // CanBePropagated reports whether a namespaced kind may be among propagation.kinds.
 func CanBePropagated(kind schema.GroupKind) bool {
-	return !isOurs(kind.Group) && !slices.Contains(neverPropagated[kind.Group], kind.Kind)
+	return !isOperatorGroup(kind.Group) && !slices.Contains(neverPropagated[kind.Group], kind.Kind)
 }
 
 // neverDistributed are kinds that a ResourceDistribution may not hold, beside all of RBAC.
@@ -80,12 +80,12 @@ var neverDistributed = map[string][]string{
 	"events.k8s.io": {"Event"},
 }
 
-// isOurs reports whether the group is the operator's own, or one below it.
-func isOurs(group string) bool {
+// isOperatorGroup reports whether the group is the operator's own, or one below it.
+func isOperatorGroup(group string) bool {
 	return group == tenancy.Domain || strings.HasSuffix(group, "."+tenancy.Domain)
 }
 
-// LabelledKinds are the propagated kinds of whose generated objects sources are made, by gate PropagateGenerated: none of RBAC, which
+// LabelledKinds returns the propagated kinds of whose generated objects sources are made, by gate PropagateGenerated: none of RBAC, which
 // would hand out rights of somebody else's.
 func LabelledKinds(c *config.OperatorConfiguration) []config.PropagatedKind {
 	var kinds []config.PropagatedKind

@@ -20,14 +20,14 @@ import (
 func CheckName(policies []config.NamingPolicy, root, name string) error {
 	var broken []error
 	for _, policy := range policies {
-		broken = append(broken, checkPolicy(policy, root, name))
+		broken = append(broken, checkNamingPolicy(policy, root, name))
 	}
 	return errors.Join(broken...)
 }
 
-// checkPolicy returns why name breaks the policy in the tree of root; nil if it doesn't, or if the policy doesn't apply there.
+// checkNamingPolicy returns why name breaks the policy in the tree of root; nil if it doesn't, or if the policy doesn't apply there.
 // The leftmost match of Root decides what its groups stand for.
-func checkPolicy(p config.NamingPolicy, root, name string) error {
+func checkNamingPolicy(p config.NamingPolicy, root, name string) error {
 	rootPattern, err := regexp.Compile(p.Root)
 	if err != nil {
 		return fmt.Errorf("naming policy: root: %w", err)
@@ -37,7 +37,7 @@ func checkPolicy(p config.NamingPolicy, root, name string) error {
 		return nil
 	}
 	pattern := expandGroups(p.Match, func(reference string) string {
-		if i := groupIndex(rootPattern, reference); i >= 0 {
+		if i := indexOfGroup(rootPattern, reference); i >= 0 {
 			return regexp.QuoteMeta(groups[i])
 		}
 		return ""
@@ -65,8 +65,8 @@ func expandGroups(match string, group func(reference string) string) string {
 	})
 }
 
-// groupIndex returns the index of the group that has this name or number, -1 if there is none.
-func groupIndex(pattern *regexp.Regexp, reference string) int {
+// indexOfGroup returns the index of the group that has this name or number, -1 if there is none.
+func indexOfGroup(pattern *regexp.Regexp, reference string) int {
 	if i, err := strconv.Atoi(reference); err == nil {
 		if i < 0 || i > pattern.NumSubexp() {
 			return -1
@@ -76,8 +76,8 @@ func groupIndex(pattern *regexp.Regexp, reference string) int {
 	return pattern.SubexpIndex(reference)
 }
 
-// parseMatch returns match with x for each reference; it is valid.
-func parseMatch(match string) *syntax.Regexp {
+// parseWithReferences returns match with x for each reference; it is valid.
+func parseWithReferences(match string) *syntax.Regexp {
 	parsed, err := syntax.Parse(expandGroups(match, func(string) string { return "x" }), syntax.Perl)
 	if err != nil {
 		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
@@ -85,14 +85,14 @@ func parseMatch(match string) *syntax.Regexp {
 	return parsed.Simplify()
 }
 
-// isAnchored reports whether match can match at the start of a name only.
-func isAnchored(match string) bool {
-	program, err := syntax.Compile(parseMatch(match))
+// isAnchoredAtStart reports whether match can match at the start of a name only.
+func isAnchoredAtStart(match string) bool {
+	program, err := syntax.Compile(parseWithReferences(match))
 	return err == nil && program.StartCond()&syntax.EmptyBeginText != 0
 }
 
-// canBeMet reports whether match asks for no character that a Namespace's name can't have.
-func canBeMet(match string) bool { return matchesLabelText(parseMatch(match)) }
+// isNamePossible reports whether match asks for no character that a Namespace's name can't have.
+func isNamePossible(match string) bool { return matchesLabelText(parseWithReferences(match)) }
 
 // labelCharacters are those of a DNS label.
 const labelCharacters = "-0123456789abcdefghijklmnopqrstuvwxyz"
@@ -135,7 +135,7 @@ func validateNamingPolicy(at *field.Path, p config.NamingPolicy) field.ErrorList
 	if p.Root == "" {
 		problems = append(problems, field.Required(at.Child("root"), "a Go regexp on the name of a root"))
 	} else if compiled, err := regexp.Compile(p.Root); err != nil {
-		problems = append(problems, notARegexp(at.Child("root"), p.Root, err))
+		problems = append(problems, invalidRegexpError(at.Child("root"), p.Root, err))
 	} else {
 		root = compiled
 	}
@@ -143,17 +143,17 @@ func validateNamingPolicy(at *field.Path, p config.NamingPolicy) field.ErrorList
 		return append(problems, field.Required(at.Child("match"), "a Go regexp on the name of a new sub-namespace"))
 	}
 	pattern := expandGroups(p.Match, func(reference string) string {
-		if root != nil && groupIndex(root, reference) < 0 {
+		if root != nil && indexOfGroup(root, reference) < 0 {
 			problems = append(problems, field.Invalid(at.Child("match"), p.Match, fmt.Sprintf("group %q is not defined by root", reference)))
 		}
 		return "x"
 	})
 	if _, err := regexp.Compile(pattern); err != nil {
-		problems = append(problems, notARegexp(at.Child("match"), p.Match, err))
+		problems = append(problems, invalidRegexpError(at.Child("match"), p.Match, err))
 	}
 	return problems
 }
 
-func notARegexp(at *field.Path, value string, err error) *field.Error {
+func invalidRegexpError(at *field.Path, value string, err error) *field.Error {
 	return field.Invalid(at, value, "must be a Go regexp: "+err.Error())
 }

@@ -21,13 +21,17 @@ func TestCheckName(t *testing.T) {
 		root, name string
 		want       string
 	}{
-		"OwnTeam":       {reason: "the group is the team's name", policies: fixture, root: "app-team1", name: "app-team1-a"},
-		"AnotherTeam":   {reason: "names the refused name", policies: fixture, root: "app-team1", name: "app-team2-a", want: `name "app-team2-a" breaks the naming policy of root app-team1: must match ^app-team1-.*`},
-		"NotAtTheStart": {reason: "match has its own anchor", policies: fixture, root: "app-team1", name: "x-app-team1-a", want: `name "x-app-team1-a" breaks the naming policy of root app-team1: must match ^app-team1-.*`},
-		"AnyDepth":      {reason: "judged by the root's name, however deep", policies: fixture, root: "app-team1", name: "zzz", want: `name "zzz" breaks the naming policy of root app-team1: must match ^app-team1-.*`},
-		"Dollar":        {reason: "a dollar at the end is the end of the text", policies: fixture, root: "two-a", name: "foo", want: `name "foo" breaks the naming policy of root two-a: must match -x$`},
-		"DollarMet":     {reason: "unanchored", policies: fixture, root: "two-a", name: "foo-x"},
-		"NoPolicy":      {reason: "no policy applies", policies: fixture, root: "other", name: "anything"},
+		"OwnTeam": {reason: "the group is the team's name", policies: fixture, root: "app-team1", name: "app-team1-a"},
+		"AnotherTeam": {reason: "names the refused name", policies: fixture, root: "app-team1", name: "app-team2-a",
+			want: `name "app-team2-a" breaks the naming policy of root app-team1: must match ^app-team1-.*`},
+		"NotAtTheStart": {reason: "match has its own anchor", policies: fixture, root: "app-team1", name: "x-app-team1-a",
+			want: `name "x-app-team1-a" breaks the naming policy of root app-team1: must match ^app-team1-.*`},
+		"AnyDepth": {reason: "judged by the root's name, however deep", policies: fixture, root: "app-team1", name: "zzz",
+			want: `name "zzz" breaks the naming policy of root app-team1: must match ^app-team1-.*`},
+		"Dollar": {reason: "a dollar at the end is the end of the text", policies: fixture, root: "two-a", name: "foo",
+			want: `name "foo" breaks the naming policy of root two-a: must match -x$`},
+		"DollarMet": {reason: "unanchored", policies: fixture, root: "two-a", name: "foo-x"},
+		"NoPolicy":  {reason: "no policy applies", policies: fixture, root: "other", name: "anything"},
 		"Leftmost": {
 			reason:   "the leftmost match only: banana has three",
 			policies: []config.NamingPolicy{{Root: "a", Match: "^z-$0"}},
@@ -88,8 +92,10 @@ func TestGlobs(t *testing.T) {
 		"StopsAt/":       {reason: "* stops at /", globs: config.Globs{"*"}, key: "x/team"},
 		"Subdomain":      {reason: "a subdomain", globs: config.Globs{"*.glob/*"}, key: "foo.glob/a", want: true},
 		"OtherSubdomain": {reason: "another subdomain", globs: config.Globs{"*.glob/*"}, key: "x.y/glob.z"},
-		"Undelegated":    {reason: "the default list has the domain and what is below it", globs: configfile.Default().Inheritance.Undelegated, key: "pod-security.kubernetes.io/enforce", want: true},
-		"Excluded":       {reason: "the default list has the domain and what ends in it", globs: configfile.Default().Propagation.ExcludedLabels, key: "app.kubernetes.io/instance", want: true},
+		"Undelegated": {reason: "the default list has the domain and what is below it", globs: configfile.Default().Inheritance.Undelegated,
+			key: "pod-security.kubernetes.io/enforce", want: true},
+		"Excluded": {reason: "the default list has the domain and what ends in it", globs: configfile.Default().Propagation.ExcludedLabels,
+			key: "app.kubernetes.io/instance", want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,10 +138,12 @@ func TestEnabled(t *testing.T) {
 		entries []string
 		want    []string
 	}{
-		"All":     {reason: "the default", entries: []string{"*"}, want: config.ControllerNames()},
-		"AllBut":  {reason: "- switches off", entries: []string{"*", "-billing", "-distribution"}, want: []string{"lnamespace", "access", "subnamespace", "hierarchy", "propagation"}},
-		"Some":    {reason: "without * only those named", entries: []string{"access"}, want: []string{"access"}},
-		"First":   {reason: "the first entry that names it decides", entries: []string{"access", "-access", "-billing", "billing"}, want: []string{"access"}},
+		"All": {reason: "the default", entries: []string{"*"}, want: config.ControllerNames()},
+		"AllBut": {reason: "- switches off", entries: []string{"*", "-billing", "-distribution"},
+			want: []string{"lnamespace", "access", "subnamespace", "hierarchy", "propagation"}},
+		"Some": {reason: "without * only those named", entries: []string{"access"}, want: []string{"access"}},
+		"First": {reason: "the first entry that names it decides", entries: []string{"access", "-access", "-billing", "billing"},
+			want: []string{"access"}},
 		"Nothing": {reason: "an empty list runs nothing", entries: nil, want: nil},
 	}
 	for name, tc := range cases {

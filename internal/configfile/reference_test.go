@@ -37,7 +37,7 @@ func readReference(t *testing.T) map[string]string {
 	return rows
 }
 
-// expandKeys are the keys in the first cell of a row: `a.b`, `.c` is a.b and a.c, and `a.{b,c}` too.
+// expandKeys returns the keys in the first cell of a row: `a.b`, `.c` is a.b and a.c, and `a.{b,c}` too.
 func expandKeys(cell string) []string {
 	var keys []string
 	section := ""

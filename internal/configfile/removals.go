@@ -16,8 +16,8 @@ const removalsHashSize = 12
 
 var removalsHash = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// RemovalsHash identifies the content of the file without AcceptRemovals: two files with the same settings have the same hash. Feature gates
-// don't count: they take nothing away.
+// RemovalsHash identifies the content of the file without AcceptRemovals: two files with the same settings have the
+// same hash. Feature gates don't count: they take nothing away.
 func RemovalsHash(c *config.OperatorConfiguration) string {
 	same := *c
 	same.AcceptRemovals, same.FeatureGates = "", nil
@@ -33,5 +33,6 @@ func validateRemovals(at *field.Path, hash string) field.ErrorList {
 	if hash == "" || removalsHash.MatchString(hash) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, hash, "must be the 12 hexadecimal digits that the refusal of the file named; see kubectl warren config diff")}
+	return field.ErrorList{field.Invalid(at, hash, "must be the 12 hexadecimal digits that the refusal of the file named; see kubectl "+
+		"warren config diff")}
 }

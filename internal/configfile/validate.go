@@ -13,19 +13,19 @@ import (
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// validate reports all problems of a decoded file whose defaults are filled in.
-func validate(c *config.OperatorConfiguration) field.ErrorList {
+// validateConfiguration reports all problems of a decoded file whose defaults are filled in.
+func validateConfiguration(c *config.OperatorConfiguration) field.ErrorList {
 	var problems field.ErrorList
 	for _, found := range []field.ErrorList{
-		mustBe(field.NewPath("apiVersion"), c.APIVersion, config.APIVersion),
-		mustBe(field.NewPath("kind"), c.Kind, config.Kind),
+		invalidUnlessEqual(field.NewPath("apiVersion"), c.APIVersion, config.APIVersion),
+		invalidUnlessEqual(field.NewPath("kind"), c.Kind, config.Kind),
 		validateInheritance(field.NewPath("inheritance"), &c.Inheritance),
 		validateSubNamespaces(field.NewPath("subNamespaces"), &c.SubNamespaces),
-		validateGlobs(field.NewPath("protectedNamespaces"), c.ProtectedNamespaces),
+		validateAllGlobs(field.NewPath("protectedNamespaces"), c.ProtectedNamespaces),
 		validateRemovals(field.NewPath("acceptRemovals"), c.AcceptRemovals),
 		validateTenants(field.NewPath("tenants"), &c.Tenants),
 		validateAccess(field.NewPath("access"), &c.Access),
-		oneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, config.SudoAuto),
+		checkOneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, config.SudoAuto),
 		validatePropagation(field.NewPath("propagation"), &c.Propagation),
 		validateGenerators(field.NewPath("propagation", "generators"), c.Propagation.Generators, c.FeatureEnabled(config.PropagateGenerated)),
 		validateDistribution(field.NewPath("distribution"), &c.Distribution),
@@ -33,7 +33,7 @@ func validate(c *config.OperatorConfiguration) field.ErrorList {
 		validateBilling(field.NewPath("billing"), &c.Billing),
 		validateControllers(field.NewPath("controllers"), c.Controllers),
 		validateClientConnection(field.NewPath("clientConnection"), &c.ClientConnection),
-		between(field.NewPath("concurrency"), c.Concurrency, 1, 256),
+		checkBetween(field.NewPath("concurrency"), c.Concurrency, 1, 256),
 		validateFeatureGates(field.NewPath("featureGates"), c.FeatureGates),
 	} {
 		problems = append(problems, found...)
@@ -52,23 +52,23 @@ func validateSubNamespaces(at *field.Path, s *config.SubNamespaces) field.ErrorL
 	problems = append(problems, validateKeyGlobs(at.Child("annotations"), s.Annotations)...)
 	problems = append(problems, validateNamingPolicies(at.Child("namingPolicies"), s.NamingPolicies)...)
 	if n := s.Limits.SubNamespaces; n != nil {
-		problems = append(problems, atLeast(at.Child("limits", "subNamespaces"), *n, 0)...)
+		problems = append(problems, checkAtLeast(at.Child("limits", "subNamespaces"), *n, 0)...)
 	}
 	if n := s.Limits.Depth; n != nil {
-		problems = append(problems, atLeast(at.Child("limits", "depth"), *n, 0)...)
+		problems = append(problems, checkAtLeast(at.Child("limits", "depth"), *n, 0)...)
 	}
 	if n := s.Limits.Copies; n != nil {
-		problems = append(problems, atLeast(at.Child("limits", "copies"), *n, 0)...)
+		problems = append(problems, checkAtLeast(at.Child("limits", "copies"), *n, 0)...)
 	}
 	if n := s.Limits.Bytes; n != nil {
-		problems = append(problems, atLeast(at.Child("limits", "bytes"), *n, 0)...)
+		problems = append(problems, checkAtLeast(at.Child("limits", "bytes"), *n, 0)...)
 	}
 	return problems
 }
 
 func validateTenants(at *field.Path, t *config.Tenants) field.ErrorList {
-	problems := validateGlobs(at.Child("reservedNames"), t.ReservedNames)
-	return append(problems, atLeast(at.Child("maxPerCreator"), t.MaxPerCreator, 0)...)
+	problems := validateAllGlobs(at.Child("reservedNames"), t.ReservedNames)
+	return append(problems, checkAtLeast(at.Child("maxPerCreator"), t.MaxPerCreator, 0)...)
 }
 
 func validateAccess(at *field.Path, a *config.Access) field.ErrorList {
@@ -88,12 +88,12 @@ func validateInformers(at *field.Path, i *config.Informers) field.ErrorList {
 	problems := durationAtLeast(at.Child("verifyInterval"), i.VerifyInterval, 0)
 	problems = append(problems, durationAtLeast(at.Child("idleGrace"), i.IdleGrace, 0)...)
 	problems = append(problems, durationAtLeast(at.Child("degradedAfter"), i.DegradedAfter, time.Second)...)
-	problems = append(problems, atLeast(at.Child("maxInformers"), i.MaxInformers, 1)...)
-	return append(problems, atLeast(at.Child("maxNamespaces"), i.MaxNamespaces, 1)...)
+	problems = append(problems, checkAtLeast(at.Child("maxInformers"), i.MaxInformers, 1)...)
+	return append(problems, checkAtLeast(at.Child("maxNamespaces"), i.MaxNamespaces, 1)...)
 }
 
 func validateClientConnection(at *field.Path, c *config.ClientConnection) field.ErrorList {
-	problems := atLeast(at.Child("burst"), c.Burst, 0)
+	problems := checkAtLeast(at.Child("burst"), c.Burst, 0)
 	if c.QPS < 0 {
 		problems = append(problems, field.Invalid(at.Child("qps"), float64(c.QPS), "must be a number of at least 0"))
 	}

@@ -20,23 +20,23 @@ import (
 var tablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 func validateBilling(at *field.Path, b *config.Billing) field.ErrorList {
-	problems := oneOf(at.Child("driver"), b.Driver, config.DriverNone, config.DriverSQLite, config.DriverPostgres, config.DriverBigQuery)
+	problems := checkOneOf(at.Child("driver"), b.Driver, config.DriverNone, config.DriverSQLite, config.DriverPostgres, config.DriverBigQuery)
 	problems = append(problems, validateDriver(at, b)...)
 	if !tablePattern.MatchString(b.Table) { // it becomes part of SQL statements
 		problems = append(problems, field.Invalid(at.Child("table"), b.Table, "must match "+tablePattern.String()))
 	}
-	problems = append(problems, oneOf(at.Child("schema"), b.Schema, config.SchemaManage, config.SchemaVerify)...)
-	problems = append(problems, validateSizes(at, b)...)
+	problems = append(problems, checkOneOf(at.Child("schema"), b.Schema, config.SchemaManage, config.SchemaVerify)...)
+	problems = append(problems, validateBillingSizes(at, b)...)
 	problems = append(problems, validateBigQuery(at.Child("bigquery"), &b.BigQuery)...)
 	problems = append(problems, validateNamespaceLabels(at.Child("namespaceLabels"), b.NamespaceLabels)...)
 	for i := range b.Defaults {
 		problems = append(problems, validateBillingDefault(at.Child("defaults").Index(i), &b.Defaults[i])...)
 	}
 	for i, required := range b.Required {
-		problems = append(problems, oneOf(at.Child("required").Index(i), required, config.RequireCostCenter, config.RequireOwner)...)
+		problems = append(problems, checkOneOf(at.Child("required").Index(i), required, config.RequireCostCenter, config.RequireOwner)...)
 	}
 	if _, err := regexp.Compile(b.CostCenterPattern); err != nil {
-		problems = append(problems, notARegexp(at.Child("costCenterPattern"), b.CostCenterPattern, err))
+		problems = append(problems, invalidRegexpError(at.Child("costCenterPattern"), b.CostCenterPattern, err))
 	}
 	return problems
 }
@@ -79,11 +79,14 @@ func validateNamespaceLabels(at *field.Path, l config.BillingNamespaceLabels) fi
 		switch wrong := validation.IsQualifiedName(f.key); {
 		case f.key == "":
 		case len(wrong) > 0:
-			problems = append(problems, field.Invalid(at.Child(f.name), f.key, "must be the key of a label, such as example.com/cost-center: "+strings.Join(wrong, ", ")))
+			problems = append(problems, field.Invalid(at.Child(f.name), f.key,
+				"must be the key of a label, such as example.com/cost-center: "+strings.Join(wrong, ", ")))
 		case tenancy.IsReservedKey(f.key):
-			problems = append(problems, field.Forbidden(at.Child(f.name), fmt.Sprintf("%q belongs to the operator: choose a key in a domain of yours", f.key)))
+			problems = append(problems, field.Forbidden(at.Child(f.name),
+				fmt.Sprintf("%q belongs to the operator: choose a key in a domain of yours", f.key)))
 		case isKubernetesDomain(domain) && domain != f.key:
-			problems = append(problems, field.Forbidden(at.Child(f.name), fmt.Sprintf("%q belongs to Kubernetes: choose a key in a domain of yours", f.key)))
+			problems = append(problems, field.Forbidden(at.Child(f.name),
+				fmt.Sprintf("%q belongs to Kubernetes: choose a key in a domain of yours", f.key)))
 		}
 	}
 	if l.CostCenter != "" && l.CostCenter == l.Owner {
@@ -98,12 +101,12 @@ func isKubernetesDomain(domain string) bool {
 	})
 }
 
-func validateSizes(at *field.Path, b *config.Billing) field.ErrorList {
+func validateBillingSizes(at *field.Path, b *config.Billing) field.ErrorList {
 	problems := durationAtLeast(at.Child("flushInterval"), b.FlushInterval, time.Second)
 	problems = append(problems, durationAtLeast(at.Child("resyncInterval"), b.ResyncInterval, time.Minute)...)
-	problems = append(problems, atLeast(at.Child("batch", "maxRows"), b.Batch.MaxRows, 1)...)
-	problems = append(problems, bytesAtLeast(at.Child("batch", "maxBytes"), b.Batch.MaxBytes, 1)...)
-	return append(problems, atLeast(at.Child("outbox", "maxRows"), b.Outbox.MaxRows, 1)...)
+	problems = append(problems, checkAtLeast(at.Child("batch", "maxRows"), b.Batch.MaxRows, 1)...)
+	problems = append(problems, checkBytesAtLeast(at.Child("batch", "maxBytes"), b.Batch.MaxBytes, 1)...)
+	return append(problems, checkAtLeast(at.Child("outbox", "maxRows"), b.Outbox.MaxRows, 1)...)
 }
 
 // Project and dataset become part of SQL statements, the location of addresses.
@@ -126,10 +129,11 @@ func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList
 		}
 	}
 	if b.Endpoint != "" && !isSafeAddress(b.Endpoint) {
-		problems = append(problems, field.Invalid(at.Child("endpoint"), b.Endpoint, "must be an address that begins with https://, for tokens are sent there; http:// only on loopback"))
+		problems = append(problems, field.Invalid(at.Child("endpoint"), b.Endpoint,
+			"must be an address that begins with https://, for tokens are sent there; http:// only on loopback"))
 	}
 	problems = append(problems, durationAtLeast(at.Child("statementTimeout"), b.StatementTimeout, time.Second)...)
-	return append(problems, bytesAtLeast(at.Child("maximumBytesBilled"), b.MaximumBytesBilled, 10<<20)...)
+	return append(problems, checkBytesAtLeast(at.Child("maximumBytesBilled"), b.MaximumBytesBilled, 10<<20)...)
 }
 
 // isSafeAddress: nobody on the way reads what is sent there.

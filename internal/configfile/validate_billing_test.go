@@ -27,8 +27,11 @@ func TestValidateBilling(t *testing.T) {
 			reason: "each is named; without a driver they are of use",
 			body:   "billing: {namespaceLabels: {costCenter: pod-security.kubernetes.io/enforce, owner: \"a b\"}}\n",
 			want: []string{
-				`billing.namespaceLabels.costCenter: Forbidden: "pod-security.kubernetes.io/enforce" belongs to Kubernetes: choose a key in a domain of yours`,
-				`billing.namespaceLabels.owner: Invalid value: "a b": must be the key of a label, such as example.com/cost-center: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+				`billing.namespaceLabels.costCenter: Forbidden: "pod-security.kubernetes.io/enforce" belongs to Kubernetes: choose a key in a ` +
+					`domain of yours`,
+				`billing.namespaceLabels.owner: Invalid value: "a b": must be the key of a label, such as example.com/cost-center: name part ` +
+					`must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. ` +
+					`'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 			},
 		},
 		"BILL-71 labels with keys of the operator": {
@@ -36,7 +39,8 @@ func TestValidateBilling(t *testing.T) {
 			body:   "billing: {namespaceLabels: {costCenter: tenancy.warren.dev/parent, owner: x.tree.tenancy.warren.dev/depth}}\n",
 			want: []string{
 				`billing.namespaceLabels.costCenter: Forbidden: "tenancy.warren.dev/parent" belongs to the operator: choose a key in a domain of yours`,
-				`billing.namespaceLabels.owner: Forbidden: "x.tree.tenancy.warren.dev/depth" belongs to the operator: choose a key in a domain of yours`,
+				`billing.namespaceLabels.owner: Forbidden: "x.tree.tenancy.warren.dev/depth" belongs to the operator: choose a key in a domain ` +
+					`of yours`,
 			},
 		},
 		"BILL-71 labels with one key": {
@@ -75,7 +79,8 @@ func TestValidateBilling(t *testing.T) {
 		},
 		"BillingBigQueryWhole": {
 			reason: "a project of a domain, an endpoint of one's own",
-			body: "billing: {driver: bigquery, clusterID: c, bigquery: {project: \"example.com:finops\", dataset: finops_1, location: europe-west1, " +
+			body: "billing: {driver: bigquery, clusterID: c, bigquery: {project: \"example.com:finops\", dataset: finops_1, location: " +
+				"europe-west1, " +
 				"endpoint: \"https://bigquery-warren.p.googleapis.com/bigquery/v2/\"}}\n",
 		},
 		"BillingBigQueryWrong": {
@@ -86,7 +91,8 @@ func TestValidateBilling(t *testing.T) {
 				"billing.bigquery.project: Invalid value: \"a`b\": must match ^[a-z][a-z0-9.:-]*[a-z0-9]$",
 				`billing.bigquery.dataset: Invalid value: "fin-ops": must match ^[A-Za-z0-9_]+$`,
 				`billing.bigquery.location: Invalid value: "EU/x": must match ^[A-Za-z][A-Za-z0-9-]*$`,
-				`billing.bigquery.endpoint: Invalid value: "http://bigquery.example.com/": must be an address that begins with https://, for tokens are sent there; http:// only on loopback`,
+				`billing.bigquery.endpoint: Invalid value: "http://bigquery.example.com/": must be an address that begins with https://, for ` +
+					`tokens are sent there; http:// only on loopback`,
 				`billing.bigquery.statementTimeout: Invalid value: "999ms": must be at least 1s`,
 				`billing.bigquery.maximumBytesBilled: Invalid value: "10485759": must be a whole number of bytes, at least 10485760`,
 			},

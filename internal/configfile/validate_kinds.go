@@ -14,8 +14,8 @@ import (
 
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// validateKind judges how a kind is written; whether it is served only a cluster knows.
-func validateKind(at *field.Path, kind schema.GroupVersionKind) field.ErrorList {
+// validateKindForm checks how a kind is written; whether it is served only a cluster knows.
+func validateKindForm(at *field.Path, kind schema.GroupVersionKind) field.ErrorList {
 	var problems field.ErrorList
 	if kind.Kind == "" {
 		problems = append(problems, field.Required(at.Child("kind"), "a kind such as Secret"))
@@ -32,17 +32,18 @@ func validateKind(at *field.Path, kind schema.GroupVersionKind) field.ErrorList 
 	case kind.Group == "" && forgotten:
 		problems = append(problems, field.Required(at.Child("group"), fmt.Sprintf("%s is in group %s", kind.Kind, group)))
 	case kind.Group != "" && len(validation.IsDNS1123Subdomain(kind.Group)) > 0:
-		problems = append(problems, field.Invalid(at.Child("group"), kind.Group, "must be a group such as apps, without a version; empty for the core group"))
+		problems = append(problems, field.Invalid(at.Child("group"), kind.Group,
+			"must be a group such as apps, without a version; empty for the core group"))
 	}
 	return problems
 }
 
-// mustNotBe refuses kinds that are cluster-scoped, ours, or refused; verb says what can't be done with them.
-func mustNotBe(at *field.Path, kind schema.GroupKind, refused map[string][]string, verb string) field.ErrorList {
+// checkKindAllowed refuses kinds that are cluster-scoped, ours, or refused; verb says what can't be done with them.
+func checkKindAllowed(at *field.Path, kind schema.GroupKind, refused map[string][]string, verb string) field.ErrorList {
 	switch {
 	case slices.Contains(clusterScoped[kind.Group], kind.Kind):
 		return field.ErrorList{field.Forbidden(at.Child("kind"), fmt.Sprintf("%q is cluster-scoped", kind.Kind))}
-	case isOurs(kind.Group), slices.Contains(refused[kind.Group], kind.Kind):
+	case isOperatorGroup(kind.Group), slices.Contains(refused[kind.Group], kind.Kind):
 		return field.ErrorList{field.Forbidden(at.Child("kind"), fmt.Sprintf("%s can't be %s", kind.Kind, verb))}
 	}
 	return nil
@@ -53,7 +54,7 @@ func validateDistribution(at *field.Path, d *config.Distribution) field.ErrorLis
 	for i, k := range d.Kinds {
 		at := at.Child("kinds").Index(i)
 		kind := withBuiltInGroup(k.GroupVersionKind().GroupKind())
-		refused := mustNotBe(at, kind, neverDistributed, "distributed")
+		refused := checkKindAllowed(at, kind, neverDistributed, "distributed")
 		if refused == nil && kind.Group == rbacGroup {
 			refused = field.ErrorList{field.Forbidden(at.Child("kind"), kind.Kind+" can't be distributed")}
 		}
@@ -61,7 +62,7 @@ func validateDistribution(at *field.Path, d *config.Distribution) field.ErrorLis
 			problems = append(problems, refused...)
 			continue
 		}
-		problems = append(problems, validateKind(at, k.GroupVersionKind())...)
+		problems = append(problems, validateKindForm(at, k.GroupVersionKind())...)
 		if k.Version == "" {
 			problems = append(problems, field.Required(at.Child("version"), "a version such as v1"))
 		}
@@ -69,6 +70,6 @@ func validateDistribution(at *field.Path, d *config.Distribution) field.ErrorLis
 			problems = append(problems, field.Duplicate(at, kind.String()))
 		}
 	}
-	problems = append(problems, between(at.Child("maxObjectBytes"), d.MaxObjectBytes, 1024, 1500000)...)
-	return append(problems, bytesAtLeast(at.Child("maxTotalBytes"), d.MaxTotalBytes, 0)...)
+	problems = append(problems, checkBetween(at.Child("maxObjectBytes"), d.MaxObjectBytes, 1024, 1500000)...)
+	return append(problems, checkBytesAtLeast(at.Child("maxTotalBytes"), d.MaxTotalBytes, 0)...)
 }

@@ -25,7 +25,8 @@ func TestValidateKinds(t *testing.T) {
 		},
 		"KindsWithoutGroups": {
 			reason: "a forgotten group is told, and hides no other problem",
-			body:   "propagation: {kinds: [{kind: RoleBinding, mode: Remove}, {kind: ClusterRole}, {kind: Lease}, {kind: Role}, {group: rbac.authorization.k8s.io, kind: Role}]}\n",
+			body: "propagation: {kinds: [{kind: RoleBinding, mode: Remove}, {kind: ClusterRole}, {kind: Lease}, {kind: Role}, {group: " +
+				"rbac.authorization.k8s.io, kind: Role}]}\n",
 			want: []string{
 				`propagation.kinds[0].group: Required value: RoleBinding is in group rbac.authorization.k8s.io`,
 				`propagation.kinds[0].mode: Invalid value: "Remove": must be OptIn or All`,
@@ -38,8 +39,10 @@ func TestValidateKinds(t *testing.T) {
 		"KindsThatCantBePropagated": {
 			reason: "what controllers write for one namespace, and our own kinds",
 			body: `propagation:
-  kinds: [{kind: Event}, {group: events.k8s.io, kind: Event}, {group: coordination.k8s.io, kind: Lease}, {kind: Endpoints}, {group: discovery.k8s.io, kind: EndpointSlice},
-    {group: apps, kind: ControllerRevision}, {kind: Binding}, {group: tenancy.warren.dev, kind: SubNamespace}, {kind: Namespace}, {group: example.com, kind: Pod}]
+  kinds: [{kind: Event}, {group: events.k8s.io, kind: Event}, {group: coordination.k8s.io, kind: Lease}, {kind: Endpoints}, {group: ` +
+				`discovery.k8s.io, kind: EndpointSlice},
+    {group: apps, kind: ControllerRevision}, {kind: Binding}, {group: tenancy.warren.dev, kind: SubNamespace}, {kind: Namespace}, ` +
+				`{group: example.com, kind: Pod}]
 `,
 			want: []string{
 				`propagation.kinds[0].kind: Forbidden: Event can't be propagated`,
@@ -55,11 +58,13 @@ func TestValidateKinds(t *testing.T) {
 		},
 		"HowKindsAreWritten": {
 			reason: "a resource, a version with its group, a group with its version, nothing at all",
-			body:   "propagation: {kinds: [{kind: secrets}, {kind: Secret, version: core/v1}, {kind: Widget, group: example.com/v1}, {group: example.com}, {kind: Gadget, group: example.com, scope: cluster}]}\n",
+			body: "propagation: {kinds: [{kind: secrets}, {kind: Secret, version: core/v1}, {kind: Widget, group: example.com/v1}, {group: " +
+				"example.com}, {kind: Gadget, group: example.com, scope: cluster}]}\n",
 			want: []string{
 				`propagation.kinds[0].kind: Invalid value: "secrets": must be written as in manifests, such as Secret or ConfigMap`,
 				`propagation.kinds[1].version: Invalid value: "core/v1": must be a version such as v1, without its group`,
-				`propagation.kinds[2].group: Invalid value: "example.com/v1": must be a group such as apps, without a version; empty for the core group`,
+				`propagation.kinds[2].group: Invalid value: "example.com/v1": must be a group such as apps, without a version; empty for the ` +
+					`core group`,
 				`propagation.kinds[3].kind: Required value: a kind such as Secret`,
 				`propagation.kinds[4].scope: Invalid value: "cluster": must be Auto, Cluster or Namespaces`,
 			},
@@ -67,8 +72,10 @@ func TestValidateKinds(t *testing.T) {
 		"DistributionKinds": {
 			reason: "distribution.md 2.7: namespaced, no RBAC, not ours, not Event, Pod, ServiceAccount",
 			body: `distribution:
-  kinds: [{version: v1, kind: Secret}, {version: v1, kind: Secret}, {group: rbac.authorization.k8s.io, version: v1, kind: Role}, {group: tenancy.warren.dev, version: v1alpha1, kind: SubNamespace},
-    {version: v1, kind: Event}, {version: v1, kind: Pod}, {version: v1, kind: ServiceAccount}, {version: v1, kind: Namespace}, {kind: ConfigMap}]
+  kinds: [{version: v1, kind: Secret}, {version: v1, kind: Secret}, {group: rbac.authorization.k8s.io, version: v1, kind: Role}, ` +
+				`{group: tenancy.warren.dev, version: v1alpha1, kind: SubNamespace},
+    {version: v1, kind: Event}, {version: v1, kind: Pod}, {version: v1, kind: ServiceAccount}, {version: v1, kind: Namespace}, ` +
+				`{kind: ConfigMap}]
 `,
 			want: []string{
 				`distribution.kinds[1]: Duplicate value: "Secret"`,
@@ -83,19 +90,25 @@ func TestValidateKinds(t *testing.T) {
 		},
 		"NeverPropagate": {
 			reason: "at least one of the last three; globs and labels are sound; every kind if none is named",
-			body:   `propagation: {neverPropagate: [{kind: Secret}, {name: "a["}, {kind: Secret, type: "b["}, {labels: {"-": a, k: "/"}}, {group: apps, name: x}, {labels: {owner: helm}}]}`,
+			body: `propagation: {neverPropagate: [{kind: Secret}, {name: "a["}, {kind: Secret, type: "b["}, {labels: {"-": a, k: "/"}}, ` +
+				`{group: apps, name: x}, {labels: {owner: helm}}]}`,
 			want: []string{
 				`propagation.neverPropagate[0]: Required value: at least one of name, type and labels`,
 				`propagation.neverPropagate[1].name: Invalid value: "a[": must be a pattern of path.Match: syntax error in pattern`,
 				`propagation.neverPropagate[2].type: Invalid value: "b[": must be a pattern of path.Match: syntax error in pattern`,
-				`propagation.neverPropagate[3].labels: Invalid value: "-": must be a label key: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
-				`propagation.neverPropagate[3].labels[k]: Invalid value: "/": must be a label value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
+				`propagation.neverPropagate[3].labels: Invalid value: "-": must be a label key: name part must consist of alphanumeric ` +
+					`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or ` +
+					`'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+				`propagation.neverPropagate[3].labels[k]: Invalid value: "/": must be a label value: a valid label must be an empty string or ` +
+					`consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  ` +
+					`or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
 				`propagation.neverPropagate[4].kind: Required value: a kind such as Secret`,
 			},
 		},
 		"Generators": {
 			reason: "sound kinds, each once",
-			body:   "featureGates: {PropagateGenerated: true}\npropagation: {generators: [{group: apps, kind: Deployment}, {kind: Deployment}, {group: example.com}, {group: apps, kind: Deployment}]}\n",
+			body: "featureGates: {PropagateGenerated: true}\npropagation: {generators: [{group: apps, kind: Deployment}, {kind: " +
+				"Deployment}, {group: example.com}, {group: apps, kind: Deployment}]}\n",
 			want: []string{
 				`propagation.generators[1].group: Required value: Deployment is in group apps`,
 				`propagation.generators[2].kind: Required value: a kind such as Secret`,

@@ -15,13 +15,13 @@ import (
 
 func validatePropagation(at *field.Path, p *config.Propagation) field.ErrorList {
 	problems := validatePropagatedKinds(at.Child("kinds"), p.Kinds)
-	problems = append(problems, validateGlobs(at.Child("excludedLabels"), p.ExcludedLabels)...)
-	problems = append(problems, validateGlobs(at.Child("excludedAnnotations"), p.ExcludedAnnotations)...)
+	problems = append(problems, validateAllGlobs(at.Child("excludedLabels"), p.ExcludedLabels)...)
+	problems = append(problems, validateAllGlobs(at.Child("excludedAnnotations"), p.ExcludedAnnotations)...)
 	for i := range p.NeverPropagate {
 		problems = append(problems, validateNeverPropagate(at.Child("neverPropagate").Index(i), &p.NeverPropagate[i])...)
 	}
-	problems = append(problems, validateScrub(at.Child("scrub"), &p.Scrub)...)
-	return append(problems, validateRetry(at.Child("retry"), &p.Retry)...)
+	problems = append(problems, validateScrubRate(at.Child("scrub"), &p.Scrub)...)
+	return append(problems, validateRetryTimes(at.Child("retry"), &p.Retry)...)
 }
 
 func validatePropagatedKinds(at *field.Path, kinds []config.PropagatedKind) field.ErrorList {
@@ -30,11 +30,11 @@ func validatePropagatedKinds(at *field.Path, kinds []config.PropagatedKind) fiel
 	for i, k := range kinds {
 		at := at.Index(i)
 		kind := withBuiltInGroup(k.GroupKind())
-		if refused := mustNotBe(at, kind, neverPropagated, "propagated"); refused != nil {
+		if refused := checkKindAllowed(at, kind, neverPropagated, "propagated"); refused != nil {
 			problems = append(problems, refused...)
 			continue
 		}
-		problems = append(problems, validateKind(at, k.GroupKind().WithVersion(k.Version))...)
+		problems = append(problems, validateKindForm(at, k.GroupKind().WithVersion(k.Version))...)
 		if k.Kind != "" && seen[kind] {
 			problems = append(problems, field.Duplicate(at, kind.String()))
 		}
@@ -44,10 +44,11 @@ func validatePropagatedKinds(at *field.Path, kinds []config.PropagatedKind) fiel
 		if kind == roleBinding {
 			modes = modes[:2] // without it a tenant's users would lose their rights in the tree
 		}
-		problems = append(problems, oneOf(at.Child("mode"), k.Mode, modes...)...)
-		problems = append(problems, oneOf(at.Child("scope"), k.Scope, config.ScopeAuto, config.ScopeCluster, config.ScopeNamespaces)...)
+		problems = append(problems, checkOneOf(at.Child("mode"), k.Mode, modes...)...)
+		problems = append(problems, checkOneOf(at.Child("scope"), k.Scope, config.ScopeAuto, config.ScopeCluster, config.ScopeNamespaces)...)
 		if (k.Scope == config.ScopeAuto || k.Scope == config.ScopeNamespaces) && kind.Group == roleBinding.Group {
-			problems = append(problems, field.Invalid(at.Child("scope"), string(k.Scope), "must be Cluster for kinds of "+kind.Group+": rights must end where they were given, whatever may be watched there"))
+			problems = append(problems, field.Invalid(at.Child("scope"), string(k.Scope),
+				"must be Cluster for kinds of "+kind.Group+": rights must end where they were given, whatever may be watched there"))
 		}
 	}
 	return problems
@@ -59,13 +60,13 @@ func validateNeverPropagate(at *field.Path, n *config.NeverPropagate) field.Erro
 		problems = append(problems, field.Required(at, "at least one of name, type and labels"))
 	}
 	if n.Kind != "" || n.Group != "" {
-		problems = append(problems, validateKind(at, schema.GroupVersionKind{Group: n.Group, Kind: n.Kind})...)
+		problems = append(problems, validateKindForm(at, schema.GroupVersionKind{Group: n.Group, Kind: n.Kind})...)
 	}
 	if n.Name != "" {
-		problems = append(problems, validateGlob(at.Child("name"), n.Name)...)
+		problems = append(problems, validateGlobPattern(at.Child("name"), n.Name)...)
 	}
 	if n.Type != "" {
-		problems = append(problems, validateGlob(at.Child("type"), n.Type)...)
+		problems = append(problems, validateGlobPattern(at.Child("type"), n.Type)...)
 	}
 	return append(problems, validateLabels(at.Child("labels"), n.Labels)...)
 }
@@ -86,11 +87,12 @@ func validateLabels(at *field.Path, labels map[string]string) field.ErrorList {
 // validateGenerators wants the gate open: whoever relied on a generator behind a closed one would wait for copies that never come.
 func validateGenerators(at *field.Path, generators []config.Generator, open bool) field.ErrorList {
 	if len(generators) > 0 && !open {
-		return field.ErrorList{field.Forbidden(at, "needs featureGates.PropagateGenerated: true, with which the operator may label what is generated")}
+		return field.ErrorList{field.Forbidden(at, "needs featureGates.PropagateGenerated: true, with which the operator may label what is "+
+			"generated")}
 	}
 	var problems field.ErrorList
 	for i, g := range generators {
-		problems = append(problems, validateKind(at.Index(i), schema.GroupVersionKind{Group: g.Group, Kind: g.Kind})...)
+		problems = append(problems, validateKindForm(at.Index(i), schema.GroupVersionKind{Group: g.Group, Kind: g.Kind})...)
 		if slices.Contains(generators[:i], g) {
 			problems = append(problems, field.Duplicate(at.Index(i), schema.GroupKind{Group: g.Group, Kind: g.Kind}.String()))
 		}
@@ -98,15 +100,15 @@ func validateGenerators(at *field.Path, generators []config.Generator, open bool
 	return problems
 }
 
-func validateScrub(at *field.Path, s *config.Scrub) field.ErrorList {
+func validateScrubRate(at *field.Path, s *config.Scrub) field.ErrorList {
 	var problems field.ErrorList
 	if s.Interval.Duration != 0 {
 		problems = append(problems, durationAtLeast(at.Child("interval"), s.Interval, 10*time.Second)...)
 	}
-	return append(problems, between(at.Child("objectsPerSecond"), s.ObjectsPerSecond, 1, 10000)...)
+	return append(problems, checkBetween(at.Child("objectsPerSecond"), s.ObjectsPerSecond, 1, 10000)...)
 }
 
-func validateRetry(at *field.Path, r *config.Retry) field.ErrorList {
+func validateRetryTimes(at *field.Path, r *config.Retry) field.ErrorList {
 	problems := durationBetween(at.Child("min"), r.Min, 100*time.Millisecond, time.Hour)
 	problems = append(problems, durationBetween(at.Child("max"), r.Max, 100*time.Millisecond, time.Hour)...)
 	if r.Min.Duration > r.Max.Duration {

@@ -40,7 +40,8 @@ propagation: {kinds: [{group: rbac.authorization.k8s.io, kind: ClusterRole}]}
 		},
 		"Globs": {
 			reason: "syntax everywhere; our domain and repeats where keys are inherited; a wide pattern may match our keys",
-			body: `inheritance: {labels: [team, team, "*", "*/*", "*.tenancy.warren.dev/x", ""], annotations: ["x.tree.tenancy.warren.dev/d*", "mytenancy.warren.dev/*"], undelegated: ["["]}
+			body: `inheritance: {labels: [team, team, "*", "*/*", "*.tenancy.warren.dev/x", ""], annotations: ` +
+				`["x.tree.tenancy.warren.dev/d*", "mytenancy.warren.dev/*"], undelegated: ["["]}
 protectedNamespaces: ["a["]
 tenants: {reservedNames: ["b["]}
 propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/*", "d["]}
@@ -48,7 +49,8 @@ propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/
 			want: []string{
 				`inheritance.labels[5]: Required value: an empty pattern matches nothing`,
 				`inheritance.labels[1]: Duplicate value: "team"`,
-				`inheritance.annotations[0]: Forbidden: "x.tree.tenancy.warren.dev/d*" can't be inherited: keys of tenancy.warren.dev belong to the operator`,
+				`inheritance.annotations[0]: Forbidden: "x.tree.tenancy.warren.dev/d*" can't be inherited: keys of tenancy.warren.dev belong to ` +
+					`the operator`,
 				`inheritance.undelegated[0]: Invalid value: "[": must be a pattern of path.Match: syntax error in pattern`,
 				`protectedNamespaces[0]: Invalid value: "a[": must be a pattern of path.Match: syntax error in pattern`,
 				`tenants.reservedNames[0]: Invalid value: "b[": must be a pattern of path.Match: syntax error in pattern`,
@@ -58,7 +60,8 @@ propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/
 		},
 		"NamingPolicies": {
 			reason: "both required, both compile, every group exists, also by number and with its braces",
-			body:   `subNamespaces: {namingPolicies: [{}, {root: "(", match: "$1"}, {root: "^(a)", match: "$1-$2-${}-$$"}, {root: "a", match: "^[$0-z]"}]}`,
+			body: `subNamespaces: {namingPolicies: [{}, {root: "(", match: "$1"}, {root: "^(a)", match: "$1-$2-${}-$$"}, {root: "a", match: ` +
+				`"^[$0-z]"}]}`,
 			want: []string{
 				`subNamespaces.namingPolicies[0].root: Required value: a Go regexp on the name of a root`,
 				`subNamespaces.namingPolicies[0].match: Required value: a Go regexp on the name of a new sub-namespace`,
@@ -122,12 +125,16 @@ billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1
 		},
 		"SUB-F9 what the operator can't honour": {
 			reason: "nothing that would do nothing is accepted",
-			body: "propagation: {kinds: [{kind: Secret, scope: Namespaces}, {kind: ConfigMap, scope: Auto}, {kind: Service, scope: Cluster}, {kind: LimitRange, scope: auto}, " +
-				"{group: rbac.authorization.k8s.io, kind: Role, scope: Namespaces}, {group: rbac.authorization.k8s.io, kind: RoleBinding, scope: Auto}]}\n",
+			body: "propagation: {kinds: [{kind: Secret, scope: Namespaces}, {kind: ConfigMap, scope: Auto}, {kind: Service, scope: Cluster}, " +
+				"{kind: LimitRange, scope: auto}, " +
+				"{group: rbac.authorization.k8s.io, kind: Role, scope: Namespaces}, {group: rbac.authorization.k8s.io, kind: RoleBinding, scope: " +
+				"Auto}]}\n",
 			want: []string{
 				`propagation.kinds[3].scope: Invalid value: "auto": must be Auto, Cluster or Namespaces`,
-				`propagation.kinds[4].scope: Invalid value: "Namespaces": must be Cluster for kinds of rbac.authorization.k8s.io: rights must end where they were given, whatever may be watched there`,
-				`propagation.kinds[5].scope: Invalid value: "Auto": must be Cluster for kinds of rbac.authorization.k8s.io: rights must end where they were given, whatever may be watched there`,
+				`propagation.kinds[4].scope: Invalid value: "Namespaces": must be Cluster for kinds of rbac.authorization.k8s.io: rights must ` +
+					`end where they were given, whatever may be watched there`,
+				`propagation.kinds[5].scope: Invalid value: "Auto": must be Cluster for kinds of rbac.authorization.k8s.io: rights must end ` +
+					`where they were given, whatever may be watched there`,
 			},
 		},
 		"RetryOrder": {
@@ -139,8 +146,10 @@ billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1
 			reason: "unknown names are refused",
 			body:   "controllers: [\"*\", -billing, access, tenant, \"-*\"]\n",
 			want: []string{
-				`controllers[3]: Invalid value: "tenant": must be *, a controller's name, or -name: lnamespace, access, subnamespace, hierarchy, propagation, distribution, billing`,
-				`controllers[4]: Invalid value: "-*": must be *, a controller's name, or -name: lnamespace, access, subnamespace, hierarchy, propagation, distribution, billing`,
+				`controllers[3]: Invalid value: "tenant": must be *, a controller's name, or -name: lnamespace, access, subnamespace, hierarchy, ` +
+					`propagation, distribution, billing`,
+				`controllers[4]: Invalid value: "-*": must be *, a controller's name, or -name: lnamespace, access, subnamespace, hierarchy, ` +
+					`propagation, distribution, billing`,
 			},
 		},
 	}.check(t)

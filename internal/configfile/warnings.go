@@ -19,25 +19,30 @@ func Warnings(c *config.OperatorConfiguration) []string {
 		warnings = append(warnings, at.String()+": "+fmt.Sprintf(format, args...))
 	}
 	if !c.Inheritance.Labels.Match(podSecurityEnforce) {
-		warn(field.NewPath("inheritance", "labels"), "nothing matches %s: sub-namespaces don't get the level of pod security of their root", podSecurityEnforce)
+		warn(field.NewPath("inheritance", "labels"), "nothing matches %s: sub-namespaces don't get the level of pod security of their root",
+			podSecurityEnforce)
 	}
 	at := field.NewPath("subNamespaces")
 	for i, pattern := range c.SubNamespaces.Labels {
 		if (config.Globs{pattern}).Match(podSecurityEnforce) {
-			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may choose the level of pod security of its sub-namespaces, if none comes from above", pattern, podSecurityEnforce)
+			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may choose the level of pod security of its sub-namespaces, if none "+
+				"comes from above", pattern, podSecurityEnforce)
 		}
 	}
 	for i, policy := range c.SubNamespaces.NamingPolicies {
-		if !canBeMet(policy.Match) {
-			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q matches no name of a namespace, which has a-z, 0-9 and - only: no sub-namespace can be made in these trees", policy.Match)
+		if !isNamePossible(policy.Match) {
+			warn(at.Child("namingPolicies").Index(i).Child("match"),
+				"%q matches no name of a namespace, which has a-z, 0-9 and - only: no sub-namespace can be made in these trees", policy.Match)
 		}
-		if !isAnchored(policy.Match) {
+		if !isAnchoredAtStart(policy.Match) {
 			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q does not begin with ^: it matches anywhere in a name", policy.Match)
 		}
 	}
 	narrow := func(k config.PropagatedKind) bool { return k.Scope != config.ScopeCluster }
 	if c.Propagation.BindOwnRole && !slices.ContainsFunc(c.Propagation.Kinds, narrow) {
-		warn(field.NewPath("propagation", "bindOwnRole"), "true has no use, for every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the operator may not watch in the whole cluster")
+		warn(field.NewPath("propagation", "bindOwnRole"),
+			"true has no use, for every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the operator may not watch in "+
+				"the whole cluster")
 	}
 	if !slices.ContainsFunc(config.ControllerNames(), c.Enabled) {
 		warn(field.NewPath("controllers"), "no controller runs: add \"*\" to run those that are not named")

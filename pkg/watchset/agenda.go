@@ -37,20 +37,20 @@ const (
 
 // armTimer sets the timer to the next thing to do.
 func (a *agenda) armTimer(p *part) {
-	next := a.next()
+	next := a.nextDueTime()
 	if p.gone || next.IsZero() {
-		a.stop()
+		a.stopTimer()
 		return
 	}
 	wait := max(time.Until(next), 0)
 	if a.timer == nil {
-		a.timer = time.AfterFunc(wait, func() { p.set.lock.change(p.doWhatIsDue) })
+		a.timer = time.AfterFunc(wait, func() { p.set.lock.changeUnderLock(p.performDueActions) })
 		return
 	}
 	a.timer.Reset(wait)
 }
 
-func (a *agenda) next() time.Time {
+func (a *agenda) nextDueTime() time.Time {
 	all := []time.Time{a.degrade, a.expire}
 	if a.asking == nothing {
 		all = append(all, a.retry, a.verify)
@@ -67,53 +67,53 @@ func (a *agenda) next() time.Time {
 	return next
 }
 
-func (a *agenda) stop() {
+func (a *agenda) stopTimer() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
 }
 
-// doWhatIsDue performs the part's actions that are due. It only queues reviews, because their requests must not be made under the
+// performDueActions performs the part's actions that are due. It only queues reviews, because their requests must not be made under the
 // Set's lock, which the caller holds.
-func (p *part) doWhatIsDue() {
+func (p *part) performDueActions() {
 	s := p.set
 	if p.gone || s.stopped {
 		return
 	}
 	a, now := &p.agenda, time.Now()
-	if due(a.expire, now) && p.demand.idle() {
-		p.closePart()
+	if isTimeDue(a.expire, now) && p.demand.hasNoLeases() {
+		p.closeUnneededPart()
 		return
 	}
-	a.expire = clearIf(due(a.expire, now), a.expire)
-	if due(a.degrade, now) {
+	a.expire = zeroTimeIf(isTimeDue(a.expire, now), a.expire)
+	if isTimeDue(a.degrade, now) {
 		a.degrade = time.Time{}
-		p.degradePart()
+		p.becomeDegraded()
 	}
-	if due(a.poked, now) && a.began && p.run != nil {
+	if isTimeDue(a.poked, now) && a.began && p.run != nil {
 		a.poked = time.Time{}
 	}
 	switch {
-	case a.asking != hint && due(a.poked, now):
+	case a.asking != hint && isTimeDue(a.poked, now):
 		a.asking = hint
 		s.reviews.hints.Add(reviewKeyOf(p))
-	case a.asking == nothing && (due(a.retry, now) || due(a.verify, now)):
+	case a.asking == nothing && (isTimeDue(a.retry, now) || isTimeDue(a.verify, now)):
 		a.asking = check
 		s.reviews.checks.Add(reviewKeyOf(p))
 	}
 	a.armTimer(p)
 }
 
-func clearIf(cond bool, at time.Time) time.Time {
+func zeroTimeIf(cond bool, at time.Time) time.Time {
 	if cond {
 		return time.Time{}
 	}
 	return at
 }
 
-// pokeReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce. Pokes that come before
+// scheduleReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce. Pokes that come before
 // that review add no other one.
-func (p *part) pokeReview(debounce time.Duration) {
+func (p *part) scheduleReview(debounce time.Duration) {
 	if p.state == Pending || p.gone {
 		return
 	}
@@ -129,33 +129,33 @@ func (p *part) pokeReview(debounce time.Duration) {
 	a.armTimer(p)
 }
 
-// expireAfter closes a part that nothing needs, after grace; 0 is at once. A part that has leases stays.
-func (p *part) expireAfter(grace time.Duration) {
-	if !p.demand.idle() {
+// closeUnneededAfter closes a part that nothing needs, after grace; 0 is at once. A part that has leases stays.
+func (p *part) closeUnneededAfter(grace time.Duration) {
+	if !p.demand.hasNoLeases() {
 		return
 	}
 	if grace == 0 {
-		p.closePart()
+		p.closeUnneededPart()
 		return
 	}
 	p.agenda.expire = time.Now().Add(grace)
 	p.agenda.armTimer(p)
 }
 
-// noteReview notes that a review, which began at started, is done, and plans the next one. changed says whether the review changed
+// recordReview records that a review, which began at started, is done, and plans the next one. changed reports whether the review changed
 // the part's state.
-func (a *agenda) noteReview(p *part, started time.Time, changed bool) {
+func (a *agenda) recordReview(p *part, started time.Time, changed bool) {
 	now := time.Now()
 	a.asking, a.reviewed = nothing, now
-	if due(a.verify, started) {
-		a.verify = p.set.options.nextCheck()
+	if isTimeDue(a.verify, started) {
+		a.verify = p.set.options.nextRegularCheck()
 	}
-	if due(a.retry, started) {
-		a.retry = now.Add(p.set.options.Backoff.delayAfter(p.attempts))
+	if isTimeDue(a.retry, started) {
+		a.retry = now.Add(p.set.options.Backoff.delayAfterAttempts(p.attempts))
 		p.attempts++
 	}
 	switch {
-	case !due(a.poked, started):
+	case !isTimeDue(a.poked, started):
 	case a.hinted.After(started): // the answer may be older than the hint
 		a.poked = now.Add(pokeSpacing)
 	case !a.poked.Before(a.repeat), changed && p.run == nil:

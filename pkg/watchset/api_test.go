@@ -60,7 +60,8 @@ type stream struct {
 }
 
 func newAPI(rights ...string) *api {
-	a := &api{rights: map[string]bool{}, missing: map[string]bool{}, objects: map[string]*metav1.PartialObjectMetadata{}, streams: map[*stream]struct{}{}}
+	a := &api{rights: map[string]bool{}, missing: map[string]bool{}, objects: map[string]*metav1.PartialObjectMetadata{},
+		streams: map[*stream]struct{}{}}
 	a.grant(rights...)
 	return a
 }
@@ -187,7 +188,8 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		a.mu.Lock()
 	}
-	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); a.slow != nil && (len(parts) == 2 || parts[0] == "apis" && len(parts) == 3) {
+	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); a.slow != nil &&
+		(len(parts) == 2 || parts[0] == "apis" && len(parts) == 3) {
 		a.mu.Unlock()
 		select {
 		case <-r.Context().Done():

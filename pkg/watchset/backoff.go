@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// delayAfter returns how long to wait after the given number of failed attempts: b.Initial doubled for each, b.Max at most, ±20 %.
-func (b Backoff) delayAfter(attempts int) time.Duration {
+// delayAfterAttempts returns how long to wait after the given number of failed attempts: b.Initial doubled for each, b.Max at most, ±20 %.
+func (b Backoff) delayAfterAttempts(attempts int) time.Duration {
 	d := b.Initial
 	for ; attempts > 0 && d < b.Max; attempts-- {
 		d *= 2
 	}
-	return jitter(min(d, b.Max))
+	return withJitter(min(d, b.Max))
 }
 
-// jitter returns a random duration between 80 % and 120 % of d.
-func jitter(d time.Duration) time.Duration {
+// withJitter returns a random duration between 80 % and 120 % of d.
+func withJitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

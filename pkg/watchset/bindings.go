@@ -47,11 +47,11 @@ type binding struct {
 	ours bool
 }
 
-// trimBinding returns a *binding in place of a RoleBinding or ClusterRoleBinding. A binding whose fields can't be read counts as
+// trimBindingObject returns a *binding in place of a RoleBinding or ClusterRoleBinding. A binding whose fields can't be read counts as
 // the identity's own.
-func (i *identity) trimBinding(object client.Object) client.Object {
-	b := &binding{PartialObjectMetadata: *nameOnly(object).(*metav1.PartialObjectMetadata), ours: true}
-	ref, subjects, err := readBinding(object)
+func (i *identity) trimBindingObject(object client.Object) client.Object {
+	b := &binding{PartialObjectMetadata: *trimToNameOnly(object).(*metav1.PartialObjectMetadata), ours: true}
+	ref, subjects, err := roleAndSubjectsOf(object)
 	if err != nil {
 		return b
 	}
@@ -59,13 +59,13 @@ func (i *identity) trimBinding(object client.Object) client.Object {
 	if ref.Kind == "Role" {
 		b.role.Namespace = object.GetNamespace()
 	}
-	b.ours = i.isIn(subjects)
+	b.ours = i.isAmongSubjects(subjects)
 	return b
 }
 
-// readBinding returns the role and the subjects of a RoleBinding or ClusterRoleBinding, in its Go type or, where Options.Scheme
+// roleAndSubjectsOf returns the role and the subjects of a RoleBinding or ClusterRoleBinding, in its Go type or, where Options.Scheme
 // doesn't know RBAC, unstructured.
-func readBinding(object client.Object) (rbacv1.RoleRef, []rbacv1.Subject, error) {
+func roleAndSubjectsOf(object client.Object) (rbacv1.RoleRef, []rbacv1.Subject, error) {
 	switch typed := object.(type) {
 	case *rbacv1.RoleBinding:
 		return typed.RoleRef, typed.Subjects, nil
@@ -79,29 +79,30 @@ func readBinding(object client.Object) (rbacv1.RoleRef, []rbacv1.Subject, error)
 	return rbacv1.RoleRef{}, nil, fmt.Errorf("a binding came as %T", object)
 }
 
-// replaceKind replaces all recorded bindings of a kind by the identity's own among objects. Objects that are no *binding are ignored.
-func (b *bindings) replaceKind(kind string, objects []client.Object) {
+// replaceBindingsOfKind replaces all recorded bindings of a kind by the identity's own among objects. Objects that are
+// no *binding are ignored.
+func (b *bindings) replaceBindingsOfKind(kind string, objects []client.Object) {
 	for key := range b.held {
 		if key.kind == kind {
-			b.dropBinding(key)
+			b.dropKnownBinding(key)
 		}
 	}
 	for _, object := range objects {
 		if bound, ok := object.(*binding); ok && bound.ours {
-			b.keep(bindingKey{kind, client.ObjectKeyFromObject(object)}, bound.role)
+			b.recordBinding(bindingKey{kind, client.ObjectKeyFromObject(object)}, bound.role)
 		}
 	}
 }
 
-// noteChange notes an event of RBAC and returns the namespaces in which the identity's rights may be others than before; "" stands
-// for the whole cluster. known says whether all bindings are recorded; if not, a Role may be bound in its namespace, and a
+// recordRBACEvent records an event of RBAC and returns the namespaces in which the identity's rights may be others than before; "" stands
+// for the whole cluster. known reports whether all bindings are recorded; if not, a Role may be bound in its namespace, and a
 // ClusterRole anywhere.
-func (b *bindings) noteChange(kind string, object client.Object, gone, known bool) []string {
+func (b *bindings) recordRBACEvent(kind string, object client.Object, gone, known bool) []string {
 	if bound, ok := object.(*binding); ok {
 		key := bindingKey{kind, client.ObjectKeyFromObject(object)}
-		before := b.dropBinding(key)
+		before := b.dropKnownBinding(key)
 		if bound.ours && !gone {
-			b.keep(key, bound.role)
+			b.recordBinding(key, bound.role)
 		}
 		if before || bound.ours {
 			return []string{object.GetNamespace()}
@@ -118,7 +119,7 @@ func (b *bindings) noteChange(kind string, object client.Object, gone, known boo
 	return namespaces
 }
 
-func (b *bindings) keep(key bindingKey, role roleKey) {
+func (b *bindings) recordBinding(key bindingKey, role roleKey) {
 	if b.held == nil {
 		b.held, b.roles = map[bindingKey]roleKey{}, map[roleKey]map[string]int{}
 	}
@@ -129,8 +130,8 @@ func (b *bindings) keep(key bindingKey, role roleKey) {
 	b.roles[role][key.Namespace]++
 }
 
-// dropBinding removes a binding from the record, and says whether the binding was recorded.
-func (b *bindings) dropBinding(key bindingKey) bool {
+// dropKnownBinding removes a binding from the record, and reports whether the binding was recorded.
+func (b *bindings) dropKnownBinding(key bindingKey) bool {
 	role, known := b.held[key]
 	if !known {
 		return false
@@ -153,9 +154,9 @@ type identity struct {
 	groups []string
 }
 
-// learnIdentity asks the API server for the identity until it has answered once. Servers before 1.28, and servers that refuse a
+// readIdentityOnce asks the API server for the identity until it has answered once. Servers before 1.28, and servers that refuse a
 // SelfSubjectReview, leave the identity unknown.
-func (i *identity) learnIdentity(ctx context.Context, c *clients) {
+func (i *identity) readIdentityOnce(ctx context.Context, c *clients) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.user != "" {
@@ -169,14 +170,14 @@ func (i *identity) learnIdentity(ctx context.Context, c *clients) {
 	}
 }
 
-// isIn says whether one of a binding's subjects is the identity. It says true while the identity isn't known.
-func (i *identity) isIn(subjects []rbacv1.Subject) bool {
+// isAmongSubjects reports whether one of a binding's subjects is the identity. It says true while the identity isn't known.
+func (i *identity) isAmongSubjects(subjects []rbacv1.Subject) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.user == "" || slices.ContainsFunc(subjects, i.is)
+	return i.user == "" || slices.ContainsFunc(subjects, i.matchesSubject)
 }
 
-func (i *identity) is(subject rbacv1.Subject) bool {
+func (i *identity) matchesSubject(subject rbacv1.Subject) bool {
 	switch subject.Kind {
 	case rbacv1.UserKind:
 		return subject.Name == i.user

@@ -46,21 +46,22 @@ func (c *readOnlyCache) Start(ctx context.Context) error { return c.set.Start(ct
 func (c *readOnlyCache) WaitForCacheSync(context.Context) bool { return true }
 
 func (c *readOnlyCache) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	return nil, unsupported(fmt.Sprintf("an informer of %T", object), "watch it with WatchesRawSource and a Source of a watchset.Set")
+	return nil, unsupportedError(fmt.Sprintf("an informer of %T", object), "watch it with WatchesRawSource and a Source of a watchset.Set")
 }
 
-func (c *readOnlyCache) GetInformerForKind(_ context.Context, gvk schema.GroupVersionKind, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	return nil, unsupported("an informer of "+gvk.String(), "watch it with WatchesRawSource and a Source of a watchset.Set")
+func (c *readOnlyCache) GetInformerForKind(_ context.Context, gvk schema.GroupVersionKind,
+	_ ...cache.InformerGetOption) (cache.Informer, error) {
+	return nil, unsupportedError("an informer of "+gvk.String(), "watch it with WatchesRawSource and a Source of a watchset.Set")
 }
 
 func (c *readOnlyCache) RemoveInformer(context.Context, client.Object) error {
-	return unsupported("the end of one informer", "it ends with the manager; use a watchset.Session for what is needed for a time")
+	return unsupportedError("the end of one informer", "it ends with the manager; use a watchset.Session for what is needed for a time")
 }
 
 func (c *readOnlyCache) IndexField(_ context.Context, object client.Object, field string, _ client.IndexerFunc) error {
-	return unsupported(fmt.Sprintf("an index of %T by %s", object, field), "list with a label selector")
+	return unsupportedError(fmt.Sprintf("an index of %T by %s", object, field), "list with a label selector")
 }
 
-func unsupported(what, instead string) error {
+func unsupportedError(what, instead string) error {
 	return fmt.Errorf("%w: a read-only watchset cache does not offer %s: %s", ErrInvalid, what, instead)
 }

@@ -39,13 +39,14 @@ type answer struct {
 }
 
 func newCatalog(c *clients, ended <-chan struct{}) *catalog {
-	return &catalog{clients: c, ended: ended, answers: map[schema.GroupVersion]answer{}, kinds: map[schema.GroupVersionKind]schema.GroupVersionResource{}}
+	return &catalog{clients: c, ended: ended, answers: map[schema.GroupVersion]answer{},
+		kinds: map[schema.GroupVersionKind]schema.GroupVersionResource{}}
 }
 
 // findResource returns a resource as discovery describes it, nil if the resource is not served. Cached answers that are older than
 // since are not used; the zero time allows all.
 func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResource, since time.Time) (*metav1.APIResource, error) {
-	said, err := c.ask(ctx, gvr.GroupVersion(), since)
+	said, err := c.askCachedOrLive(ctx, gvr.GroupVersion(), since)
 	for _, found := range said.resources {
 		if found.Name == gvr.Resource {
 			return &found, nil
@@ -59,14 +60,14 @@ func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResou
 func (c *catalog) findKind(ctx context.Context, gvk schema.GroupVersionKind, since time.Time) (*metav1.APIResource, error) {
 	versions := []string{gvk.Version}
 	if gvk.Version == "" {
-		said, err := c.ask(ctx, schema.GroupVersion{Group: gvk.Group}, since)
+		said, err := c.askCachedOrLive(ctx, schema.GroupVersion{Group: gvk.Group}, since)
 		if err != nil {
 			return nil, err
 		}
 		versions = said.versions
 	}
 	for _, version := range versions {
-		said, err := c.ask(ctx, schema.GroupVersion{Group: gvk.Group, Version: version}, since)
+		said, err := c.askCachedOrLive(ctx, schema.GroupVersion{Group: gvk.Group, Version: version}, since)
 		if err != nil {
 			return nil, err
 		}
@@ -80,15 +81,15 @@ func (c *catalog) findKind(ctx context.Context, gvk schema.GroupVersionKind, sin
 	return nil, nil
 }
 
-func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Time) (answer, error) {
-	if known, ok := c.known(gv, since); ok {
+func (c *catalog) askCachedOrLive(ctx context.Context, gv schema.GroupVersion, since time.Time) (answer, error) {
+	if known, ok := c.cachedAnswer(gv, since); ok {
 		return known, nil
 	}
 	flight := c.asking.DoChan(gv.String(), func() (any, error) {
-		if known, ok := c.known(gv, since); ok {
+		if known, ok := c.cachedAnswer(gv, since); ok {
 			return known, nil
 		}
-		return c.discover(gv)
+		return c.requestDiscovery(gv)
 	})
 	select {
 	case landed := <-flight:
@@ -98,13 +99,13 @@ func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Ti
 	}
 }
 
-// discover requests the resources of a group version, or the versions of a group, on behalf of all callers that wait for the answer.
-// The answer is empty for what is not served.
-func (c *catalog) discover(gv schema.GroupVersion) (answer, error) {
-	if !c.flights.start() {
+// requestDiscovery requests the resources of a group version, or the versions of a group, on behalf of all callers that
+// wait for the answer. The answer is empty for what is not served.
+func (c *catalog) requestDiscovery(gv schema.GroupVersion) (answer, error) {
+	if !c.flights.startRequest() {
 		return answer{}, ErrStopped
 	}
-	defer c.flights.done()
+	defer c.flights.recordRequestDone()
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
 	go func() {
@@ -116,9 +117,9 @@ func (c *catalog) discover(gv schema.GroupVersion) (answer, error) {
 	}()
 	now, err := answer{asked: time.Now()}, error(nil)
 	if gv.Version == "" {
-		now.versions, err = c.clients.listVersions(ctx, gv.Group)
+		now.versions, err = c.clients.listGroupVersions(ctx, gv.Group)
 	} else {
-		now.resources, err = c.clients.listResources(ctx, gv)
+		now.resources, err = c.clients.listServedResources(ctx, gv)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return answer{}, err
@@ -129,22 +130,22 @@ func (c *catalog) discover(gv schema.GroupVersion) (answer, error) {
 	return now, nil
 }
 
-func (c *catalog) known(gv schema.GroupVersion, since time.Time) (answer, bool) {
+func (c *catalog) cachedAnswer(gv schema.GroupVersion, since time.Time) (answer, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.answers[gv]
 	return known, ok && time.Since(known.asked) < discoveryCache && !known.asked.Before(since)
 }
 
-// resource returns the resource of a kind, and false unless an earlier call of remember recorded that kind.
-func (c *catalog) resource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+// rememberedResource returns the resource of a kind, and false unless an earlier call of remember recorded that kind.
+func (c *catalog) rememberedResource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.kinds[gvk]
 	return known, ok
 }
 
-func (c *catalog) remember(gvk schema.GroupVersionKind, plural string) schema.GroupVersionResource {
+func (c *catalog) rememberPlural(gvk schema.GroupVersionKind, plural string) schema.GroupVersionResource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kinds[gvk] = gvk.GroupVersion().WithResource(plural)

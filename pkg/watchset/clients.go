@@ -71,8 +71,8 @@ func newClients(cfg *rest.Config, h *http.Client) (*clients, error) {
 	return c, nil
 }
 
-// listResources asks discovery for the resources of a group version.
-func (c *clients) listResources(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
+// listServedResources asks discovery for the resources of a group version.
+func (c *clients) listServedResources(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (c *clients) listResources(ctx context.Context, gv schema.GroupVersion) ([]
 	return list.APIResources, nil
 }
 
-// listVersions asks discovery for the versions of a group, and returns the preferred one first.
-func (c *clients) listVersions(ctx context.Context, group string) ([]string, error) {
+// listGroupVersions asks discovery for the versions of a group, and returns the preferred one first.
+func (c *clients) listGroupVersions(ctx context.Context, group string) ([]string, error) {
 	requests := c.discovery.RESTClient()
 	if group == "" {
 		core := &metav1.APIVersions{}
@@ -107,9 +107,9 @@ type resourceClient interface {
 	Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// resource returns the client of a resource in a form. Where the Scheme knows the kind, objects in Full are decoded into its Go
+// resourceClientFor returns the client of a resource in a form. Where the Scheme knows the kind, objects in Full are decoded into its Go
 // type at once.
-func (c *clients) resource(resource schema.GroupVersionResource, form Form, scheme *runtime.Scheme) resourceClient {
+func (c *clients) resourceClientFor(resource schema.GroupVersionResource, form Form, scheme *runtime.Scheme) resourceClient {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := resourceForm{resource, form}
@@ -128,7 +128,7 @@ func (c *clients) newResourceClient(resource schema.GroupVersionResource, form F
 	if form != Full {
 		return metadataClient{c.metadata.Resource(resource)}
 	}
-	if typed := c.typedClient(resource, scheme); typed != nil {
+	if typed := c.typedClientFor(resource, scheme); typed != nil {
 		return typed
 	}
 	return dynamicClient{c.dynamic.Resource(resource)}
@@ -164,8 +164,8 @@ type typedClient struct {
 	scheme   *runtime.Scheme
 }
 
-// typedClient returns nil where the scheme is nil or doesn't know a kind whose usual plural is the resource's name.
-func (c *clients) typedClient(resource schema.GroupVersionResource, scheme *runtime.Scheme) *typedClient {
+// typedClientFor returns nil where the scheme is nil or doesn't know a kind whose usual plural is the resource's name.
+func (c *clients) typedClientFor(resource schema.GroupVersionResource, scheme *runtime.Scheme) *typedClient {
 	if scheme == nil {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (c *clients) typedClient(resource schema.GroupVersionResource, scheme *runt
 	return nil
 }
 
-func (c *typedClient) get(namespace string, o metav1.ListOptions) *rest.Request {
+func (c *typedClient) newGetRequest(namespace string, o metav1.ListOptions) *rest.Request {
 	return c.requests.Get().NamespaceIfScoped(namespace, namespace != "").Resource(c.resource).
 		SpecificallyVersionedParams(&o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
@@ -194,10 +194,10 @@ func (c *typedClient) List(ctx context.Context, namespace string, o metav1.ListO
 	if err != nil {
 		return nil, err
 	}
-	return list, c.get(namespace, o).Do(ctx).Into(list)
+	return list, c.newGetRequest(namespace, o).Do(ctx).Into(list)
 }
 
 func (c *typedClient) Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
-	return c.get(namespace, o).Watch(ctx)
+	return c.newGetRequest(namespace, o).Watch(ctx)
 }

@@ -17,15 +17,15 @@ type contents struct {
 	known map[*feed]map[string]client.Object
 }
 
-// replaceStore makes store the one that the part's readers read. The caller holds the Set's lock.
-func (c *contents) replaceStore(store cache.Indexer) {
+// replaceReadStore makes store the one that the part's readers read. The caller holds the Set's lock.
+func (c *contents) replaceReadStore(store cache.Indexer) {
 	c.store = store
 	c.count.Store(int64(len(store.ListKeys())))
 }
 
-// apply puts one event of a watch into the store, and returns the difference that it makes; false if it makes none. The caller holds
+// applyToStore puts one event of a watch into the store, and returns the difference that it makes; false if it makes none. The caller holds
 // the Set's lock for reading.
-func (c *contents) apply(object client.Object, what change) (difference, bool) {
+func (c *contents) applyToStore(object client.Object, what change) (difference, bool) {
 	d := difference{key: objectKey(object)}
 	if old, known, _ := c.store.GetByKey(d.key); known {
 		d.before = old.(client.Object)
@@ -45,19 +45,20 @@ func (c *contents) apply(object client.Object, what change) (difference, bool) {
 		c.count.Add(1)
 		return d, true
 	}
-	return d, !same(d.before, d.now)
+	return d, !isSameVersion(d.before, d.now)
 }
 
-// find returns the object of a name, namespace/name for an object in a namespace; nil if there is none.
-func (c *contents) find(key string) client.Object {
+// findStoredObject returns the object of a name, namespace/name for an object in a namespace; nil if there is none.
+func (c *contents) findStoredObject(key string) client.Object {
 	if obj, ok, _ := c.store.GetByKey(key); ok {
 		return obj.(client.Object)
 	}
 	return nil
 }
 
-// selectObjects returns the objects of a namespace, "" for all, that match sel. indexed says whether the store has an index by namespace.
-func (c *contents) selectObjects(namespace string, sel labels.Selector, indexed bool) []client.Object {
+// selectStoredObjects returns the objects of a namespace, "" for all, that match sel. indexed reports whether the store
+// has an index by namespace.
+func (c *contents) selectStoredObjects(namespace string, sel labels.Selector, indexed bool) []client.Object {
 	objs := c.store.List()
 	if namespace != "" && indexed {
 		objs, _ = c.store.ByIndex(cache.NamespaceIndex, namespace)
@@ -75,12 +76,12 @@ func (c *contents) selectObjects(namespace string, sel labels.Selector, indexed 
 	return found
 }
 
-// byName returns the objects by namespace/name.
-func (c *contents) byName() map[string]client.Object { return storedObjects(c.store) }
+// objectsByName returns the objects by namespace/name.
+func (c *contents) objectsByName() map[string]client.Object { return storedObjects(c.store) }
 
-// recallTold records, of the objects that a feed got from another part, those in a namespace, so that the first list here passes on
+// recordAlreadySent records, of the objects that a feed got from another part, those in a namespace, so that the first list here passes on
 // differences only.
-func (c *contents) recallTold(f *feed, told map[string]client.Object, namespace string) {
+func (c *contents) recordAlreadySent(f *feed, told map[string]client.Object, namespace string) {
 	for key, object := range told {
 		if object.GetNamespace() != namespace {
 			continue

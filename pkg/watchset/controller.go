@@ -35,18 +35,18 @@ func (c Controller) EnqueueOwners() handler.EventHandler { return c.set.EnqueueO
 
 // Session is Set.Session for one of this controller's requests.
 func (c Controller) Session(request types.NamespacedName) *Session {
-	return c.set.Session(c.owner(request))
+	return c.set.Session(c.ownerOfRequest(request))
 }
 
 // Acquire is Set.Acquire for one of this controller's requests.
 func (c Controller) Acquire(request types.NamespacedName, r Request) (*Lease, error) {
-	return c.set.Acquire(c.owner(request), r)
+	return c.set.Acquire(c.ownerOfRequest(request), r)
 }
 
 // Release is Set.Release for one of this controller's requests.
-func (c Controller) Release(request types.NamespacedName) { c.set.Release(c.owner(request)) }
+func (c Controller) Release(request types.NamespacedName) { c.set.Release(c.ownerOfRequest(request)) }
 
-func (c Controller) owner(request types.NamespacedName) Owner {
+func (c Controller) ownerOfRequest(request types.NamespacedName) Owner {
 	return Owner{Controller: c.name, NamespacedName: request}
 }
 
@@ -83,7 +83,7 @@ func GetAs[T client.Object](l *Lease, key types.NamespacedName) (T, error) {
 		var none T
 		return none, err
 	}
-	typed, problem := as[T](object)
+	typed, problem := convertObject[T](object)
 	if problem != nil {
 		return typed, problem
 	}
@@ -95,7 +95,7 @@ func ListAs[T client.Object](l *Lease, namespace string, sel labels.Selector) ([
 	objects, err := l.List(namespace, sel)
 	all := make([]T, 0, len(objects))
 	for _, object := range objects {
-		typed, problem := as[T](object)
+		typed, problem := convertObject[T](object)
 		if problem != nil {
 			return nil, problem
 		}
@@ -104,7 +104,7 @@ func ListAs[T client.Object](l *Lease, namespace string, sel labels.Selector) ([
 	return all, err
 }
 
-func as[T client.Object](object client.Object) (T, error) {
+func convertObject[T client.Object](object client.Object) (T, error) {
 	typed, ok := object.(T)
 	if !ok {
 		return typed, fmt.Errorf("%w: the lease holds objects of type %T, not %T", ErrInvalid, object, typed)

@@ -27,7 +27,8 @@ func controllerIsNamedOnce(t *testing.T) {
 		mine, other := w.For("mine"), w.For("other")
 		q, unused := w.queue(), w.queue()
 		for _, start := range []error{
-			mine.Source(secrets, nil).Start(w.Context(), q), mine.States().Start(w.Context(), q), other.Source(secrets, nil).Start(w.Context(), unused),
+			mine.Source(secrets, nil).Start(w.Context(), q), mine.States().Start(w.Context(), q),
+			other.Source(secrets, nil).Start(w.Context(), unused),
 		} {
 			if start != nil {
 				t.Fatal(start)
@@ -137,7 +138,8 @@ func cacheOfAManager(t *testing.T) {
 			"WatchesRawSource": informer, "Source": kind, "Session": c.RemoveInformer(ctx, &corev1.Secret{}),
 			"label selector": c.IndexField(ctx, &corev1.Secret{}, "type", nil),
 		} {
-			if !errors.Is(err, watchset.ErrInvalid) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "cache does not offer ") {
+			if !errors.Is(err, watchset.ErrInvalid) || !strings.Contains(err.Error(), what) ||
+				!strings.Contains(err.Error(), "cache does not offer ") {
 				t.Errorf("%v, want ErrInvalid that names %s", err, what)
 			}
 		}

@@ -18,9 +18,9 @@ type coverage struct {
 	down    bool            // Auto: the cluster-wide part is Forbidden, and parts of namespaces take its place
 }
 
-// choosePlaces returns the places that the lease needs, in alphabetical order: at most limit of the NamespaceSet's namespaces. The
+// chooseNeededPlaces returns the places that the lease needs, in alphabetical order: at most limit of the NamespaceSet's namespaces. The
 // names beyond that limit wait from now on.
-func (c *coverage) choosePlaces(limit int) []place {
+func (c *coverage) chooseNeededPlaces(limit int) []place {
 	switch c.scope.kind {
 	case namespacesScope:
 		return c.chooseNamespaces(limit)
@@ -31,13 +31,13 @@ func (c *coverage) choosePlaces(limit int) []place {
 		c.waiting = nil
 		return []place{{}}
 	}
-	return []place{c.ownPlace()}
+	return []place{c.placeOfFixedScope()}
 }
 
 // chooseNamespaces returns places for at most limit of the NamespaceSet's namespaces; the others wait. Namespaces that have a part
 // already come first, so that a new name never displaces them.
 func (c *coverage) chooseNamespaces(limit int) []place {
-	uids := c.scope.set.namespaceUIDs()
+	uids := c.scope.set.copyNamespaceUIDs()
 	followed := map[string]bool{}
 	for at := range c.parts {
 		if _, stays := uids[at.namespace]; stays && at.kind == namespaceScope && !followed[at.namespace] {
@@ -60,21 +60,21 @@ func (c *coverage) chooseNamespaces(limit int) []place {
 	return want
 }
 
-// ownPlace returns the only place of a scope that follows no NamespaceSet.
-func (c *coverage) ownPlace() place {
+// placeOfFixedScope returns the only place of a scope that follows no NamespaceSet.
+func (c *coverage) placeOfFixedScope() place {
 	return place{kind: c.scope.kind, namespace: c.scope.namespace, name: c.scope.name}
 }
 
-// lacksRoom says whether MaxNamespaces leaves no room for a part in a namespace.
-func (c *coverage) lacksRoom(namespace string) bool { return slices.Contains(c.waiting, namespace) }
+// hasNoRoomFor reports whether MaxNamespaces leaves no room for a part in a namespace.
+func (c *coverage) hasNoRoomFor(namespace string) bool { return slices.Contains(c.waiting, namespace) }
 
-// switchesFrom says whether p is the cluster-wide part of an Auto lease.
-func (c *coverage) switchesFrom(p *part) bool {
+// isClusterWidePart reports whether p is the cluster-wide part of an Auto lease.
+func (c *coverage) isClusterWidePart(p *part) bool {
 	return c.scope.kind == autoScope && p.selection.key.kind == clusterScope
 }
 
-// facingParts returns the parts that the lease reads from, and ErrLimit for each namespace that has no part for want of room.
-func (c *coverage) facingParts() (parts []*part, missing map[string]error) {
+// partsToReadFrom returns the parts that the lease reads from, and ErrLimit for each namespace that has no part for want of room.
+func (c *coverage) partsToReadFrom() (parts []*part, missing map[string]error) {
 	missing = map[string]error{}
 	for at, p := range c.parts {
 		if c.scope.kind == autoScope && (at.kind == clusterScope) == c.down {
@@ -88,8 +88,8 @@ func (c *coverage) facingParts() (parts []*part, missing map[string]error) {
 	return parts, missing
 }
 
-// standIns yields the parts of namespaces that an Auto lease reads from while its cluster-wide part is Forbidden.
-func (c *coverage) standIns() iter.Seq[*part] {
+// partsStandingIn yields the parts of namespaces that an Auto lease reads from while its cluster-wide part is Forbidden.
+func (c *coverage) partsStandingIn() iter.Seq[*part] {
 	return func(yield func(*part) bool) {
 		if c.scope.kind != autoScope || !c.down {
 			return
@@ -102,57 +102,57 @@ func (c *coverage) standIns() iter.Seq[*part] {
 	}
 }
 
-// partOf returns the part that shows a namespace; nil if the lease has none for it.
-func (c *coverage) partOf(namespace string) *part {
+// partShowing returns the part that shows a namespace; nil if the lease has none for it.
+func (c *coverage) partShowing(namespace string) *part {
 	switch c.scope.kind {
 	case clusterScope, objectScope:
-		return c.parts[c.ownPlace()]
+		return c.parts[c.placeOfFixedScope()]
 	case autoScope:
 		if !c.down {
 			return c.parts[place{}]
 		}
-		if p := c.inNamespace(namespace); p != nil || c.lacksRoom(namespace) {
+		if p := c.partInNamespace(namespace); p != nil || c.hasNoRoomFor(namespace) {
 			return p
 		}
 		return c.parts[place{}] // outside the NamespaceSet, the cluster-wide part's state says why nothing is seen
 	}
-	return c.inNamespace(namespace)
+	return c.partInNamespace(namespace)
 }
 
-func (c *coverage) inNamespace(namespace string) *part {
+func (c *coverage) partInNamespace(namespace string) *part {
 	var uid types.UID
 	if c.scope.set != nil {
-		uid = c.scope.set.uid(namespace)
+		uid = c.scope.set.uidOfNamespace(namespace)
 	}
 	return c.parts[place{kind: namespaceScope, namespace: namespace, uid: uid}]
 }
 
-// readablePart is partOf for a read: it returns an error where the lease has no part for the namespace.
+// readablePart is partShowing for a read: it returns an error where the lease has no part for the namespace.
 func (c *coverage) readablePart(namespace string) (*part, error) {
 	if c.scope.namespace != "" && namespace != c.scope.namespace {
 		return nil, fmt.Errorf("%w: the lease is on namespace %q, not on %q", ErrInvalid, c.scope.namespace, namespace)
 	}
-	if p := c.partOf(namespace); p != nil {
+	if p := c.partShowing(namespace); p != nil {
 		return p, nil
 	}
-	if c.lacksRoom(namespace) {
+	if c.hasNoRoomFor(namespace) {
 		return nil, ErrLimit
 	}
 	return nil, fmt.Errorf("%w: namespace %q is not in the NamespaceSet", ErrNotSynced, namespace)
 }
 
-// status returns the state of all parts together: the worst, and Synced only if all are.
-func (c *coverage) status() Status {
-	parts, missing := c.facingParts()
+// combinedStatus returns the state of all parts together: the worst, and Synced only if all are.
+func (c *coverage) combinedStatus() Status {
+	parts, missing := c.partsToReadFrom()
 	if len(parts) == 0 {
 		return pendingStatus(len(missing) > 0)
 	}
 	var worst Status
 	objects := 0
 	for i, p := range parts {
-		status := p.status()
+		status := p.currentStatus()
 		objects += status.Objects
-		if i == 0 || worse(status, worst) {
+		if i == 0 || isWorseStatus(status, worst) {
 			worst = status
 		}
 	}
@@ -163,23 +163,23 @@ func (c *coverage) status() Status {
 	return worst
 }
 
-// statusOf returns the state of the part that shows a namespace.
-func (c *coverage) statusOf(namespace string) Status {
-	if p := c.partOf(namespace); p != nil {
-		return p.status()
+// statusInNamespace returns the state of the part that shows a namespace.
+func (c *coverage) statusInNamespace(namespace string) Status {
+	if p := c.partShowing(namespace); p != nil {
+		return p.currentStatus()
 	}
-	return pendingStatus(c.lacksRoom(namespace))
+	return pendingStatus(c.hasNoRoomFor(namespace))
 }
 
-// worse says whether a's state is worse than b's, or the same and older.
-func worse(a, b Status) bool {
+// isWorseStatus reports whether a's state is worse than b's, or the same and older.
+func isWorseStatus(a, b Status) bool {
 	if a.State != b.State {
 		return severity[a.State] > severity[b.State]
 	}
 	return a.Since.Before(b.Since)
 }
 
-// pendingStatus is the state where a lease has no part. limited says whether it has none for want of room.
+// pendingStatus returns the state where a lease has no part. limited reports whether it has none for want of room.
 func pendingStatus(limited bool) Status {
 	status := Status{State: Pending}
 	if limited {

@@ -19,8 +19,10 @@ func (a *api) discover(path []string) (int, any) {
 	case !slices.Contains(versions, path[len(path)-1]):
 		return http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
-	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: strings.Join(path[1:], "/")}
-	for _, name := range []string{"secrets", "configmaps", "widgets", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "nodes"} {
+	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: strings.Join(path[1:], "/")}
+	for _, name := range []string{"secrets", "configmaps", "widgets", "roles", "rolebindings", "clusterroles", "clusterrolebindings",
+		"nodes"} {
 		if !a.missing[name] {
 			list.APIResources = append(list.APIResources,
 				metav1.APIResource{Name: name + "/status", Kind: kindOf(name), Namespaced: name != "nodes"},

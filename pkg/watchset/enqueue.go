@@ -27,33 +27,35 @@ type ownersHandler struct {
 
 // Create implements handler.EventHandler, and so do Update, Delete and Generic.
 func (h *ownersHandler) Create(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	h.enqueue(ctx, e.Object, q)
+	h.enqueueOwners(ctx, e.Object, q)
 }
 
 func (h *ownersHandler) Update(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	h.enqueue(ctx, e.ObjectNew, q)
+	h.enqueueOwners(ctx, e.ObjectNew, q)
 }
 
 func (h *ownersHandler) Delete(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	h.enqueue(ctx, e.Object, q)
+	h.enqueueOwners(ctx, e.Object, q)
 }
 
 func (h *ownersHandler) Generic(ctx context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	h.enqueue(ctx, e.Object, q)
+	h.enqueueOwners(ctx, e.Object, q)
 }
 
-func (h *ownersHandler) enqueue(ctx context.Context, object client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (h *ownersHandler) enqueueOwners(ctx context.Context, object client.Object,
+	q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	p, _ := ctx.Value(partOf{}).(*part)
 	var owners sets.Set[types.NamespacedName]
-	h.set.lock.read(func() { owners = h.owners(p, object) })
+	h.set.lock.readUnderLock(func() { owners = h.ownersConcernedBy(p, object) })
 	for name := range owners {
 		q.Add(reconcile.Request{NamespacedName: name})
 	}
 }
 
-// owners returns the owners whose leases hold p, the part that saw the object. Where p is nil or no lease of the controller holds
-// it any more, owners returns those whose leases hold another part that covers the object. The caller holds the Set's lock.
-func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.NamespacedName] {
+// ownersConcernedBy returns the owners whose leases hold p, the part that saw the object. Where p is nil or no lease of
+// the controller holds it any more, owners returns those whose leases hold another part that covers the object. The
+// caller holds the Set's lock.
+func (h *ownersHandler) ownersConcernedBy(p *part, object client.Object) sets.Set[types.NamespacedName] {
 	found := sets.Set[types.NamespacedName]{}
 	add := func(p *part) {
 		for l := range p.demand.leases {
@@ -69,22 +71,22 @@ func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.Nam
 		return found
 	}
 	for _, other := range h.set.parts.all {
-		if covers(other, object, p) {
+		if scopeIncludes(other, object, p) {
 			add(other)
 		}
 	}
 	return found
 }
 
-// covers says whether p's scope and resource include the object. seen is the part that saw the object, nil if that
+// scopeIncludes reports whether p's scope and resource include the object. seen is the part that saw the object, nil if that
 // part isn't known.
-func covers(p *part, object client.Object, seen *part) bool {
+func scopeIncludes(p *part, object client.Object, seen *part) bool {
 	switch {
 	case p.selection.key.namespace != "" && p.selection.key.namespace != object.GetNamespace():
 		return false
 	case p.selection.key.kind == objectScope && p.selection.key.name != object.GetName():
 		return false
-	case p.selection.key.kind == clusterScope && !p.sees():
+	case p.selection.key.kind == clusterScope && !p.hasCompleteStore():
 		return false // an Auto lease reads from parts of namespaces then
 	case seen != nil:
 		return p.selection.key.view == seen.selection.key.view
@@ -92,9 +94,9 @@ func covers(p *part, object client.Object, seen *part) bool {
 	gvk := object.GetObjectKind().GroupVersionKind()
 	if mapper := p.set.options.Mapper; mapper != nil {
 		if m, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-			return m.Resource == p.selection.resource()
+			return m.Resource == p.selection.targetResource()
 		}
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return strings.EqualFold(plural.String(), p.selection.resource().String())
+	return strings.EqualFold(plural.String(), p.selection.targetResource().String())
 }

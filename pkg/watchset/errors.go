@@ -40,7 +40,8 @@ type ForbiddenError struct {
 
 // Error implements error.
 func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("%s are forbidden: missing %s%s", where(e.Resource, e.Namespace, e.Name), strings.Join(e.Missing, ", "), because(e.Cause))
+	return fmt.Sprintf("%s are forbidden: missing %s%s", describeTarget(e.Resource, e.Namespace, e.Name), strings.Join(e.Missing, ", "),
+		causeSuffix(e.Cause))
 }
 
 // Unwrap returns the cause.
@@ -65,7 +66,7 @@ type NotServedError struct {
 // Error implements error.
 func (e *NotServedError) Error() string {
 	if !e.Kind.Empty() {
-		return e.describeKind()
+		return e.describeKindOrResource()
 	}
 	text := fmt.Sprintf("%s are not served in version %s", e.Resource.GroupResource(), e.Resource.GroupVersion())
 	if e.reason != "" {
@@ -74,7 +75,7 @@ func (e *NotServedError) Error() string {
 	return text
 }
 
-func (e *NotServedError) describeKind() string {
+func (e *NotServedError) describeKindOrResource() string {
 	text := "kind " + e.Kind.GroupKind().String()
 	if e.Kind.Version != "" {
 		text += " of version " + e.Kind.Version
@@ -108,13 +109,13 @@ func (e *DegradedError) Error() string {
 	if !e.LastSync.IsZero() {
 		since = "no working watch since " + e.LastSync.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s: %s%s", where(e.Resource, e.Namespace, ""), since, because(e.Cause))
+	return fmt.Sprintf("%s: %s%s", describeTarget(e.Resource, e.Namespace, ""), since, causeSuffix(e.Cause))
 }
 
 // Unwrap returns the cause.
 func (e *DegradedError) Unwrap() error { return e.Cause }
 
-// PartialError says which namespaces could not be seen, and why each, while others could. It unwraps to none of its errors, because
+// PartialError states which namespaces could not be seen, and why each, while others could. It unwraps to none of its errors, because
 // each of them holds for one namespace only.
 type PartialError struct {
 	Namespaces map[string]error
@@ -133,7 +134,7 @@ func (e *PartialError) Error() string {
 	return text
 }
 
-func where(resource schema.GroupVersionResource, namespace, name string) string {
+func describeTarget(resource schema.GroupVersionResource, namespace, name string) string {
 	text := resource.GroupResource().String()
 	if name != "" {
 		text += fmt.Sprintf(" %q", name)
@@ -147,7 +148,7 @@ func where(resource schema.GroupVersionResource, namespace, name string) string 
 	return text
 }
 
-func because(cause error) string {
+func causeSuffix(cause error) string {
 	if cause == nil || cause.Error() == "" {
 		return ""
 	}

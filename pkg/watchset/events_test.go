@@ -270,7 +270,8 @@ func manyOwners(t *testing.T) {
 	bubble(t, a, o, func(w *world) {
 		w.listen(secrets)
 		set := watchset.NewNamespaceSet("a", "b")
-		scopes := []watchset.Scope{watchset.Cluster(), watchset.Namespace("a"), watchset.Object("b", "s"), watchset.Namespaces(set), watchset.Auto(set)}
+		scopes := []watchset.Scope{watchset.Cluster(), watchset.Namespace("a"), watchset.Object("b", "s"), watchset.Namespaces(set),
+			watchset.Auto(set)}
 		var working sync.WaitGroup
 		for i := range 64 {
 			working.Go(func() {

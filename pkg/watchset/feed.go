@@ -42,9 +42,9 @@ type entry struct {
 	listed    bool // a list showed the difference, not an event of a watch
 }
 
-// push queues a change of an object. before is the object as the part held it; a pending entry of the object keeps its own older
+// queueChange queues a change of an object. before is the object as the part held it; a pending entry of the object keeps its own older
 // state instead, since the handler got that one last.
-func (f *feed) push(p *part, key string, before, now client.Object, listed bool) {
+func (f *feed) queueChange(p *part, key string, before, now client.Object, listed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := entryKey{p, key}
@@ -56,20 +56,20 @@ func (f *feed) push(p *part, key string, before, now client.Object, listed bool)
 	f.work.Add(at)
 }
 
-// tellAll queues the differences that a list of the part showed.
-func (f *feed) tellAll(p *part, all []difference) {
+// queueDifferences queues the differences that a list of the part showed.
+func (f *feed) queueDifferences(p *part, all []difference) {
 	for _, d := range all {
-		f.push(p, d.key, d.before, d.now, true)
+		f.queueChange(p, d.key, d.before, d.now, true)
 	}
 }
 
-func same(a, b client.Object) bool {
+func isSameVersion(a, b client.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && a.GetResourceVersion() != ""
 }
 
-// drop removes a part's pending entries, except those of objects that are gone. It returns the removed objects as the handler got
+// dropPendingOf removes a part's pending entries, except those of objects that are gone. It returns the removed objects as the handler got
 // them last, by namespace/name; nil for objects that the handler never got.
-func (f *feed) drop(p *part) map[string]client.Object {
+func (f *feed) dropPendingOf(p *part) map[string]client.Object {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	dropped := map[string]client.Object{}
@@ -82,9 +82,9 @@ func (f *feed) drop(p *part) map[string]client.Object {
 	return dropped
 }
 
-// passOn moves the pending entries of p to heir, the part that takes p's place. Where heir has an entry of the same object, that
-// entry takes over the state that the handler got last.
-func (f *feed) passOn(p, heir *part) {
+// movePendingEntries moves the pending entries of p to heir, the part that takes p's place. Where heir has an entry of
+// the same object, that entry takes over the state that the handler got last.
+func (f *feed) movePendingEntries(p, heir *part) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for at, e := range f.entries {
@@ -102,8 +102,8 @@ func (f *feed) passOn(p, heir *part) {
 	}
 }
 
-// run passes entries to the handler until the feed is shut down. Once ctx is done it only empties the queue.
-func (f *feed) run(ctx context.Context) {
+// passEntriesOn passes entries to the handler until the feed is shut down. Once ctx is done it only empties the queue.
+func (f *feed) passEntriesOn(ctx context.Context) {
 	for {
 		at, down := f.work.Get()
 		if down {
@@ -114,45 +114,45 @@ func (f *feed) run(ctx context.Context) {
 		delete(f.entries, at)
 		f.mu.Unlock()
 		if e != nil && ctx.Err() == nil {
-			f.tell(context.WithValue(ctx, partOf{}, at.part), e)
+			f.callHandlerFor(context.WithValue(ctx, partOf{}, at.part), e)
 		}
 		f.work.Done(at)
 	}
 }
 
-// partOf is the key of the part in a handler's context.
+// partShowing is the key of the part in a handler's context.
 type partOf struct{}
 
-func (f *feed) tell(ctx context.Context, e *entry) {
+func (f *feed) callHandlerFor(ctx context.Context, e *entry) {
 	switch {
 	case e.seen == nil && e.now == nil:
 	case e.seen == nil:
-		f.create(ctx, e)
+		f.callCreateHandler(ctx, e)
 	case e.now == nil:
-		f.gone(ctx, e)
+		f.callDeleteHandler(ctx, e)
 	case e.seen.GetUID() != e.now.GetUID():
-		f.gone(ctx, e)
-		f.create(ctx, e)
+		f.callDeleteHandler(ctx, e)
+		f.callCreateHandler(ctx, e)
 	default:
-		f.update(ctx, e)
+		f.callUpdateHandler(ctx, e)
 	}
 }
 
-func (f *feed) create(ctx context.Context, e *entry) {
+func (f *feed) callCreateHandler(ctx context.Context, e *entry) {
 	told := event.CreateEvent{Object: e.now, IsInInitialList: e.listed}
 	if f.predicate.Create(told) {
 		f.handler.Create(ctx, told, f.queue)
 	}
 }
 
-func (f *feed) update(ctx context.Context, e *entry) {
+func (f *feed) callUpdateHandler(ctx context.Context, e *entry) {
 	told := event.UpdateEvent{ObjectOld: e.seen, ObjectNew: e.now}
 	if f.predicate.Update(told) {
 		f.handler.Update(ctx, told, f.queue)
 	}
 }
 
-func (f *feed) gone(ctx context.Context, e *entry) {
+func (f *feed) callDeleteHandler(ctx context.Context, e *entry) {
 	told := event.DeleteEvent{Object: e.seen, DeleteStateUnknown: e.listed}
 	if f.predicate.Delete(told) {
 		f.handler.Delete(ctx, told, f.queue)

@@ -134,7 +134,8 @@ func kindInNamespaces(t *testing.T) {
 		}
 		node := schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 		w.is(w.lease(watchset.Request{Kind: node, Scope: watchset.Auto(set)}), watchset.Synced)
-		if err := w.is(w.lease(watchset.Request{Kind: node, Scope: watchset.Namespaces(set)}), watchset.NotServed).Err; !meta.IsNoMatchError(err) {
+		if err := w.is(w.lease(watchset.Request{Kind: node, Scope: watchset.Namespaces(set)}), watchset.NotServed).
+			Err; !meta.IsNoMatchError(err) {
 			t.Error(err)
 		}
 	})

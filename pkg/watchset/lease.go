@@ -20,24 +20,24 @@ type Lease struct {
 	changed  chan struct{} // closed at the next change; nil unless a call of Wait blocks
 }
 
-// acquireLocked is Acquire for a caller that holds the Set's lock. sequence is the number of the session, or of the call of Set.Acquire.
-func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, error) {
+// acquireUnderLock is Acquire for a caller that holds the Set's lock. sequence is the number of the session, or of the call of Set.Acquire.
+func (s *Set) acquireUnderLock(owner Owner, r Request, sequence uint64) (*Lease, error) {
 	if s.stopped {
 		return nil, ErrStopped
 	}
-	key, err := r.key()
+	key, err := r.validatedKey()
 	if err != nil {
 		return nil, err
 	}
-	held := s.owners.holdingsOf(owner)
+	held := s.owners.holdingsOfOwner(owner)
 	l := held.leases[key]
 	if l == nil {
 		l = &Lease{set: s, owner: owner, key: key, request: r, cover: coverage{scope: r.Scope, parts: map[place]*part{}}}
 		held.leases[key] = l
 		if l.cover.scope.set != nil {
-			l.cover.scope.set.follow(l)
+			l.cover.scope.set.addFollower(l)
 		}
-		l.arrangeParts(nil)
+		l.arrangeNeededParts(nil)
 	}
 	l.touched = max(l.touched, sequence)
 	return l, nil
@@ -46,39 +46,39 @@ func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, er
 // Release releases the lease. Informers that other leases need live on; the others end after IdleGrace. Release may be called more
 // than once. Later reads return ErrReleased.
 func (l *Lease) Release() {
-	l.set.lock.change(l.release)
+	l.set.lock.changeUnderLock(l.releaseParts)
 }
 
-func (l *Lease) release() {
+func (l *Lease) releaseParts() {
 	if l.released {
 		return
 	}
 	l.released = true
-	l.set.owners.remove(l)
+	l.set.owners.removeHeldLease(l)
 	if l.cover.scope.set != nil {
-		l.cover.scope.set.leave(l)
+		l.cover.scope.set.removeFollower(l)
 	}
 	for _, p := range l.cover.parts {
 		l.detachPart(p)
-		p.expireAfter(l.grace())
+		p.closeUnneededAfter(l.closingGrace())
 	}
-	l.wakeWaiters()
+	l.wakeWaitingCalls()
 }
 
-// grace returns how long the informers of a lease outlive it: IdleGrace, or 0 if the request has a Sink, because no other lease
+// closingGrace returns how long the informers of a lease outlive it: IdleGrace, or 0 if the request has a Sink, because no other lease
 // could use these informers.
-func (l *Lease) grace() time.Duration {
+func (l *Lease) closingGrace() time.Duration {
 	if l.key.sink != nil {
 		return 0
 	}
 	return *l.set.options.IdleGrace
 }
 
-// arrangeParts attaches the parts that the lease's scope needs now, and detaches all others. told holds the objects that feeds got
+// arrangeNeededParts attaches the parts that the lease's scope needs now, and detaches all others. told holds the objects that feeds got
 // from a cluster-wide part that became Forbidden, by namespace/name; nil if there was none.
-func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
+func (l *Lease) arrangeNeededParts(told map[*feed]map[string]client.Object) {
 	waited := l.cover.waiting
-	want, stays, renewed := l.cover.choosePlaces(l.set.options.MaxNamespaces), map[place]bool{}, map[string]bool{}
+	want, stays, renewed := l.cover.chooseNeededPlaces(l.set.options.MaxNamespaces), map[place]bool{}, map[string]bool{}
 	for _, at := range want {
 		stays[at], renewed[at.namespace] = true, true
 	}
@@ -89,9 +89,9 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 		}
 		switch {
 		case l.cover.scope.kind == autoScope && !l.cover.down:
-			l.passOn(p, l.cover.parts[place{}])
+			l.movePendingEvents(p, l.cover.parts[place{}])
 		case renewed[at.namespace]: // the namespace was made anew: its UID changed
-			l.tellGone(p)
+			l.queueDeletionsOf(p)
 		}
 		l.detachPart(p)
 		left = append(left, p)
@@ -102,12 +102,12 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 		}
 	}
 	for _, p := range left {
-		p.expireAfter(0)
+		p.closeUnneededAfter(0)
 	}
-	l.tellWaiting(waited, renewed)
-	l.wakeWaiters()
+	l.reportWaitingPlaces(waited, renewed)
+	l.wakeWaitingCalls()
 	if cluster := l.cover.parts[place{}]; cluster != nil {
-		l.partLost(cluster, nil) // the part may be shared, and Forbidden since before this lease
+		l.splitClusterWidePart(cluster, nil) // the part may be shared, and Forbidden since before this lease
 	}
 }
 
@@ -116,27 +116,27 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 	p := s.parts.all[key]
 	if p == nil {
 		p = s.newPart(key, l.request)
-		s.parts.add(p)
-		if s.hasRoom() {
-			s.parts.admit(p)
-			p.beginRun()
+		s.parts.addPart(p)
+		if s.hasRoomForPart() {
+			s.parts.recordAdmission(p)
+			p.beginListAndWatch()
 		}
 		if !p.admitted {
-			p.tellState()
+			p.reportStateToSink()
 		}
 	}
 	l.cover.parts[at] = p
 	p.agenda.expire = time.Time{}
-	if first := p.demand.add(l, !p.state.settled()); !first {
+	if first := p.demand.addLease(l, !p.state.isSettled()); !first {
 		return // another lease of the controller holds the part, so its feeds got the objects already
 	}
-	for f := range p.feeds() {
+	for f := range p.feedsOfPart() {
 		if f.controller != l.owner.Controller {
 			continue
 		}
-		p.contents.recallTold(f, told[f], p.selection.key.namespace)
-		if p.sees() {
-			f.tellAll(p, compareStores(p.contents.known[f], p.contents.store))
+		p.contents.recordAlreadySent(f, told[f], p.selection.key.namespace)
+		if p.hasCompleteStore() {
+			f.queueDifferences(p, compareStores(p.contents.known[f], p.contents.store))
 			delete(p.contents.known, f)
 		}
 	}
@@ -144,55 +144,55 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 
 func (l *Lease) detachPart(p *part) {
 	delete(l.cover.parts, p.selection.key.place)
-	for f := range p.feeds() {
-		if f.controller == l.owner.Controller && p.demand.isLast(l) {
-			f.drop(p)
+	for f := range p.feedsOfPart() {
+		if f.controller == l.owner.Controller && p.demand.isLastOfController(l) {
+			f.dropPendingOf(p)
 			delete(p.contents.known, f)
 		}
 	}
-	p.demand.remove(l)
+	p.demand.removeLease(l)
 }
 
-// passOn moves the pending events of this controller's feeds from p to heir, the part that takes p's place; nil moves nothing.
-func (l *Lease) passOn(p, heir *part) {
-	for f := range p.feeds() {
-		if f.controller == l.owner.Controller && p.demand.isLast(l) && heir != nil {
-			f.passOn(p, heir)
+// movePendingEvents moves the pending events of this controller's feeds from p to heir, the part that takes p's place; nil moves nothing.
+func (l *Lease) movePendingEvents(p, heir *part) {
+	for f := range p.feedsOfPart() {
+		if f.controller == l.owner.Controller && p.demand.isLastOfController(l) && heir != nil {
+			f.movePendingEntries(p, heir)
 		}
 	}
 }
 
-// tellGone queues deletions of all objects of a part whose namespace was deleted.
-func (l *Lease) tellGone(p *part) {
-	for f := range p.feeds() {
-		if f.controller != l.owner.Controller || !p.demand.isLast(l) {
+// queueDeletionsOf queues deletions of all objects of a part whose namespace was deleted.
+func (l *Lease) queueDeletionsOf(p *part) {
+	for f := range p.feedsOfPart() {
+		if f.controller != l.owner.Controller || !p.demand.isLastOfController(l) {
 			continue
 		}
-		for key, object := range p.contents.byName() {
-			f.push(p, key, object, nil, true)
+		for key, object := range p.contents.objectsByName() {
+			f.queueChange(p, key, object, nil, true)
 		}
 	}
 }
 
-// partLost makes an Auto lease change from its cluster-wide part p to one part per namespace, if p is Forbidden and its resource is
-// namespaced.
-func (l *Lease) partLost(p *part, told map[*feed]map[string]client.Object) {
-	if l.cover.switchesFrom(p) && p.state == Forbidden && !l.cover.down && !p.global {
+// splitClusterWidePart makes an Auto lease change from its cluster-wide part p to one part per namespace, if p is
+// Forbidden and its resource is namespaced.
+func (l *Lease) splitClusterWidePart(p *part, told map[*feed]map[string]client.Object) {
+	if l.cover.isClusterWidePart(p) && p.state == Forbidden && !l.cover.down && !p.global {
 		l.cover.down = true
-		l.arrangeParts(told)
+		l.arrangeNeededParts(told)
 	}
 }
 
-// partSynced makes an Auto lease change back from parts of namespaces to its cluster-wide part p.
-func (l *Lease) partSynced(p *part) {
-	if l.cover.switchesFrom(p) && l.cover.down {
+// rejoinClusterWidePart makes an Auto lease change back from parts of namespaces to its cluster-wide part p.
+func (l *Lease) rejoinClusterWidePart(p *part) {
+	if l.cover.isClusterWidePart(p) && l.cover.down {
 		l.cover.down = false
-		l.arrangeParts(nil)
+		l.arrangeNeededParts(nil)
 	}
 }
 
-// wakeWaiters wakes all calls of Wait.
-func (l *Lease) wakeWaiters() {
+// wakeWaitingCalls wakes all calls of Wait.
+func (l *Lease) wakeWaitingCalls() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil

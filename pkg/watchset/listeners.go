@@ -16,14 +16,14 @@ func newListeners() listeners {
 	return listeners{feeds: map[feedKey][]*feed{}, states: map[string][]*stateQueue{}}
 }
 
-func (n *listeners) addFeed(f *feed) { n.feeds[f.feedKey] = append(n.feeds[f.feedKey], f) }
+func (n *listeners) addEventFeed(f *feed) { n.feeds[f.feedKey] = append(n.feeds[f.feedKey], f) }
 
-func (n *listeners) dropFeed(f *feed) {
+func (n *listeners) dropEventFeed(f *feed) {
 	n.feeds[f.feedKey] = slices.DeleteFunc(n.feeds[f.feedKey], func(other *feed) bool { return other == f })
 }
 
-// stopFeeds makes all feeds end once their queues are empty.
-func (n *listeners) stopFeeds() {
+// stopAllFeeds makes all feeds end once their queues are empty.
+func (n *listeners) stopAllFeeds() {
 	for _, feeds := range n.feeds {
 		for _, f := range feeds {
 			f.work.ShutDown()
@@ -31,17 +31,17 @@ func (n *listeners) stopFeeds() {
 	}
 }
 
-func (n *listeners) addQueue(controller string, q *stateQueue) {
+func (n *listeners) addStateQueue(controller string, q *stateQueue) {
 	n.states[controller] = append(n.states[controller], q)
 }
 
-func (n *listeners) dropQueue(controller string, q *stateQueue) {
+func (n *listeners) dropStateQueue(controller string, q *stateQueue) {
 	n.states[controller] = slices.DeleteFunc(n.states[controller], func(other *stateQueue) bool { return other == q })
 }
 
-// tellOwner enqueues an owner in the queues of its controller's States once the lock is free.
-func (n *listeners) tellOwner(owner Owner, lock *setLock) {
+// enqueueOwnerLater enqueues an owner in the queues of its controller's States once the lock is free.
+func (n *listeners) enqueueOwnerLater(owner Owner, lock *setLock) {
 	for _, q := range n.states[owner.Controller] {
-		lock.putOff(func() { q.Add(reconcile.Request{NamespacedName: owner.NamespacedName}) })
+		lock.callAfterUnlock(func() { q.Add(reconcile.Request{NamespacedName: owner.NamespacedName}) })
 	}
 }

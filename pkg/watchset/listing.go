@@ -26,12 +26,12 @@ type difference struct {
 // newListing indexes objects and compares them with the part's store. Only the part's own run calls it, and nothing else changes
 // that store while the run goes on.
 func newListing(p *part, objects []client.Object, resourceVersion string) *listing {
-	if p.selection.isOwn() || p.selection.key.sink != nil {
+	if p.selection.isWatchedForSet() || p.selection.key.sink != nil {
 		return &listing{objects: objects, resourceVersion: resourceVersion}
 	}
 	var before cache.Indexer
-	p.set.lock.read(func() { before = p.contents.store })
-	listed := &listing{resourceVersion: resourceVersion, store: p.selection.newStore(objects)}
+	p.set.lock.readUnderLock(func() { before = p.contents.store })
+	listed := &listing{resourceVersion: resourceVersion, store: p.selection.newObjectStore(objects)}
 	listed.differences = compareStores(storedObjects(before), listed.store)
 	return listed
 }
@@ -42,7 +42,7 @@ func compareStores(before map[string]client.Object, now cache.Indexer) []differe
 	for _, obj := range now.List() {
 		object := obj.(client.Object)
 		key := objectKey(object)
-		if old := before[key]; old == nil || !same(old, object) {
+		if old := before[key]; old == nil || !isSameVersion(old, object) {
 			found = append(found, difference{key, old, object})
 		}
 	}
@@ -54,10 +54,10 @@ func compareStores(before map[string]client.Object, now cache.Indexer) []differe
 	return found
 }
 
-// replaceAll makes a listing the part's store and queues the differences for the feeds; an observer or a Sink gets the objects
+// replaceByListing makes a listing the part's store and queues the differences for the feeds; an observer or a Sink gets the objects
 // instead. The caller holds the Set's lock.
-func (p *part) replaceAll(all *listing) {
-	if p.selection.isOwn() {
+func (p *part) replaceByListing(all *listing) {
+	if p.selection.isWatchedForSet() {
 		p.selection.observer(initial, all.objects...)
 		return
 	}
@@ -70,15 +70,15 @@ func (p *part) replaceAll(all *listing) {
 	for _, object := range newer {
 		_ = all.store.Add(object)
 	}
-	p.contents.replaceStore(all.store)
-	for f := range p.feeds() {
+	p.contents.replaceReadStore(all.store)
+	for f := range p.feedsOfPart() {
 		if more := p.knownElsewhere(f); len(more) > 0 || len(newer) > 0 {
 			known := storedObjects(before)
 			maps.Copy(known, more)
-			f.tellAll(p, compareStores(known, p.contents.store))
+			f.queueDifferences(p, compareStores(known, p.contents.store))
 			continue
 		}
-		f.tellAll(p, all.differences)
+		f.queueDifferences(p, all.differences)
 	}
 	p.contents.known = nil
 }
@@ -90,10 +90,10 @@ func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 	if all == nil {
 		all = map[string]client.Object{}
 	}
-	for l, q := range p.demand.standIns(p) {
+	for l, q := range p.demand.partsStandingInFor(p) {
 		if l.owner.Controller == f.controller {
 			maps.Copy(all, q.contents.known[f])
-			maps.Copy(all, q.contents.byName())
+			maps.Copy(all, q.contents.objectsByName())
 		}
 	}
 	return all
@@ -103,8 +103,8 @@ func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 // listing of p has. Without them, readers who change to p would miss these objects until the watch brings them.
 func (l *listing) newerElsewhere(p *part) []client.Object {
 	var newer []client.Object
-	for _, q := range p.demand.standIns(p) {
-		for _, object := range q.contents.byName() {
+	for _, q := range p.demand.partsStandingInFor(p) {
+		for _, object := range q.contents.objectsByName() {
 			if order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), l.resourceVersion); err == nil && order > 0 {
 				newer = append(newer, object)
 			}

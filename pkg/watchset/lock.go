@@ -10,24 +10,24 @@ type setLock struct {
 	outbox []func() // calls to be made as soon as the lock is free
 }
 
-// change calls f while nobody else reads or changes anything, then frees the lock, and then makes the calls that were put off.
-func (l *setLock) change(f func()) {
+// changeUnderLock calls f while nobody else reads or changes anything, then frees the lock, and then makes the calls that were put off.
+func (l *setLock) changeUnderLock(f func()) {
 	l.mu.Lock()
-	defer l.unlock()
+	defer l.unlockAndCall()
 	f()
 }
 
-// read calls f while nobody changes anything.
-func (l *setLock) read(f func()) {
+// readUnderLock calls f while nobody changes anything.
+func (l *setLock) readUnderLock(f func()) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	f()
 }
 
-// putOff has f called as soon as the lock is free. The caller is a function that change calls.
-func (l *setLock) putOff(f func()) { l.outbox = append(l.outbox, f) }
+// callAfterUnlock has f called as soon as the lock is free. The caller is a function that change calls.
+func (l *setLock) callAfterUnlock(f func()) { l.outbox = append(l.outbox, f) }
 
-func (l *setLock) unlock() {
+func (l *setLock) unlockAndCall() {
 	after := l.outbox
 	l.outbox = nil
 	l.mu.Unlock()

@@ -27,12 +27,12 @@ func NewNamespaceSet(names ...string) *NamespaceSet {
 
 // Replace makes the set hold exactly these namespaces. An empty UID means that the UID isn't known.
 func (n *NamespaceSet) Replace(namespaces map[string]types.UID) {
-	n.changeSet(func() { n.uids = maps.Clone(namespaces) })
+	n.changeAndRearrange(func() { n.uids = maps.Clone(namespaces) })
 }
 
 // Add adds a namespace, or changes its UID. An empty UID means that the UID isn't known.
 func (n *NamespaceSet) Add(name string, uid types.UID) {
-	n.changeSet(func() {
+	n.changeAndRearrange(func() {
 		if n.uids == nil {
 			n.uids = map[string]types.UID{}
 		}
@@ -42,32 +42,32 @@ func (n *NamespaceSet) Add(name string, uid types.UID) {
 
 // Remove removes a namespace.
 func (n *NamespaceSet) Remove(name string) {
-	n.changeSet(func() { delete(n.uids, name) })
+	n.changeAndRearrange(func() { delete(n.uids, name) })
 }
 
-// changeSet changes the set, and then brings its leases in line. A Set's lock is never taken while n's is held.
-func (n *NamespaceSet) changeSet(f func()) {
+// changeAndRearrange changes the set, and then brings its leases in line. A Set's lock is never taken while n's is held.
+func (n *NamespaceSet) changeAndRearrange(f func()) {
 	n.mu.Lock()
 	f()
 	leases := maps.Clone(n.leases)
 	n.mu.Unlock()
 	for l := range leases {
-		l.set.lock.change(func() {
+		l.set.lock.changeUnderLock(func() {
 			if !l.released && !l.set.stopped {
-				l.arrangeParts(nil)
+				l.arrangeNeededParts(nil)
 			}
 		})
 	}
 }
 
-// namespaceUIDs returns the namespaces with their UIDs.
-func (n *NamespaceSet) namespaceUIDs() map[string]types.UID {
+// copyNamespaceUIDs returns the namespaces with their UIDs.
+func (n *NamespaceSet) copyNamespaceUIDs() map[string]types.UID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return maps.Clone(n.uids)
 }
 
-func (n *NamespaceSet) follow(l *Lease) {
+func (n *NamespaceSet) addFollower(l *Lease) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.leases == nil {
@@ -76,13 +76,13 @@ func (n *NamespaceSet) follow(l *Lease) {
 	n.leases[l] = struct{}{}
 }
 
-func (n *NamespaceSet) leave(l *Lease) {
+func (n *NamespaceSet) removeFollower(l *Lease) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.leases, l)
 }
 
-func (n *NamespaceSet) uid(name string) types.UID {
+func (n *NamespaceSet) uidOfNamespace(name string) types.UID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.uids[name]

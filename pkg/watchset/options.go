@@ -24,7 +24,7 @@ type Options struct {
 	VerifyInterval *time.Duration
 	// RBACDebounce is the time from the first event of RBAC to the review that it causes; 0 means 250ms.
 	RBACDebounce time.Duration
-	// WatchRBAC says whether the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is NotServed.
+	// WatchRBAC reports whether the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is NotServed.
 	// WatchRBAC may be WhileForbidden: then a right that is gained shows as soon as else, and one that is lost when the informer's stream
 	// is opened again or its rights are reviewed (VerifyInterval). That spares a Set of few, cluster-wide informers four watches.
 	WatchRBAC, WatchCRDs WatchMode
@@ -57,7 +57,7 @@ type Options struct {
 // Backoff is a delay that doubles from Initial to Max.
 type Backoff struct{ Initial, Max time.Duration }
 
-// WatchMode says whether the Set watches a kind in order to notice changes of rights or resources.
+// WatchMode reports whether the Set watches a kind in order to notice changes of rights or resources.
 type WatchMode string
 
 // Modes of watching. The empty one is WhereAllowed. WhileForbidden is WhereAllowed while an informer is Forbidden, else Off.
@@ -85,28 +85,28 @@ func (o Options) withDefaults() (Options, error) {
 	if !slices.Contains([]WatchMode{"", WhereAllowed, Off}, o.WatchCRDs) {
 		return o, fmt.Errorf("option WatchCRDs is %q: must be %s or %s", o.WatchCRDs, WhereAllowed, Off)
 	}
-	fill(&o.Backoff.Initial, 5*time.Second)
-	fill(&o.Backoff.Max, 5*time.Minute)
+	fillDefault(&o.Backoff.Initial, 5*time.Second)
+	fillDefault(&o.Backoff.Max, 5*time.Minute)
 	o.Backoff.Max = max(o.Backoff.Max, o.Backoff.Initial)
-	fill(&o.VerifyInterval, ptr.To(5*time.Minute))
-	fill(&o.RBACDebounce, 250*time.Millisecond)
-	fill(&o.IdleGrace, ptr.To(30*time.Second))
-	fill(&o.DegradedAfter, 30*time.Second)
-	fill(&o.StartConcurrency, 16)
-	fill(&o.MaxInformers, 2000)
-	fill(&o.MaxNamespaces, 500)
+	fillDefault(&o.VerifyInterval, ptr.To(5*time.Minute))
+	fillDefault(&o.RBACDebounce, 250*time.Millisecond)
+	fillDefault(&o.IdleGrace, ptr.To(30*time.Second))
+	fillDefault(&o.DegradedAfter, 30*time.Second)
+	fillDefault(&o.StartConcurrency, 16)
+	fillDefault(&o.MaxInformers, 2000)
+	fillDefault(&o.MaxNamespaces, 500)
 	return o, nil
 }
 
-// nextCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time is never.
-func (o *Options) nextCheck() time.Time {
+// nextRegularCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time is never.
+func (o *Options) nextRegularCheck() time.Time {
 	if *o.VerifyInterval == 0 {
 		return time.Time{}
 	}
-	return time.Now().Add(jitter(*o.VerifyInterval))
+	return time.Now().Add(withJitter(*o.VerifyInterval))
 }
 
-func fill[T comparable](option *T, usual T) {
+func fillDefault[T comparable](option *T, usual T) {
 	var zero T
 	if *option == zero {
 		*option = usual

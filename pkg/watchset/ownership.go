@@ -12,14 +12,14 @@ type holdings struct {
 	latest uint64 // the sequence number of the owner's latest session
 }
 
-// nextSequence returns the number of a session, or call of Set.Acquire, that begins now.
-func (o *ownership) nextSequence() uint64 {
+// nextSessionNumber returns the number of a session, or call of Set.Acquire, that begins now.
+func (o *ownership) nextSessionNumber() uint64 {
 	o.sequence++
 	return o.sequence
 }
 
-// holdingsOf returns the record of an owner's leases, a new one if the owner holds none. The caller adds a lease to it.
-func (o *ownership) holdingsOf(owner Owner) *holdings {
+// holdingsOfOwner returns the record of an owner's leases, a new one if the owner holds none. The caller adds a lease to it.
+func (o *ownership) holdingsOfOwner(owner Owner) *holdings {
 	held := o.records[owner]
 	if held == nil {
 		held = &holdings{leases: map[requestKey]*Lease{}}
@@ -28,15 +28,15 @@ func (o *ownership) holdingsOf(owner Owner) *holdings {
 	return held
 }
 
-// noteSession notes that an owner who holds leases has begun, or used, the session of this number.
-func (o *ownership) noteSession(owner Owner, sequence uint64) {
+// recordSession records that an owner who holds leases has begun, or used, the session of this number.
+func (o *ownership) recordSession(owner Owner, sequence uint64) {
 	if held := o.records[owner]; held != nil {
 		held.latest = max(held.latest, sequence)
 	}
 }
 
-// remove removes a lease, and its owner's record with the last one.
-func (o *ownership) remove(l *Lease) {
+// removeHeldLease removes a lease, and its owner's record with the last one.
+func (o *ownership) removeHeldLease(l *Lease) {
 	held := o.records[l.owner]
 	if held == nil || held.leases[l.key] != l {
 		return
@@ -46,8 +46,8 @@ func (o *ownership) remove(l *Lease) {
 	}
 }
 
-// leasesBefore returns an owner's leases that were acquired last before the session of this number; none if a later session exists.
-func (o *ownership) leasesBefore(owner Owner, sequence uint64) []*Lease {
+// leasesBeforeSession returns an owner's leases that were acquired last before the session of this number; none if a later session exists.
+func (o *ownership) leasesBeforeSession(owner Owner, sequence uint64) []*Lease {
 	held := o.records[owner]
 	if held == nil || held.latest > sequence {
 		return nil

@@ -26,85 +26,86 @@ type ownWatches struct {
 	counts   map[State]int // of parts that are Forbidden or NotServed
 }
 
-// halt ends the Set's own parts for good.
-func (w *ownWatches) halt() {
+// haltOwnParts ends the Set's own parts for good.
+func (w *ownWatches) haltOwnParts() {
 	for _, p := range append(w.rbac, w.crds) {
 		if p != nil {
-			p.haltStream()
+			p.haltRunAndTimer()
 		}
 	}
 }
 
-// newOwn makes a part that the Set watches for itself, so that its events poke other parts: ask for reviews of their rights.
+// newOwnPart makes a part that the Set watches for itself, so that its events poke other parts: ask for reviews of their rights.
 // observer gets the objects as trim returns them, and the part stores none.
-func (w *ownWatches) newOwn(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object, observer func(change, ...client.Object)) *part {
+func (w *ownWatches) newOwnPart(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object,
+	observer func(change, ...client.Object)) *part {
 	p := w.set.newPart(partKey{view: view{resource: resource, form: form}}, Request{Resource: resource, Form: form})
 	p.selection.observer, p.selection.trim, p.demand.needed, p.admitted = observer, trim, true, true
 	return p
 }
 
-// nameOnly returns an object that has only the namespace, name, UID and resourceVersion of the given one.
-func nameOnly(object client.Object) client.Object {
+// trimToNameOnly returns an object that has only the namespace, name, UID and resourceVersion of the given one.
+func trimToNameOnly(object client.Object) client.Object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}}
 }
 
-// watchRBAC starts one watch for each kind of RBAC, unless there are such watches, or none is needed. Each has the same back-off as all
-// parts, and a missing right on one kind doesn't stop the others.
-func (w *ownWatches) watchRBAC() {
+// startRBACWatches starts one watch for each kind of RBAC, unless there are such watches, or none is needed. Each has
+// the same back-off as all parts, and a missing right on one kind doesn't stop the others.
+func (w *ownWatches) startRBACWatches() {
 	if w.rbac != nil || !w.needsRBAC() {
 		return
 	}
-	w.rbac = []*part{} // not nil: the parts begun below call watchRBAC again
+	w.rbac = []*part{} // not nil: the parts begun below call startRBACWatches again
 	for _, kind := range rbacKinds {
-		form, trim := Metadata, nameOnly
+		form, trim := Metadata, trimToNameOnly
 		if kind == roleBindingKind || kind == clusterRoleBindingKind {
-			form, trim = Full, w.identity.trimBinding
+			form, trim = Full, w.identity.trimBindingObject
 		}
 		var own *part
-		own = w.newOwn(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: kind}, form, trim,
-			func(c change, objects ...client.Object) { w.rbacChanged(own, c, objects) })
+		own = w.newOwnPart(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: kind}, form, trim,
+			func(c change, objects ...client.Object) { w.reviewAfterRBACEvent(own, c, objects) })
 		w.rbac = append(w.rbac, own)
-		own.beginRun()
+		own.beginListAndWatch()
 	}
 }
 
-// rbacChanged pokes the parts whose rights an event may have changed. For the first list it pokes the Forbidden parts, and for a
+// reviewAfterRBACEvent pokes the parts whose rights an event may have changed. For the first list it pokes the Forbidden parts, and for a
 // later list all parts, because nobody knows which events were missed.
-func (w *ownWatches) rbacChanged(own *part, c change, objects []client.Object) {
-	kind := own.selection.resource().Resource
+func (w *ownWatches) reviewAfterRBACEvent(own *part, c change, objects []client.Object) {
+	kind := own.selection.targetResource().Resource
 	w.set.metrics.pokes.WithLabelValues(kind).Inc()
 	if c != initial {
-		w.pokeParts(w.bindings.noteChange(kind, objects[0], c == removed, w.seesBindings()))
+		w.scheduleReviewsIn(w.bindings.recordRBACEvent(kind, objects[0], c == removed, w.knowsAllBindings()))
 		return
 	}
-	w.bindings.replaceKind(kind, objects)
+	w.bindings.replaceBindingsOfKind(kind, objects)
 	first := own.settled == ""
 	for _, p := range w.set.parts.all {
 		if !first || p.state == Forbidden {
-			p.pokeReview(w.set.options.RBACDebounce)
+			p.scheduleReview(w.set.options.RBACDebounce)
 		}
 	}
 }
 
-// pokeParts pokes the parts of the given namespaces. "" among them pokes all parts, since a cluster-wide right may have changed.
-func (w *ownWatches) pokeParts(namespaces []string) {
+// scheduleReviewsIn pokes the parts of the given namespaces. "" among them pokes all parts, since a cluster-wide right may have changed.
+func (w *ownWatches) scheduleReviewsIn(namespaces []string) {
 	if slices.Contains(namespaces, "") {
 		for _, p := range w.set.parts.all {
-			p.pokeReview(w.set.options.RBACDebounce)
+			p.scheduleReview(w.set.options.RBACDebounce)
 		}
 		return
 	}
 	for _, namespace := range namespaces {
 		for p := range w.set.parts.local[namespace] {
-			p.pokeReview(w.set.options.RBACDebounce)
+			p.scheduleReview(w.set.options.RBACDebounce)
 		}
 	}
 }
 
-// seesBindings says whether all bindings are known. If not, an event of a role may concern any part.
-func (w *ownWatches) seesBindings() bool {
+// knowsAllBindings reports whether all bindings are known. If not, an event of a role may concern any part.
+func (w *ownWatches) knowsAllBindings() bool {
 	for _, p := range w.rbac {
 		if p.selection.key.form == Full && p.state != Synced {
 			return false
@@ -113,8 +114,9 @@ func (w *ownWatches) seesBindings() bool {
 	return true
 }
 
-// countState counts a part that changes its state; to is "" for a part that is closed. It begins the watches that the new state calls for.
-func (w *ownWatches) countState(from, to State) {
+// countStateChange counts a part that changes its state; to is "" for a part that is closed. It begins the watches that
+// the new state calls for.
+func (w *ownWatches) countStateChange(from, to State) {
 	if from == to {
 		return
 	}
@@ -124,23 +126,23 @@ func (w *ownWatches) countState(from, to State) {
 		return
 	}
 	if from == NotServed || to == NotServed {
-		w.arrangeCRDs()
+		w.arrangeCRDWatch()
 	}
 	if from == Forbidden || to == Forbidden {
-		w.arrangeRBAC()
+		w.arrangeRBACWatches()
 	}
 }
 
-// arrangeCRDs starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
-func (w *ownWatches) arrangeCRDs() {
+// arrangeCRDWatch starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
+func (w *ownWatches) arrangeCRDWatch() {
 	needed := w.counts[NotServed] > 0
 	switch {
 	case w.set.options.WatchCRDs == Off:
 	case needed && (w.crds == nil || w.crds.gone):
-		w.crds = w.newOwn(crdKind, Metadata, nameOnly, w.crdsChanged)
-		w.crds.beginRun()
+		w.crds = w.newOwnPart(crdKind, Metadata, trimToNameOnly, w.reviewAfterCRDEvent)
+		w.crds.beginListAndWatch()
 	case w.crds != nil:
-		w.need(w.crds, needed)
+		w.keepOrExpire(w.crds, needed)
 	}
 }
 
@@ -150,33 +152,33 @@ func (w *ownWatches) needsRBAC() bool {
 	return mode != Off && (mode != WhileForbidden || w.counts[Forbidden] > 0)
 }
 
-// arrangeRBAC is arrangeCRDs for the kinds of RBAC where WatchRBAC is WhileForbidden.
-func (w *ownWatches) arrangeRBAC() {
+// arrangeRBACWatches is arrangeCRDWatch for the kinds of RBAC where WatchRBAC is WhileForbidden.
+func (w *ownWatches) arrangeRBACWatches() {
 	if slices.ContainsFunc(w.rbac, func(p *part) bool { return p.gone }) { // their grace was over
-		w.haltRBAC()
+		w.haltRBACWatches()
 	}
-	w.watchRBAC()
+	w.startRBACWatches()
 	for _, p := range w.rbac {
-		w.need(p, w.needsRBAC())
+		w.keepOrExpire(p, w.needsRBAC())
 	}
 }
 
-// haltRBAC ends the watches of the kinds of RBAC, and drops what they have shown.
-func (w *ownWatches) haltRBAC() {
+// haltRBACWatches ends the watches of the kinds of RBAC, and drops what they have shown.
+func (w *ownWatches) haltRBACWatches() {
 	for _, p := range w.rbac {
-		p.haltStream()
+		p.haltRunAndTimer()
 	}
 	w.rbac, w.bindings = nil, bindings{}
 }
 
-// need keeps one of the Set's own parts, or lets it end after IdleGrace.
-func (w *ownWatches) need(own *part, needed bool) {
+// keepOrExpire keeps one of the Set's own parts, or lets it end after IdleGrace.
+func (w *ownWatches) keepOrExpire(own *part, needed bool) {
 	own.demand.needed = needed
-	own.expireAfter(*w.set.options.IdleGrace)
+	own.closeUnneededAfter(*w.set.options.IdleGrace)
 }
 
-// crdsChanged pokes the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may define.
-func (w *ownWatches) crdsChanged(_ change, crds ...client.Object) {
+// reviewAfterCRDEvent pokes the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may define.
+func (w *ownWatches) reviewAfterCRDEvent(_ change, crds ...client.Object) {
 	w.set.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
 	resources, groups := map[schema.GroupResource]bool{}, map[string]bool{}
 	for _, crd := range crds {
@@ -185,8 +187,8 @@ func (w *ownWatches) crdsChanged(_ change, crds ...client.Object) {
 	}
 	for _, p := range w.set.parts.all {
 		sel := &p.selection
-		if p.state == NotServed && (resources[sel.key.resource.GroupResource()] || sel.byKind() && groups[sel.key.gvk.Group]) {
-			p.pokeReview(w.set.options.RBACDebounce)
+		if p.state == NotServed && (resources[sel.key.resource.GroupResource()] || sel.requestNamesKind() && groups[sel.key.gvk.Group]) {
+			p.scheduleReview(w.set.options.RBACDebounce)
 		}
 	}
 }

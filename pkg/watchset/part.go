@@ -37,58 +37,59 @@ func (s *Set) newPart(key partKey, r Request) *part {
 		set: s, demand: newDemand(), state: Pending, since: time.Now(),
 		selection: selection{key: key, request: r, options: &s.options}, resolved: key.gvk.Empty(),
 	}
-	p.selection.target.Store(s.firstTarget(key.view))
-	p.contents.store = p.selection.newStore(nil)
+	p.selection.target.Store(s.firstTargetOf(key.view))
+	p.contents.store = p.selection.newObjectStore(nil)
 	return p
 }
 
-// sees says whether the store is complete: with all objects that exist (Synced), or that existed while the watch worked (Degraded).
-func (p *part) sees() bool { return p.state == Synced || p.state == Degraded }
+// hasCompleteStore reports whether the store is complete: with all objects that exist (Synced), or that existed while
+// the watch worked (Degraded).
+func (p *part) hasCompleteStore() bool { return p.state == Synced || p.state == Degraded }
 
-// beginRun starts to list and watch, if the Set runs and the part doesn't. It reviews no rights, because the first request shows a
+// beginListAndWatch starts to list and watch, if the Set runs and the part doesn't. It reviews no rights, because the first request shows a
 // missing one.
-func (p *part) beginRun() {
-	if !p.set.isLive() || p.run != nil {
+func (p *part) beginListAndWatch() {
+	if !p.set.mayMakeRequests() || p.run != nil {
 		return
 	}
 	p.agenda.retry = time.Time{}
-	p.set.own.watchRBAC()
+	p.set.own.startRBACWatches()
 	p.run = newRun(p)
-	p.set.running.Go(p.run.follow)
+	p.set.running.Go(p.run.listAndWatch)
 }
 
-// haltStream ends the part for good: its run and its timer.
-func (p *part) haltStream() {
+// haltRunAndTimer ends the part for good: its run and its timer.
+func (p *part) haltRunAndTimer() {
 	p.gone = true
-	p.agenda.stop()
+	p.agenda.stopTimer()
 	p.endRun()
 }
 
 func (p *part) endRun() {
 	if p.run != nil {
-		p.run.end()
+		p.run.endRunLocked()
 		p.run = nil
 	}
 }
 
-// closePart ends a part that no lease needs, and lets another part begin in its place.
-func (p *part) closePart() {
+// closeUnneededPart ends a part that no lease needs, and lets another part begin in its place.
+func (p *part) closeUnneededPart() {
 	if p.gone {
 		return
 	}
-	p.haltStream()
-	if p.selection.isOwn() {
+	p.haltRunAndTimer()
+	if p.selection.isWatchedForSet() {
 		return
 	}
-	p.count(p.state, "")
+	p.countStateTransition(p.state, "")
 	if p.selection.key.sink != nil {
 		p.selection.key.sink.State(p.selection.key.namespace, Status{State: Pending})
 	}
-	p.set.parts.remove(p)
-	p.set.metrics.forget(p)
+	p.set.parts.removePart(p)
+	p.set.metrics.removeSeriesOf(p)
 	if p.admitted {
 		p.set.parts.admitted--
-		p.set.admitParts()
+		p.set.admitWaitingParts()
 	}
 }
 
@@ -98,46 +99,47 @@ func (p *part) enterState(state State, err error) {
 	p.state, p.err = state, err
 	if changed {
 		p.since = time.Now()
-		p.count(from, state)
+		p.countStateTransition(from, state)
 	}
-	p.tellState()
+	p.reportStateToSink()
 	for l := range p.demand.leases {
-		l.wakeWaiters()
+		l.wakeWaitingCalls()
 	}
-	if !state.settled() {
+	if !state.isSettled() {
 		return
 	}
 	news := state != p.settled
 	if news {
-		p.logChange(p.settled)
+		p.logStateChange(p.settled)
 		p.settled = state
 	}
 	for l, waits := range p.demand.leases {
 		if news || waits {
 			p.demand.leases[l] = false
-			p.set.listeners.tellOwner(l.owner, &p.set.lock)
+			p.set.listeners.enqueueOwnerLater(l.owner, &p.set.lock)
 		}
 	}
 }
 
-// count updates the metric of transitions and the numbers of parts by state. to is "" for a part that is closed.
-func (p *part) count(from, to State) {
-	if p.selection.isOwn() {
+// countStateTransition updates the metric of transitions and the numbers of parts by state. to is "" for a part that is closed.
+func (p *part) countStateTransition(from, to State) {
+	if p.selection.isWatchedForSet() {
 		return
 	}
 	if to != "" {
-		p.set.metrics.transition(p, from, to)
+		p.set.metrics.countTransition(p, from, to)
 	}
-	p.set.own.countState(from, to)
+	p.set.own.countStateChange(from, to)
 }
 
-// logChange writes one log line for a change of the state; for the Set's own parts at verbosity 1.
-func (p *part) logChange(before State) {
+// logStateChange writes one log line for a change of the state; for the Set's own parts at verbosity 1.
+func (p *part) logStateChange(before State) {
 	log := p.set.log
-	if p.selection.isOwn() {
+	if p.selection.isWatchedForSet() {
 		log = log.V(1)
 	}
-	values := []any{"resource", p.selection.resource().String(), "scope", p.selection.request.Scope.String(), "namespace", p.selection.key.namespace,
+	values := []any{"resource", p.selection.targetResource().String(), "scope", p.selection.request.Scope.String(), "namespace",
+		p.selection.key.namespace,
 		"from", string(before), "to", string(p.state)}
 	if p.err != nil {
 		values = append(values, "reason", p.err.Error())
@@ -145,34 +147,34 @@ func (p *part) logChange(before State) {
 	log.Info("informer changed its state", values...)
 }
 
-// loseStore ends the run and empties the store, without events of deletion: the objects may still exist. The part begins again
+// endRunAndEmpty ends the run and empties the store, without events of deletion: the objects may still exist. The part begins again
 // after a review, which the back-off or a hint causes.
-func (p *part) loseStore(state State, err error) {
+func (p *part) endRunAndEmpty(state State, err error) {
 	p.endRun()
-	memory := p.remember(state)
-	p.contents.replaceStore(p.selection.newStore(nil))
+	memory := p.takePendingEntries(state)
+	p.contents.replaceReadStore(p.selection.newObjectStore(nil))
 	p.contents.known = nil
-	p.resolved = p.resolved && (state != NotServed || !p.selection.byKind())
+	p.resolved = p.resolved && (state != NotServed || !p.selection.requestNamesKind())
 	p.agenda.verify, p.agenda.degrade = time.Time{}, time.Time{}
-	p.agenda.retry = time.Now().Add(p.set.options.Backoff.delayAfter(p.attempts))
+	p.agenda.retry = time.Now().Add(p.set.options.Backoff.delayAfterAttempts(p.attempts))
 	p.attempts++
 	p.enterState(state, err)
 	p.agenda.armTimer(p)
 	for l := range p.demand.leases {
-		l.partLost(p, memory)
+		l.splitClusterWidePart(p, memory)
 	}
 }
 
-// remember drops the pending events of feeds, and returns the objects that each feed got before. With these an Auto lease that
+// takePendingEntries drops the pending events of feeds, and returns the objects that each feed got before. With these an Auto lease that
 // changes from the cluster to its namespaces passes on the differences only.
-func (p *part) remember(state State) map[*feed]map[string]client.Object {
+func (p *part) takePendingEntries(state State) map[*feed]map[string]client.Object {
 	memory := map[*feed]map[string]client.Object{}
-	for f := range p.feeds() {
-		unseen := f.drop(p)
-		if state != Forbidden || !p.demand.autoLeased(p, f.controller) {
+	for f := range p.feedsOfPart() {
+		unseen := f.dropPendingOf(p)
+		if state != Forbidden || !p.demand.isHeldByAutoLease(p, f.controller) {
 			continue
 		}
-		told := p.contents.byName()
+		told := p.contents.objectsByName()
 		for key, before := range unseen {
 			delete(told, key)
 			if before != nil {
@@ -184,60 +186,60 @@ func (p *part) remember(state State) map[*feed]map[string]client.Object {
 	return memory
 }
 
-// settlePart makes the part Synced. The caller knows that the store is complete and a watch is open.
-func (p *part) settlePart() {
+// becomeSynced makes the part Synced. The caller knows that the store is complete and a watch is open.
+func (p *part) becomeSynced() {
 	p.agenda.degrade, p.cause = time.Time{}, nil
 	if p.state == Synced {
 		return
 	}
 	p.attempts = 0
-	if !p.selection.isOwn() {
-		p.agenda.verify = p.set.options.nextCheck()
+	if !p.selection.isWatchedForSet() {
+		p.agenda.verify = p.set.options.nextRegularCheck()
 	}
 	p.agenda.armTimer(p)
 	p.enterState(Synced, nil)
 	for l := range p.demand.leases {
-		l.partSynced(p)
+		l.rejoinClusterWidePart(p)
 	}
 }
 
-// degradePart makes the part Degraded unless its watch works again. The store keeps its objects.
-func (p *part) degradePart() {
-	if p.run == nil || p.run.working() {
+// becomeDegraded makes the part Degraded unless its watch works again. The store keeps its objects.
+func (p *part) becomeDegraded() {
+	if p.run == nil || p.run.isWatchWorking() {
 		return
 	}
-	p.run.freeSlot() // a list that hangs must not keep other parts from starting
+	p.run.freeListSlot() // a list that hangs must not keep other parts from starting
 	if p.state != Degraded {
-		p.enterState(Degraded, p.degraded())
+		p.enterState(Degraded, p.newDegradedError())
 	}
 }
 
-func (p *part) degraded() *DegradedError {
+func (p *part) newDegradedError() *DegradedError {
 	cause := p.cause
 	if cause == nil {
 		cause = errors.New("the server doesn't answer")
 	}
-	return &DegradedError{Resource: p.selection.resource(), Namespace: p.selection.key.namespace, LastSync: p.lastSync, Cause: cause}
+	return &DegradedError{Resource: p.selection.targetResource(), Namespace: p.selection.key.namespace, LastSync: p.lastSync, Cause: cause}
 }
 
-// updateErr replaces the error of a state that goes on, and tells the Sink if the error says something else than before.
-func (p *part) updateErr(err error) {
+// replaceStateError replaces the error of a state that goes on, and tells the Sink if the error says something else than before.
+func (p *part) replaceStateError(err error) {
 	news := p.err == nil || p.err.Error() != err.Error()
 	if p.err = err; news {
-		p.tellState()
+		p.reportStateToSink()
 	}
 }
 
-// limited says whether the part waits because MaxInformers others run.
-func (p *part) limited() bool { return !p.admitted && p.set.ctx != nil }
+// isWaitingForRoom reports whether the part waits because MaxInformers others run.
+func (p *part) isWaitingForRoom() bool { return !p.admitted && p.set.ctx != nil }
 
-func (p *part) status() Status {
+func (p *part) currentStatus() Status {
 	status := Status{State: p.state, Since: p.since, Err: p.err, Retry: p.agenda.retry, Objects: int(p.contents.count.Load())}
 	if p.resolved {
 		at := p.selection.target.Load()
 		status.Resource, status.Kind = at.resource, at.kind
 	}
-	if p.limited() {
+	if p.isWaitingForRoom() {
 		status.Err = ErrLimit
 	}
 	if forbidden, ok := errors.AsType[*ForbiddenError](p.err); ok {
@@ -246,14 +248,14 @@ func (p *part) status() Status {
 	return status
 }
 
-// problem returns the error that a read returns beside, or in place of, objects; nil if the part is Synced.
-func (p *part) problem() error {
+// readProblem returns the error that a read returns beside, or in place of, objects; nil if the part is Synced.
+func (p *part) readProblem() error {
 	switch {
 	case p.state == Synced:
 		return nil
 	case p.err != nil:
 		return p.err
-	case p.limited():
+	case p.isWaitingForRoom():
 		return ErrLimit
 	}
 	return ErrNotSynced

@@ -12,13 +12,13 @@ import (
 
 // Status returns the state of all the lease's informers together: Synced only if all are, else the worst state.
 func (l *Lease) Status() (status Status) {
-	l.set.lock.read(func() { status = l.cover.status() })
+	l.set.lock.readUnderLock(func() { status = l.cover.combinedStatus() })
 	return status
 }
 
 // StatusFor returns the state of the informer that shows a namespace. A namespace that the lease doesn't follow is Pending.
 func (l *Lease) StatusFor(namespace string) (status Status) {
-	l.set.lock.read(func() { status = l.cover.statusOf(namespace) })
+	l.set.lock.readUnderLock(func() { status = l.cover.statusInNamespace(namespace) })
 	return status
 }
 
@@ -31,7 +31,7 @@ func (l *Lease) Wait(ctx context.Context) error {
 			changed <-chan struct{}
 			err     error
 		)
-		l.set.lock.change(func() { changed, err = l.lookAtParts() })
+		l.set.lock.changeUnderLock(func() { changed, err = l.findUnsettledPart() })
 		if changed == nil {
 			return err
 		}
@@ -45,19 +45,19 @@ func (l *Lease) Wait(ctx context.Context) error {
 	}
 }
 
-// lookAtParts returns a channel that is closed at the next change, or, if there is nothing to wait for, nil and the verdict on all parts.
-// The caller holds the Set's lock.
-func (l *Lease) lookAtParts() (<-chan struct{}, error) {
-	if err := l.closed(); err != nil {
+// findUnsettledPart returns a channel that is closed at the next change, or, if there is nothing to wait for, nil and
+// the verdict on all parts. The caller holds the Set's lock.
+func (l *Lease) findUnsettledPart() (<-chan struct{}, error) {
+	if err := l.closedError(); err != nil {
 		return nil, err
 	}
-	parts, missing := l.cover.facingParts()
+	parts, missing := l.cover.partsToReadFrom()
 	wait := len(parts) == 0 && len(missing) == 0
 	for _, p := range parts {
-		wait = wait || !p.state.settled() && !p.limited()
+		wait = wait || !p.state.isSettled() && !p.isWaitingForRoom()
 	}
 	if !wait {
-		return nil, verdict(parts, missing)
+		return nil, readErrorOf(parts, missing)
 	}
 	if l.changed == nil {
 		l.changed = make(chan struct{})
@@ -65,8 +65,8 @@ func (l *Lease) lookAtParts() (<-chan struct{}, error) {
 	return l.changed, nil
 }
 
-// closed returns ErrReleased or ErrStopped if nothing can be read any more, else nil.
-func (l *Lease) closed() error {
+// closedError returns ErrReleased or ErrStopped if nothing can be read any more, else nil.
+func (l *Lease) closedError() error {
 	switch {
 	case l.released:
 		return ErrReleased
@@ -76,24 +76,24 @@ func (l *Lease) closed() error {
 	return nil
 }
 
-// unreadable returns why the lease's objects can't be read, nil if they can.
-func (l *Lease) unreadable() error {
+// unreadableError returns why the lease's objects can't be read, nil if they can.
+func (l *Lease) unreadableError() error {
 	if l.key.sink != nil {
 		return fmt.Errorf("%w: the lease has a Sink, which got the objects", ErrInvalid)
 	}
-	return l.closed()
+	return l.closedError()
 }
 
-// verdict returns the error that a read of these parts returns beside its objects: nil if all are Synced, *PartialError if some
+// readErrorOf returns the error that a read of these parts returns beside its objects: nil if all are Synced, *PartialError if some
 // are, the worst part's error if none is. It adds the parts' errors to missing.
-func verdict(parts []*part, missing map[string]error) error {
+func readErrorOf(parts []*part, missing map[string]error) error {
 	if len(parts) == 0 && len(missing) == 0 {
 		return ErrNotSynced
 	}
 	var worst *part
 	synced := false
 	for _, p := range parts {
-		err := p.problem()
+		err := p.readProblem()
 		if err == nil {
 			synced = true
 			continue
@@ -109,7 +109,7 @@ func verdict(parts []*part, missing map[string]error) error {
 	case synced:
 		return &PartialError{Namespaces: missing}
 	case worst != nil:
-		return worst.problem()
+		return worst.readProblem()
 	}
 	return ErrLimit
 }
@@ -117,13 +117,13 @@ func verdict(parts []*part, missing map[string]error) error {
 // Get returns an object, which callers must not change: it is shared. An error that apierrors.IsNotFound knows says that it is
 // not there. *DegradedError may come with the object as it was last known. Other errors are those of Wait, and ErrNotSynced.
 func (l *Lease) Get(key types.NamespacedName) (object client.Object, err error) {
-	l.set.lock.read(func() { object, err = l.findObject(key) })
+	l.set.lock.readUnderLock(func() { object, err = l.findLeasedObject(key) })
 	return object, err
 }
 
-// findObject is Get for a caller that holds the Set's lock.
-func (l *Lease) findObject(key types.NamespacedName) (client.Object, error) {
-	if err := l.unreadable(); err != nil {
+// findLeasedObject is Get for a caller that holds the Set's lock.
+func (l *Lease) findLeasedObject(key types.NamespacedName) (client.Object, error) {
+	if err := l.unreadableError(); err != nil {
 		return nil, err
 	}
 	p, err := l.cover.readablePart(key.Namespace)
@@ -133,7 +133,7 @@ func (l *Lease) findObject(key types.NamespacedName) (client.Object, error) {
 	if l.cover.scope.kind == objectScope && l.cover.scope.name != key.Name {
 		return nil, fmt.Errorf("%w: the lease is on the object %q, not on %q", ErrInvalid, l.cover.scope.name, key.Name)
 	}
-	problem := p.problem()
+	problem := p.readProblem()
 	if problem != nil && p.state != Degraded {
 		return nil, problem
 	}
@@ -141,29 +141,29 @@ func (l *Lease) findObject(key types.NamespacedName) (client.Object, error) {
 	if key.Namespace != "" {
 		name = key.Namespace + "/" + key.Name
 	}
-	if object := p.contents.find(name); object != nil {
+	if object := p.contents.findStoredObject(name); object != nil {
 		return object, problem
 	}
 	if problem != nil {
 		return nil, problem
 	}
-	return nil, apierrors.NewNotFound(p.selection.resource().GroupResource(), key.Name)
+	return nil, apierrors.NewNotFound(p.selection.targetResource().GroupResource(), key.Name)
 }
 
 // List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a nil sel
 // matches everything. The objects are shared: callers must not change them. Where some namespaces can't be seen, it returns the
 // objects of the others and a *PartialError; a *DegradedError comes with the objects as they were seen last.
 func (l *Lease) List(namespace string, sel labels.Selector) (found []client.Object, err error) {
-	l.set.lock.read(func() { found, err = l.findObjects(namespace, sel) })
+	l.set.lock.readUnderLock(func() { found, err = l.findLeasedObjects(namespace, sel) })
 	return found, err
 }
 
-// findObjects is List for a caller that holds the Set's lock.
-func (l *Lease) findObjects(namespace string, sel labels.Selector) ([]client.Object, error) {
-	if err := l.unreadable(); err != nil {
+// findLeasedObjects is List for a caller that holds the Set's lock.
+func (l *Lease) findLeasedObjects(namespace string, sel labels.Selector) ([]client.Object, error) {
+	if err := l.unreadableError(); err != nil {
 		return nil, err
 	}
-	parts, missing := l.cover.facingParts()
+	parts, missing := l.cover.partsToReadFrom()
 	if namespace != "" {
 		p, err := l.cover.readablePart(namespace)
 		if err != nil {
@@ -173,9 +173,9 @@ func (l *Lease) findObjects(namespace string, sel labels.Selector) ([]client.Obj
 	}
 	var found []client.Object
 	for _, p := range parts {
-		if p.sees() {
-			found = append(found, p.contents.selectObjects(namespace, sel, p.selection.key.kind == clusterScope)...)
+		if p.hasCompleteStore() {
+			found = append(found, p.contents.selectStoredObjects(namespace, sel, p.selection.key.kind == clusterScope)...)
 		}
 	}
-	return found, verdict(parts, missing)
+	return found, readErrorOf(parts, missing)
 }

@@ -36,7 +36,7 @@ type reader struct {
 
 // Get implements client.Reader.
 func (r *reader) Get(ctx context.Context, key client.ObjectKey, out client.Object, _ ...client.GetOption) error {
-	request, gvk, err := r.request(ctx, out)
+	request, gvk, err := r.requestForRead(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 			request.Scope = Cluster()
 		}
 	}
-	l, err := r.synced(ctx, request)
+	l, err := r.acquireSyncedLease(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -55,24 +55,24 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 	if err != nil {
 		return err
 	}
-	return copyInto(out, found, gvk)
+	return copyObjectInto(out, found, gvk)
 }
 
 // List implements client.Reader.
 func (r *reader) List(ctx context.Context, out client.ObjectList, options ...client.ListOption) error {
 	o := (&client.ListOptions{}).ApplyOptions(options)
-	name, err := onlyName(o)
+	name, err := nameInFieldSelector(o)
 	if err != nil {
 		return err
 	}
-	request, gvk, err := r.request(ctx, out)
+	request, gvk, err := r.requestForRead(ctx, out)
 	if err != nil {
 		return err
 	}
 	if o.Namespace != "" {
 		request.Scope = Namespace(o.Namespace)
 	}
-	l, err := r.synced(ctx, request)
+	l, err := r.acquireSyncedLease(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -88,11 +88,11 @@ func (r *reader) List(ctx context.Context, out client.ObjectList, options ...cli
 		if o.Limit > 0 && int64(len(items)) == o.Limit {
 			break
 		}
-		item, err := newItem(out)
+		item, err := newItemOfList(out)
 		if err != nil {
 			return err
 		}
-		if err := copyInto(item, object, gvk); err != nil {
+		if err := copyObjectInto(item, object, gvk); err != nil {
 			return err
 		}
 		items = append(items, item)
@@ -100,9 +100,9 @@ func (r *reader) List(ctx context.Context, out client.ObjectList, options ...cli
 	return meta.SetList(out, items)
 }
 
-// onlyName returns the name that a field selector of metadata.name asks for, "" without a field selector. It returns ErrInvalid for
-// all other field selectors and for Continue, which a store can't answer.
-func onlyName(o *client.ListOptions) (string, error) {
+// nameInFieldSelector returns the name that a field selector of metadata.name asks for, "" without a field selector. It
+// returns ErrInvalid for all other field selectors and for Continue, which a store can't answer.
+func nameInFieldSelector(o *client.ListOptions) (string, error) {
 	if o.Continue != "" {
 		return "", fmt.Errorf("%w: continue is not supported, the list is whole", ErrInvalid)
 	}
@@ -117,8 +117,8 @@ func onlyName(o *client.ListOptions) (string, error) {
 	return name, nil
 }
 
-// request returns the Request for a read into out, whose scope the caller sets, and the kind of the objects.
-func (r *reader) request(ctx context.Context, out runtime.Object) (Request, schema.GroupVersionKind, error) {
+// requestForRead returns the Request for a read into out, whose scope the caller sets, and the kind of the objects.
+func (r *reader) requestForRead(ctx context.Context, out runtime.Object) (Request, schema.GroupVersionKind, error) {
 	scheme := r.session.set.options.Scheme
 	if scheme == nil {
 		scheme = runtime.NewScheme()
@@ -128,26 +128,26 @@ func (r *reader) request(ctx context.Context, out runtime.Object) (Request, sche
 		return Request{}, gvk, fmt.Errorf("%w: %w: Options.Scheme must know %T", ErrInvalid, err, out)
 	}
 	if _, isList := out.(client.ObjectList); isList {
-		gvk.Kind = trimList(gvk.Kind)
+		gvk.Kind = trimListSuffix(gvk.Kind)
 	}
 	request := Request{Form: Full}
 	switch out.(type) {
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
 		request.Form = Metadata
 	}
-	request.Resource, err = r.resourceOf(ctx, gvk)
+	request.Resource, err = r.resourceOfKind(ctx, gvk)
 	return request, gvk, err
 }
 
-func trimList(kind string) string {
+func trimListSuffix(kind string) string {
 	if n := len(kind) - len("List"); n > 0 && kind[n:] == "List" {
 		return kind[:n]
 	}
 	return kind
 }
 
-// synced acquires a lease for a read, and waits until it is Synced or the reader's timeout has passed.
-func (r *reader) synced(ctx context.Context, request Request) (*Lease, error) {
+// acquireSyncedLease acquires a lease for a read, and waits until it is Synced or the reader's timeout has passed.
+func (r *reader) acquireSyncedLease(ctx context.Context, request Request) (*Lease, error) {
 	l, err := r.session.Acquire(request)
 	if err != nil {
 		return nil, err
@@ -156,14 +156,15 @@ func (r *reader) synced(ctx context.Context, request Request) (*Lease, error) {
 	defer cancel()
 	err = l.Wait(waiting)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, fmt.Errorf("%w after %s: %s", ErrNotSynced, r.timeout, where(request.Resource, request.Scope.namespace, request.Scope.name))
+		return nil, fmt.Errorf("%w after %s: %s", ErrNotSynced, r.timeout,
+			describeTarget(request.Resource, request.Scope.namespace, request.Scope.name))
 	}
 	return l, err
 }
 
-// resourceOf returns the resource of a kind. For a kind that isn't served it guesses the plural, so that the lease is NotServed
+// resourceOfKind returns the resource of a kind. For a kind that isn't served it guesses the plural, so that the lease is NotServed
 // until the kind is served.
-func (r *reader) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+func (r *reader) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
 	s := r.session.set
 	if s.options.Mapper != nil {
@@ -176,7 +177,7 @@ func (r *reader) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (s
 		}
 		return guess, fmt.Errorf("looking for the resource of %s: %w", gvk, err)
 	}
-	if known, ok := s.catalog.resource(gvk); ok {
+	if known, ok := s.catalog.rememberedResource(gvk); ok {
 		return known, nil
 	}
 	found, err := s.catalog.findKind(ctx, gvk, time.Time{})
@@ -186,11 +187,11 @@ func (r *reader) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (s
 	case found == nil:
 		return guess, nil
 	}
-	return s.catalog.remember(gvk, found.Name), nil
+	return s.catalog.rememberPlural(gvk, found.Name), nil
 }
 
-// newItem returns an empty object of the type that the list holds; ErrInvalid if list is no list of objects.
-func newItem(list client.ObjectList) (client.Object, error) {
+// newItemOfList returns an empty object of the type that the list holds; ErrInvalid if list is no list of objects.
+func newItemOfList(list client.ObjectList) (client.Object, error) {
 	switch list.(type) {
 	case *unstructured.UnstructuredList:
 		return &unstructured.Unstructured{}, nil
@@ -212,8 +213,8 @@ func newItem(list client.ObjectList) (client.Object, error) {
 	return item, nil
 }
 
-// copyInto writes a deep copy of held, an object of an informer, into out.
-func copyInto(out, held client.Object, gvk schema.GroupVersionKind) error {
+// copyObjectInto writes a deep copy of held, an object of an informer, into out.
+func copyObjectInto(out, held client.Object, gvk schema.GroupVersionKind) error {
 	if reflect.TypeOf(out) == reflect.TypeOf(held) {
 		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(held.DeepCopyObject()).Elem())
 		out.GetObjectKind().SetGroupVersionKind(gvk)

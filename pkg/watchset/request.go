@@ -16,7 +16,7 @@ type Owner struct {
 	types.NamespacedName
 }
 
-// Request says which objects an informer shows, and in which form.
+// Request states which objects an informer shows, and in which form.
 type Request struct {
 	// Resource to list and watch. Its version and its resource are needed.
 	Resource schema.GroupVersionResource
@@ -70,22 +70,22 @@ const (
 	autoScope
 )
 
-// Cluster is the scope of all namespaces, and the only scope besides Object for a cluster-scoped resource.
+// Cluster returns the scope of all namespaces, and the only scope besides Object for a cluster-scoped resource.
 func Cluster() Scope { return Scope{} }
 
-// Namespace is the scope of one namespace, whatever its UID.
+// Namespace returns the scope of one namespace, whatever its UID.
 func Namespace(namespace string) Scope { return Scope{kind: namespaceScope, namespace: namespace} }
 
-// Object is the scope of one object. Its informer has a field selector for metadata.name, and so needs no more than a rule of RBAC
+// Object returns the scope of one object. Its informer has a field selector for metadata.name, and so needs no more than a rule of RBAC
 // with resourceNames. namespace is "" for a cluster-scoped object.
 func Object(namespace, name string) Scope {
 	return Scope{kind: objectScope, namespace: namespace, name: name}
 }
 
-// Namespaces is a scope with one informer per namespace of set.
+// Namespaces returns a scope with one informer per namespace of set.
 func Namespaces(set *NamespaceSet) Scope { return Scope{kind: namespacesScope, set: set} }
 
-// Auto is the scope of the whole cluster while the identity may list and watch there, else it is like Namespaces(set).
+// Auto returns the scope of the whole cluster while the identity may list and watch there, else it is like Namespaces(set).
 func Auto(set *NamespaceSet) Scope { return Scope{kind: autoScope, set: set} }
 
 // String describes the scope as metrics and logs have it: cluster, namespace, object; namespaces and auto for leases alone.
@@ -93,7 +93,7 @@ func (s Scope) String() string {
 	return [...]string{"cluster", "namespace", "object", "namespaces", "auto"}[s.kind]
 }
 
-// view says which objects of a resource an informer shows and in which form; a place says in which namespace.
+// view states which objects of a resource an informer shows and in which form; a place says in which namespace.
 type view struct {
 	resource       schema.GroupVersionResource
 	gvk            schema.GroupVersionKind // in place of resource
@@ -109,19 +109,19 @@ type place struct {
 	uid             types.UID
 }
 
-// partKey says which leases share a part.
+// partKey states which leases share a part.
 type partKey struct {
 	view
 	place
 }
 
-// requestKey says which requests of an owner are equal.
+// requestKey states which requests of an owner are equal.
 type requestKey struct {
 	view
 	scope Scope
 }
 
-func (k partKey) compare(other partKey) int {
+func (k partKey) comparePartKeys(other partKey) int {
 	return cmp.Or(cmp.Compare(k.resource.Group, other.resource.Group), cmp.Compare(k.resource.Resource, other.resource.Resource),
 		cmp.Compare(k.resource.Version, other.resource.Version), cmp.Compare(k.gvk.Group, other.gvk.Group),
 		cmp.Compare(k.gvk.Kind, other.gvk.Kind), cmp.Compare(k.gvk.Version, other.gvk.Version), cmp.Compare(k.kind, other.kind),
@@ -129,14 +129,14 @@ func (k partKey) compare(other partKey) int {
 		cmp.Compare(k.labels, other.labels), cmp.Compare(k.fields, other.fields), cmp.Compare(k.uid, other.uid))
 }
 
-// key returns the key by which an owner's equal requests share a lease. It returns ErrInvalid, with the field's name, for a
+// validatedKey returns the key by which an owner's equal requests share a lease. It returns ErrInvalid, with the field's name, for a
 // malformed request.
-func (r Request) key() (requestKey, error) {
+func (r Request) validatedKey() (requestKey, error) {
 	bad := func(format string, args ...any) (requestKey, error) {
 		return requestKey{}, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 	}
 	k := requestKey{view: view{resource: r.Resource, gvk: r.Kind, form: r.Form, sink: r.Sink}, scope: r.Scope}
-	if problem := r.findMisnamed(); problem != "" {
+	if problem := r.describeMisnaming(); problem != "" {
 		return bad("%s", problem)
 	}
 	switch {
@@ -169,8 +169,8 @@ func (r Request) key() (requestKey, error) {
 	return k, nil
 }
 
-// findMisnamed returns what is wrong with Resource and Kind; "" if nothing is.
-func (r Request) findMisnamed() string {
+// describeMisnaming returns what is wrong with Resource and Kind; "" if nothing is.
+func (r Request) describeMisnaming() string {
 	switch {
 	case r.Resource.Empty() && r.Kind.Empty():
 		return "resource and kind are empty: set one of them"

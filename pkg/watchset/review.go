@@ -18,72 +18,72 @@ type examined struct {
 	conclude func() (changed bool)
 }
 
-// verifyRight decides, by the review d, whether a part that runs may go on. It may make requests; the function that it returns
-// applies the decision, and needs the Set's lock. So do the functions that regainRight and seekResource return.
-func (e *examined) verifyRight(ctx context.Context, d rightsDecision) func() bool {
+// verifyRunningRight decides, by the review d, whether a part that runs may go on. It may make requests; the function that it returns
+// applies the decision, and needs the Set's lock. So do the functions that decideRestart and decideResourceServed return.
+func (e *examined) verifyRunningRight(ctx context.Context, d rightsDecision) func() bool {
 	p := e.part
 	if d.err != nil {
 		return func() bool { return false }
 	}
 	var doubt error
 	if d.uncertain {
-		d.missing, doubt = p.selection.confirmRight(ctx, d.missing)
+		d.missing, doubt = p.selection.tryDeniedVerbs(ctx, d.missing)
 	}
-	global := len(d.missing) > 0 && e.asksGlobal(ctx)
+	global := len(d.missing) > 0 && e.isClusterScoped(ctx)
 	return func() bool {
 		switch {
 		case e.run.over:
 			return false
 		case len(d.missing) > 0:
 			p.global = p.global || global
-			p.loseStore(Forbidden, p.selection.forbidden(d.missing, d.cause))
+			p.endRunAndEmpty(Forbidden, p.selection.newForbiddenError(d.missing, d.cause))
 			return true
 		case doubt != nil:
-			e.doubtRight(doubt)
+			e.degradeForDoubt(doubt)
 			return true
 		}
-		return e.trust()
+		return e.endDoubt()
 	}
 }
 
-// doubtRight makes a part Degraded whose watch works, but whose right no request could confirm. Its rights are reviewed again after
+// degradeForDoubt makes a part Degraded whose watch works, but whose right no request could confirm. Its rights are reviewed again after
 // Backoff.Initial.
-func (e *examined) doubtRight(cause error) {
+func (e *examined) degradeForDoubt(cause error) {
 	p := e.part
 	p.cause = cause
 	p.lastSync = time.Now()
-	p.agenda.verify = time.Now().Add(jitter(p.set.options.Backoff.Initial))
-	p.enterState(Degraded, p.degraded())
+	p.agenda.verify = time.Now().Add(withJitter(p.set.options.Backoff.Initial))
+	p.enterState(Degraded, p.newDegradedError())
 }
 
-// trust makes a part Synced that doubtRight made Degraded, and says whether it did.
-func (e *examined) trust() bool {
+// endDoubt makes a part Synced that degradeForDoubt made Degraded, and reports whether it did.
+func (e *examined) endDoubt() bool {
 	p := e.part
-	if p.state != Degraded || !p.run.working() {
+	if p.state != Degraded || !p.run.isWatchWorking() {
 		return false
 	}
-	p.settlePart()
+	p.becomeSynced()
 	return true
 }
 
-// asksGlobal asks discovery whether the resource of a cluster-wide part is cluster-scoped, so that an Auto lease has no namespaces
+// isClusterScoped asks discovery whether the resource of a cluster-wide part is cluster-scoped, so that an Auto lease has no namespaces
 // to fall back to.
-func (e *examined) asksGlobal(ctx context.Context) bool {
+func (e *examined) isClusterScoped(ctx context.Context) bool {
 	p := e.part
-	if p.selection.key.kind != clusterScope || p.selection.isOwn() {
+	if p.selection.key.kind != clusterScope || p.selection.isWatchedForSet() {
 		return false
 	}
-	served, err := p.set.catalog.findResource(ctx, p.selection.resource(), time.Time{})
+	served, err := p.set.catalog.findResource(ctx, p.selection.targetResource(), time.Time{})
 	return err == nil && served != nil && !served.Namespaced
 }
 
-// regainRight decides whether a part that is Forbidden may begin again, by the review d or, if that failed, by a list of one object.
-func (e *examined) regainRight(ctx context.Context, d rightsDecision) func() bool {
+// decideRestart decides whether a part that is Forbidden may begin again, by the review d or, if that failed, by a list of one object.
+func (e *examined) decideRestart(ctx context.Context, d rightsDecision) func() bool {
 	p := e.part
 	if d.err != nil {
 		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 		defer cancel()
-		_, err := p.selection.fetchList(ctx, metav1.ListOptions{Limit: 1})
+		_, err := p.selection.listSelectedObjects(ctx, metav1.ListOptions{Limit: 1})
 		if apierrors.IsForbidden(err) {
 			d.missing, d.cause = []string{"list"}, err
 		} else if err != nil {
@@ -92,7 +92,7 @@ func (e *examined) regainRight(ctx context.Context, d rightsDecision) func() boo
 	}
 	return func() bool {
 		if len(d.missing) == 0 {
-			p.beginRun()
+			p.beginListAndWatch()
 			return true
 		}
 		e.stillForbidden(d)
@@ -104,30 +104,30 @@ func (e *examined) regainRight(ctx context.Context, d rightsDecision) func() boo
 func (e *examined) stillForbidden(d rightsDecision) {
 	p := e.part
 	if d.partial || d.err != nil {
-		d.missing = append(d.missing, p.status().Missing...)
+		d.missing = append(d.missing, p.currentStatus().Missing...)
 	}
 	var before *ForbiddenError
 	if errors.As(p.err, &before) && d.cause == nil {
 		d.cause = before.Cause
 	}
-	p.updateErr(p.selection.forbidden(d.missing, d.cause))
+	p.replaceStateError(p.selection.newForbiddenError(d.missing, d.cause))
 }
 
-// seekResource decides whether a part that is NotServed may begin again. Cached answers of discovery that are older than since are
+// decideResourceServed decides whether a part that is NotServed may begin again. Cached answers of discovery that are older than since are
 // not used.
-func (e *examined) seekResource(ctx context.Context, since time.Time) func() bool {
+func (e *examined) decideResourceServed(ctx context.Context, since time.Time) func() bool {
 	p := e.part
-	served, err := p.findServed(ctx, since)
+	served, err := p.discoverServed(ctx, since)
 	return func() bool {
-		if err != nil && (p.selection.byKind() || !apierrors.IsForbidden(err)) {
+		if err != nil && (p.selection.requestNamesKind() || !apierrors.IsForbidden(err)) {
 			return false
 		}
-		if problem := p.selection.findMisfit(served); err == nil && problem != nil {
-			p.updateErr(problem)
+		if problem := p.selection.checkServedResource(served); err == nil && problem != nil {
+			p.replaceStateError(problem)
 			return false
 		}
-		p.setTarget(served)
-		p.beginRun()
+		p.directRequestsTo(served)
+		p.beginListAndWatch()
 		return true
 	}
 }

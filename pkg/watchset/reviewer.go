@@ -24,7 +24,7 @@ type reviewKey struct {
 
 // reviewKeyOf returns the key under which a part is reviewed.
 func reviewKeyOf(p *part) reviewKey {
-	if p.selection.key.namespace != "" && !p.selection.isOwn() {
+	if p.selection.key.namespace != "" && !p.selection.isWatchedForSet() {
 		return reviewKey{namespace: p.selection.key.namespace}
 	}
 	return reviewKey{part: p}
@@ -45,77 +45,77 @@ func newReviewer(s *Set) *reviewer {
 	}
 }
 
-// begin starts the goroutines that review, until stop.
-func (v *reviewer) begin() {
+// beginReviewing starts the goroutines that review, until stop.
+func (v *reviewer) beginReviewing() {
 	for range checkReviewers {
-		v.set.running.Go(func() { v.reviewQueue(v.checks, false) })
+		v.set.running.Go(func() { v.reviewKeysOf(v.checks, false) })
 	}
 	for range hintReviewers {
-		v.set.running.Go(func() { v.reviewQueue(v.hints, true) })
+		v.set.running.Go(func() { v.reviewKeysOf(v.hints, true) })
 	}
 }
 
-func (v *reviewer) stop() {
+func (v *reviewer) stopReviewing() {
 	v.checks.ShutDown()
 	v.hints.ShutDown()
 }
 
-// reviewQueue reviews the keys of a queue until the queue is shut down. urgent is set for the queue of hints.
-func (v *reviewer) reviewQueue(queue workqueue.TypedInterface[reviewKey], urgent bool) {
+// reviewKeysOf reviews the keys of a queue until the queue is shut down. urgent is set for the queue of hints.
+func (v *reviewer) reviewKeysOf(queue workqueue.TypedInterface[reviewKey], urgent bool) {
 	for {
 		key, down := queue.Get()
 		if down {
 			return
 		}
-		v.reviewParts(key, urgent)
+		v.reviewPartsOfKey(key, urgent)
 		queue.Done(key)
 	}
 }
 
-// reviewParts makes the requests that the parts' states call for without the Set's lock, and then applies their answers under it.
-func (v *reviewer) reviewParts(key reviewKey, urgent bool) {
+// reviewPartsOfKey makes the requests that the parts' states call for without the Set's lock, and then applies their answers under it.
+func (v *reviewer) reviewPartsOfKey(key reviewKey, urgent bool) {
 	var (
 		ctx     context.Context
 		started time.Time
 		due     []*examined
 	)
-	v.set.lock.read(func() { ctx, started, due = v.set.ctx, time.Now(), v.partsToReview(key) })
+	v.set.lock.readUnderLock(func() { ctx, started, due = v.set.ctx, time.Now(), v.partsAwaitingReview(key) })
 	if len(due) == 0 {
 		return // another reviewer has done it
 	}
-	limiter := v.rights.limiter(urgent)
+	limiter := v.rights.rateLimiterFor(urgent)
 	var rules *namespaceRules
 	if key.namespace != "" && slices.ContainsFunc(due, func(e *examined) bool { return e.state != NotServed }) {
-		rules = v.rights.askNamespace(ctx, key.namespace, limiter)
+		rules = v.rights.askNamespaceRules(ctx, key.namespace, limiter)
 	}
 	for _, e := range due {
 		e.conclude = func() bool { return false }
 		ask := func(all bool) rightsDecision {
-			if d, known := rules.decide(&e.part.selection); known {
+			if d, known := rules.decideFromRules(&e.part.selection); known {
 				return d
 			}
-			return v.rights.ask(ctx, &e.part.selection, limiter, all)
+			return v.rights.askRightsOfPart(ctx, &e.part.selection, limiter, all)
 		}
 		switch {
 		case e.run != nil:
-			e.conclude = e.verifyRight(ctx, ask(true))
+			e.conclude = e.verifyRunningRight(ctx, ask(true))
 		case e.state == Forbidden:
-			e.conclude = e.regainRight(ctx, ask(false))
+			e.conclude = e.decideRestart(ctx, ask(false))
 		case e.state == NotServed:
-			e.conclude = e.seekResource(ctx, clearIf(e.poked.After(started), e.poked))
+			e.conclude = e.decideResourceServed(ctx, zeroTimeIf(e.poked.After(started), e.poked))
 		}
 	}
-	v.set.lock.change(func() {
+	v.set.lock.changeUnderLock(func() {
 		for _, e := range due {
 			changed := !e.part.gone && e.part.run == e.run && e.conclude()
-			e.part.agenda.noteReview(e.part, started, changed)
+			e.part.agenda.recordReview(e.part, started, changed)
 		}
-		v.spareChecks(key.namespace, rules)
+		v.postponeChecks(key.namespace, rules)
 	})
 }
 
-// partsToReview returns the parts of key that wait for a review. The caller holds the lock.
-func (v *reviewer) partsToReview(key reviewKey) []*examined {
+// partsAwaitingReview returns the parts of key that wait for a review. The caller holds the lock.
+func (v *reviewer) partsAwaitingReview(key reviewKey) []*examined {
 	var due []*examined
 	add := func(p *part) {
 		if p.agenda.asking != nothing {
@@ -133,15 +133,16 @@ func (v *reviewer) partsToReview(key reviewKey) []*examined {
 	return due
 }
 
-// spareChecks puts off the regular checks of a namespace's Synced parts whose rights rules has just confirmed. A nil rules changes nothing.
-func (v *reviewer) spareChecks(namespace string, rules *namespaceRules) {
+// postponeChecks puts off the regular checks of a namespace's Synced parts whose rights rules has just confirmed. A nil
+// rules changes nothing.
+func (v *reviewer) postponeChecks(namespace string, rules *namespaceRules) {
 	if rules == nil {
 		return
 	}
 	for p := range v.set.parts.local[namespace] {
-		d, known := rules.decide(&p.selection)
+		d, known := rules.decideFromRules(&p.selection)
 		if known && len(d.missing) == 0 && p.state == Synced && p.agenda.asking == nothing && !p.agenda.verify.IsZero() {
-			p.agenda.verify = v.set.options.nextCheck()
+			p.agenda.verify = v.set.options.nextRegularCheck()
 			p.agenda.armTimer(p)
 		}
 	}

@@ -57,19 +57,20 @@ func newRights(c *clients, m *metrics, again time.Duration) *rights {
 	}
 }
 
-// limiter returns the rate limiter of hints if urgent, else that of regular checks.
-func (r *rights) limiter(urgent bool) *rate.Limiter {
+// rateLimiterFor returns the rate limiter of hints if urgent, else that of regular checks.
+func (r *rights) rateLimiterFor(urgent bool) *rate.Limiter {
 	if urgent {
 		return r.hints
 	}
 	return r.checks
 }
 
-// ask asks for the rights that a part needs: watch, and then list. Unless all is set, list is asked about only if watch is allowed.
-func (r *rights) ask(ctx context.Context, sel *selection, limiter *rate.Limiter, all bool) rightsDecision {
+// askRightsOfPart asks for the rights that a part needs: watch, and then list. Unless all is set, list is asked about
+// only if watch is allowed.
+func (r *rights) askRightsOfPart(ctx context.Context, sel *selection, limiter *rate.Limiter, all bool) rightsDecision {
 	var d rightsDecision
 	for _, verb := range []string{"watch", "list"} {
-		status, err := r.reviewAccess(ctx, sel, limiter, verb)
+		status, err := r.reviewAccessTo(ctx, sel, limiter, verb)
 		if err != nil {
 			return rightsDecision{err: err}
 		}
@@ -89,11 +90,12 @@ func (r *rights) ask(ctx context.Context, sel *selection, limiter *rate.Limiter,
 	return d
 }
 
-// reviewAccess asks whether the identity may use a verb on the objects that the part selects. The review names the selection's
+// reviewAccessTo asks whether the identity may use a verb on the objects that the part selects. The review names the selection's
 // selectors, because an authorizer may allow a verb for one selector only.
-func (r *rights) reviewAccess(ctx context.Context, sel *selection, limiter *rate.Limiter, verb string) (authorizationv1.SubjectAccessReviewStatus, error) {
+func (r *rights) reviewAccessTo(ctx context.Context, sel *selection, limiter *rate.Limiter,
+	verb string) (authorizationv1.SubjectAccessReviewStatus, error) {
 	none := authorizationv1.SubjectAccessReviewStatus{}
-	if r.isRefused(&r.accessRefused, r.again) {
+	if r.isRefusedRecently(&r.accessRefused, r.again) {
 		return none, errReviewsRefused
 	}
 	if err := limiter.Wait(ctx); err != nil {
@@ -101,9 +103,9 @@ func (r *rights) reviewAccess(ctx context.Context, sel *selection, limiter *rate
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	selected := sel.selecting(metav1.ListOptions{})
+	selected := sel.withSelectors(metav1.ListOptions{})
 	about := &authorizationv1.ResourceAttributes{
-		Verb: verb, Group: sel.resource().Group, Version: sel.resource().Version, Resource: sel.resource().Resource,
+		Verb: verb, Group: sel.targetResource().Group, Version: sel.targetResource().Version, Resource: sel.targetResource().Resource,
 		Namespace: sel.key.namespace, Name: sel.key.name,
 	}
 	if selected.LabelSelector != "" {
@@ -116,7 +118,7 @@ func (r *rights) reviewAccess(ctx context.Context, sel *selection, limiter *rate
 	answer, err := r.access.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		r.metrics.reviews.WithLabelValues("error").Inc()
-		r.noteRefusal(&r.accessRefused, err)
+		r.recordRefusal(&r.accessRefused, err)
 		return none, err
 	}
 	r.metrics.reviews.WithLabelValues(map[bool]string{true: "allowed", false: "denied"}[answer.Status.Allowed]).Inc()
@@ -129,10 +131,10 @@ type namespaceRules struct {
 	complete bool // verbs that the rules don't allow are denied
 }
 
-// askNamespace asks for all rights in a namespace by one SelfSubjectRulesReview. It returns nil where the review fails, or is not
+// askNamespaceRules asks for all rights in a namespace by one SelfSubjectRulesReview. It returns nil where the review fails, or is not
 // tried because one was refused or incomplete within rulesAgain.
-func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *rate.Limiter) *namespaceRules {
-	if r.isRefused(&r.rulesRefused, rulesAgain) || limiter.Wait(ctx) != nil {
+func (r *rights) askNamespaceRules(ctx context.Context, namespace string, limiter *rate.Limiter) *namespaceRules {
+	if r.isRefusedRecently(&r.rulesRefused, rulesAgain) || limiter.Wait(ctx) != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
@@ -141,7 +143,7 @@ func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *ra
 	answer, err := r.rules.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		r.metrics.reviews.WithLabelValues("error").Inc()
-		r.noteRefusal(&r.rulesRefused, err)
+		r.recordRefusal(&r.rulesRefused, err)
 		return nil
 	}
 	r.metrics.reviews.WithLabelValues("rules").Inc()
@@ -153,30 +155,31 @@ func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *ra
 	return &namespaceRules{rules: answer.Status.ResourceRules, complete: !answer.Status.Incomplete && answer.Status.EvaluationError == ""}
 }
 
-// decide returns what the rules say of a part. known is false if n is nil or incomplete and allows too little: then only a review
+// decideFromRules returns what the rules say of a part. known is false if n is nil or incomplete and allows too little: then only a review
 // of the part itself can decide.
-func (n *namespaceRules) decide(sel *selection) (d rightsDecision, known bool) {
+func (n *namespaceRules) decideFromRules(sel *selection) (d rightsDecision, known bool) {
 	if n == nil {
 		return rightsDecision{}, false
 	}
 	for _, verb := range []string{"watch", "list"} {
-		if !slices.ContainsFunc(n.rules, func(rule authorizationv1.ResourceRule) bool { return ruleAllows(rule, sel, verb) }) {
+		if !slices.ContainsFunc(n.rules, func(rule authorizationv1.ResourceRule) bool { return ruleAllowsVerb(rule, sel, verb) }) {
 			d.missing = append(d.missing, verb)
 		}
 	}
 	return d, n.complete || len(d.missing) == 0
 }
 
-func ruleAllows(rule authorizationv1.ResourceRule, sel *selection, verb string) bool {
+func ruleAllowsVerb(rule authorizationv1.ResourceRule, sel *selection, verb string) bool {
 	holds := func(allowed []string, wanted string) bool {
 		return slices.Contains(allowed, wanted) || slices.Contains(allowed, "*")
 	}
-	return holds(rule.Verbs, verb) && holds(rule.APIGroups, sel.resource().Group) && holds(rule.Resources, sel.resource().Resource) &&
+	return holds(rule.Verbs, verb) && holds(rule.APIGroups, sel.targetResource().Group) &&
+		holds(rule.Resources, sel.targetResource().Resource) &&
 		(len(rule.ResourceNames) == 0 || sel.key.kind == objectScope && slices.Contains(rule.ResourceNames, sel.key.name))
 }
 
-// noteRefusal sets *since to now if err says that reviews of one kind are forbidden or not served.
-func (r *rights) noteRefusal(since *time.Time, err error) {
+// recordRefusal sets *since to now if err says that reviews of one kind are forbidden or not served.
+func (r *rights) recordRefusal(since *time.Time, err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -184,7 +187,7 @@ func (r *rights) noteRefusal(since *time.Time, err error) {
 	}
 }
 
-func (r *rights) isRefused(since *time.Time, again time.Duration) bool {
+func (r *rights) isRefusedRecently(since *time.Time, again time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !since.IsZero() && time.Since(*since) < again

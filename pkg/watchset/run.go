@@ -43,93 +43,94 @@ func newRun(p *part) *run {
 	return &run{part: p, ctx: ctx, cancel: cancel}
 }
 
-// follow lists and watches until the run is over.
-func (r *run) follow() {
+// listAndWatch lists and watches until the run is over.
+func (r *run) listAndWatch() {
 	silent := logr.Discard() // the reflector would write a line per retry
 	p := r.part
-	if p.selection.isOwn() && p.selection.key.form == Full {
-		p.set.own.identity.learnIdentity(r.ctx, p.set.clients)
+	if p.selection.isWatchedForSet() && p.selection.key.form == Full {
+		p.set.own.identity.readIdentityOnce(r.ctx, p.set.clients)
 	}
-	if !r.resolveKind() {
+	if !r.resolveRequestedKind() {
 		return
 	}
-	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch},
+	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.listForReflector,
+		WatchFuncWithContext: r.watchForReflector},
 		p.selection.target.Load().client)
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{run: r, undecoded: map[string]error{}}, cache.ReflectorOptions{
-		Name: p.selection.resource().String(), Logger: &silent, Clock: r.clock(),
-		Backoff:      newBackoff(),
-		ResyncPeriod: time.Nanosecond, // due at once, so that the reflector calls endResync
+		Name: p.selection.targetResource().String(), Logger: &silent, Clock: r.clockEndingWithRun(),
+		Backoff:      newRunBackoff(),
+		ResyncPeriod: time.Nanosecond, // due at once, so that the reflector calls endResyncGoroutine
 	})
-	reflector.ShouldResync = endResync
+	reflector.ShouldResync = endResyncGoroutine
 	reflector.RunWithContext(logr.NewContext(r.ctx, silent))
-	r.calls.finish() // a list may outlive the reflector for a moment
+	r.calls.waitForRequests() // a list may outlive the reflector for a moment
 }
 
-// newBackoff returns how long a run waits between failed requests. The reflector's own back-off may wait for a minute after the server
+// newRunBackoff returns how long a run waits between failed requests. The reflector's own back-off may wait for a minute after the server
 // is back.
-func newBackoff() *wait.Backoff {
+func newRunBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second}
 }
 
-// clock returns a clock whose waits end with the run.
-func (r *run) clock() clock.Clock { return &interruptible{ctx: r.ctx} }
+// clockEndingWithRun returns a clock whose waits end with the run.
+func (r *run) clockEndingWithRun() clock.Clock { return &interruptible{ctx: r.ctx} }
 
-// end ends the run; objects that its requests still bring are ignored. The caller holds the Set's lock.
-func (r *run) end() {
+// endRunLocked ends the run; objects that its requests still bring are ignored. The caller holds the Set's lock.
+func (r *run) endRunLocked() {
 	r.over, r.open = true, false
 	r.staged = nil
-	r.freeSlot()
+	r.freeListSlot()
 	r.cancel()
 }
 
-// working says whether a watch is open and the store is complete and as the server has it.
-func (r *run) working() bool { return r.open && r.fresh && r.undecoded == nil }
+// isWatchWorking reports whether a watch is open and the store is complete and as the server has it.
+func (r *run) isWatchWorking() bool { return r.open && r.fresh && r.undecoded == nil }
 
-func (r *run) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if !r.calls.start() {
+func (r *run) listForReflector(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if !r.calls.startRequest() {
 		return nil, context.Canceled
 	}
-	defer r.calls.done()
-	if err := r.takeSlot(ctx); err != nil {
+	defer r.calls.recordRequestDone()
+	if err := r.waitForListSlot(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := r.part.selection.fetchList(ctx, o)
+	answer, err := r.part.selection.listSelectedObjects(ctx, o)
 	if err != nil {
-		r.judgeFailure(ctx, "list", err)
+		r.handleRequestFailure(ctx, "list", err)
 		return nil, err
 	}
-	r.locked(func() { r.listed = true })
+	r.callUnderSetLock(func() { r.listed = true })
 	return answer, nil
 }
 
-func (r *run) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (r *run) watchForReflector(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 	if initial {
-		if err := r.takeSlot(ctx); err != nil {
+		if err := r.waitForListSlot(ctx); err != nil {
 			return nil, err
 		}
 	}
-	w, err := r.openAside(ctx, o)
+	w, err := r.openOnOwnGoroutine(ctx, o)
 	if err != nil {
-		r.judgeFailure(ctx, "watch", err)
+		r.handleRequestFailure(ctx, "watch", err)
 		return nil, err
 	}
-	r.locked(func() { r.noteOpened(initial) })
-	return &stream{Interface: w, closed: sync.OnceFunc(r.noteClosed)}, nil
+	r.callUnderSetLock(func() { r.recordWatchOpened(initial) })
+	return &stream{Interface: w, closed: sync.OnceFunc(r.recordWatchClosed)}, nil
 }
 
-// locked calls f under the Set's lock unless the run is over.
-func (r *run) locked(f func()) {
-	r.part.set.lock.change(func() {
+// callUnderSetLock calls f under the Set's lock unless the run is over.
+func (r *run) callUnderSetLock(f func()) {
+	r.part.set.lock.changeUnderLock(func() {
 		if !r.over {
 			f()
 		}
 	})
 }
 
-// noteOpened notes an open watch. initial says whether the watch begins with all objects (sendInitialEvents), which the reflector
-// passes to sink.Replace.
-func (r *run) noteOpened(initial bool) {
+// recordWatchOpened records an open watch. initial reports whether the watch begins with all objects
+// (sendInitialEvents), which the reflector passes to sink.Replace.
+func (r *run) recordWatchOpened(initial bool) {
 	r.open = true
 	if initial {
 		r.fresh = false
@@ -137,17 +138,18 @@ func (r *run) noteOpened(initial bool) {
 	}
 	r.fresh = true
 	if r.staged != nil {
-		r.part.replaceAll(r.staged)
+		r.part.replaceByListing(r.staged)
 		r.staged = nil
 	}
-	r.synced()
+	r.becomeSyncedOnce()
 }
 
-// noteClosed notes the end of a watch. Servers end watches regularly and the reflector opens the next, so this is an error only if the
-// initial objects were not complete. The server doesn't say why such a stream ends; a list may be told.
-func (r *run) noteClosed() {
+// recordWatchClosed records the end of a watch. Servers end watches regularly and the reflector opens the next, so this
+// is an error only if the initial objects were not complete. The server doesn't say why such a stream ends; a list may
+// be told.
+func (r *run) recordWatchClosed() {
 	ask := false
-	r.locked(func() {
+	r.callUnderSetLock(func() {
 		r.open = false
 		if r.part.state == Synced {
 			r.part.lastSync = time.Now()
@@ -155,37 +157,37 @@ func (r *run) noteClosed() {
 		r.degradeIfLasting()
 		if ask = !r.fresh && time.Since(r.explained) > r.part.set.options.DegradedAfter; ask {
 			r.explained = time.Now()
-			r.trouble(errors.New("the stream ended before all objects were there"))
+			r.handleWatchTrouble(errors.New("the stream ended before all objects were there"))
 		}
 	})
 	if ask {
-		_, err := r.part.selection.fetchList(r.ctx, metav1.ListOptions{Limit: 1})
+		_, err := r.part.selection.listSelectedObjects(r.ctx, metav1.ListOptions{Limit: 1})
 		if err != nil && !apierrors.IsForbidden(err) && r.ctx.Err() == nil {
-			r.locked(func() { r.trouble(err) })
+			r.callUnderSetLock(func() { r.handleWatchTrouble(err) })
 		}
 	}
 }
 
-// noteUndecoded notes why an object's last state could not be decoded; nil means that all could.
-func (r *run) noteUndecoded(err error) {
+// recordUndecoded records why an object's last state could not be decoded; nil means that all could.
+func (r *run) recordUndecoded(err error) {
 	r.undecoded = err
 	switch {
 	case err != nil:
-		r.trouble(err)
-	case r.working():
-		r.synced()
+		r.handleWatchTrouble(err)
+	case r.isWatchWorking():
+		r.becomeSyncedOnce()
 	}
 }
 
-func (r *run) synced() {
+func (r *run) becomeSyncedOnce() {
 	if r.undecoded != nil {
-		r.trouble(r.undecoded)
+		r.handleWatchTrouble(r.undecoded)
 		return
 	}
 	if r.part.state != Synced && !r.began.IsZero() {
-		r.part.set.metrics.synced(r.part, time.Since(r.began))
+		r.part.set.metrics.observeSyncTime(r.part, time.Since(r.began))
 	}
-	r.part.settlePart()
+	r.part.becomeSynced()
 }
 
 // degradeIfLasting makes the part Degraded, and frees its slot, unless it is Synced within DegradedAfter.
@@ -197,70 +199,71 @@ func (r *run) degradeIfLasting() {
 	}
 }
 
-// judgeFailure makes the part Forbidden or NotServed if the failed request says so. The reflector repeats requests that failed for
+// handleRequestFailure makes the part Forbidden or NotServed if the failed request says so. The reflector repeats requests that failed for
 // other reasons.
-func (r *run) judgeFailure(ctx context.Context, verb string, err error) {
+func (r *run) handleRequestFailure(ctx context.Context, verb string, err error) {
 	switch {
 	case ctx.Err() != nil:
-		r.locked(r.freeSlot)
+		r.callUnderSetLock(r.freeListSlot)
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		state, problem := r.judgeAnswer(ctx, verb, err)
-		r.locked(func() { r.part.loseStore(state, problem) })
+		state, problem := r.decideStateOfFailure(ctx, verb, err)
+		r.callUnderSetLock(func() { r.part.endRunAndEmpty(state, problem) })
 	default:
-		r.locked(func() {
-			r.freeSlot()
-			r.trouble(err)
+		r.callUnderSetLock(func() {
+			r.freeListSlot()
+			r.handleWatchTrouble(err)
 		})
 	}
 }
 
-func (r *run) trouble(err error) {
+func (r *run) handleWatchTrouble(err error) {
 	p := r.part
 	p.cause = err
 	if p.state == Degraded {
-		p.updateErr(p.degraded()) // the cause may be another one than before
+		p.replaceStateError(p.newDegradedError()) // the cause may be another one than before
 	}
 	r.degradeIfLasting()
 }
 
-// judgeAnswer returns Forbidden or NotServed for a request that failed with 403 or 404. It asks discovery first, because the server
-// checks rights before it looks whether a resource exists, and so answers 403 for some resources that don't exist.
-func (r *run) judgeAnswer(ctx context.Context, verb string, err error) (State, error) {
+// decideStateOfFailure returns Forbidden or NotServed for a request that failed with 403 or 404. It asks discovery
+// first, because the server checks rights before it looks whether a resource exists, and so answers 403 for some
+// resources that don't exist.
+func (r *run) decideStateOfFailure(ctx context.Context, verb string, err error) (State, error) {
 	p := r.part
-	served, lookErr := p.set.catalog.findResource(ctx, p.selection.resource(), time.Time{})
+	served, lookErr := p.set.catalog.findResource(ctx, p.selection.targetResource(), time.Time{})
 	if lookErr == nil {
-		r.locked(func() { p.global = served != nil && !served.Namespaced })
-		if problem := p.selection.findMisfit(served); problem != nil {
+		r.callUnderSetLock(func() { p.global = served != nil && !served.Namespaced })
+		if problem := p.selection.checkServedResource(served); problem != nil {
 			return NotServed, problem
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return NotServed, p.selection.notServed("")
+		return NotServed, p.selection.newNotServedError("")
 	}
 	missing := []string{verb}
-	if verb == "watch" && !r.mayList(ctx) {
+	if verb == "watch" && !r.reviewListRight(ctx) {
 		missing = append(missing, "list")
 	}
-	return Forbidden, p.selection.forbidden(missing, err)
+	return Forbidden, p.selection.newForbiddenError(missing, err)
 }
 
-// mayList says whether the identity may list. Unless a list of this run has succeeded, it requests a list of one object.
-func (r *run) mayList(ctx context.Context) bool {
+// reviewListRight reports whether the identity may list. Unless a list of this run has succeeded, it requests a list of one object.
+func (r *run) reviewListRight(ctx context.Context) bool {
 	var listed bool
-	if r.locked(func() { listed = r.listed }); listed {
+	if r.callUnderSetLock(func() { listed = r.listed }); listed {
 		return true
 	}
-	_, err := r.part.selection.fetchList(ctx, metav1.ListOptions{Limit: 1})
+	_, err := r.part.selection.listSelectedObjects(ctx, metav1.ListOptions{Limit: 1})
 	return !apierrors.IsForbidden(err)
 }
 
-// takeSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed when all objects are
+// waitForListSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed when all objects are
 // there, when a request fails, or when the part becomes Degraded. The Set's own parts need none.
-func (r *run) takeSlot(ctx context.Context) error {
-	s, has := r.part.set, r.part.selection.isOwn()
-	r.locked(func() {
+func (r *run) waitForListSlot(ctx context.Context) error {
+	s, has := r.part.set, r.part.selection.isWatchedForSet()
+	r.callUnderSetLock(func() {
 		if has = has || r.slot; has {
-			r.starting()
+			r.recordListStart()
 		}
 	})
 	if has {
@@ -270,9 +273,9 @@ func (r *run) takeSlot(ctx context.Context) error {
 		return err
 	}
 	taken := false
-	r.locked(func() {
+	r.callUnderSetLock(func() {
 		taken, r.slot = true, true
-		r.starting()
+		r.recordListStart()
 	})
 	if !taken {
 		s.slots.Release(1)
@@ -281,20 +284,20 @@ func (r *run) takeSlot(ctx context.Context) error {
 	return nil
 }
 
-// starting notes that the first list begins.
-func (r *run) starting() {
+// recordListStart records that the first list begins.
+func (r *run) recordListStart() {
 	p := r.part
 	if r.began.IsZero() {
 		r.began = time.Now()
-		p.set.metrics.started(p)
+		p.set.metrics.countRunStart(p)
 	}
-	if !p.sees() && p.state != Syncing {
+	if !p.hasCompleteStore() && p.state != Syncing {
 		p.enterState(Syncing, nil)
 	}
 	r.degradeIfLasting()
 }
 
-func (r *run) freeSlot() {
+func (r *run) freeListSlot() {
 	if r.slot {
 		r.slot = false
 		r.part.set.slots.Release(1)
@@ -337,7 +340,7 @@ type inflight struct {
 	wg   sync.WaitGroup
 }
 
-func (i *inflight) start() bool {
+func (i *inflight) startRequest() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.over {
@@ -347,9 +350,9 @@ func (i *inflight) start() bool {
 	return true
 }
 
-func (i *inflight) done() { i.wg.Done() }
+func (i *inflight) recordRequestDone() { i.wg.Done() }
 
-func (i *inflight) finish() {
+func (i *inflight) waitForRequests() {
 	i.mu.Lock()
 	i.over = true
 	i.mu.Unlock()

@@ -19,19 +19,20 @@ import (
 // selection is what a part lists and watches, and in which form the part keeps it. Only its target ever changes, and that only while
 // no run uses it. It needs no lock.
 type selection struct {
-	key      partKey
-	request  Request
-	target   atomic.Pointer[target]
-	options  *Options
-	observer func(change, ...client.Object)    // gets the objects, in place of store and feeds; set for the parts that the Set watches for itself
+	key     partKey
+	request Request
+	target  atomic.Pointer[target]
+	options *Options
+	// gets the objects, in place of store and feeds; set for the parts that the Set watches for itself
+	observer func(change, ...client.Object)
 	trim     func(client.Object) client.Object // returns the smaller object that the observer gets
 }
 
-// isOwn says whether the Set watches the part for itself: the kinds of RBAC, and CRDs.
-func (sel *selection) isOwn() bool { return sel.observer != nil }
+// isWatchedForSet reports whether the Set watches the part for itself: the kinds of RBAC, and CRDs.
+func (sel *selection) isWatchedForSet() bool { return sel.observer != nil }
 
-// selecting returns o with the selection's label and field selectors; an Object scope adds metadata.name.
-func (sel *selection) selecting(o metav1.ListOptions) metav1.ListOptions {
+// withSelectors returns o with the selection's label and field selectors; an Object scope adds metadata.name.
+func (sel *selection) withSelectors(o metav1.ListOptions) metav1.ListOptions {
 	o.LabelSelector, o.FieldSelector = sel.key.labels, sel.key.fields
 	if sel.key.kind == objectScope {
 		named := fields.OneTermEqualSelector("metadata.name", sel.key.name)
@@ -43,37 +44,37 @@ func (sel *selection) selecting(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// fetchList lists the selection's objects.
-func (sel *selection) fetchList(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return sel.target.Load().client.List(ctx, sel.key.namespace, sel.selecting(o))
+// listSelectedObjects lists the selection's objects.
+func (sel *selection) listSelectedObjects(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return sel.target.Load().client.List(ctx, sel.key.namespace, sel.withSelectors(o))
 }
 
-// openStream opens a watch on the selection's objects.
-func (sel *selection) openStream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return sel.target.Load().client.Watch(ctx, sel.key.namespace, sel.selecting(o))
+// openSelectionWatch opens a watch on the selection's objects.
+func (sel *selection) openSelectionWatch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return sel.target.Load().client.Watch(ctx, sel.key.namespace, sel.withSelectors(o))
 }
 
-// tryStream opens a watch and closes it at once.
-func (sel *selection) tryStream(ctx context.Context) error {
+// tryOpeningWatch opens a watch and closes it at once.
+func (sel *selection) tryOpeningWatch(ctx context.Context) error {
 	second := int64(1)
-	w, err := sel.openStream(ctx, metav1.ListOptions{TimeoutSeconds: &second})
+	w, err := sel.openSelectionWatch(ctx, metav1.ListOptions{TimeoutSeconds: &second})
 	if err == nil {
 		w.Stop()
 	}
 	return err
 }
 
-// confirmRight tries the verbs that a review denied while an authorizer reported an error: a list of one object, a watch of one
+// tryDeniedVerbs tries the verbs that a review denied while an authorizer reported an error: a list of one object, a watch of one
 // second. It returns the verbs that the server really refuses, and an error where a request failed for another reason.
-func (sel *selection) confirmRight(ctx context.Context, denied []string) (missing []string, doubt error) {
+func (sel *selection) tryDeniedVerbs(ctx context.Context, denied []string) (missing []string, doubt error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	for _, verb := range denied {
 		var err error
 		if verb == "list" {
-			_, err = sel.fetchList(ctx, metav1.ListOptions{Limit: 1})
+			_, err = sel.listSelectedObjects(ctx, metav1.ListOptions{Limit: 1})
 		} else {
-			err = sel.tryStream(ctx)
+			err = sel.tryOpeningWatch(ctx)
 		}
 		if apierrors.IsForbidden(err) {
 			missing = append(missing, verb)
@@ -84,22 +85,23 @@ func (sel *selection) confirmRight(ctx context.Context, denied []string) (missin
 	return missing, doubt
 }
 
-// findMisfit returns a *NotServedError if the server doesn't serve the resource (served is nil), or serves a cluster-scoped
+// checkServedResource returns a *NotServedError if the server doesn't serve the resource (served is nil), or serves a cluster-scoped
 // resource where the selection is in a namespace; else nil.
-func (sel *selection) findMisfit(served *metav1.APIResource) error {
+func (sel *selection) checkServedResource(served *metav1.APIResource) error {
 	switch {
 	case served == nil:
-		return sel.notServed("")
+		return sel.newNotServedError("")
 	case !served.Namespaced && sel.key.namespace != "":
-		return sel.notServed("the resource is cluster-scoped, and has no objects in namespaces")
+		return sel.newNotServedError("the resource is cluster-scoped, and has no objects in namespaces")
 	}
 	return nil
 }
 
-// forbidden returns the error of a part that misses these verbs.
-func (sel *selection) forbidden(missing []string, cause error) *ForbiddenError {
+// newForbiddenError returns the error of a part that misses these verbs.
+func (sel *selection) newForbiddenError(missing []string, cause error) *ForbiddenError {
 	slices.Sort(missing)
-	return &ForbiddenError{Resource: sel.resource(), Namespace: sel.key.namespace, Name: sel.key.name, Missing: slices.Compact(missing), Cause: cause}
+	return &ForbiddenError{Resource: sel.targetResource(), Namespace: sel.key.namespace, Name: sel.key.name, Missing: slices.Compact(missing),
+		Cause: cause}
 }
 
 // prepareObject returns an object of the reflector as a part keeps it: decoded, and transformed unless the request has a Sink.
@@ -107,25 +109,25 @@ func (sel *selection) prepareObject(obj any) (client.Object, error) {
 	if done, ok := obj.(stored); ok {
 		return done.Object, nil
 	}
-	object, err := sel.decodeObject(obj.(runtime.Object))
+	object, err := sel.decodeToFormType(obj.(runtime.Object))
 	if err != nil {
 		return nil, err
 	}
-	if sel.isOwn() {
+	if sel.isWatchedForSet() {
 		return sel.trim(object), nil
 	}
 	if sel.key.sink != nil {
 		return object, nil
 	}
-	if transform, ok := sel.options.Transform[sel.resource()]; ok {
+	if transform, ok := sel.options.Transform[sel.targetResource()]; ok {
 		return transform(object), nil
 	}
 	return DefaultTransform(object), nil
 }
 
-// decodeObject returns an object from a list or watch with its kind set, in the Go type that the form promises: the Scheme's
+// decodeToFormType returns an object from a list or watch with its kind set, in the Go type that the form promises: the Scheme's
 // type for Full where the Scheme knows the kind.
-func (sel *selection) decodeObject(obj runtime.Object) (client.Object, error) {
+func (sel *selection) decodeToFormType(obj runtime.Object) (client.Object, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("the server sent a %T, which is no object", obj)
@@ -150,8 +152,8 @@ func (sel *selection) decodeObject(obj runtime.Object) (client.Object, error) {
 	return result, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, result)
 }
 
-// newStore returns a store of the objects by namespace/name, and for the whole cluster by namespace too.
-func (sel *selection) newStore(objects []client.Object) cache.Indexer {
+// newObjectStore returns a store of the objects by namespace/name, and for the whole cluster by namespace too.
+func (sel *selection) newObjectStore(objects []client.Object) cache.Indexer {
 	indexers := cache.Indexers{}
 	if sel.key.kind == clusterScope {
 		indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc

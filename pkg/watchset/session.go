@@ -14,27 +14,27 @@ type Session struct {
 // an earlier one does nothing.
 func (s *Set) Session(owner Owner) *Session {
 	x := &Session{set: s, owner: owner}
-	s.lock.change(func() {
-		x.sequence = s.owners.nextSequence()
-		s.owners.noteSession(owner, x.sequence)
+	s.lock.changeUnderLock(func() {
+		x.sequence = s.owners.nextSessionNumber()
+		s.owners.recordSession(owner, x.sequence)
 	})
 	return x
 }
 
 // Acquire is Set.Acquire for the session's owner, and notes that the lease is still needed.
 func (x *Session) Acquire(r Request) (l *Lease, err error) {
-	x.set.lock.change(func() {
-		l, err = x.set.acquireLocked(x.owner, r, x.sequence)
-		x.set.owners.noteSession(x.owner, x.sequence)
+	x.set.lock.changeUnderLock(func() {
+		l, err = x.set.acquireUnderLock(x.owner, r, x.sequence)
+		x.set.owners.recordSession(x.owner, x.sequence)
 	})
 	return l, err
 }
 
 // Commit ends the session: it releases the leases that the owner held before and did not acquire in it. It may be called more than once.
 func (x *Session) Commit() {
-	x.set.lock.change(func() {
-		for _, l := range x.set.owners.leasesBefore(x.owner, x.sequence) {
-			l.release()
+	x.set.lock.changeUnderLock(func() {
+		for _, l := range x.set.owners.leasesBeforeSession(x.owner, x.sequence) {
+			l.releaseParts()
 		}
 	})
 }

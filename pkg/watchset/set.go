@@ -72,37 +72,37 @@ func New(cfg *rest.Config, o Options) (*Set, error) {
 // A second call returns ErrStarted. Leases taken before Start are Pending until then.
 func (s *Set) Start(ctx context.Context) error {
 	var err error
-	s.lock.change(func() { err = s.begin(ctx) })
+	s.lock.changeUnderLock(func() { err = s.beginReviewsAndParts(ctx) })
 	if err != nil {
 		return err
 	}
 	<-ctx.Done()
-	s.lock.change(s.stop)
+	s.lock.changeUnderLock(s.stopEverything)
 	s.running.Wait()
-	s.catalog.flights.finish()
+	s.catalog.flights.waitForRequests()
 	return nil
 }
 
-// begin starts the reviewers, and the parts for which there is room. The caller holds the lock, and so does that of stop.
-func (s *Set) begin(ctx context.Context) error {
+// beginReviewsAndParts starts the reviewers, and the parts for which there is room. The caller holds the lock, and so does that of stop.
+func (s *Set) beginReviewsAndParts(ctx context.Context) error {
 	if s.ctx != nil {
 		return ErrStarted
 	}
 	s.ctx = ctx
-	s.reviews.begin()
-	s.admitParts()
+	s.reviews.beginReviewing()
+	s.admitWaitingParts()
 	return nil
 }
 
-func (s *Set) stop() {
+func (s *Set) stopEverything() {
 	s.stopped = true
 	close(s.ended)
-	s.reviews.stop()
+	s.reviews.stopReviewing()
 	for _, p := range s.parts.all {
-		p.haltStream()
+		p.haltRunAndTimer()
 	}
-	s.own.halt()
-	s.listeners.stopFeeds()
+	s.own.haltOwnParts()
+	s.listeners.stopAllFeeds()
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby's informers are Synced before it leads.
@@ -113,18 +113,18 @@ func (s *Set) NeedLeaderElection() bool { return false }
 // requests, however often it acquires that lease. Acquire fails with ErrStopped after Start has ended, and with ErrInvalid, which
 // names the field, for a malformed Request.
 func (s *Set) Acquire(owner Owner, r Request) (l *Lease, err error) {
-	s.lock.change(func() {
-		l, err = s.acquireLocked(owner, r, s.owners.nextSequence())
+	s.lock.changeUnderLock(func() {
+		l, err = s.acquireUnderLock(owner, r, s.owners.nextSessionNumber())
 	})
 	return l, err
 }
 
 // Release releases all leases of owner. It may be called more than once.
 func (s *Set) Release(owner Owner) {
-	s.lock.change(func() {
+	s.lock.changeUnderLock(func() {
 		if held := s.owners.records[owner]; held != nil {
 			for _, l := range held.leases {
-				l.release()
+				l.releaseParts()
 			}
 		}
 	})
@@ -133,10 +133,10 @@ func (s *Set) Release(owner Owner) {
 // Poke reviews the rights on the given resources soon, without Options.RBACDebounce; none given means all. It doesn't wait for the reviews.
 func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 	s.metrics.pokes.WithLabelValues("explicit").Inc()
-	s.lock.change(func() {
+	s.lock.changeUnderLock(func() {
 		for _, p := range s.parts.all {
-			if len(resources) == 0 || slices.Contains(resources, p.selection.resource()) {
-				p.pokeReview(0)
+			if len(resources) == 0 || slices.Contains(resources, p.selection.targetResource()) {
+				p.scheduleReview(0)
 			}
 		}
 	})
@@ -145,34 +145,37 @@ func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 // Informers returns a sorted snapshot of all informers, for tests and debug pages.
 func (s *Set) Informers() []InformerStatus {
 	all := []InformerStatus{}
-	s.lock.read(func() {
-		for _, p := range s.parts.sorted() {
-			all = append(all, InformerStatus{Request: p.selection.request, Status: p.status(), Leases: len(p.demand.leases)})
+	s.lock.readUnderLock(func() {
+		for _, p := range s.parts.sortedParts() {
+			all = append(all, InformerStatus{Request: p.selection.request, Status: p.currentStatus(), Leases: len(p.demand.leases)})
 		}
 	})
 	return all
 }
 
-// admitParts begins parts that wait because of MaxInformers, in alphabetical order, as far as the limit allows. The caller holds the lock.
-func (s *Set) admitParts() {
-	if s.parts.admitted == len(s.parts.all) || !s.hasRoom() {
+// admitWaitingParts begins parts that wait because of MaxInformers, in alphabetical order, as far as the limit allows.
+// The caller holds the lock.
+func (s *Set) admitWaitingParts() {
+	if s.parts.admitted == len(s.parts.all) || !s.hasRoomForPart() {
 		return
 	}
-	for _, p := range s.parts.sorted() {
-		if !s.hasRoom() {
+	for _, p := range s.parts.sortedParts() {
+		if !s.hasRoomForPart() {
 			return
 		}
 		if !p.admitted {
-			s.parts.admit(p)
-			p.beginRun()
+			s.parts.recordAdmission(p)
+			p.beginListAndWatch()
 		}
 	}
 }
 
-// hasRoom says whether another part may begin. The caller holds the lock.
-func (s *Set) hasRoom() bool { return s.isLive() && s.parts.admitted < s.options.MaxInformers }
+// hasRoomForPart reports whether another part may begin. The caller holds the lock.
+func (s *Set) hasRoomForPart() bool {
+	return s.mayMakeRequests() && s.parts.admitted < s.options.MaxInformers
+}
 
-// isLive says whether requests may be made. The caller holds the lock.
-func (s *Set) isLive() bool { return s.ctx != nil && !s.stopped && s.ctx.Err() == nil }
+// mayMakeRequests reports whether requests may be made. The caller holds the lock.
+func (s *Set) mayMakeRequests() bool { return s.ctx != nil && !s.stopped && s.ctx.Err() == nil }
 
-func due(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
+func isTimeDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }

@@ -18,9 +18,9 @@ type sink struct {
 }
 
 // Add implements cache.ReflectorStore, and so do Update, Delete, Resync and Replace.
-func (s *sink) Add(obj any) error    { return s.put(obj, put) }
-func (s *sink) Update(obj any) error { return s.put(obj, put) }
-func (s *sink) Delete(obj any) error { return s.put(obj, removed) }
+func (s *sink) Add(obj any) error    { return s.putEvent(obj, put) }
+func (s *sink) Update(obj any) error { return s.putEvent(obj, put) }
+func (s *sink) Delete(obj any) error { return s.putEvent(obj, removed) }
 func (s *sink) Resync() error        { return nil }
 
 func (s *sink) Replace(objs []any, resourceVersion string) error {
@@ -28,26 +28,26 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 	all := make([]client.Object, 0, len(objs))
 	s.undecoded = map[string]error{}
 	for _, obj := range objs {
-		object, err := s.prepare(obj)
+		object, err := s.prepareAndRecord(obj)
 		if err != nil {
-			object = s.find(obj) // what was known of it stays: it isn't gone
+			object = s.findKnownObject(obj) // what was known of it stays: it isn't gone
 		}
 		if object != nil {
 			all = append(all, object)
 		}
 	}
 	listed := newListing(p, all, resourceVersion)
-	s.run.locked(func() {
+	s.run.callUnderSetLock(func() {
 		r := s.run
-		r.freeSlot()
+		r.freeListSlot()
 		r.undecoded = s.firstUndecoded()
 		if !r.open {
 			r.staged = listed // readers get it when the watch is open
 			return
 		}
 		r.fresh = true
-		p.replaceAll(listed)
-		r.synced()
+		p.replaceByListing(listed)
+		r.becomeSyncedOnce()
 	})
 	return nil
 }
@@ -64,8 +64,8 @@ func (s *sink) Transformer() cache.TransformFunc {
 	}
 }
 
-// prepare is prepareObject, and records in undecoded whether obj could be decoded.
-func (s *sink) prepare(obj any) (client.Object, error) {
+// prepareAndRecord is prepareObject, and records in undecoded whether obj could be decoded.
+func (s *sink) prepareAndRecord(obj any) (client.Object, error) {
 	object, err := s.run.part.selection.prepareObject(obj)
 	if err == nil && len(s.undecoded) == 0 {
 		return object, nil
@@ -79,10 +79,10 @@ func (s *sink) prepare(obj any) (client.Object, error) {
 	return object, err
 }
 
-// find returns what the part knows of an object; nil if nothing.
-func (s *sink) find(obj any) (known client.Object) {
+// findKnownObject returns what the part knows of an object; nil if nothing.
+func (s *sink) findKnownObject(obj any) (known client.Object) {
 	if raw, ok := obj.(client.Object); ok {
-		s.run.part.set.lock.read(func() { known = s.run.part.contents.find(objectKey(raw)) })
+		s.run.part.set.lock.readUnderLock(func() { known = s.run.part.contents.findStoredObject(objectKey(raw)) })
 	}
 	return known
 }
@@ -95,54 +95,54 @@ func (s *sink) firstUndecoded() error {
 	return nil
 }
 
-// decode is prepare for an event. Of a deleted object that can't be decoded it returns the last known state. It brings the state of the part
-// up to date, which is Degraded while an object's last state can't be decoded.
-func (s *sink) decode(obj any, c change) (client.Object, error) {
+// decodeEventObject is prepare for an event. Of a deleted object that can't be decoded it returns the last known state.
+// It brings the state of the part up to date, which is Degraded while an object's last state can't be decoded.
+func (s *sink) decodeEventObject(obj any, c change) (client.Object, error) {
 	before := len(s.undecoded)
-	object, err := s.prepare(obj)
+	object, err := s.prepareAndRecord(obj)
 	if err != nil && c == removed {
-		if known := s.find(obj); known != nil {
+		if known := s.findKnownObject(obj); known != nil {
 			delete(s.undecoded, objectKey(known))
 			object, err = known, nil
 		}
 	}
 	if before > 0 || len(s.undecoded) > 0 {
-		s.run.locked(func() { s.run.noteUndecoded(s.firstUndecoded()) })
+		s.run.callUnderSetLock(func() { s.run.recordUndecoded(s.firstUndecoded()) })
 	}
 	return object, err
 }
 
-func (s *sink) put(obj any, c change) error {
+func (s *sink) putEvent(obj any, c change) error {
 	p := s.run.part
-	object, err := s.decode(obj, c)
+	object, err := s.decodeEventObject(obj, c)
 	if err != nil {
 		return nil //nolint:nilerr // the part says so
 	}
-	if p.selection.isOwn() {
-		s.run.locked(func() { p.selection.observer(c, object) })
+	if p.selection.isWatchedForSet() {
+		s.run.callUnderSetLock(func() { p.selection.observer(c, object) })
 		return nil
 	}
-	p.set.lock.read(func() {
+	p.set.lock.readUnderLock(func() {
 		switch {
 		case s.run.over:
 		case p.selection.key.sink != nil:
-			tellSink(p.selection.key.sink, object, c)
+			passEventToSink(p.selection.key.sink, object, c)
 		default:
-			s.applyEvent(object, c)
+			s.applyWatchEvent(object, c)
 		}
 	})
 	return nil
 }
 
-// applyEvent puts one event of a watch into the part's store and queues it for the feeds. The caller holds the Set's lock for reading.
-func (s *sink) applyEvent(object client.Object, c change) {
+// applyWatchEvent puts one event of a watch into the part's store and queues it for the feeds. The caller holds the Set's lock for reading.
+func (s *sink) applyWatchEvent(object client.Object, c change) {
 	p := s.run.part
-	d, news := p.contents.apply(object, c)
+	d, news := p.contents.applyToStore(object, c)
 	if !news {
 		return
 	}
-	for f := range p.feeds() {
-		f.push(p, d.key, d.before, d.now, false)
+	for f := range p.feedsOfPart() {
+		f.queueChange(p, d.key, d.before, d.now, false)
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // leases, to h. A controller registers it once; informers that start or end later need no further registration. WaitForSync returns
 // at once, so a missing right never keeps a controller from starting. Where informers overlap, an event may come twice; while h is
 // slow, changes of one object become one. h == nil means EnqueueOwners.
-func (s *Set) Source(controller string, resource schema.GroupVersionResource, h handler.EventHandler, p ...predicate.Predicate) source.SyncingSource {
+func (s *Set) Source(controller string, resource schema.GroupVersionResource, h handler.EventHandler,
+	p ...predicate.Predicate) source.SyncingSource {
 	if h == nil {
 		h = s.EnqueueOwners(controller)
 	}
@@ -41,25 +42,25 @@ func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 		work: workqueue.NewTyped[entryKey](), entries: map[entryKey]*entry{},
 	}
 	var err error
-	e.set.lock.change(func() { err = e.startFeed(ctx, f) })
+	e.set.lock.changeUnderLock(func() { err = e.startFeedingFrom(ctx, f) })
 	return err
 }
 
-// startFeed passes the objects that parts hold, and from now on their changes, to a feed until ctx is done. The caller holds the
-// Set's lock, and so does that of dropFeed.
-func (e *eventSource) startFeed(ctx context.Context, f *feed) error {
+// startFeedingFrom passes the objects that parts hold, and from now on their changes, to a feed until ctx is done. The caller holds the
+// Set's lock, and so does that of dropFeedOfSource.
+func (e *eventSource) startFeedingFrom(ctx context.Context, f *feed) error {
 	s := e.set
 	if s.stopped {
 		return ErrStopped
 	}
-	s.listeners.addFeed(f)
+	s.listeners.addEventFeed(f)
 	for _, p := range s.parts.all {
-		if p.selection.resource() == f.resource && p.demand.controllers[f.controller] > 0 && p.sees() {
-			f.tellAll(p, compareStores(nil, p.contents.store))
+		if p.selection.targetResource() == f.resource && p.demand.controllers[f.controller] > 0 && p.hasCompleteStore() {
+			f.queueDifferences(p, compareStores(nil, p.contents.store))
 		}
 	}
-	s.running.Go(func() { f.run(ctx) })
-	context.AfterFunc(ctx, func() { s.lock.change(func() { e.dropFeed(f) }) })
+	s.running.Go(func() { f.passEntriesOn(ctx) })
+	context.AfterFunc(ctx, func() { s.lock.changeUnderLock(func() { e.dropFeedOfSource(f) }) })
 	return nil
 }
 
@@ -71,19 +72,19 @@ func (e *eventSource) String() string {
 	return fmt.Sprintf("watchset: %s for %s", e.key.resource.GroupResource(), e.key.controller)
 }
 
-func (e *eventSource) dropFeed(f *feed) {
+func (e *eventSource) dropFeedOfSource(f *feed) {
 	f.work.ShutDown()
-	e.set.listeners.dropFeed(f)
+	e.set.listeners.dropEventFeed(f)
 	for _, p := range e.set.parts.all {
 		delete(p.contents.known, f)
 	}
 }
 
-// feeds yields the feeds that get the part's events: those for its resource of controllers that have a lease on it.
-func (p *part) feeds() iter.Seq[*feed] {
+// feedsOfPart yields the feeds that get the part's events: those for its resource of controllers that have a lease on it.
+func (p *part) feedsOfPart() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		for controller := range p.demand.controllers {
-			for _, f := range p.set.listeners.feeds[feedKey{controller, p.selection.resource()}] {
+			for _, f := range p.set.listeners.feeds[feedKey{controller, p.selection.targetResource()}] {
 				if !yield(f) {
 					return
 				}

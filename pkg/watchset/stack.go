@@ -9,18 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// openAside opens a watch on a goroutine of its own that ends once the watch is open. A request needs a stack of 16 KiB, and the
+// openOnOwnGoroutine opens a watch on a goroutine of its own that ends once the watch is open. A request needs a stack of 16 KiB, and the
 // goroutine that then follows the stream stands so deep in a reflector that Go would never make its stack smaller again.
-func (r *run) openAside(ctx context.Context, o metav1.ListOptions) (w watch.Interface, err error) {
+func (r *run) openOnOwnGoroutine(ctx context.Context, o metav1.ListOptions) (w watch.Interface, err error) {
 	var opening sync.WaitGroup
-	opening.Go(func() { w, err = r.part.selection.openStream(ctx, o) })
+	opening.Go(func() { w, err = r.part.selection.openSelectionWatch(ctx, o) })
 	opening.Wait()
 	return w, err
 }
 
-// endResync ends the goroutine that a reflector keeps beside each watch until a resync is due. A Set never resyncs, and thousands of
-// watches would keep thousands of such goroutines. Goexit runs what the reflector has deferred there; its watch goes on.
-func endResync() bool {
+// endResyncGoroutine ends the goroutine that a reflector keeps beside each watch until a resync is due. A Set never
+// resyncs, and thousands of watches would keep thousands of such goroutines. Goexit runs what the reflector has
+// deferred there; its watch goes on.
+func endResyncGoroutine() bool {
 	runtime.Goexit()
 	return false
 }

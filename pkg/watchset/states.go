@@ -19,27 +19,27 @@ type stateQueue struct {
 func (s *Set) States(controller string) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		var err error
-		s.lock.change(func() { err = (&stateQueue{queue}).start(ctx, s, controller) })
+		s.lock.changeUnderLock(func() { err = (&stateQueue{queue}).startQueueing(ctx, s, controller) })
 		return err
 	})
 }
 
-// start makes the queue get a controller's owners until ctx is done, and at once those whose leases are in a settled state. The
+// startQueueing makes the queue get a controller's owners until ctx is done, and at once those whose leases are in a settled state. The
 // caller holds the Set's lock.
-func (q *stateQueue) start(ctx context.Context, s *Set, controller string) error {
+func (q *stateQueue) startQueueing(ctx context.Context, s *Set, controller string) error {
 	if s.stopped {
 		return ErrStopped
 	}
-	s.listeners.addQueue(controller, q)
+	s.listeners.addStateQueue(controller, q)
 	for _, p := range s.parts.all {
 		for l := range p.demand.leases {
-			if p.state.settled() && l.owner.Controller == controller {
-				s.listeners.tellOwner(l.owner, &s.lock)
+			if p.state.isSettled() && l.owner.Controller == controller {
+				s.listeners.enqueueOwnerLater(l.owner, &s.lock)
 			}
 		}
 	}
 	context.AfterFunc(ctx, func() {
-		s.lock.change(func() { s.listeners.dropQueue(controller, q) })
+		s.lock.changeUnderLock(func() { s.listeners.dropStateQueue(controller, q) })
 	})
 	return nil
 }

@@ -6,12 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State says what an informer knows of its objects.
+// State states what an informer knows of its objects.
 type State string
 
 // States of an informer. Only in Synced does an object's absence mean that it doesn't exist.
 const (
-	Pending   State = "Pending"   // not started: StartConcurrency or MaxInformers is reached, Start was not called, or the NamespaceSet is empty
+	// not started: StartConcurrency or MaxInformers is reached, Start was not called, or the NamespaceSet is empty
+	Pending   State = "Pending"
 	Syncing   State = "Syncing"   // the first list is under way, or the first watch is not open yet
 	Synced    State = "Synced"    // the first list is complete and a watch is open
 	Forbidden State = "Forbidden" // list or watch is not allowed; nothing is held
@@ -22,8 +23,8 @@ const (
 // severity orders the states: a lease of several informers has the state with the highest number.
 var severity = map[State]int{Synced: 0, Pending: 1, Syncing: 2, Degraded: 3, NotServed: 4, Forbidden: 5}
 
-// settled says whether a state lasts until rights, resources or the server change. Set.States enqueues owners for such states only.
-func (s State) settled() bool { return s != Pending && s != Syncing }
+// isSettled reports whether a state lasts until rights, resources or the server change. Set.States enqueues owners for such states only.
+func (s State) isSettled() bool { return s != Pending && s != Syncing }
 
 // Status is the state of a lease, or of one informer.
 type Status struct {
@@ -34,7 +35,7 @@ type Status struct {
 	Kind     schema.GroupVersionKind
 	// Since is when the state began.
 	Since time.Time
-	// Err says why the state isn't Synced: *ForbiddenError, *NotServedError, *DegradedError or ErrLimit; else nil.
+	// Err states why the state isn't Synced: *ForbiddenError, *NotServedError, *DegradedError or ErrLimit; else nil.
 	Err error
 	// Missing lists the verbs, of list and watch, that the identity may not use.
 	Missing []string

@@ -8,10 +8,11 @@ import (
 // locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the
 // order in which things happened.
 type Sink interface {
-	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a resourceVersion. It comes
-	// before Synced after Pending, Forbidden and NotServed, and only once a watch is open. In Synced and Degraded it comes where a watch
-	// could not go on from where it ended, such as from a resourceVersion that has expired; from Degraded, Synced follows. Where an Auto lease changes between the
-	// cluster and its namespaces, objects that another informer of the lease has put before may be newer.
+	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a
+	// resourceVersion. It comes before Synced after Pending, Forbidden and NotServed, and only once a watch is open. In
+	// Synced and Degraded it comes where a watch could not go on from where it ended, such as from a resourceVersion that
+	// has expired; from Degraded, Synced follows. Where an Auto lease changes between the cluster and its namespaces,
+	// objects that another informer of the lease has put before may be newer.
 	Replace(namespace, resourceVersion string, all []client.Object)
 	// Put says that an object exists, Gone that it doesn't, or no longer matches the selectors.
 	Put(client.Object)
@@ -30,8 +31,8 @@ type Sink interface {
 	State(namespace string, now Status)
 }
 
-// tellSink passes one event to a Sink. The caller holds the Set's lock for reading.
-func tellSink(s Sink, object client.Object, c change) {
+// passEventToSink passes one event to a Sink. The caller holds the Set's lock for reading.
+func passEventToSink(s Sink, object client.Object, c change) {
 	if c == removed {
 		s.Gone(object)
 		return
@@ -39,21 +40,21 @@ func tellSink(s Sink, object client.Object, c change) {
 	s.Put(object)
 }
 
-// tellState passes the part's status to the request's Sink, if it has one. The caller holds the Set's lock.
-func (p *part) tellState() {
+// reportStateToSink passes the part's status to the request's Sink, if it has one. The caller holds the Set's lock.
+func (p *part) reportStateToSink() {
 	if p.selection.key.sink != nil {
-		p.selection.key.sink.State(p.selection.key.namespace, p.status())
+		p.selection.key.sink.State(p.selection.key.namespace, p.currentStatus())
 	}
 }
 
-// tellWaiting tells the Sink which namespaces have no informer because of MaxNamespaces, and which of those in before have left the
+// reportWaitingPlaces tells the Sink which namespaces have no informer because of MaxNamespaces, and which of those in before have left the
 // NamespaceSet since. The caller holds the Set's lock.
-func (l *Lease) tellWaiting(before []string, followed map[string]bool) {
+func (l *Lease) reportWaitingPlaces(before []string, followed map[string]bool) {
 	if l.key.sink == nil {
 		return
 	}
 	for _, namespace := range before {
-		if !followed[namespace] && !l.cover.lacksRoom(namespace) {
+		if !followed[namespace] && !l.cover.hasNoRoomFor(namespace) {
 			l.key.sink.State(namespace, Status{State: Pending})
 		}
 	}

@@ -17,71 +17,71 @@ type target struct {
 	client   resourceClient          // nil for a guess
 }
 
-// firstTarget returns the target of a new part. Only messages and metrics use a guess.
-func (s *Set) firstTarget(v view) *target {
+// firstTargetOf returns the target of a new part. Only messages and metrics use a guess.
+func (s *Set) firstTargetOf(v view) *target {
 	if v.gvk.Empty() {
-		return &target{resource: v.resource, client: s.clients.resource(v.resource, v.form, s.options.Scheme)}
+		return &target{resource: v.resource, client: s.clients.resourceClientFor(v.resource, v.form, s.options.Scheme)}
 	}
 	guess, _ := meta.UnsafeGuessKindToResource(v.gvk)
 	return &target{resource: guess}
 }
 
-// resource returns the resource that the part lists and watches.
-func (sel *selection) resource() schema.GroupVersionResource { return sel.target.Load().resource }
+// targetResource returns the resource that the part lists and watches.
+func (sel *selection) targetResource() schema.GroupVersionResource { return sel.target.Load().resource }
 
-// byKind reports whether the request names a kind, whose resource discovery knows.
-func (sel *selection) byKind() bool { return !sel.key.gvk.Empty() }
+// requestNamesKind reports whether the request names a kind, whose resource discovery knows.
+func (sel *selection) requestNamesKind() bool { return !sel.key.gvk.Empty() }
 
-// notServed returns the error of a part whose resource or kind the server doesn't serve.
-func (sel *selection) notServed(reason string) *NotServedError {
+// newNotServedError returns the error of a part whose resource or kind the server doesn't serve.
+func (sel *selection) newNotServedError(reason string) *NotServedError {
 	return &NotServedError{Resource: sel.key.resource, Kind: sel.key.gvk, reason: reason}
 }
 
-// findServed asks discovery for what the part's request names; nil if it is not served. Cached answers that are older than since are
+// discoverServed asks discovery for what the part's request names; nil if it is not served. Cached answers that are older than since are
 // not used.
-func (p *part) findServed(ctx context.Context, since time.Time) (*metav1.APIResource, error) {
-	if p.selection.byKind() {
+func (p *part) discoverServed(ctx context.Context, since time.Time) (*metav1.APIResource, error) {
+	if p.selection.requestNamesKind() {
 		return p.set.catalog.findKind(ctx, p.selection.key.gvk, since)
 	}
 	return p.set.catalog.findResource(ctx, p.selection.key.resource, since)
 }
 
-// setTarget directs the requests of a part whose request names a kind to the resource that discovery found. The caller holds the
+// directRequestsTo directs the requests of a part whose request names a kind to the resource that discovery found. The caller holds the
 // Set's lock.
-func (p *part) setTarget(served *metav1.APIResource) {
-	if !p.selection.byKind() {
+func (p *part) directRequestsTo(served *metav1.APIResource) {
+	if !p.selection.requestNamesKind() {
 		return
 	}
 	resource := schema.GroupVersionResource{Group: served.Group, Version: served.Version, Resource: served.Name}
 	p.selection.target.Store(&target{
 		resource: resource, kind: resource.GroupVersion().WithKind(served.Kind),
-		client: p.set.clients.resource(resource, p.selection.key.form, p.set.options.Scheme),
+		client: p.set.clients.resourceClientFor(resource, p.selection.key.form, p.set.options.Scheme),
 	})
 	p.resolved, p.global = true, !served.Namespaced
 }
 
-// resolveKind finds the resource of a part whose request names a kind, and reports whether the run can go on. Where discovery fails, it
-// asks again until the run is over; the part is Degraded after DegradedAfter.
-func (r *run) resolveKind() bool {
-	p, backoff := r.part, newBackoff()
+// resolveRequestedKind finds the resource of a part whose request names a kind, and reports whether the run can go on.
+// Where discovery fails, it asks again until the run is over; the part is Degraded after DegradedAfter.
+func (r *run) resolveRequestedKind() bool {
+	p, backoff := r.part, newRunBackoff()
 	resolved := false
-	for r.locked(func() { resolved = p.resolved }); !resolved; {
-		r.locked(r.starting)
-		served, err := p.findServed(r.ctx, time.Time{})
-		switch problem := p.selection.findMisfit(served); {
+	for r.callUnderSetLock(func() { resolved = p.resolved }); !resolved; {
+		r.callUnderSetLock(r.recordListStart)
+		served, err := p.discoverServed(r.ctx, time.Time{})
+		switch problem := p.selection.checkServedResource(served); {
 		case r.ctx.Err() != nil:
 			return false
 		case err != nil:
-			r.locked(func() { r.trouble(err) })
-			<-r.clock().After(backoff.Step())
+			r.callUnderSetLock(func() { r.handleWatchTrouble(err) })
+			<-r.clockEndingWithRun().After(backoff.Step())
 			continue
 		case problem != nil:
-			r.locked(func() { p.loseStore(NotServed, problem) })
+			r.callUnderSetLock(func() { p.endRunAndEmpty(NotServed, problem) })
 			return false
 		}
 		resolved = true
-		r.locked(func() {
-			p.setTarget(served)
+		r.callUnderSetLock(func() {
+			p.directRequestsTo(served)
 			p.agenda.degrade = time.Time{} // the run may wait for a slot now
 		})
 	}

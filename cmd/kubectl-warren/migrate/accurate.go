@@ -41,9 +41,10 @@ type AccurateConfiguration struct {
 
 type accurateWatch struct{ Group, Version, Kind string }
 
-// EstateOfAccurate says in Warren's words what Accurate's labels, annotations and SubNamespaces say. file is its configuration file, or empty.
+// EstateOfAccurate says in Warren's words what Accurate's labels, annotations and SubNamespaces say. file is its
+// configuration file, or empty.
 func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, ours *config.OperatorConfiguration) (*Estate, error) {
-	e := newEstate()
+	e := newEmptyEstate()
 	owned := map[string]unstructured.Unstructured{}
 	for _, sub := range subs {
 		owned[sub.GetNamespace()+"/"+sub.GetName()] = sub
@@ -54,18 +55,20 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	}
 	theirs := AccurateConfiguration{}
 	if err := yaml.UnmarshalStrict(file, &theirs); err != nil {
-		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, whose keys begin with labelKeys (kubectl get configmap -n accurate -o yaml shows it): %w", err)
+		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, whose keys begin with labelKeys (kubectl get "+
+			"configmap -n accurate -o yaml shows it): %w", err)
 	}
 	for _, kind := range c.Kinds {
-		if kind.Mode == copies.All && !c.Peer.Record.isFinished() {
+		if kind.Mode == copies.All && !c.Peer.Record.isMigrationFinished() {
 			e.compareModeAll(kind.GroupVersionKind, theirs.Watches)
 		}
 		for _, object := range kind.Objects {
 			e.objectOfAccurate(kind, object)
 		}
 	}
-	if len(file) == 0 && len(e.Places) > 0 && !c.Peer.Record.isFinished() {
-		e.miss("configuration file of Accurate", "--peer-config FILE has it compared with Warren's: kubectl get configmap -n accurate -o yaml shows it")
+	if len(file) == 0 && len(e.Places) > 0 && !c.Peer.Record.isMigrationFinished() {
+		e.addEstateGap("configuration file of Accurate",
+			"--peer-config FILE has it compared with Warren's: kubectl get configmap -n accurate -o yaml shows it")
 	}
 	e.configurationOfAccurate(theirs, ours)
 	return e, nil
@@ -75,10 +78,11 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurateWatch) {
 	const advice = "propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from now on"
 	if slices.ContainsFunc(watches, func(w accurateWatch) bool { return w.Group == kind.Group && w.Kind == kind.Kind }) {
-		e.miss("objects of "+kind.Kind+" without annotation", "Accurate copies the annotated ones alone, and "+advice)
+		e.addEstateGap("objects of "+kind.Kind+" without annotation", "Accurate copies the annotated ones alone, and "+advice)
 		return
 	}
-	e.miss("objects of "+kind.Kind, "Accurate copies none that is not annotated, and none of a kind that its configuration doesn't watch, and "+advice)
+	e.addEstateGap("objects of "+kind.Kind, "Accurate copies none that is not annotated, and none of a kind that its configuration "+
+		"doesn't watch, and "+advice)
 }
 
 // placeOfAccurate reads a namespace's labels. SubNamespaces in the parent own lives.
@@ -91,7 +95,7 @@ func (e *Estate) placeOfAccurate(n *metav1.PartialObjectMetadata, owned map[stri
 		place.Type, place.Template = "", "" // neither acts on a sub-namespace
 	}
 	if sub, ok := owned[place.Parent+"/"+n.Name]; ok {
-		place.Sub = e.subOf("SubNamespace", &sub, mapOf(sub, "labels"), mapOf(sub, "annotations"), allowed)
+		place.Sub = e.subNamespaceSpecOf("SubNamespace", &sub, mapOf(sub, "labels"), mapOf(sub, "annotations"), allowed)
 	}
 	e.Places[n.Name] = place
 }
@@ -101,12 +105,14 @@ func mapOf(object unstructured.Unstructured, field string) map[string]string {
 	return pairs
 }
 
-// objectOfAccurate notes a source or a copy. A copy bears the annotations of its source, too.
+// objectOfAccurate records a source or a copy. A copy bears the annotations of its source, too.
 func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadata) {
-	slot, notes := kind.slot(object), object.Annotations
+	slot, notes := kind.slotOfObject(object), object.Annotations
 	if notes[accurateGenerator] != "" {
-		e.miss("annotation propagate-generated of "+slot.String(), "label what it generates by the generator's own means, such as secretTemplate of a Certificate: "+
-			v1alpha1.LabelPropagate+"=update; or add its kind to propagation.generators, and annotate it with "+v1alpha1.AnnotationPropagateGenerated)
+		e.addEstateGap("annotation propagate-generated of "+slot.String(),
+			"label what it generates by the generator's own means, such as secretTemplate of a Certificate: "+
+				v1alpha1.LabelPropagate+"=update; or add its kind to propagation.generators, and annotate it with "+
+				v1alpha1.AnnotationPropagateGenerated)
 	}
 	mode := notes[accuratePropagate]
 	_, placed := e.Places[object.Namespace]
@@ -115,7 +121,7 @@ func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadat
 		e.Copies[slot] = notes[accurateFrom]
 	case object.Labels[v1alpha1.LabelInheritedFrom] != "" || mode != v1alpha1.ModeCreate && mode != v1alpha1.ModeUpdate:
 	case !placed:
-		e.miss("annotation propagate of "+slot.String(), "it does nothing: namespace "+object.Namespace+" is in no tree and no template")
+		e.addEstateGap("annotation propagate of "+slot.String(), "it does nothing: namespace "+object.Namespace+" is in no tree and no template")
 	default:
 		e.Sources[slot] = Source{Mode: mode}
 	}
@@ -134,24 +140,27 @@ func (e *Estate) configurationOfAccurate(theirs AccurateConfiguration, ours *con
 		{"subNamespaceLabelKeys", theirs.SubNamespaceLabelKeys, "subNamespaces.labels", ours.SubNamespaces.Labels},
 		{"subNamespaceAnnotationKeys", theirs.SubNamespaceAnnotationKeys, "subNamespaces.annotations", ours.SubNamespaces.Annotations},
 		{"propagateLabelKeyExcludes", theirs.PropagateLabelKeyExcludes, "propagation.excludedLabels", ours.Propagation.ExcludedLabels},
-		{"propagateAnnotationKeyExcludes", theirs.PropagateAnnotationKeyExcludes, "propagation.excludedAnnotations", ours.Propagation.ExcludedAnnotations},
+		{"propagateAnnotationKeyExcludes", theirs.PropagateAnnotationKeyExcludes, "propagation.excludedAnnotations",
+			ours.Propagation.ExcludedAnnotations},
 	}
 	for _, list := range lists {
 		for _, key := range list.keys {
 			if !slices.Contains(list.have, key) && !list.have.Match(key) {
-				e.miss(list.name+" "+key, "before the migration, add it to "+list.field+" of Warren's configuration")
+				e.addEstateGap(list.name+" "+key, "before the migration, add it to "+list.field+" of Warren's configuration")
 			}
 		}
 	}
 	for _, w := range theirs.Watches {
 		if ours.Propagated(schema.GroupKind{Group: w.Group, Kind: w.Kind}) == nil {
-			e.miss("watches "+strings.Trim(w.Kind+"."+w.Group, "."), "its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
-				"propagation.kinds, and apply what manager manifests prints")
+			e.addEstateGap("watches "+strings.Trim(w.Kind+"."+w.Group, "."),
+				"its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
+					"propagation.kinds, and apply what manager manifests prints")
 		}
 	}
 	for _, policy := range theirs.NamingPolicies {
 		if !slices.Contains(ours.SubNamespaces.NamingPolicies, policy) {
-			e.miss("namingPolicies "+policy.Root, fmt.Sprintf("add it to subNamespaces.namingPolicies: {root: %q, match: %q}", policy.Root, policy.Match))
+			e.addEstateGap("namingPolicies "+policy.Root, fmt.Sprintf("add it to subNamespaces.namingPolicies: {root: %q, match: %q}", policy.Root,
+				policy.Match))
 		}
 	}
 }

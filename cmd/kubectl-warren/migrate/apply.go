@@ -57,11 +57,11 @@ type executor struct {
 	lastAwaited string
 }
 
-// run carries out all that is to be done, and returns what is left.
-func (x *executor) run(ctx context.Context) (Plan, error) {
+// runUntilDone carries out all that is to be done, and returns what is left.
+func (x *executor) runUntilDone(ctx context.Context) (Plan, error) {
 	x.lastDone = time.Now()
 	for {
-		estate, c, err := x.read(ctx)
+		estate, c, err := x.readEverything(ctx)
 		if err != nil {
 			return Plan{}, err
 		}
@@ -73,8 +73,8 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		if err != nil {
 			return plan, err
 		}
-		wave, limit := x.next(plan.Steps), refusalPatience
-		if awaited := x.awaited(wave, estate, c); awaited != "" {
+		wave, limit := x.nextWave(plan.Steps), refusalPatience
+		if awaited := x.reasonToWait(wave, estate, c); awaited != "" {
 			err, limit = errors.New("waited in vain for "+awaited), patience
 			if awaited != x.lastAwaited {
 				x.lastAwaited, x.lastDone = awaited, time.Now()
@@ -87,7 +87,7 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		if err == nil {
 			continue
 		}
-		if time.Since(x.lastDone) > limit || !passes(err) {
+		if time.Since(x.lastDone) > limit || !isTransientRefusal(err) {
 			return plan, err
 		}
 		if err := pause.For(ctx, retryPause); err != nil {
@@ -102,7 +102,7 @@ func planOn(estate *Estate, c Cluster) (Plan, error) {
 		return Plan{}, errors.New(estate.Stop)
 	}
 	plan := NewPlan(estate, c)
-	return plan, plan.checkAgreed(estate.peer)
+	return plan, plan.checkPlacesAgreed(estate.peer)
 }
 
 // lostTenant returns an error if a tenant to which the user has agreed can't move any more, for example because somebody has taken
@@ -123,31 +123,31 @@ func (x *executor) lostTenant(estate *Estate) error {
 	return nil
 }
 
-// awaited says what must happen before the next wave; "" if nothing must. The other operator must have stopped before any of its
+// reasonToWait returns what must happen before the next wave; "" if nothing must. The other operator must have stopped before any of its
 // objects is changed; in the last phase, Warren must have written the copies of one wave before the next.
-func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
+func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 	stopped := restFinalizers
-	if c.Peer.hasGrants() {
+	if c.Peer.hasAnyGrants() {
 		stopped = restOthers
 	}
 	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || wave[0].Phase == Rest && wave[0].wave >= stopped
-	if running := c.Peer.running(); begun && running != "" && c.Peer.Record != nil {
+	if running := c.Peer.firstRunningDeployment(); begun && running != "" && c.Peer.Record != nil {
 		return x.peer.title + " to stop: " + running + " still has Pods (kubectl get pods -n " + x.peerNamespace + ")"
 	}
-	if unready := unreadyTenant(wave, estate, c); unready != "" {
+	if unready := tenantToWaitFor(wave, estate, c); unready != "" {
 		return unready
 	}
-	if keys := unclean(wave, c); keys != "" {
+	if keys := namespaceToClean(wave, c); keys != "" {
 		return keys
 	}
 	if len(wave) == 0 || wave[0].Phase == Finish {
-		return untaken(estate, c)
+		return staleCopiesReason(estate, c)
 	}
 	return ""
 }
 
-// next is the first wave of what is to be done.
-func (x *executor) next(steps []Step) []Step {
+// nextWave returns the first wave of what is to be done.
+func (x *executor) nextWave(steps []Step) []Step {
 	if len(steps) == 0 || x.until != "" && slices.Index(phaseOrder, steps[0].Phase) > slices.Index(phaseOrder, x.until) {
 		return nil
 	}
@@ -158,19 +158,19 @@ func (x *executor) next(steps []Step) []Step {
 	return steps[:end]
 }
 
-// untaken says how many copies Warren must still update after their sources changed in the last phase; "" for none.
-func untaken(estate *Estate, c Cluster) string {
-	if !c.Peer.Record.isFinished() {
+// staleCopiesReason returns how many copies Warren must still update after their sources changed in the last phase; "" for none.
+func staleCopiesReason(estate *Estate, c Cluster) string {
+	if !c.Peer.Record.isMigrationFinished() {
 		return ""
 	}
-	objects, modes, count := c.objectsBySlot(), c.kindModes(), 0
+	objects, modes, count := c.objectsBySlot(), c.configuredKindModes(), 0
 	for slot := range estate.Copies {
 		object := objects[slot]
 		if object == nil || copies.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
 			continue
 		}
 		at := slot.At(object.Labels[v1alpha1.LabelInheritedFrom])
-		final := estate.finalMode(at, modes)
+		final := estate.finalPropagateMode(at, modes)
 		if source := objects[at]; source != nil && final != v1alpha1.ModeCreate && source.Labels[v1alpha1.LabelPropagate] == final {
 			count++
 		}
@@ -178,17 +178,18 @@ func untaken(estate *Estate, c Cluster) string {
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Warren to write %d copies that it has taken over: kubectl warren describe NAMESPACE says what stands in the way", count)
+	return fmt.Sprintf("Warren to write %d copies that it has taken over: kubectl warren describe NAMESPACE says what stands in the way",
+		count)
 }
 
-// carryOut performs the steps of a wave in parallel, and returns the first error after all have been tried.
+// confirmAndCarryOut performs the steps of a wave in parallel, and returns the first error after all have been tried.
 func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 	failures := make([]error, len(wave))
 	group := errgroup.Group{}
 	group.SetLimit(atOnce)
 	for i, step := range wave {
 		group.Go(func() error {
-			failures[i] = write(ctx, x.api, step)
+			failures[i] = sendStepRequest(ctx, x.api, step)
 			return nil
 		})
 	}
@@ -198,7 +199,7 @@ func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 		if failures[i] == nil {
 			x.begun, x.lastDone = true, time.Now()
 			terminal.Fprintf(x.out, "%s: %s %s\n", step.Phase, step.Object, done[step.Verb])
-		} else if first == nil || passes(first) && !passes(failures[i]) {
+		} else if first == nil || isTransientRefusal(first) && !isTransientRefusal(failures[i]) {
 			first = fmt.Errorf("%s of %s: %w", step.Verb, step.Object, failures[i])
 		}
 	}
@@ -207,8 +208,8 @@ func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 
 var done = map[Verb]string{Create: "created", Patch: "patched", Delete: "deleted"}
 
-// write sends one request, which fails if the object has changed since it was read.
-func write(ctx context.Context, api client.Client, step Step) error {
+// sendStepRequest sends one request, which fails if the object has changed since it was read.
+func sendStepRequest(ctx context.Context, api client.Client, step Step) error {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(step.Object.APIVersion)
 	object.SetKind(step.Object.Kind)
@@ -228,15 +229,15 @@ func write(ctx context.Context, api client.Client, step Step) error {
 		}
 		return api.Create(ctx, object)
 	}
-	body, kind, err := step.patch()
+	body, kind, err := step.guardedPatchBody()
 	if err != nil {
 		return err
 	}
 	return api.Patch(ctx, object, client.RawPatch(kind, body))
 }
 
-// patch is the body of a patch that only holds for the object that was read.
-func (s Step) patch() ([]byte, types.PatchType, error) {
+// guardedPatchBody returns the body of a patch that only holds for the object that was read.
+func (s Step) guardedPatchBody() ([]byte, types.PatchType, error) {
 	merge, ok := s.Body.(map[string]any)
 	if !ok {
 		body, err := json.Marshal(s.Body)
@@ -252,9 +253,9 @@ func (s Step) patch() ([]byte, types.PatchType, error) {
 	return body, types.MergePatchType, err
 }
 
-// passes says whether the same request may succeed in a moment: the object was changed by somebody else, or Warren's webhooks
-// haven't seen the last write yet.
-func passes(err error) bool {
+// isTransientRefusal reports whether the same request may succeed in a moment: the object was changed by somebody else,
+// or Warren's webhooks haven't seen the last write yet.
+func isTransientRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return !errors.Is(err, context.Canceled)

@@ -19,50 +19,50 @@ const (
 	annotationsField = "propagatedAnnotations"
 )
 
-// before returns the values of Warren's keys on objects that the migration may write, as they are before its first write, so that
+// valuesBefore returns the values of Warren's keys on objects that the migration may write, as they are before its first write, so that
 // undoing can restore them. Objects without such keys are left out.
-func (p *planner) before() map[string]map[string]string {
+func (p *planner) valuesBefore() map[string]map[string]string {
 	found := map[string]map[string]string{}
 	note := func(object Object, keys map[string]string, wanted ...string) {
 		for _, key := range wanted {
 			if value := keys[key]; value != "" {
-				if found[object.id()] == nil {
-					found[object.id()] = map[string]string{}
+				if found[object.idWithGroup()] == nil {
+					found[object.idWithGroup()] = map[string]string{}
 				}
-				found[object.id()][key] = value
+				found[object.idWithGroup()][key] = value
 			}
 		}
 	}
 	for name, place := range p.joining {
-		note(objectOf(p.Namespaces[name]), p.Namespaces[name].Labels, slices.Collect(maps.Keys(place.labels()))...)
+		note(objectFromMetadata(p.Namespaces[name]), p.Namespaces[name].Labels, slices.Collect(maps.Keys(place.namespaceLabels()))...)
 		if sub := p.Subs[place.Parent+"/"+name]; sub != nil {
-			found[ours("SubNamespace", place.Parent, name).id()] = map[string]string{}
+			found[warrenObject("SubNamespace", place.Parent, name).idWithGroup()] = map[string]string{}
 		}
 		if hc := p.Hierarchies[name]; hc != nil {
-			found[ours("HierarchyConfiguration", name, hc.Name).id()] = fieldsOf(hc.Spec)
+			found[warrenObject("HierarchyConfiguration", name, hc.Name).idWithGroup()] = hierarchyFieldsOf(hc.Spec)
 		}
 	}
 	for name := range p.Tenants {
 		if p.LNamespaces[name] != nil {
-			found[ours("LNamespace", "", name).id()] = map[string]string{}
+			found[warrenObject("LNamespace", "", name).idWithGroup()] = map[string]string{}
 		}
 	}
-	for _, object := range p.madeBefore() {
-		found[objectOf(object).id()] = map[string]string{}
+	for _, object := range p.sourcesAlreadyMade() {
+		found[objectFromMetadata(object).idWithGroup()] = map[string]string{}
 	}
-	for _, object := range p.touched() {
-		note(objectOf(object), object.Labels, v1alpha1.LabelPropagate, v1alpha1.LabelInheritedFrom)
+	for _, object := range p.objectsToWrite() {
+		note(objectFromMetadata(object), object.Labels, v1alpha1.LabelPropagate, v1alpha1.LabelInheritedFrom)
 		if mark := p.peer.copyLabel; mark.value != "" && object.Labels[mark.key] == mark.value {
-			note(objectOf(object), object.Labels, mark.key)
+			note(objectFromMetadata(object), object.Labels, mark.key)
 		}
-		note(objectOf(object), object.Annotations, v1alpha1.AnnotationSelect, v1alpha1.AnnotationSourceHash)
+		note(objectFromMetadata(object), object.Annotations, v1alpha1.AnnotationSelect, v1alpha1.AnnotationSourceHash)
 	}
 	return found
 }
 
-// touched returns the objects that the migration may write: sources and copies of the peer, the other operator, and objects with
+// objectsToWrite returns the objects that the migration may write: sources and copies of the peer, the other operator, and objects with
 // the kind and name of a copy.
-func (p *planner) touched() (objects []*metav1.PartialObjectMetadata) {
+func (p *planner) objectsToWrite() (objects []*metav1.PartialObjectMetadata) {
 	type name struct {
 		kind schema.GroupKind
 		name string
@@ -79,8 +79,8 @@ func (p *planner) touched() (objects []*metav1.PartialObjectMetadata) {
 	return objects
 }
 
-// fieldsOf are the fields of a HierarchyConfiguration that the migration may write.
-func fieldsOf(spec v1alpha1.HierarchyConfigurationSpec) map[string]string {
+// hierarchyFieldsOf returns the fields of a HierarchyConfiguration that the migration may write.
+func hierarchyFieldsOf(spec v1alpha1.HierarchyConfigurationSpec) map[string]string {
 	return map[string]string{
 		cascadingField: strconv.FormatBool(spec.AllowCascadingDeletion),
 		labelsField:    joinKeys(spec.PropagatedLabels), annotationsField: joinKeys(spec.PropagatedAnnotations),
@@ -95,24 +95,24 @@ func joinKeys(keys []v1alpha1.MetadataKey) string {
 	return strings.Join(names, ",")
 }
 
-// had is the value of a key of Warren's before the migration; "" if there was none.
-func (r *Record) had(object Object, key string) string {
-	return r.Before[object.id()][key]
+// valueBefore returns the value of a key of Warren's before the migration; "" if there was none.
+func (r *Record) valueBefore(object Object, key string) string {
+	return r.Before[object.idWithGroup()][key]
 }
 
-// wasThere says whether an object of Warren's own is older than the migration.
-func (r *Record) wasThere(object Object) bool {
-	_, there := r.Before[object.id()]
+// existedBefore reports whether an object of Warren's own is older than the migration.
+func (r *Record) existedBefore(object Object) bool {
+	_, there := r.Before[object.idWithGroup()]
 	return there
 }
 
-// since are those of keys that a field of an object did not have before the migration.
-func (r *Record) since(object Object, field string, keys []string) []string {
-	before := strings.Split(r.had(object, field), ",")
+// keysAddedSince returns those of keys that a field of an object did not have before the migration.
+func (r *Record) keysAddedSince(object Object, field string, keys []string) []string {
+	before := strings.Split(r.valueBefore(object, field), ",")
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(before, key) })
 }
 
-// isMadeHere says whether an object that stands was made by this migration, and not by one before it.
-func (r *Record) isMadeHere(object Object, now metav1.Object) bool {
-	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil && !r.wasThere(object)
+// isMadeByMigration reports whether an object that stands was made by this migration, and not by one before it.
+func (r *Record) isMadeByMigration(object Object, now metav1.Object) bool {
+	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil && !r.existedBefore(object)
 }

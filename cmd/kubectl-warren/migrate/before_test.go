@@ -64,10 +64,10 @@ func TestLongAnnotationsOfAnAnchorStayOnTheNamespace(t *testing.T) {
 func longAnnotations(t *testing.T) {
 	t.Helper()
 	every := func(string) bool { return true }
-	e := newEstate()
+	e := newEmptyEstate()
 	anchor := hncObject("SubnamespaceAnchor", "org", "team", nil)
 	annotations := map[string]string{"a": strings.Repeat("x", 8000), "b": strings.Repeat("y", 200), "c": strings.Repeat("é", 190)}
-	spec := e.subOf("SubnamespaceAnchor", &anchor, nil, annotations, AllowedKeys{every, every})
+	spec := e.subNamespaceSpecOf("SubnamespaceAnchor", &anchor, nil, annotations, AllowedKeys{every, every})
 	var kept []string
 	for key := range spec.Annotations {
 		kept = append(kept, key)
@@ -76,7 +76,9 @@ func longAnnotations(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "c"}, kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
-	want := []Gap{{"annotation b of SubnamespaceAnchor org/team", "a value that the Namespace has stays; it has 201 characters, and the annotations of a SubNamespace may have 8192 together: keep a text so long in a ConfigMap"}}
+	want := []Gap{{"annotation b of SubnamespaceAnchor org/team",
+		"a value that the Namespace has stays; it has 201 characters, and the annotations of a SubNamespace may have 8192 together: keep a " +
+			"text so long in a ConfigMap"}}
 	if diff := cmp.Diff(want, e.Gaps); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}

@@ -65,26 +65,28 @@ type tenantOfCapsule struct {
 // EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an LNamespace of its
 // name, whose root Warren makes, and its namespaces become children of that root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
-	e := &capsuleEstate{Estate: newEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c, rules}, covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
+	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c, rules},
+		covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
 	e.OwnerGroup = capsuleGroup
-	e.Creator = e.claims.signature()
-	e.missShared()
-	if len(peer.Tenants) > 0 && !c.Peer.Record.isFinished() {
-		e.miss("deletion of a Tenant", "not before kubectl warren migrate capsule --finish: until then the garbage collector deletes its namespaces with it, and likewise with the definitions of Capsule")
+	e.Creator = e.claims.creatorToRecord()
+	e.missSharedNamespaces()
+	if len(peer.Tenants) > 0 && !c.Peer.Record.isMigrationFinished() {
+		e.addEstateGap("deletion of a Tenant", "not before kubectl warren migrate capsule --finish: until then the garbage collector "+
+			"deletes its namespaces with it, and likewise with the definitions of Capsule")
 	}
 	for _, object := range peer.Tenants {
 		t := tenantOfCapsule{object, e.namespacesOf(object.GetName())}
 		if why := e.obstacleTo(t); why != "" {
-			e.miss("Tenant "+t.GetName(), why)
-			e.stopAt(t, why)
+			e.addEstateGap("Tenant "+t.GetName(), why)
+			e.stopBelowForeignRoot(t, why)
 			continue
 		}
-		e.placeTenant(t)
-		e.addRights(t)
-		e.missRules(t)
+		e.placeTenantNamespaces(t)
+		e.addTenantRights(t)
+		e.missTenantRules(t)
 	}
-	e.missOthers()
-	e.findOwned()
+	e.missOtherObjects()
+	e.findGarbageOwned()
 	return e.Estate
 }
 
@@ -94,7 +96,8 @@ func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
 	for name, n := range e.cluster.Namespaces {
 		owners := e.ownersAmongTenants(n)
 		owned := len(owners) == 1 && owners[0] == tenant
-		if owned || len(owners) == 0 && e.cluster.Peer.Record.isFinished() && n.Labels[capsuleTenant] == tenant && isPlacedIn(tenant, n) {
+		if owned || len(owners) == 0 && e.cluster.Peer.Record.isMigrationFinished() && n.Labels[capsuleTenant] == tenant &&
+			isPlacedIn(tenant, n) {
 			names = append(names, name)
 		}
 	}
@@ -107,7 +110,7 @@ func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
 func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (owners []string) {
 	for _, tenant := range e.peer.Tenants {
 		owned := slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool {
-			return groupOf(r) == capsuleGroup && r.Kind == "Tenant" && r.Name == tenant.GetName() && r.UID == tenant.GetUID()
+			return apiGroupOfOwner(r) == capsuleGroup && r.Kind == "Tenant" && r.Name == tenant.GetName() && r.UID == tenant.GetUID()
 		})
 		if owned {
 			owners = append(owners, tenant.GetName())
@@ -116,21 +119,22 @@ func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (own
 	return owners
 }
 
-// missShared adds a gap for each namespace that several Tenants own.
-func (e *capsuleEstate) missShared() {
+// missSharedNamespaces adds a gap for each namespace that several Tenants own.
+func (e *capsuleEstate) missSharedNamespaces() {
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
 		if owners := e.ownersAmongTenants(e.cluster.Namespaces[name]); len(owners) > 1 {
-			e.miss("Namespace "+name, "two Tenants own it ("+strings.Join(owners, ", ")+"), and it is placed below neither: take the wrong ownerReference off, and plan again")
+			e.addEstateGap("Namespace "+name, "two Tenants own it ("+strings.Join(owners, ", ")+
+				"), and it is placed below neither: take the wrong ownerReference off, and plan again")
 		}
 	}
 }
 
-// isPlacedIn says whether a namespace has the labels by which it is the root, or a child of it.
+// isPlacedIn reports whether a namespace has the labels by which it is the root, or a child of it.
 func isPlacedIn(root string, n *metav1.PartialObjectMetadata) bool {
 	return n.Labels[v1alpha1.LabelParent] == root || n.Name == root && n.Labels[v1alpha1.LabelType] == v1alpha1.TypeRoot
 }
 
-// obstacleTo says why there can be no LNamespace for a Tenant, and what to do; "" if there can.
+// obstacleTo returns why there can be no LNamespace for a Tenant, and what to do; "" if there can.
 func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	name := t.GetName()
 	root := e.cluster.Namespaces[name]
@@ -139,35 +143,41 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	case t.GetDeletionTimestamp() != nil:
 		return "it is being deleted, and its namespaces with it"
 	case e.cluster.LNamespaces[name] != nil:
-		return e.claims.doubtAbout(e.cluster.LNamespaces[name], t)
+		return e.claims.reasonNotToAdopt(e.cluster.LNamespaces[name], t)
 	case len(validation.IsDNS1123Label(name)) > 0:
-		return "its name is no DNS label, as that of an LNamespace has to be: make an LNamespace of another name, and place the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
+		return "its name is no DNS label, as that of an LNamespace has to be: make an LNamespace of another name, and place the namespaces " +
+			"there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case e.rules.Protected(name, e.rules.operatorNamespace):
-		return "default, kube-*, the operator's namespace and protectedNamespaces of the configuration name no tenant: take the name out of protectedNamespaces and plan again, " +
+		return "default, kube-*, the operator's namespace and protectedNamespaces of the configuration name no tenant: take the name out " +
+			"of protectedNamespaces and plan again, " +
 			"or make an LNamespace of another name and place the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case e.rules.Reserved(name, e.rules.operatorNamespace):
 		return "tenants.reservedNames of the configuration reserves its name: change that, and plan again" + moved
 	case root != nil && !slices.Contains(t.namespaces, name):
-		return "Namespace " + name + " exists and is none of its own, so that LNamespace " + name + " can't make its root: make an LNamespace of another name, and place the " +
+		return "Namespace " + name + " exists and is none of its own, so that LNamespace " + name +
+			" can't make its root: make an LNamespace of another name, and place the " +
 			"namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case root != nil && root.Labels[v1alpha1.LabelProtected] == v1alpha1.True:
-		return "Namespace " + name + " is protected, so that it can't be the root of LNamespace " + name + ": kubectl warren protect " + name + " --off" + moved
+		return "Namespace " + name + " is protected, so that it can't be the root of LNamespace " + name + ": kubectl warren protect " + name +
+			" --off" + moved
 	}
 	return ""
 }
 
-// placeTenant adds the places of a Tenant's namespaces and the spec of its LNamespace to the estate.
-func (e *capsuleEstate) placeTenant(t tenantOfCapsule) {
+// placeTenantNamespaces adds the places of a Tenant's namespaces and the spec of its LNamespace to the estate.
+func (e *capsuleEstate) placeTenantNamespaces(t tenantOfCapsule) {
 	name := t.GetName()
 	below := e.placeNamespaces(t)
-	spec := v1alpha1.LNamespaceSpec{Users: e.usersOf(t), Limits: e.limitsOf(t, below)}
+	spec := v1alpha1.LNamespaceSpec{Users: e.usersOfTenant(t), Limits: e.tenantLimitsFor(t, below)}
 	if now := e.cluster.LNamespaces[name]; now != nil && !e.claims.isMadeSinceRecord(now) {
-		e.miss("LNamespace "+name, "it exists, and its lists and limits stay as they are: compare its users with the owners of the Tenant")
+		e.addEstateGap("LNamespace "+name, "it exists, and its lists and limits stay as they are: compare its users with the owners of the "+
+			"Tenant")
 		spec = now.Spec
 	}
 	e.Tenants[name] = spec
 	if len(e.rules.Billing.Required) > 0 && e.cluster.LNamespaces[name] == nil {
-		e.miss("billing of LNamespace "+name, "the configuration requires "+joinFields(e.rules.Billing.Required)+" of every LNamespace, which Capsule doesn't know: set billing.defaults, "+
+		e.addEstateGap("billing of LNamespace "+name, "the configuration requires "+joinTextFields(e.rules.Billing.Required)+
+			" of every LNamespace, which Capsule doesn't know: set billing.defaults, "+
 			"or make LNamespace "+name+" yourself before --apply")
 	}
 }
@@ -177,7 +187,7 @@ func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
 	for _, namespace := range t.namespaces {
 		if namespace == t.GetName() {
 			e.Places[namespace] = Place{Type: v1alpha1.TypeRoot}
-			e.missModes(namespace)
+			e.missKindsInModeAll(namespace)
 			continue
 		}
 		below++
@@ -186,17 +196,19 @@ func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
 	return below
 }
 
-// missModes adds a gap for each kind whose objects Warren would copy from a Tenant's namespace that becomes the root to the others.
-func (e *capsuleEstate) missModes(root string) {
+// missKindsInModeAll adds a gap for each kind whose objects Warren would copy from a Tenant's namespace that becomes
+// the root to the others.
+func (e *capsuleEstate) missKindsInModeAll(root string) {
 	for _, kind := range e.cluster.Kinds {
 		if kind.Mode == copies.All {
-			e.miss(fmt.Sprintf("objects of %s in Namespace %s", kind.Kind, root), "it becomes the root, and propagation.kinds has the kind in mode All, so they are copied to the other namespaces of the Tenant: "+
-				"before the migration, label those that are not to be "+v1alpha1.LabelPropagate+"="+v1alpha1.ModeNone+", or set mode OptIn")
+			e.addEstateGap(fmt.Sprintf("objects of %s in Namespace %s", kind.Kind, root),
+				"it becomes the root, and propagation.kinds has the kind in mode All, so they are copied to the other namespaces of the Tenant: "+
+					"before the migration, label those that are not to be "+v1alpha1.LabelPropagate+"="+v1alpha1.ModeNone+", or set mode OptIn")
 		}
 	}
 }
 
-func joinFields[T ~string](fields []T) string {
+func joinTextFields[T ~string](fields []T) string {
 	names := make([]string, 0, len(fields))
 	for _, field := range fields {
 		names = append(names, string(field))
@@ -204,9 +216,9 @@ func joinFields[T ~string](fields []T) string {
 	return strings.Join(names, " and ")
 }
 
-// limitsOf returns the limit of sub-namespaces for the Tenant's quota of namespaces; nil if it has none. A root that Warren makes
+// tenantLimitsFor returns the limit of sub-namespaces for the Tenant's quota of namespaces; nil if it has none. A root that Warren makes
 // didn't count in the quota; a root that is one of the Tenant's namespaces did.
-func (e *capsuleEstate) limitsOf(t tenantOfCapsule, below int32) *v1alpha1.Limits {
+func (e *capsuleEstate) tenantLimitsFor(t tenantOfCapsule, below int32) *v1alpha1.Limits {
 	quota, found, _ := unstructured.NestedInt64(t.Object, "spec", "namespaceOptions", "quota")
 	if !found {
 		return nil
@@ -216,23 +228,25 @@ func (e *capsuleEstate) limitsOf(t tenantOfCapsule, below int32) *v1alpha1.Limit
 		most-- // one of them is the root
 	}
 	if most < below {
-		e.miss("namespaceOptions.quota of Tenant "+t.GetName(), fmt.Sprintf("it allows fewer namespaces than there are: spec.limits.subNamespaces of the LNamespace is %d, as many as stand below its root", below))
+		e.addEstateGap("namespaceOptions.quota of Tenant "+t.GetName(),
+			fmt.Sprintf("it allows fewer namespaces than there are: spec.limits.subNamespaces of the LNamespace is %d, as many as stand below "+
+				"its root", below))
 		most = below
 	}
 	return &v1alpha1.Limits{SubNamespaces: &most}
 }
 
-// findOwned finds the objects that the garbage collector would delete with Capsule's objects, except the bindings that an
+// findGarbageOwned finds the objects that the garbage collector would delete with Capsule's objects, except the bindings that an
 // LNamespace replaces, which may be deleted with their Tenant.
-func (e *capsuleEstate) findOwned() {
-	owns := func(r metav1.OwnerReference) bool { return groupOf(r) == capsuleGroup }
+func (e *capsuleEstate) findGarbageOwned() {
+	owns := func(r metav1.OwnerReference) bool { return apiGroupOfOwner(r) == capsuleGroup }
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
 		if n := e.cluster.Namespaces[name]; slices.ContainsFunc(n.OwnerReferences, owns) && n.DeletionTimestamp == nil {
 			e.Owned = append(e.Owned, n)
 		}
 	}
 	for _, replica := range e.peer.Replicas {
-		object := metadataOf(replica)
+		object := partialMetadataOf(replica)
 		if slices.ContainsFunc(object.OwnerReferences, owns) && object.DeletionTimestamp == nil && !e.covered[keyOfBinding(replica)] {
 			e.Owned = append(e.Owned, object)
 		}

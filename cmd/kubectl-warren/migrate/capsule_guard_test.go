@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// lnamespaceBy is an LNamespace that somebody made, with the label of a migration, which anybody may write.
+// lnamespaceBy returns an LNamespace that somebody made, with the label of a migration, which anybody may write.
 func lnamespaceBy(name, creator string) *v1alpha1.LNamespace {
 	lns := &v1alpha1.LNamespace{}
 	lns.Name, lns.UID, lns.Labels = name, "uid of LNamespace", map[string]string{v1alpha1.LabelCreatedBy: madeHere}
@@ -30,7 +30,7 @@ func TestLabelAlonePlacesNothing(t *testing.T) {
 	s.apply(t, Finish, s.plan, 1000)
 	s.followCapsule()
 	s.Namespaces["late"] = namespace("late", capsuleTenant, "oil")
-	if plan := s.plan(); !s.Peer.Record.isFinished() || len(plan.Steps) > 0 {
+	if plan := s.plan(); !s.Peer.Record.isMigrationFinished() || len(plan.Steps) > 0 {
 		t.Errorf("steps for a stranger with the label: %+v", plan.Steps)
 	}
 	if got := slices.Sorted(maps.Keys(s.estate(s.Cluster).Places)); !slices.Equal(got, []string{"gas", "gas-lab", "oil-dev", "oil-prod"}) {
@@ -128,7 +128,8 @@ func TestProvisioners(t *testing.T) {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 	binding := func(kind, namespace, refKind, role string) unstructured.Unstructured {
-		u := unstructured.Unstructured{Object: map[string]any{"kind": kind, "roleRef": map[string]any{"kind": refKind, "name": role}, "subjects": []any{map[string]any{"name": "bot"}}}}
+		u := unstructured.Unstructured{Object: map[string]any{"kind": kind, "roleRef": map[string]any{"kind": refKind, "name": role},
+			"subjects": []any{map[string]any{"name": "bot"}}}}
 		u.SetNamespace(namespace)
 		u.SetName(role)
 		return u
@@ -138,7 +139,7 @@ func TestProvisioners(t *testing.T) {
 		binding("ClusterRoleBinding", "", "ClusterRole", "makers"), binding("RoleBinding", "oil-dev", "ClusterRole", capsuleProvisioner),
 		binding("RoleBinding", "oil-dev", "Role", "makers"), binding("ClusterRoleBinding", "", "ClusterRole", "view"),
 	}, roles) {
-		found = append(found, objectOf(g.PartialObjectMetadata).String())
+		found = append(found, objectFromMetadata(g.PartialObjectMetadata).String())
 	}
 	if diff := cmp.Diff([]string{"ClusterRoleBinding makers", "RoleBinding oil-dev/" + capsuleProvisioner}, found); diff != "" {
 		t.Errorf("grants (-want +got):\n%s", diff)
@@ -150,11 +151,14 @@ func TestProvisionersRoleIsNotKept(t *testing.T) {
 	s := capsuleSite()
 	s.Peer.GrantRoles = []string{capsuleProvisioner, "makers"}
 	oil := tenantObject("oil", map[string]any{
-		"owners":                 []any{owner("ServiceAccount", "system:serviceaccount:oil-dev:robot", capsuleProvisioner, "makers", capsuleDeleter)},
-		"additionalRoleBindings": []any{map[string]any{"clusterRoleName": "makers", "subjects": []any{map[string]any{"kind": "User", "name": "eve"}}}},
+		"owners": []any{owner("ServiceAccount", "system:serviceaccount:oil-dev:robot", capsuleProvisioner, "makers",
+			capsuleDeleter)},
+		"additionalRoleBindings": []any{map[string]any{"clusterRoleName": "makers",
+			"subjects": []any{map[string]any{"kind": "User", "name": "eve"}}}},
 	})
 	withheld := ownedBy(object(roleBindings, "oil-dev", "promoted", capsuleBinding, "x"), "oil")
-	found := Capsule{Tenants: []unstructured.Unstructured{oil}, Replicas: []unstructured.Unstructured{bindingObject(withheld, bindingOfCapsule{ClusterRoleName: "makers"})}}
+	found := Capsule{Tenants: []unstructured.Unstructured{oil},
+		Replicas: []unstructured.Unstructured{bindingObject(withheld, bindingOfCapsule{ClusterRoleName: "makers"})}}
 	e := EstateOfCapsule(found, s.Cluster, ourRules{configfile.Default(), "warren-system"})
 	if len(e.Made) > 0 || len(e.Copies) > 0 {
 		t.Errorf("sources %v, copies %v", e.Made, e.Copies)
@@ -175,17 +179,20 @@ func TestGrantsThatCannotBeWithheld(t *testing.T) {
 		wanted int64
 		want   string
 	}{
-		"as it should be":                 {[]Grant{{crb, someone}}, failurePolicyFail, 1, ""},
-		"no binding":                      {nil, failurePolicyFail, 1, "no ClusterRoleBinding of Capsule's provisioner was found"},
-		"none but in a namespace":         {[]Grant{{rb, someone}}, failurePolicyFail, 1, "no ClusterRoleBinding of Capsule's provisioner was found"},
-		"webhook lets pass":               {[]Grant{{crb, someone}}, failurePolicyIgnore, 1, "webhook namespaces.peer of ValidatingWebhookConfiguration peer has failurePolicy Ignore: set failurePolicy Fail first"},
+		"as it should be": {[]Grant{{crb, someone}}, failurePolicyFail, 1, ""},
+		"no binding":      {nil, failurePolicyFail, 1, "no ClusterRoleBinding of Capsule's provisioner was found"},
+		"none but in a namespace": {[]Grant{{rb, someone}}, failurePolicyFail, 1,
+			"no ClusterRoleBinding of Capsule's provisioner was found"},
+		"webhook lets pass": {[]Grant{{crb, someone}}, failurePolicyIgnore, 1,
+			"webhook namespaces.peer of ValidatingWebhookConfiguration peer has failurePolicy Ignore: set failurePolicy Fail first"},
 		"webhook lets pass, none is left": {[]Grant{{crb, nil}}, failurePolicyIgnore, 1, ""},
 		"webhook lets pass, at rest":      {[]Grant{{crb, someone}}, failurePolicyIgnore, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := capsuleSite()
-			s.Peer.GrantRoles, s.Peer.Grants, s.Peer.Deployments[0].Wanted, s.Peer.Webhooks[0].Policies[0] = []string{"makers"}, c.grants, c.wanted, c.policy
-			err := (&options{apply: true, peerNamespace: "peer"}).check(capsulePeer, s.Cluster, Plan{})
+			s.Peer.GrantRoles, s.Peer.Grants, s.Peer.Deployments[0].Wanted, s.Peer.Webhooks[0].Policies[0] = []string{"makers"}, c.grants, c.wanted,
+				c.policy
+			err := (&options{apply: true, peerNamespace: "peer"}).checkPlanFeasible(capsulePeer, s.Cluster, Plan{})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -198,12 +205,14 @@ func TestGuardsAreWebhooksOnNamespaces(t *testing.T) {
 		return map[string]any{"name": name, "rules": []any{map[string]any{"apiGroups": []any{"*"}, "resources": []any{resource}, "scope": scope}}}
 	}
 	w := unstructured.Unstructured{Object: map[string]any{"webhooks": []any{
-		webhook("a", "namespaces", "*"), webhook("b", "pods", "*"), webhook("c", "*", "*"), webhook("d", "*", "Namespaced"), webhook("e", "namespaces/status", "Cluster"),
+		webhook("a", "namespaces", "*"), webhook("b", "pods", "*"), webhook("c", "*", "*"), webhook("d", "*", "Namespaced"),
+		webhook("e", "namespaces/status", "Cluster"),
 	}}}
-	if diff := cmp.Diff([]string{"a", "", "c", "", "e"}, guardsOf(w)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "", "c", "", "e"}, namespaceGuardNames(w)); diff != "" {
 		t.Errorf("guards (-want +got):\n%s", diff)
 	}
-	others, guards := Webhooks{Policies: []string{"Fail", "Fail"}, AtRest: []string{"Ignore", "Ignore"}, Guards: []string{"a", ""}}.inTwoWaves()
+	others, guards := Webhooks{Policies: []string{"Fail", "Fail"}, AtRest: []string{"Ignore", "Ignore"},
+		Guards: []string{"a", ""}}.splitByGuardWave()
 	if diff := cmp.Diff([][]string{{"Fail", "Ignore"}, {"Ignore", "Fail"}}, [][]string{others, guards}); diff != "" {
 		t.Errorf("waves (-want +got):\n%s", diff)
 	}

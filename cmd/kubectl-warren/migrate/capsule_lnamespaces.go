@@ -14,27 +14,28 @@ type capsuleClaims struct {
 	rules   ourRules
 }
 
-// signature is the user whom the LNamespaces that the migration makes name as their maker, "" for nobody. Where LNamespaces are counted,
-// one that names a cluster admin would count for them, and be held back above the limit.
-func (c *capsuleClaims) signature() string {
+// creatorToRecord returns the user whom the LNamespaces that the migration makes name as their maker, "" for nobody.
+// Where LNamespaces are counted, one that names a cluster admin would count for them, and be held back above the limit.
+func (c *capsuleClaims) creatorToRecord() string {
 	if c.rules.Tenants.MaxPerCreator > 0 {
 		return ""
 	}
 	return c.cluster.Caller
 }
 
-// doubtAbout says why an LNamespace of the Tenant's name must not get the Tenant's namespaces; "" if it may. Where users may make
+// reasonNotToAdopt returns why an LNamespace of the Tenant's name must not get the Tenant's namespaces; "" if it may. Where users may make
 // LNamespaces, somebody else may have taken the name, and would get rights in the namespaces by the lists.
-func (c *capsuleClaims) doubtAbout(lns *v1alpha1.LNamespace, t tenantOfCapsule) string {
-	if c.isMadeByCaller(lns) || c.holdsAll(lns, t) {
+func (c *capsuleClaims) reasonNotToAdopt(lns *v1alpha1.LNamespace, t tenantOfCapsule) string {
+	if c.isMadeByCaller(lns) || c.ownsAllNamespaces(lns, t) {
 		return ""
 	}
-	return "LNamespace " + lns.Name + " exists and was not made by you: its lists would get the Tenant's namespaces; if they are right, kubectl annotate lnamespace " + lns.Name + " " +
+	return "LNamespace " + lns.Name + " exists and was not made by you: its lists would get the Tenant's namespaces; if they are right, " +
+		"kubectl annotate lnamespace " + lns.Name + " " +
 		v1alpha1.AnnotationCreator + "=" + c.cluster.Caller + " --overwrite, and plan again"
 }
 
-// isMadeByCaller says whether the maker of an LNamespace is who migrates, or has begun this migration. Where LNamespaces are counted, the
-// webhook signs them all but those of cluster admins: without a name it is one of theirs.
+// isMadeByCaller reports whether the maker of an LNamespace is who migrates, or has begun this migration. Where
+// LNamespaces are counted, the webhook signs them all but those of cluster admins: without a name it is one of theirs.
 func (c *capsuleClaims) isMadeByCaller(lns *v1alpha1.LNamespace) bool {
 	creator := lns.Annotations[v1alpha1.AnnotationCreator]
 	if creator == "" {
@@ -44,18 +45,18 @@ func (c *capsuleClaims) isMadeByCaller(lns *v1alpha1.LNamespace) bool {
 	return creator == c.cluster.Caller || record != nil && slices.Contains(record.Callers, creator)
 }
 
-// isMadeSinceRecord says whether this migration made an LNamespace. The label alone doesn't: anybody may write it.
+// isMadeSinceRecord reports whether this migration made an LNamespace. The label alone doesn't: anybody may write it.
 func (c *capsuleClaims) isMadeSinceRecord(lns *v1alpha1.LNamespace) bool {
 	record := c.cluster.Peer.Record
 	if record == nil || !c.isMadeByCaller(lns) || lns.Labels[v1alpha1.LabelCreatedBy] != madeHere {
 		return false
 	}
-	_, older := record.Before[ours("LNamespace", "", lns.Name).id()]
+	_, older := record.Before[warrenObject("LNamespace", "", lns.Name).idWithGroup()]
 	return !older
 }
 
-// holdsAll says whether the LNamespace owns its root and all namespaces of a Tenant are in its tree already.
-func (c *capsuleClaims) holdsAll(lns *v1alpha1.LNamespace, t tenantOfCapsule) bool {
+// ownsAllNamespaces reports whether the LNamespace owns its root and all namespaces of a Tenant are in its tree already.
+func (c *capsuleClaims) ownsAllNamespaces(lns *v1alpha1.LNamespace, t tenantOfCapsule) bool {
 	root := c.cluster.Namespaces[lns.Name]
 	if root == nil || lns.UID == "" || root.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(lns.UID) || len(t.namespaces) == 0 {
 		return false
@@ -63,8 +64,8 @@ func (c *capsuleClaims) holdsAll(lns *v1alpha1.LNamespace, t tenantOfCapsule) bo
 	return !slices.ContainsFunc(t.namespaces, func(name string) bool { return !isPlacedIn(lns.Name, c.cluster.Namespaces[name]) })
 }
 
-// isTouched says whether a migration has left something in a namespace of a Tenant that undoing takes back.
-func (c *capsuleClaims) isTouched(root, namespace string) bool {
+// hasMigrationTraces reports whether a migration has left something in a namespace of a Tenant that undoing takes back.
+func (c *capsuleClaims) hasMigrationTraces(root, namespace string) bool {
 	if isPlacedIn(root, c.cluster.Namespaces[namespace]) {
 		return true
 	}
@@ -76,20 +77,22 @@ func (c *capsuleClaims) isTouched(root, namespace string) bool {
 	}
 	return slices.ContainsFunc(c.cluster.Kinds, func(k Kind) bool {
 		return slices.ContainsFunc(k.Objects, func(o *metav1.PartialObjectMetadata) bool {
-			return o.Namespace == namespace && (o.Labels[v1alpha1.LabelInheritedFrom] == root || namespace == root && o.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate)
+			return o.Namespace == namespace && (o.Labels[v1alpha1.LabelInheritedFrom] == root || namespace == root &&
+				o.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate)
 		})
 	})
 }
 
-// stopAt sets Stop, so that only undoing may go on, if some of a Tenant's namespaces are below a root whose name somebody else's
-// LNamespace has by now. Undoing takes them out of that tree, and leaves that LNamespace as it is.
-func (e *capsuleEstate) stopAt(t tenantOfCapsule, why string) {
+// stopBelowForeignRoot sets Stop, so that only undoing may go on, if some of a Tenant's namespaces are below a root
+// whose name somebody else's LNamespace has by now. Undoing takes them out of that tree, and leaves that LNamespace as
+// it is.
+func (e *capsuleEstate) stopBelowForeignRoot(t tenantOfCapsule, why string) {
 	if e.cluster.LNamespaces[t.GetName()] == nil || t.GetDeletionTimestamp() != nil {
 		return
 	}
-	if slices.ContainsFunc(t.namespaces, func(name string) bool { return e.claims.isTouched(t.GetName(), name) }) {
+	if slices.ContainsFunc(t.namespaces, func(name string) bool { return e.claims.hasMigrationTraces(t.GetName(), name) }) {
 		e.Stop = "Tenant " + t.GetName() + ": " + why
 		e.placeNamespaces(t)
-		e.addRights(t)
+		e.addTenantRights(t)
 	}
 }

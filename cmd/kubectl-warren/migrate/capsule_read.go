@@ -17,7 +17,7 @@ var capsulePeer = peer{
 	word: "capsule", title: "Capsule", namespace: "capsule-system", prefix: "capsule-", group: capsuleGroup,
 	bystander: "capsule-proxy", readGrantRoles: provisionersOfCapsule,
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
-		tenants, served, err := r.objects(ctx, capsuleGroup, "Tenant")
+		tenants, served, err := r.listPeerObjects(ctx, capsuleGroup, "Tenant")
 		if err == nil && !served {
 			err = errors.New("the API server has no kind of " + capsuleGroup + ": Capsule is not installed here")
 		}
@@ -26,7 +26,7 @@ var capsulePeer = peer{
 		}
 		found := Capsule{Tenants: tenants}
 		for _, kind := range kindsOfCapsule() {
-			objects, _, err := r.objects(ctx, capsuleGroup, kind)
+			objects, _, err := r.listPeerObjects(ctx, capsuleGroup, kind)
 			if err != nil {
 				return nil, err
 			}
@@ -44,17 +44,17 @@ var capsulePeer = peer{
 	},
 }
 
-// provisionersOfCapsule are the ClusterRoles by which Capsule lets its users make and patch namespaces: that of its documentation, and those
-// that its configuration names instead.
+// provisionersOfCapsule returns the ClusterRoles by which Capsule lets its users make and patch namespaces: that of its
+// documentation, and those that its configuration names instead.
 func provisionersOfCapsule(ctx context.Context, r *reader) ([]string, error) {
-	configurations, _, err := r.objects(ctx, capsuleGroup, "CapsuleConfiguration")
+	configurations, _, err := r.listPeerObjects(ctx, capsuleGroup, "CapsuleConfiguration")
 	return provisionersIn(configurations), err
 }
 
 func provisionersIn(configurations []unstructured.Unstructured) []string {
 	names := []string{capsuleProvisioner}
 	for _, configuration := range configurations {
-		if name := text(configuration.Object, "spec", "rbac", "provisioner"); name != "" && !slices.Contains(names, name) {
+		if name := nestedText(configuration.Object, "spec", "rbac", "provisioner"); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -75,7 +75,7 @@ var writtenByCapsule = []struct {
 // readReplicas reads what Capsule has written into namespaces, and the RoleBindings that a migration has made.
 func (r *reader) readReplicas(ctx context.Context, found *Capsule) error {
 	read := func(kind schema.GroupKind, into *[]unstructured.Unstructured, labels client.ListOption) error {
-		objects, _, err := r.objects(ctx, kind.Group, kind.Kind, labels)
+		objects, _, err := r.listPeerObjects(ctx, kind.Group, kind.Kind, labels)
 		*into = append(*into, objects...)
 		return err
 	}
@@ -92,15 +92,15 @@ func (r *reader) readReplicas(ctx context.Context, found *Capsule) error {
 	return read(roleBindings.GroupKind(), &found.Made, client.MatchingLabels{v1alpha1.LabelCreatedBy: madeHere})
 }
 
-// replicatedKinds are the kinds of which TenantResources and GlobalTenantResources say that they have replicated objects.
+// replicatedKinds returns the kinds of which TenantResources and GlobalTenantResources say that they have replicated objects.
 func replicatedKinds(resources []unstructured.Unstructured) map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, resource := range resources {
 		items, _, _ := unstructured.NestedSlice(resource.Object, "status", "processedItems")
 		for _, item := range items {
 			fields, _ := item.(map[string]any)
-			kind := schema.GroupKind{Group: text(fields, "group"), Kind: text(fields, "kind")}
-			if group, err := schema.ParseGroupVersion(text(fields, "apiVersion")); kind.Group == "" && err == nil {
+			kind := schema.GroupKind{Group: nestedText(fields, "group"), Kind: nestedText(fields, "kind")}
+			if group, err := schema.ParseGroupVersion(nestedText(fields, "apiVersion")); kind.Group == "" && err == nil {
 				kind.Group = group.Group
 			}
 			if kind.Kind != "" {

@@ -33,8 +33,8 @@ type ownerOfCapsule struct {
 	ClusterRoles []string             `json:"clusterRoles"`
 }
 
-// subject returns the owner as a subject of an LNamespace's lists; false for a service account whose name is malformed.
-func (o ownerOfCapsule) subject() (v1alpha1.Subject, bool) {
+// listedSubject returns the owner as a subject of an LNamespace's lists; false for a service account whose name is malformed.
+func (o ownerOfCapsule) listedSubject() (v1alpha1.Subject, bool) {
 	if o.Kind != v1alpha1.SubjectServiceAccount {
 		return v1alpha1.Subject{Kind: o.Kind, Name: o.Name}, true
 	}
@@ -42,9 +42,9 @@ func (o ownerOfCapsule) subject() (v1alpha1.Subject, bool) {
 	return v1alpha1.Subject{Kind: o.Kind, Namespace: namespace, Name: name}, ok
 }
 
-// bound is the subject of the RoleBindings that Capsule writes for the owner.
-func (o ownerOfCapsule) bound() rbacv1.Subject {
-	s, _ := o.subject()
+// boundSubject returns the subject of the RoleBindings that Capsule writes for the owner.
+func (o ownerOfCapsule) boundSubject() rbacv1.Subject {
+	s, _ := o.listedSubject()
 	bound := rbacv1.Subject{Kind: string(s.Kind), Namespace: s.Namespace, Name: s.Name}
 	if s.Kind != v1alpha1.SubjectServiceAccount {
 		bound.APIGroup = rbacv1.GroupName
@@ -52,10 +52,10 @@ func (o ownerOfCapsule) bound() rbacv1.Subject {
 	return bound
 }
 
-// ownersOf returns the owners in the Tenant's spec, and those in its status, which Capsule has found by its permissions.
-func ownersOf(t tenantOfCapsule) (owners []ownerOfCapsule) {
+// ownersOfTenant returns the owners in the Tenant's spec, and those in its status, which Capsule has found by its permissions.
+func ownersOfTenant(t tenantOfCapsule) (owners []ownerOfCapsule) {
 	for _, fields := range [][]string{{"spec", "owners"}, {"status", "owners"}} {
-		for _, owner := range decodeList[ownerOfCapsule](t.Object, fields...) {
+		for _, owner := range decodeObjectList[ownerOfCapsule](t.Object, fields...) {
 			same := slices.ContainsFunc(owners, func(o ownerOfCapsule) bool { return o.Kind == owner.Kind && o.Name == owner.Name })
 			if !same {
 				owners = append(owners, owner)
@@ -65,8 +65,8 @@ func ownersOf(t tenantOfCapsule) (owners []ownerOfCapsule) {
 	return owners
 }
 
-// decodeList returns a list of objects at a path; elements of another shape are left out.
-func decodeList[T any](object map[string]any, fields ...string) (found []T) {
+// decodeObjectList returns a list of objects at a path; elements of another shape are left out.
+func decodeObjectList[T any](object map[string]any, fields ...string) (found []T) {
 	list, _, _ := unstructured.NestedSlice(object, fields...)
 	for _, item := range list {
 		var decoded T
@@ -77,21 +77,22 @@ func decodeList[T any](object map[string]any, fields ...string) (found []T) {
 	return found
 }
 
-// usersOf returns the owners that become users of the LNamespace: those that have the ClusterRole of Warren's users, and that a
+// usersOfTenant returns the owners that become users of the LNamespace: those that have the ClusterRole of Warren's users, and that a
 // list can name. To other owners the list would give new rights.
-func (e *capsuleEstate) usersOf(t tenantOfCapsule) (users []v1alpha1.Subject) {
+func (e *capsuleEstate) usersOfTenant(t tenantOfCapsule) (users []v1alpha1.Subject) {
 	role := e.rules.Access.UserClusterRole
-	for _, owner := range ownersOf(t) {
+	for _, owner := range ownersOfTenant(t) {
 		what := fmt.Sprintf("owner %s %s of Tenant %s", owner.Kind, owner.Name, t.GetName())
-		subject, named := owner.subject()
+		subject, named := owner.listedSubject()
 		switch {
 		case !slices.Contains(owner.ClusterRoles, role):
-			e.miss(what, fmt.Sprintf("not ClusterRole %s, which users of an LNamespace have, but %s: these rights stay, as RoleBindings; to make sub-namespaces they have to be listed",
-				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isDropped), ", "), "none that stays")))
+			e.addEstateGap(what, fmt.Sprintf("not ClusterRole %s, which users of an LNamespace have, but %s: these rights stay, as "+
+				"RoleBindings; to make sub-namespaces they have to be listed",
+				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "), "none that stays")))
 		case !named:
-			e.miss(what, "the name of a ServiceAccount is system:serviceaccount:NAMESPACE:NAME: name it so in the Tenant, and plan again")
+			e.addEstateGap(what, "the name of a ServiceAccount is system:serviceaccount:NAMESPACE:NAME: name it so in the Tenant, and plan again")
 		default:
-			if why := e.refusal(t, subject); why != "" {
+			if why := e.reasonNotToList(t, subject); why != "" {
 				e.unlisted[t.GetName()] = append(e.unlisted[t.GetName()], unlistedOwner{owner, what, why})
 			} else if !slices.Contains(users, subject) {
 				users = append(users, subject)
@@ -107,14 +108,14 @@ type unlistedOwner struct {
 	what, why string
 }
 
-// isDropped says whether the bindings of a ClusterRole are deleted with the Tenant without a replacement: those that let owners
+// isRoleNotReplaced reports whether the bindings of a ClusterRole are deleted with the Tenant without a replacement: those that let owners
 // delete namespaces, which in Warren works only by the SubNamespace, and those that let owners make and patch namespaces.
-func (e *capsuleEstate) isDropped(role string) bool {
+func (e *capsuleEstate) isRoleNotReplaced(role string) bool {
 	return role == capsuleDeleter || role == capsuleProvisioner || slices.Contains(e.cluster.Peer.GrantRoles, role)
 }
 
-// refusal says why an LNamespace can't list a subject; "" if it can.
-func (e *capsuleEstate) refusal(t tenantOfCapsule, s v1alpha1.Subject) string {
+// reasonNotToList returns why an LNamespace can't list a subject; "" if it can.
+func (e *capsuleEstate) reasonNotToList(t tenantOfCapsule, s v1alpha1.Subject) string {
 	alone := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{s}}}
 	alone.Name = t.GetName()
 	refused := grants.Refusals(alone, grants.Surroundings{
@@ -133,18 +134,19 @@ func (e *capsuleEstate) refusal(t tenantOfCapsule, s v1alpha1.Subject) string {
 	return refused[0].Why
 }
 
-// rightsOf divides the RoleBindings that Capsule keeps for a Tenant: kept are those to be made in the root, replaced those that
+// divideTenantRights divides the RoleBindings that Capsule keeps for a Tenant: kept are those to be made in the root, replaced those that
 // give owners the rights of Warren's users.
-func (e *capsuleEstate) rightsOf(t tenantOfCapsule) (kept, replaced []bindingOfCapsule) {
+func (e *capsuleEstate) divideTenantRights(t tenantOfCapsule) (kept, replaced []bindingOfCapsule) {
 	users := e.Tenants[t.GetName()].Users
-	kept = slices.DeleteFunc(decodeList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings"), func(b bindingOfCapsule) bool { return e.isDropped(b.ClusterRoleName) })
-	for _, owner := range ownersOf(t) {
-		subject, named := owner.subject()
+	kept = slices.DeleteFunc(decodeObjectList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings"),
+		func(b bindingOfCapsule) bool { return e.isRoleNotReplaced(b.ClusterRoleName) })
+	for _, owner := range ownersOfTenant(t) {
+		subject, named := owner.listedSubject()
 		for _, role := range owner.ClusterRoles {
-			binding := bindingOfCapsule{ClusterRoleName: role, Subjects: []rbacv1.Subject{owner.bound()}}
+			binding := bindingOfCapsule{ClusterRoleName: role, Subjects: []rbacv1.Subject{owner.boundSubject()}}
 			asUser := role == e.rules.Access.UserClusterRole && named && slices.Contains(users, subject)
 			switch {
-			case e.isDropped(role):
+			case e.isRoleNotReplaced(role):
 			case asUser:
 				replaced = append(replaced, binding)
 			default:
@@ -155,15 +157,15 @@ func (e *capsuleEstate) rightsOf(t tenantOfCapsule) (kept, replaced []bindingOfC
 	return kept, replaced
 }
 
-// addRights has the RoleBindings that Capsule keeps in every namespace come from the root. Those that an LNamespace replaces go with the
-// Tenant; what Capsule keeps in some of the namespaces stays there.
-func (e *capsuleEstate) addRights(t tenantOfCapsule) {
+// addTenantRights has the RoleBindings that Capsule keeps in every namespace come from the root. Those that an
+// LNamespace replaces go with the Tenant; what Capsule keeps in some of the namespaces stays there.
+func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	root := t.GetName()
-	kept, replaced := e.rightsOf(t)
+	kept, replaced := e.divideTenantRights(t)
 	names := make([]string, len(kept))
 	var left []string
-	for _, replica := range e.bindingsOf(t) {
-		gives := func(b bindingOfCapsule) bool { return b.gives(replica) }
+	for _, replica := range e.bindingsOfTenant(t) {
+		gives := func(b bindingOfCapsule) bool { return b.hasSameGrant(replica) }
 		i := slices.IndexFunc(kept, gives)
 		switch {
 		case i >= 0 && (names[i] == "" || names[i] == replica.Name):
@@ -171,7 +173,7 @@ func (e *capsuleEstate) addRights(t tenantOfCapsule) {
 			if replica.Namespace != root {
 				e.Copies[slotOfBinding(replica.Namespace, replica.Name)] = root
 			}
-		case e.isDropped(replica.RoleRef.Name) || i < 0 && slices.ContainsFunc(replaced, gives):
+		case e.isRoleNotReplaced(replica.RoleRef.Name) || i < 0 && slices.ContainsFunc(replaced, gives):
 			e.covered[replica.Namespace+"/"+replica.Name] = true
 		default:
 			left = append(left, replica.Namespace+"/"+replica.Name)
@@ -181,34 +183,37 @@ func (e *capsuleEstate) addRights(t tenantOfCapsule) {
 		if names[i] == "" { // the Tenant has no namespace yet
 			names[i] = fmt.Sprintf("capsule-%s-binding-%d", root, i)
 		}
-		e.addSource(slotOfBinding(root, names[i]), b)
+		e.addBindingSource(slotOfBinding(root, names[i]), b)
 	}
-	e.missUnlisted(root, kept, names)
+	e.missUnlistableOwners(root, kept, names)
 	for _, made := range e.peer.Made {
 		if made.GetNamespace() == root { // by an earlier run: it gets its own mode in the last step, whatever the Tenant says by now
 			e.Sources[slotOfBinding(root, made.GetName())] = Source{Mode: v1alpha1.ModeUpdate}
 		}
 	}
 	if len(left) > 0 {
-		e.miss("RoleBindings of some namespaces of Tenant "+root, "they stay as they are, as objects of their namespaces, and give what they give until you delete them: "+strings.Join(left, ", "))
+		e.addEstateGap("RoleBindings of some namespaces of Tenant "+root,
+			"they stay as they are, as objects of their namespaces, and give what they give until you delete them: "+strings.Join(left, ", "))
 	}
 }
 
-// missUnlisted says where the rights of owners come from whom the LNamespace can't list; names are those of the RoleBindings in the root.
-func (e *capsuleEstate) missUnlisted(root string, kept []bindingOfCapsule, names []string) {
+// missUnlistableOwners says where the rights of owners come from whom the LNamespace can't list; names are those of the
+// RoleBindings in the root.
+func (e *capsuleEstate) missUnlistableOwners(root string, kept []bindingOfCapsule, names []string) {
 	for _, owner := range e.unlisted[root] {
 		var from []string
 		for i, b := range kept {
-			if slices.Contains(b.Subjects, owner.bound()) && !slices.Contains(from, names[i]) {
+			if slices.Contains(b.Subjects, owner.boundSubject()) && !slices.Contains(from, names[i]) {
 				from = append(from, names[i])
 			}
 		}
-		e.miss(owner.what, owner.why+"; its rights come from a RoleBinding in the root, "+strings.Join(from, ", ")+", and reach all of the tree: delete that to end them")
+		e.addEstateGap(owner.what, owner.why+"; its rights come from a RoleBinding in the root, "+strings.Join(from, ", ")+
+			", and reach all of the tree: delete that to end them")
 	}
 }
 
-// addSource has a RoleBinding in the root, from which Warren copies it to the namespaces below.
-func (e *capsuleEstate) addSource(slot copies.Slot, b bindingOfCapsule) {
+// addBindingSource has a RoleBinding in the root, from which Warren copies it to the namespaces below.
+func (e *capsuleEstate) addBindingSource(slot copies.Slot, b bindingOfCapsule) {
 	subjects := make([]any, 0, len(b.Subjects))
 	for _, s := range b.Subjects {
 		subject := map[string]any{"kind": s.Kind, "name": s.Name}
@@ -221,13 +226,14 @@ func (e *capsuleEstate) addSource(slot copies.Slot, b bindingOfCapsule) {
 		subjects = append(subjects, subject)
 	}
 	e.Sources[slot] = Source{Mode: v1alpha1.ModeUpdate}
-	e.Made[slot] = MadeSource{APIVersion: rbacv1.SchemeGroupVersion.String(), Labels: b.Labels, Annotations: b.Annotations, Content: map[string]any{
-		"roleRef": map[string]any{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": b.ClusterRoleName}, "subjects": subjects,
-	}}
+	e.Made[slot] = MadeSource{APIVersion: rbacv1.SchemeGroupVersion.String(), Labels: b.Labels, Annotations: b.Annotations,
+		Content: map[string]any{
+			"roleRef": map[string]any{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": b.ClusterRoleName}, "subjects": subjects,
+		}}
 }
 
-// gives says whether a RoleBinding has b's role and subjects.
-func (b bindingOfCapsule) gives(binding rbacv1.RoleBinding) bool {
+// hasSameGrant reports whether a RoleBinding has b's role and subjects.
+func (b bindingOfCapsule) hasSameGrant(binding rbacv1.RoleBinding) bool {
 	same := func(a, b rbacv1.Subject) bool {
 		return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 	}
@@ -236,14 +242,16 @@ func (b bindingOfCapsule) gives(binding rbacv1.RoleBinding) bool {
 			return !slices.ContainsFunc(all, func(other rbacv1.Subject) bool { return same(s, other) })
 		})
 	}
-	return binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == b.ClusterRoleName && within(b.Subjects, binding.Subjects) && within(binding.Subjects, b.Subjects)
+	return binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == b.ClusterRoleName && within(b.Subjects, binding.Subjects) &&
+		within(binding.Subjects, b.Subjects)
 }
 
-// bindingsOf are the RoleBindings that Capsule wrote into the namespaces of a Tenant.
-func (e *capsuleEstate) bindingsOf(t tenantOfCapsule) (found []rbacv1.RoleBinding) {
+// bindingsOfTenant returns the RoleBindings that Capsule wrote into the namespaces of a Tenant.
+func (e *capsuleEstate) bindingsOfTenant(t tenantOfCapsule) (found []rbacv1.RoleBinding) {
 	for _, replica := range e.peer.Replicas {
 		binding := rbacv1.RoleBinding{}
-		if replica.GroupVersionKind().GroupKind() != roleBindings.GroupKind() || !slices.Contains(t.namespaces, replica.GetNamespace()) || replica.GetLabels()[capsuleBinding] == "" {
+		if replica.GroupVersionKind().GroupKind() != roleBindings.GroupKind() || !slices.Contains(t.namespaces, replica.GetNamespace()) ||
+			replica.GetLabels()[capsuleBinding] == "" {
 			continue
 		}
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(replica.Object, &binding) == nil {

@@ -9,51 +9,63 @@ import (
 )
 
 const (
-	inATemplate = "what is in the namespaces stays there as it is; new ones don't get it: put it into a template that the LNamespace references (spec.template), as config/samples/guardrails does"
-	notGuarded  = "what is in the namespaces stays there, but once Capsule is at rest its users may change and delete it: only Capsule's webhook refused that; before --apply write a policy of the " +
-		"cluster's network, or a ValidatingAdmissionPolicy that guards label " + capsulePolicy + "; for new namespaces put it into a template (spec.template)"
-	byAPolicy = "nobody enforces it any more once Capsule is at rest: write a ValidatingAdmissionPolicy for the namespaces with label TENANT.tree.tenancy.warren.dev/depth"
-	onTheRoot = "the namespaces keep their values; for new ones label or annotate the root, and have the keys in inheritance.labels or inheritance.annotations"
+	inATemplate = "what is in the namespaces stays there as it is; new ones don't get it: put it into a template that the LNamespace " +
+		"references (spec.template), as config/samples/guardrails does"
+	notGuarded = "what is in the namespaces stays there, but once Capsule is at rest its users may change and delete it: only Capsule's " +
+		"webhook refused that; before --apply write a policy of the " +
+		"cluster's network, or a ValidatingAdmissionPolicy that guards label " + capsulePolicy +
+		"; for new namespaces put it into a template (spec.template)"
+	byAPolicy = "nobody enforces it any more once Capsule is at rest: write a ValidatingAdmissionPolicy for the namespaces with label " +
+		"TENANT.tree.tenancy.warren.dev/depth"
+	onTheRoot = "the namespaces keep their values; for new ones label or annotate the root, and have the keys in inheritance.labels or " +
+		"inheritance.annotations"
 )
 
 // rulesOfCapsule are the fields of a Tenant that no LNamespace has, and what to do instead.
 var rulesOfCapsule = []struct{ field, instead string }{
 	{"limitRanges.items", inATemplate},
 	{"networkPolicies.items", notGuarded},
-	{"nodeSelector", "annotation scheduler.alpha.kubernetes.io/node-selector stays on the namespaces; for new ones annotate the root, and have the key in inheritance.annotations"},
+	{"nodeSelector", "annotation scheduler.alpha.kubernetes.io/node-selector stays on the namespaces; for new ones annotate the root, " +
+		"and have the key in inheritance.annotations"},
 	{"namespaceOptions.additionalMetadata", onTheRoot},
 	{"namespaceOptions.additionalMetadataList", onTheRoot + "; for a part of the namespaces say propagatedLabels in a HierarchyConfiguration"},
 	{"namespaceOptions.requiredMetadata", "nobody asks for it: inheritance gives every namespace what the root has"},
-	{"cordoned", "Warren freezes no tenant: nobody but Capsule refuses changes there. A ResourceQuota with pods: \"0\" in a template comes near"},
+	{"cordoned", "Warren freezes no tenant: nobody but Capsule refuses changes there. A ResourceQuota with pods: \"0\" in a template " +
+		"comes near"},
 	{"forceTenantPrefix", "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}], which holds for all tenants"},
-	{"storageClasses", byAPolicy}, {"ingressOptions", byAPolicy}, {"serviceOptions", byAPolicy}, {"podOptions", byAPolicy}, {"gatewayOptions", byAPolicy},
-	{"containerRegistries", byAPolicy}, {"imagePullPolicies", byAPolicy}, {"priorityClasses", byAPolicy}, {"runtimeClasses", byAPolicy}, {"deviceClasses", byAPolicy},
-	{"rules", "what they bind stays in the namespaces; what they enforce, nobody enforces once Capsule is at rest: write ValidatingAdmissionPolicies, and a template for quotas"},
+	{"storageClasses", byAPolicy}, {"ingressOptions", byAPolicy}, {"serviceOptions", byAPolicy}, {"podOptions", byAPolicy},
+	{"gatewayOptions", byAPolicy},
+	{"containerRegistries", byAPolicy}, {"imagePullPolicies", byAPolicy}, {"priorityClasses", byAPolicy}, {"runtimeClasses", byAPolicy},
+	{"deviceClasses", byAPolicy},
+	{"rules", "what they bind stays in the namespaces; what they enforce, nobody enforces once Capsule is at rest: write " +
+		"ValidatingAdmissionPolicies, and a template for quotas"},
 	{"permissions.matchOwners", "whom it has matched so far is listed; from now on the LNamespace's managers say who is"},
 }
 
-// missRules adds a gap for each field of a Tenant that has no counterpart.
-func (e *capsuleEstate) missRules(t tenantOfCapsule) {
+// missTenantRules adds a gap for each field of a Tenant that has no counterpart.
+func (e *capsuleEstate) missTenantRules(t tenantOfCapsule) {
 	of := " of Tenant " + t.GetName()
 	for _, rule := range rulesOfCapsule {
-		if value, found, err := unstructured.NestedFieldNoCopy(t.Object, append([]string{"spec"}, strings.Split(rule.field, ".")...)...); err == nil && found && says(value) {
-			e.miss(rule.field+of, strings.ReplaceAll(rule.instead, "TENANT", t.GetName()))
+		if value, found, err := unstructured.NestedFieldNoCopy(t.Object,
+			append([]string{"spec"}, strings.Split(rule.field, ".")...)...); err == nil && found && isNonEmptyValue(value) {
+			e.addEstateGap(rule.field+of, strings.ReplaceAll(rule.instead, "TENANT", t.GetName()))
 		}
 	}
-	e.missQuotas(t)
+	e.missTenantQuotas(t)
 	for key := range t.GetAnnotations() {
 		if strings.HasPrefix(key, "quota.resources."+capsuleGroup+"/") {
-			e.miss("annotation "+key+of, "nobody counts such objects: a ResourceQuota in a template counts them in each namespace (count/RESOURCE.GROUP)")
+			e.addEstateGap("annotation "+key+of, "nobody counts such objects: a ResourceQuota in a template counts them in each namespace "+
+				"(count/RESOURCE.GROUP)")
 		}
 	}
 }
 
-// says says whether a value isn't empty.
-func says(value any) bool {
+// isNonEmptyValue reports whether a value isn't empty.
+func isNonEmptyValue(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, field := range v {
-			if says(field) {
+			if isNonEmptyValue(field) {
 				return true
 			}
 		}
@@ -68,32 +80,36 @@ func says(value any) bool {
 	return value != nil
 }
 
-// missQuotas adds gaps about a Tenant's quotas. No controller enforces the sum of a quota of scope Tenant any more.
-func (e *capsuleEstate) missQuotas(t tenantOfCapsule) {
+// missTenantQuotas adds gaps about a Tenant's quotas. No controller enforces the sum of a quota of scope Tenant any more.
+func (e *capsuleEstate) missTenantQuotas(t tenantOfCapsule) {
 	items, _, _ := unstructured.NestedSlice(t.Object, "spec", "resourceQuotas", "items")
 	if len(items) == 0 {
 		return
 	}
 	what := "resourceQuotas.items of Tenant " + t.GetName()
-	if text(t.Object, "spec", "resourceQuotas", "scope") == "Namespace" {
-		e.miss(what, inATemplate)
+	if nestedText(t.Object, "spec", "resourceQuotas", "scope") == "Namespace" {
+		e.addEstateGap(what, inATemplate)
 		return
 	}
-	e.miss(what, fmt.Sprintf("its scope is Tenant, and nobody counts the sum of %d namespaces any more: each ResourceQuota stays at what was left to its namespace when Capsule stopped. "+
+	e.addEstateGap(what, fmt.Sprintf("its scope is Tenant, and nobody counts the sum of %d namespaces any more: each ResourceQuota "+
+		"stays at what was left to its namespace when Capsule stopped. "+
 		"Divide the sum: a ResourceQuota for each namespace, in a template, and spec.limits.subNamespaces", len(t.namespaces)))
 }
 
 // othersOfCapsule are kinds of Capsule's that have no counterpart, and what to do instead.
 var othersOfCapsule = map[string]string{
-	"TenantResource":       "what it has replicated stays as it is, and nobody keeps it: label the object in the root tenancy.warren.dev/propagate=update, and delete the replicas",
-	"GlobalTenantResource": "what it has replicated stays as it is, and nobody keeps it: a ResourceDistribution of a Secret or ConfigMap, or a template that all LNamespaces reference; then delete the replicas",
-	"ResourcePool":         "its ResourceQuotas stay with what was claimed; nobody hands out more: a ResourceQuota for each namespace, in a template",
-	"CustomQuota":          "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
-	"GlobalCustomQuota":    "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
-	"GlobalResourceQuota":  "nobody counts the sum any more: a ResourceQuota for each namespace, in a template",
+	"TenantResource": "what it has replicated stays as it is, and nobody keeps it: label the object in the root " +
+		"tenancy.warren.dev/propagate=update, and delete the replicas",
+	"GlobalTenantResource": "what it has replicated stays as it is, and nobody keeps it: a ResourceDistribution of a Secret or " +
+		"ConfigMap, or a template that all LNamespaces reference; then delete the replicas",
+	"ResourcePool": "its ResourceQuotas stay with what was claimed; nobody hands out more: a ResourceQuota for each namespace, " +
+		"in a template",
+	"CustomQuota":         "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
+	"GlobalCustomQuota":   "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
+	"GlobalResourceQuota": "nobody counts the sum any more: a ResourceQuota for each namespace, in a template",
 }
 
-// kindsOfCapsule are the names of othersOfCapsule, and of the kind that holds its configuration.
+// kindsOfCapsule returns the names of othersOfCapsule, and of the kind that holds its configuration.
 func kindsOfCapsule() []string {
 	kinds := []string{"CapsuleConfiguration"}
 	for kind := range othersOfCapsule {
@@ -103,20 +119,20 @@ func kindsOfCapsule() []string {
 	return kinds
 }
 
-// missOthers adds a gap for each object of a kind that has no counterpart.
-func (e *capsuleEstate) missOthers() {
+// missOtherObjects adds a gap for each object of a kind that has no counterpart.
+func (e *capsuleEstate) missOtherObjects() {
 	for _, object := range e.peer.Others {
 		name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 		if instead := othersOfCapsule[object.GetKind()]; instead != "" {
-			e.miss(object.GetKind()+" "+name, instead)
+			e.addEstateGap(object.GetKind()+" "+name, instead)
 			continue
 		}
 		of := " of CapsuleConfiguration " + name
 		if prefixed, _, _ := unstructured.NestedBool(object.Object, "spec", "forceTenantPrefix"); prefixed {
-			e.miss("forceTenantPrefix"+of, "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]")
+			e.addEstateGap("forceTenantPrefix"+of, "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]")
 		}
-		if regex := text(object.Object, "spec", "protectedNamespaceRegex"); regex != "" {
-			e.miss("protectedNamespaceRegex"+of, "protectedNamespaces of the configuration, as globs: "+regex)
+		if regex := nestedText(object.Object, "spec", "protectedNamespaceRegex"); regex != "" {
+			e.addEstateGap("protectedNamespaceRegex"+of, "protectedNamespaces of the configuration, as globs: "+regex)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// doOfTenants carries out a step that only a migration of tenants has, and says whether it was one.
+// doOfTenants carries out a step that only a migration of tenants has, and reports whether it was one.
 func (s *site) doOfTenants(t *testing.T, step Step) bool {
 	t.Helper()
 	data, err := json.Marshal(step.Body)
@@ -46,7 +46,8 @@ func (s *site) doOfTenants(t *testing.T, step Step) bool {
 		err = json.Unmarshal(data, &body)
 		s.Peer.Grants[0].Subjects = body.Subjects
 	case at.Kind == "RoleBinding" && step.Verb == Delete:
-		s.Kinds[0].Objects = slices.DeleteFunc(s.Kinds[0].Objects, func(o *metav1.PartialObjectMetadata) bool { return o.Namespace == at.Namespace && o.Name == at.Name })
+		s.Kinds[0].Objects = slices.DeleteFunc(s.Kinds[0].Objects,
+			func(o *metav1.PartialObjectMetadata) bool { return o.Namespace == at.Namespace && o.Name == at.Name })
 	case at.Kind == "RoleBinding" && step.Verb == Create:
 		made := object(roleBindings, at.Namespace, at.Name)
 		err = json.Unmarshal(data, made)
@@ -66,17 +67,21 @@ func (s *site) owned(at Object) *metav1.PartialObjectMetadata {
 	if at.Kind == "Namespace" {
 		return s.Namespaces[at.Name]
 	}
-	i := slices.IndexFunc(s.Kinds[0].Objects, func(o *metav1.PartialObjectMetadata) bool { return o.Namespace == at.Namespace && o.Name == at.Name })
+	i := slices.IndexFunc(s.Kinds[0].Objects, func(o *metav1.PartialObjectMetadata) bool {
+		return o.Namespace == at.Namespace &&
+			o.Name == at.Name
+	})
 	return s.Kinds[0].Objects[i]
 }
 
 func ownedBy(o *metav1.PartialObjectMetadata, tenant string) *metav1.PartialObjectMetadata {
-	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "capsule.clastix.io/v1beta2", Kind: "Tenant", Name: tenant, UID: types.UID("uid of " + tenant)}}
+	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "capsule.clastix.io/v1beta2", Kind: "Tenant", Name: tenant,
+		UID: types.UID("uid of " + tenant)}}
 	o.Labels[capsuleTenant] = tenant
 	return o
 }
 
-// tenantObject is a Tenant of Capsule's; spec is YAML in one line.
+// tenantObject returns a Tenant of Capsule's; spec is YAML in one line.
 func tenantObject(name string, spec map[string]any) unstructured.Unstructured {
 	u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "spec": spec}}
 	u.SetName(name)
@@ -88,10 +93,12 @@ func owner(kind, name string, roles ...any) map[string]any {
 	return map[string]any{"kind": kind, "name": name, "clusterRoles": roles}
 }
 
-// capsuleSite is Tenant oil with two namespaces, and Tenant gas, of which one namespace has its name. RoleBindings are called after what they bind.
+// capsuleSite is Tenant oil with two namespaces, and Tenant gas, of which one namespace has its name. RoleBindings are
+// called after what they bind.
 func capsuleSite() *site {
 	s := newSite(copies.OptIn, []*metav1.PartialObjectMetadata{
-		ownedBy(namespace("oil-dev"), "oil"), ownedBy(namespace("oil-prod"), "oil"), ownedBy(namespace("gas"), "gas"), ownedBy(namespace("gas-lab"), "gas"),
+		ownedBy(namespace("oil-dev"), "oil"), ownedBy(namespace("oil-prod"), "oil"), ownedBy(namespace("gas"), "gas"),
+		ownedBy(namespace("gas-lab"), "gas"),
 		namespace("ci"), namespace("plain"), namespace("stranger", capsuleTenant, "oil"),
 	})
 	s.LNamespaces, s.Caller = map[string]*v1alpha1.LNamespace{}, "root@example.com"
@@ -101,7 +108,8 @@ func capsuleSite() *site {
 	s.Kinds[0] = Kind{GroupVersionKind: roleBindings, Resource: "rolebindings", Mode: copies.OptIn}
 	gives := map[string]bindingOfCapsule{}
 	for name, subject := range map[string][3]string{
-		"admin-alice": {"User", "", "alice"}, "capsule-namespace-deleter-alice": {"User", "", "alice"}, "deploy-ci": {"ServiceAccount", "ci", "bot"},
+		"admin-alice": {"User", "", "alice"}, "capsule-namespace-deleter-alice": {"User", "", "alice"},
+		"deploy-ci":    {"ServiceAccount", "ci", "bot"},
 		"view-readers": {"Group", "", "readers"}, "admin-own": {"ServiceAccount", "oil-dev", "robot"},
 	} {
 		role, _, _ := strings.Cut(name, "-")
@@ -168,9 +176,10 @@ func (s *site) everything() map[string]any {
 		found[name] = keys
 	}
 	for _, o := range append(slices.Collect(maps.Values(s.Namespaces)), s.Kinds[0].Objects...) {
-		found["owners of "+objectOf(o).String()] = len(o.OwnerReferences)
+		found["owners of "+objectFromMetadata(o).String()] = len(o.OwnerReferences)
 	}
-	found["replicas"], found["policies"], found["subjects"] = s.Peer.Deployments[0].Wanted, slices.Clone(s.Peer.Webhooks[0].Policies), len(s.Peer.Grants[0].Subjects)
+	found["replicas"], found["policies"], found["subjects"] = s.Peer.Deployments[0].Wanted, slices.Clone(s.Peer.Webhooks[0].Policies),
+		len(s.Peer.Grants[0].Subjects)
 	found["objects"] = fmt.Sprint(len(s.Subs), len(s.LNamespaces))
 	return found
 }
@@ -179,7 +188,8 @@ func (s *site) everything() map[string]any {
 func (s *site) followCapsule() {
 	for _, o := range s.Kinds[0].Objects {
 		from := o.Labels[v1alpha1.LabelInheritedFrom]
-		if from != "" && s.owned(Object{Kind: "RoleBinding", Namespace: from, Name: o.Name}).Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeUpdate {
+		if from != "" && s.owned(Object{Kind: "RoleBinding", Namespace: from, Name: o.Name}).
+			Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeUpdate {
 			o.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 			o.Annotations[v1alpha1.AnnotationSourceHash] = strings.Replace(o.Annotations[v1alpha1.AnnotationSourceHash], "create:", "update:", 1)
 		}
@@ -193,7 +203,8 @@ func TestPlanOfCapsule(t *testing.T) {
 		gaps = append(gaps, gap.What)
 	}
 	want := []string{
-		"deletion of a Tenant", "owner ServiceAccount system:serviceaccount:ci:bot of Tenant oil", "owner ServiceAccount system:serviceaccount:oil-dev:robot of Tenant oil",
+		"deletion of a Tenant", "owner ServiceAccount system:serviceaccount:ci:bot of Tenant oil",
+		"owner ServiceAccount system:serviceaccount:oil-dev:robot of Tenant oil",
 		"nodeSelector of Tenant oil", "resourceQuotas.items of Tenant oil", "namespaceOptions.quota of Tenant gas",
 	}
 	if diff := cmp.Diff(want, gaps); diff != "" {
@@ -203,11 +214,13 @@ func TestPlanOfCapsule(t *testing.T) {
 	if diff := cmp.Diff([]v1alpha1.Subject{{Kind: "User", Name: "alice"}}, s.LNamespaces["oil"].Spec.Users); diff != "" {
 		t.Errorf("users (-want +got):\n%s", diff)
 	}
-	if limits := s.LNamespaces["oil"].Spec.Limits; limits == nil || limits.SubNamespaces == nil || *limits.SubNamespaces != 5 || s.LNamespaces["gas"] != nil {
+	if limits := s.LNamespaces["oil"].Spec.Limits; limits == nil || limits.SubNamespaces == nil || *limits.SubNamespaces != 5 ||
+		s.LNamespaces["gas"] != nil {
 		t.Errorf("LNamespaces before the last step: %+v", s.LNamespaces)
 	}
 	keys := s.keys()
-	for name, parent := range map[string]string{"oil-dev": "oil", "oil-prod": "oil", "gas-lab": "gas", "gas": "", "stranger": "", "plain": ""} {
+	for name, parent := range map[string]string{"oil-dev": "oil", "oil-prod": "oil", "gas-lab": "gas", "gas": "", "stranger": "",
+		"plain": ""} {
 		bound := ""
 		if parent != "" {
 			bound = "true"
@@ -216,7 +229,8 @@ func TestPlanOfCapsule(t *testing.T) {
 			t.Errorf("Namespace %s: %v", name, got)
 		}
 	}
-	if keys["Namespace gas"][v1alpha1.LabelType] != "root" || s.Subs["oil/oil-dev"] == nil || s.Subs["gas/gas-lab"] == nil || len(s.Subs) != 3 {
+	if keys["Namespace gas"][v1alpha1.LabelType] != "root" || s.Subs["oil/oil-dev"] == nil || s.Subs["gas/gas-lab"] == nil ||
+		len(s.Subs) != 3 {
 		t.Errorf("root %v, SubNamespaces %v", keys["Namespace gas"], s.Subs)
 	}
 	for name, source := range map[string]string{"view-readers": "create", "deploy-ci": "create", "admin-own": "create", "admin-alice": ""} {
@@ -237,10 +251,11 @@ func TestPlanOfCapsule(t *testing.T) {
 	}
 	for _, o := range append(slices.Collect(maps.Values(s.Namespaces)), s.Kinds[0].Objects...) {
 		if replaced := strings.HasSuffix(o.Name, "-alice"); replaced != (len(o.OwnerReferences) > 0) {
-			t.Errorf("owners of %s: %v", objectOf(o), o.OwnerReferences)
+			t.Errorf("owners of %s: %v", objectFromMetadata(o), o.OwnerReferences)
 		}
 	}
-	if gas := s.LNamespaces["gas"]; gas == nil || *gas.Spec.Limits.SubNamespaces != 1 || s.Namespaces["gas"].Annotations[v1alpha1.AnnotationAdopt] != "root@example.com" {
+	if gas := s.LNamespaces["gas"]; gas == nil || *gas.Spec.Limits.SubNamespaces != 1 ||
+		s.Namespaces["gas"].Annotations[v1alpha1.AnnotationAdopt] != "root@example.com" {
 		t.Errorf("LNamespace gas %+v adopts %v", gas, s.Namespaces["gas"])
 	}
 	if _, err := NewUndo(s.estate(s.Cluster), s.Cluster); err == nil {
@@ -281,7 +296,7 @@ func grantsBeforeWebhooks(t *testing.T) {
 	s := capsuleSite()
 	s.Peer.Record, s.Peer.Deployments[0].Running = &Record{}, 1
 	for wave, waits := range map[int]bool{0: false, restOthers - 1: false, restOthers: true, restGrants: true, restGrants + 1: true} {
-		if awaited := x.awaited([]Step{{Phase: Rest, wave: wave}}, s.estate(s.Cluster), s.Cluster); (awaited != "") != waits {
+		if awaited := x.reasonToWait([]Step{{Phase: Rest, wave: wave}}, s.estate(s.Cluster), s.Cluster); (awaited != "") != waits {
 			t.Errorf("wave %d waits for %q", wave, awaited)
 		}
 	}
@@ -302,15 +317,18 @@ func TestTenantsThatCannotMove(t *testing.T) {
 		"an earlier caller's LNamespace": {"plain", func(s *site) {
 			s.LNamespaces["plain"], s.Peer.Record = lnamespaceBy("plain", "mia"), &Record{Callers: []string{"mia"}}
 		}, ""},
-		"somebody's LNamespace":                        {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "eve") }, "was not made by you"},
-		"an LNamespace of nobody that bears our label": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "") }, "was not made by you"},
+		"somebody's LNamespace": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "eve") },
+			"was not made by you"},
+		"an LNamespace of nobody that bears our label": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "") },
+			"was not made by you"},
 	} {
 		t.Run("MIG-C5 "+name, func(t *testing.T) {
 			s := capsuleSite()
 			if c.change != nil {
 				c.change(s)
 			}
-			e := EstateOfCapsule(Capsule{Tenants: []unstructured.Unstructured{tenantObject(c.tenant, nil)}}, s.Cluster, ourRules{configfile.Default(), "warren-system"})
+			e := EstateOfCapsule(Capsule{Tenants: []unstructured.Unstructured{tenantObject(c.tenant, nil)}}, s.Cluster,
+				ourRules{configfile.Default(), "warren-system"})
 			_, moves := e.Tenants[c.tenant]
 			if c.want == "" && !moves || c.want != "" && (moves || len(e.Gaps) != 2 || !strings.Contains(e.Gaps[1].Instead, c.want)) {
 				t.Errorf("Tenant %s moves: %t, gaps %+v", c.tenant, moves, e.Gaps)

@@ -18,11 +18,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// Commands is the group of commands "migrate …", one for each operator from which a cluster can move.
+// Commands returns the group of commands "migrate …", one for each operator from which a cluster can move.
 func Commands(inv *invocation.Invocation) *cobra.Command {
 	group := &cobra.Command{Use: "migrate", Short: "Move a cluster from another operator of tenants or namespace trees to Warren"}
 	for _, p := range []peer{hncPeer, accuratePeer, capsulePeer} {
-		group.AddCommand(command(inv, p))
+		group.AddCommand(newPeerCommand(inv, p))
 	}
 	return group
 }
@@ -41,13 +41,15 @@ type document struct {
 	Plan
 }
 
-func command(inv *invocation.Invocation, p peer) *cobra.Command {
+func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   p.word,
 		Short: "Move a cluster from " + p.title + " to Warren",
-		Long: "Print what would be written so that Warren takes over the namespaces and copies of " + p.title + ", and what has no counterpart; nothing is done.\n" +
+		Long: "Print what would be written so that Warren takes over the namespaces and copies of " + p.title +
+			", and what has no counterpart; nothing is done.\n" +
 			"--apply carries out all but the last step, --undo takes that back, --finish takes the last step. Each can be repeated when it was\n" +
-			"interrupted. All is done with your own rights. No namespace that was there before, no copy and no object of " + p.title + " is deleted: its objects are\n" +
+			"interrupted. All is done with your own rights. No namespace that was there before, no copy and no object of " + p.title +
+			" is deleted: its objects are\n" +
 			"yours to remove in the end.",
 		Example:           "  kubectl warren migrate " + p.word + "\n  kubectl warren migrate " + p.word + " --apply",
 		Args:              cobra.NoArgs,
@@ -56,7 +58,8 @@ func command(inv *invocation.Invocation, p peer) *cobra.Command {
 	o := &options{}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.apply, "apply", false, "carry out all steps but the last")
-	flags.BoolVar(&o.finish, "finish", false, "take the last step, which can't be undone: copies follow their sources again, and nothing ends with the other operator's objects")
+	flags.BoolVar(&o.finish, "finish", false, "take the last step, which can't be undone: copies follow their sources again, and "+
+		"nothing ends with the other operator's objects")
 	flags.BoolVar(&o.undo, "undo", false, "take back what --apply did")
 	flags.BoolVar(&o.yes, "yes", false, "don't ask")
 	cmd.MarkFlagsMutuallyExclusive("apply", "finish", "undo")
@@ -66,20 +69,21 @@ func command(inv *invocation.Invocation, p peer) *cobra.Command {
 		flags.StringVar(&o.peerConfig, "peer-config", "", "configuration file of "+p.title)
 	}
 	operator := invocation.AddOperatorNamespace(cmd)
-	o.output = invocation.AddChoice(cmd, "output", "o", outputTable, "Output format of the plan; yaml and json have every write", outputTable, invocation.OutputYAML, invocation.OutputJSON)
+	o.output = invocation.AddChoice(cmd, "output", "o", outputTable, "Output format of the plan; yaml and json have every write", outputTable,
+		invocation.OutputYAML, invocation.OutputJSON)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.operator = *operator
-		return migrate(cmd.Context(), inv, p, o)
+		return runMigration(cmd.Context(), inv, p, o)
 	}
 	return cmd
 }
 
-func migrate(ctx context.Context, inv *invocation.Invocation, p peer, o *options) error {
-	r, err := o.connect(ctx, inv, p)
+func runMigration(ctx context.Context, inv *invocation.Invocation, p peer, o *options) error {
+	r, err := o.connectReader(ctx, inv, p)
 	if err != nil {
 		return err
 	}
-	estate, c, err := r.read(ctx)
+	estate, c, err := r.readEverything(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,19 +94,19 @@ func migrate(ctx context.Context, inv *invocation.Invocation, p peer, o *options
 		}
 	}
 	if !o.apply && !o.finish && !o.undo {
-		return printPlan(inv, o, p, plan)
+		return printMigrationPlan(inv, o, p, plan)
 	}
 	if estate.Stop != "" && !o.undo {
 		return errors.New(estate.Stop)
 	}
-	if err := o.check(p, c, plan); err != nil {
+	if err := o.checkPlanFeasible(p, c, plan); err != nil {
 		return err
 	}
-	return o.carryOut(ctx, inv, r, estate, plan)
+	return o.confirmAndCarryOut(ctx, inv, r, estate, plan)
 }
 
-// connect makes a reader of the peer's objects, with Warren's configuration.
-func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p peer) (*reader, error) {
+// connectReader makes a reader of the peer's objects, with Warren's configuration.
+func (o *options) connectReader(ctx context.Context, inv *invocation.Invocation, p peer) (*reader, error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
 		return nil, err
@@ -122,7 +126,8 @@ func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p pee
 		name, text, err = gather.ReadStoredConfig(ctx, api, o.operator)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, or the operator's namespace with --operator-namespace: %w", err)
+		return nil, fmt.Errorf("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, "+
+			"or the operator's namespace with --operator-namespace: %w", err)
 	}
 	if r.configuration, err = configfile.Parse(name, []byte(text)); err != nil {
 		return nil, invocation.Problems(strings.Split(err.Error(), "\n"))
@@ -130,10 +135,11 @@ func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p pee
 	return r, nil
 }
 
-// check refuses what can't be carried out as a whole.
-func (o *options) check(p peer, c Cluster, plan Plan) error {
+// checkPlanFeasible refuses what can't be carried out as a whole.
+func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 	if o.peerNamespace != "" && len(c.Peer.Deployments) == 0 && !o.undo {
-		return fmt.Errorf("no Deployment %s… in namespace %s: name the namespace in which %s runs with --peer-namespace, or --peer-namespace='' where it is gone",
+		return fmt.Errorf("no Deployment %s… in namespace %s: name the namespace in which %s runs with --peer-namespace, or "+
+			"--peer-namespace='' where it is gone",
 			p.prefix, o.peerNamespace, p.title)
 	}
 	if doubt := c.Peer.doubtAboutGrants(p); doubt != "" && o.apply {
@@ -142,7 +148,7 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 	if o.undo {
 		return nil
 	}
-	if err := errors.Join(plan.checkAgreed(p), plan.checkLimits(), c.Peer.checkOldStored(p)); err != nil || o.apply {
+	if err := errors.Join(plan.checkPlacesAgreed(p), plan.checkNoLimitExceeded(), c.Peer.checkOldStored(p)); err != nil || o.apply {
 		return err
 	}
 	before := 0
@@ -157,8 +163,8 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 	return nil
 }
 
-// carryOut asks, and does it.
-func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate, plan Plan) error {
+// confirmAndCarryOut asks, and does it.
+func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate, plan Plan) error {
 	x := &executor{reader: r, out: inv.Streams.Out, plan: planOn, tenants: slices.Sorted(maps.Keys(estate.Tenants)), agreed: plan.agreed}
 	switch {
 	case o.apply:
@@ -169,14 +175,14 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 	now := plan
 	now.Steps = slices.DeleteFunc(slices.Clone(plan.Steps), func(step Step) bool { return step.Phase == Finish && !o.finish })
 	if len(now.Steps) > 0 && !o.yes {
-		now.writeTables(inv.Streams.ErrOut)
-		if !confirm(inv, fmt.Sprintf("%s: this is written now. Go on? [y/N] ", r.peer.title)) {
+		now.writePlanTables(inv.Streams.ErrOut)
+		if !confirmWithUser(inv, fmt.Sprintf("%s: this is written now. Go on? [y/N] ", r.peer.title)) {
 			return errors.New("nothing was done")
 		}
 	}
-	left, err := x.run(ctx)
+	left, err := x.runUntilDone(ctx)
 	if err != nil && x.begun {
-		return o.withWaysOn(err, r.peer, x.stopped)
+		return o.withRecoveryAdvice(err, r.peer, x.stopped)
 	}
 	if err != nil {
 		return fmt.Errorf("nothing was written: %w%s", err, adviceBeforeStart(err, r.peer))
@@ -188,27 +194,30 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 	}
 	switch {
 	case o.apply && len(left.Steps) > 0:
-		terminal.Fprintf(inv.Streams.Out, "All but the last step is done. Look around, then: kubectl warren migrate %s --finish, or --undo\n", r.peer.word)
+		terminal.Fprintf(inv.Streams.Out, "All but the last step is done. Look around, then: kubectl warren migrate %s --finish, or --undo\n",
+			r.peer.word)
 	case o.undo && len(plan.Steps) == 0:
 		terminal.Fprintf(inv.Streams.Out, "Nothing of a migration from %s is there to take back\n", r.peer.title)
 	case o.undo:
-		terminal.Fprintf(inv.Streams.Out, "What the migration wrote is taken back, and %s is started. What users changed or deleted since stays so\n", r.peer.title)
+		terminal.Fprintf(inv.Streams.Out, "What the migration wrote is taken back, and %s is started. What users changed or deleted since "+
+			"stays so\n", r.peer.title)
 	default:
 		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)
 	}
 	return nil
 }
 
-// adviceBeforeStart says what to do where a webhook that nobody answers refuses the first write; "" elsewhere.
+// adviceBeforeStart returns what to do where a webhook that nobody answers refuses the first write; "" elsewhere.
 func adviceBeforeStart(err error, p peer) string {
 	if !strings.Contains(err.Error(), "failed calling webhook") {
 		return ""
 	}
-	return fmt.Sprintf(". Start %s first if the webhook is its own (kubectl get deployments -n %s), then give the command again", p.title, p.namespace)
+	return fmt.Sprintf(". Start %s first if the webhook is its own (kubectl get deployments -n %s), then give the command again", p.title,
+		p.namespace)
 }
 
-// withWaysOn adds to an error that ended the run how the other operator is, and what can be done.
-func (o *options) withWaysOn(err error, p peer, stopped bool) error {
+// withRecoveryAdvice adds to an error that ended the run how the other operator is, and what can be done.
+func (o *options) withRecoveryAdvice(err error, p peer, stopped bool) error {
 	flag, is, back := "--apply", "still runs", ", or take back what was written with --undo"
 	if stopped {
 		is, back = "is stopped meanwhile", fmt.Sprintf(", or start %s again with --undo", p.title)
@@ -219,11 +228,12 @@ func (o *options) withWaysOn(err error, p peer, stopped bool) error {
 	case o.finish:
 		flag, back = "--finish", ""
 	}
-	return fmt.Errorf("%w\n%s %s: mend this and give the same command again (kubectl warren migrate %s %s)%s", err, p.title, is, p.word, flag, back)
+	return fmt.Errorf("%w\n%s %s: mend this and give the same command again (kubectl warren migrate %s %s)%s", err, p.title, is, p.word, flag,
+		back)
 }
 
-// confirm asks the user.
-func confirm(inv *invocation.Invocation, question string) bool {
+// confirmWithUser asks the user.
+func confirmWithUser(inv *invocation.Invocation, question string) bool {
 	terminal.Fprintf(inv.Streams.ErrOut, "%s", question)
 	answer, err := bufio.NewReader(inv.Streams.In).ReadString('\n')
 	if err != nil {

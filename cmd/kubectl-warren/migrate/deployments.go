@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// readDeployments finds the peer's Deployments. Without a namespace the peer is gone, and a Deployment of such a name somewhere is somebody else's.
+// readDeployments finds the peer's Deployments. Without a namespace the peer is gone, and a Deployment of such a name
+// somewhere is somebody else's.
 func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 	if r.peerNamespace == "" {
 		return nil
 	}
-	deployments, _, err := r.objects(ctx, "apps", "Deployment", client.InNamespace(r.peerNamespace))
+	deployments, _, err := r.listPeerObjects(ctx, "apps", "Deployment", client.InNamespace(r.peerNamespace))
 	if err != nil {
 		return err
 	}
@@ -28,18 +29,18 @@ func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 		if !found {
 			wanted = 1 // what the API server sets where nothing is said
 		}
-		running, err := r.countPods(ctx, d)
+		running, err := r.countExistingPods(ctx, d)
 		if err != nil {
 			return err
 		}
-		c.Peer.Deployments = append(c.Peer.Deployments, Deployment{metadataOf(d), wanted, running, argumentsOf(d)})
+		c.Peer.Deployments = append(c.Peer.Deployments, Deployment{partialMetadataOf(d), wanted, running, containerArguments(d)})
 	}
 	return nil
 }
 
-// countPods returns how many Pods of a Deployment exist. Its status doesn't count those that are being deleted, whose programs run on until the
-// kubelet has stopped them, and write meanwhile.
-func (r *reader) countPods(ctx context.Context, deployment unstructured.Unstructured) (int64, error) {
+// countExistingPods returns how many Pods of a Deployment exist. Its status doesn't count those that are being deleted,
+// whose programs run on until the kubelet has stopped them, and write meanwhile.
+func (r *reader) countExistingPods(ctx context.Context, deployment unstructured.Unstructured) (int64, error) {
 	fields, _, _ := unstructured.NestedMap(deployment.Object, "spec", "selector")
 	given := &metav1.LabelSelector{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, given)
@@ -50,13 +51,14 @@ func (r *reader) countPods(ctx context.Context, deployment unstructured.Unstruct
 	if err != nil {
 		return 0, fmt.Errorf("selector of Deployment %s/%s: %w", deployment.GetNamespace(), deployment.GetName(), err)
 	}
-	pods, _, err := r.objects(ctx, "", "Pod", client.InNamespace(deployment.GetNamespace()), client.MatchingLabelsSelector{Selector: selector})
+	pods, _, err := r.listPeerObjects(ctx, "", "Pod", client.InNamespace(deployment.GetNamespace()),
+		client.MatchingLabelsSelector{Selector: selector})
 	reported, _, _ := unstructured.NestedInt64(deployment.Object, "status", "replicas")
 	return max(reported, int64(len(pods))), err
 }
 
-// argumentsOf returns the arguments of the programs of a Deployment.
-func argumentsOf(deployment unstructured.Unstructured) (args []string) {
+// containerArguments returns the arguments of the programs of a Deployment.
+func containerArguments(deployment unstructured.Unstructured) (args []string) {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	for _, item := range containers {
 		container, _ := item.(map[string]any)

@@ -22,14 +22,14 @@ type draft struct {
 // madeHere marks the objects that a migration makes, so that undoing it takes away no others.
 const madeHere = "kubectl-warren-migrate"
 
-// miss adds a gap.
-func (d *draft) miss(what, instead string) { d.gaps = append(d.gaps, Gap{what, instead}) }
+// addDraftGap adds a gap.
+func (d *draft) addDraftGap(what, instead string) { d.gaps = append(d.gaps, Gap{what, instead}) }
 
 // phaseOrder of a plan and of its undoing.
 var phaseOrder = []Phase{Rest, Tenants, Sources, Copies, Namespaces, Hierarchy, Finish, Leave, Owners, Release, Wake}
 
-// result is the plan, its steps in their order.
-func (d *draft) result() Plan {
+// sortedPlan returns the plan, its steps in their order.
+func (d *draft) sortedPlan() Plan {
 	slices.SortStableFunc(d.steps, func(a, b Step) int {
 		if a.Phase != b.Phase {
 			return slices.Index(phaseOrder, a.Phase) - slices.Index(phaseOrder, b.Phase)
@@ -45,8 +45,8 @@ func (d *draft) result() Plan {
 	return Plan{Steps: d.steps, Joins: []Join{}, NewCopies: []NewCopies{}, KeyChanges: []KeyChange{}, Gaps: d.gaps}
 }
 
-// relabelled are labels with changes, of which "" takes one off.
-func relabelled(now, changes map[string]string) map[string]string {
+// withLabelChanges are labels with changes, of which "" takes one off.
+func withLabelChanges(now, changes map[string]string) map[string]string {
 	result := maps.Clone(now)
 	if result == nil {
 		result = map[string]string{}
@@ -59,8 +59,8 @@ func relabelled(now, changes map[string]string) map[string]string {
 	return result
 }
 
-// patchOf returns the changes that aren't made yet, for a merge patch; nil if all are.
-func patchOf(now, changes map[string]string) map[string]any {
+// pendingChanges returns the changes that aren't made yet, for a merge patch; nil if all are.
+func pendingChanges(now, changes map[string]string) map[string]any {
 	var patch map[string]any
 	for key, value := range changes {
 		have, there := now[key]
@@ -77,42 +77,42 @@ func patchOf(now, changes map[string]string) map[string]any {
 	return patch
 }
 
-// relabel adds the step that changes labels and annotations of an object, where they aren't so yet.
-func (d *draft) relabel(phase Phase, wave int, object *metav1.PartialObjectMetadata, labels, annotations map[string]string) {
+// addRelabelStep adds the step that changes labels and annotations of an object, where they aren't so yet.
+func (d *draft) addRelabelStep(phase Phase, wave int, object *metav1.PartialObjectMetadata, labels, annotations map[string]string) {
 	metadata := map[string]any{}
-	if patch := patchOf(object.Labels, labels); patch != nil {
+	if patch := pendingChanges(object.Labels, labels); patch != nil {
 		metadata["labels"] = patch
 	}
-	if patch := patchOf(object.Annotations, annotations); patch != nil {
+	if patch := pendingChanges(object.Annotations, annotations); patch != nil {
 		metadata["annotations"] = patch
 	}
 	if len(metadata) > 0 {
-		d.patch(phase, wave, object, map[string]any{"metadata": metadata})
+		d.addPatchStep(phase, wave, object, map[string]any{"metadata": metadata})
 	}
 }
 
-// patch adds the step that changes an object as it was read.
-func (d *draft) patch(phase Phase, wave int, object *metav1.PartialObjectMetadata, body any) {
-	d.steps = append(d.steps, Step{Phase: phase, wave: wave, Verb: Patch, Object: objectOf(object), Body: body,
+// addPatchStep adds the step that changes an object as it was read.
+func (d *draft) addPatchStep(phase Phase, wave int, object *metav1.PartialObjectMetadata, body any) {
+	d.steps = append(d.steps, Step{Phase: phase, wave: wave, Verb: Patch, Object: objectFromMetadata(object), Body: body,
 		uid: string(object.UID), version: object.ResourceVersion})
 }
 
-func objectOf(object *metav1.PartialObjectMetadata) Object {
+func objectFromMetadata(object *metav1.PartialObjectMetadata) Object {
 	return Object{object.APIVersion, object.Kind, object.Namespace, object.Name}
 }
 
 // patchHierarchy adds the step that changes the spec of a HierarchyConfiguration.
 func (d *draft) patchHierarchy(phase Phase, hc *v1alpha1.HierarchyConfiguration, spec map[string]any) {
-	d.steps = append(d.steps, Step{Phase: phase, Verb: Patch, Object: ours("HierarchyConfiguration", hc.Namespace, hc.Name),
+	d.steps = append(d.steps, Step{Phase: phase, Verb: Patch, Object: warrenObject("HierarchyConfiguration", hc.Namespace, hc.Name),
 		Body: map[string]any{"spec": spec}, uid: string(hc.UID), version: hc.ResourceVersion})
 }
 
-func ours(kind, namespace, name string) Object {
+func warrenObject(kind, namespace, name string) Object {
 	return Object{v1alpha1.GroupVersion.String(), kind, namespace, name}
 }
 
-// create adds the step that makes an object of ours.
-func (d *draft) create(phase Phase, wave int, object Object, spec any) {
+// addCreateStep adds the step that makes an object of ours.
+func (d *draft) addCreateStep(phase Phase, wave int, object Object, spec any) {
 	metadata := map[string]any{"name": object.Name, "labels": map[string]any{v1alpha1.LabelCreatedBy: madeHere}}
 	if object.Namespace != "" {
 		metadata["namespace"] = object.Namespace
@@ -122,20 +122,21 @@ func (d *draft) create(phase Phase, wave int, object Object, spec any) {
 	}})
 }
 
-// remove adds the step that deletes an object that the migration made.
-func (d *draft) remove(wave int, object Object, now metav1.Object) {
-	d.steps = append(d.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID()), version: now.GetResourceVersion()})
+// addDeleteStep adds the step that deletes an object that the migration made.
+func (d *draft) addDeleteStep(wave int, object Object, now metav1.Object) {
+	d.steps = append(d.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID()),
+		version: now.GetResourceVersion()})
 }
 
-// scale adds the step that asks for replicas of a Deployment, where others are asked for.
-func (d *draft) scale(phase Phase, wave int, deployment Deployment, replicas int64) {
+// addScaleStep adds the step that asks for replicas of a Deployment, where others are asked for.
+func (d *draft) addScaleStep(phase Phase, wave int, deployment Deployment, replicas int64) {
 	if deployment.Wanted != replicas {
-		d.patch(phase, wave, deployment.PartialObjectMetadata, map[string]any{"spec": map[string]any{"replicas": replicas}})
+		d.addPatchStep(phase, wave, deployment.PartialObjectMetadata, map[string]any{"spec": map[string]any{"replicas": replicas}})
 	}
 }
 
-// setWebhooks adds the step that changes the failure policies of webhooks, where they are others, and whether they are restricted.
-func (d *draft) setWebhooks(phase Phase, wave int, w Webhooks, policies []string, atRest bool) {
+// addWebhookStep adds the step that changes the failure policies of webhooks, where they are others, and whether they are restricted.
+func (d *draft) addWebhookStep(phase Phase, wave int, w Webhooks, policies []string, atRest bool) {
 	var changes []any
 	for i, c := range w.Conditions {
 		path := fmt.Sprintf("/webhooks/%d/matchConditions", i)
@@ -156,6 +157,6 @@ func (d *draft) setWebhooks(phase Phase, wave int, w Webhooks, policies []string
 	}
 	if len(changes) > 0 {
 		guard := map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": w.ResourceVersion}
-		d.patch(phase, wave, w.PartialObjectMetadata, append([]any{guard}, changes...))
+		d.addPatchStep(phase, wave, w.PartialObjectMetadata, append([]any{guard}, changes...))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// The operator does more than what the steps write: it makes copies, and hands labels and annotations down. Whatever of that differs from what
-// stands there is a part of the plan, so that no right and no rule comes unseen.
+// The operator does more than what the steps write: it makes copies, and hands labels and annotations down. Whatever of
+// that differs from what stands there is a part of the plan, so that no right and no rule comes unseen.
 
 // NewCopies are copies of one source that the operator will make and the other operator has not made.
 type NewCopies struct {
@@ -68,7 +68,7 @@ func (o *outlook) findKeyChanges() []KeyChange {
 			if was, there := now[key]; there {
 				change.Was = &was
 			}
-			id := strings.Join([]string{change.Key, orNone(change.Was), orNone(becomes)}, "\x00")
+			id := strings.Join([]string{change.Key, valueOrNone(change.Was), valueOrNone(becomes)}, "\x00")
 			if byChange[id] == nil {
 				byChange[id] = &change
 			}
@@ -87,7 +87,7 @@ func (o *outlook) findKeyChanges() []KeyChange {
 	return changes
 }
 
-func orNone(value *string) string {
+func valueOrNone(value *string) string {
 	if value == nil {
 		return "(none)"
 	}

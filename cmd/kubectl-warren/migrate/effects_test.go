@@ -35,7 +35,8 @@ func TestObjectsThatHNCNeverCopies(t *testing.T) {
 	}{"All": {copies.All, hncPropagate, "none"}, "OptIn": {copies.OptIn, hncPropagate, ""}} {
 		t.Run("MIG-P7 "+name, func(t *testing.T) {
 			s := hncSite(c.mode, c.hnc).withObjects(object(secrets, "org", "rancher", "cattle.io/creator", "norman"),
-				object(secrets, "org", "sh.helm.release.v1.app.v1", "owner", "helm"), object(secrets, "org", "described", "@openshift.io/description", "x"))
+				object(secrets, "org", "sh.helm.release.v1.app.v1", "owner", "helm"),
+				object(secrets, "org", "described", "@openshift.io/description", "x"))
 			for _, n := range s.plan().NewCopies {
 				if n.Name != "some" { // which HNC has not copied everywhere in this site
 					t.Errorf("copied anew: %+v", n)
@@ -53,23 +54,27 @@ func TestObjectsThatHNCNeverCopies(t *testing.T) {
 
 func TestFlagsOfHNC(t *testing.T) {
 	t.Run("MIG-P7", func(t *testing.T) {
-		settings, err := settingsOfHNC([]Deployment{{PartialObjectMetadata: object(schema.GroupVersionKind{Kind: "Deployment"}, "hnc-system", "hnc"), Args: []string{"/manager",
-			"--nopropagation-label=keep=here", "-excluded-namespace", "apart", "--included-namespace-regex=[a-z]+", "--unpropagated-label=l", "--unpropagated-annotation=a"}}})
+		settings, err := settingsOfHNC([]Deployment{{PartialObjectMetadata: object(schema.GroupVersionKind{Kind: "Deployment"}, "hnc-system",
+			"hnc"), Args: []string{"/manager",
+			"--nopropagation-label=keep=here", "-excluded-namespace", "apart", "--included-namespace-regex=[a-z]+", "--unpropagated-label=l",
+			"--unpropagated-annotation=a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !settings.neverCopies(object(secrets, "org", "x", "keep", "here")) || settings.neverCopies(object(secrets, "org", "x", "keep", "off")) {
+		if !settings.neverCopies(object(secrets, "org", "x", "keep", "here")) ||
+			settings.neverCopies(object(secrets, "org", "x", "keep", "off")) {
 			t.Error("--nopropagation-label")
 		}
 		if !settings.leavesAlone("apart") || !settings.leavesAlone("a1") || settings.leavesAlone("org") {
 			t.Error("--excluded-namespace, --included-namespace-regex")
 		}
-		e := newEstate()
+		e := newEmptyEstate()
 		e.compareFlagsOfHNC(settings, &config.OperatorConfiguration{})
 		if len(e.Gaps) != 2 || e.Gaps[0].What != "flag --unpropagated-label=l" || e.Gaps[1].What != "flag --unpropagated-annotation=a" {
 			t.Errorf("gaps: %v", e.Gaps)
 		}
-		if _, err := settingsOfHNC([]Deployment{{PartialObjectMetadata: namespace("x"), Args: []string{"--included-namespace-regex=("}}}); err == nil {
+		if _, err := settingsOfHNC([]Deployment{{PartialObjectMetadata: namespace("x"),
+			Args: []string{"--included-namespace-regex=("}}}); err == nil {
 			t.Error("a regular expression that is none")
 		}
 	})
@@ -126,12 +131,15 @@ func TestPlacesThatAdmissionWouldRefuse(t *testing.T) {
 
 func TestLimitsThatTreesWouldExceed(t *testing.T) {
 	one := int32(1)
-	for name, limits := range map[string]v1alpha1.Limits{"subNamespaces 2": {SubNamespaces: &one}, "depth 2": {Depth: &one}, "copies 3": {Copies: &one}} {
+	for name, limits := range map[string]v1alpha1.Limits{"subNamespaces 2": {SubNamespaces: &one}, "depth 2": {Depth: &one},
+		"copies 3": {Copies: &one}} {
 		t.Run("MIG-P9 "+name, func(t *testing.T) {
 			s := hncSite(copies.All, hncPropagate)
 			s.Rules.Limits = limits
 			plan := s.plan()
-			if err := plan.checkLimits(); err == nil || !strings.Contains(err.Error(), "nothing was written, because tree org would have "+name+", and 1 is allowed: raise subNamespaces.limits") {
+			if err := plan.checkNoLimitExceeded(); err == nil ||
+				!strings.Contains(err.Error(), "nothing was written, because tree org would have "+name+
+					", and 1 is allowed: raise subNamespaces.limits") {
 				t.Errorf("%v", err)
 			}
 			if !slices.Contains(s.gaps(), "tree org") {

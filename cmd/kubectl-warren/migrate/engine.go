@@ -69,7 +69,7 @@ type Record struct {
 	Before map[string]map[string]string `json:"before,omitempty"`
 }
 
-func (r *Record) isFinished() bool { return r != nil && r.Finished }
+func (r *Record) isMigrationFinished() bool { return r != nil && r.Finished }
 
 // The failure policies of a webhook.
 const (
@@ -77,11 +77,11 @@ const (
 	failurePolicyFail   = "Fail"
 )
 
-// running names the first Deployment that has a Pod left, or "".
-func (e Engine) running() string {
+// firstRunningDeployment names the first Deployment that has a Pod left, or "".
+func (e Engine) firstRunningDeployment() string {
 	for _, d := range e.Deployments {
 		if d.Running > 0 {
-			return objectOf(d.PartialObjectMetadata).String()
+			return objectFromMetadata(d.PartialObjectMetadata).String()
 		}
 	}
 	return ""
@@ -92,73 +92,75 @@ func (e Engine) isScaledDown() bool {
 	return !slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Wanted > 0 })
 }
 
-// planRest stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to Ignore, except for
+// planPeerShutdown stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to Ignore, except for
 // those on the peer's own kinds.
-func (p *planner) planRest() {
+func (p *planner) planPeerShutdown() {
 	if p.Peer.Record == nil {
-		p.record(Rest, func(*Record) {})
+		p.planRecordChange(Rest, func(*Record) {})
 	}
 	guards, others, deployments := 1, 1, 2
-	if p.Peer.hasGrants() {
+	if p.Peer.hasAnyGrants() {
 		guards, others, deployments = restGrants+1, restOthers, restOthers-1
 	}
 	for _, w := range p.Peer.Webhooks {
-		atFirst, inTheEnd := w.inTwoWaves()
+		atFirst, inTheEnd := w.splitByGuardWave()
 		if guards == others {
 			atFirst, inTheEnd = w.AtRest, nil
 		}
-		p.draft.setWebhooks(Rest, others, w, atFirst, true)
+		p.draft.addWebhookStep(Rest, others, w, atFirst, true)
 		if guards != others {
-			p.draft.setWebhooks(Rest, guards, w, inTheEnd, true)
+			p.draft.addWebhookStep(Rest, guards, w, inTheEnd, true)
 		}
 	}
 	for _, d := range p.Peer.Deployments {
-		p.draft.scale(Rest, deployments, d, 0)
+		p.draft.addScaleStep(Rest, deployments, d, 0)
 	}
 	p.withholdGrants()
 	p.planFinalizers()
 }
 
-// record notes a change in the record; the first note says how the other operator ran.
-func (p *planner) record(phase Phase, change func(*Record)) {
+// planRecordChange records a change in the record; the first note says how the other operator ran.
+func (p *planner) planRecordChange(phase Phase, change func(*Record)) {
 	r := p.Peer.Record
 	verb, body := Patch, map[string]any{}
 	if r == nil {
 		r = &Record{Replicas: map[string]int64{}, Policies: map[string][]string{}}
 		for _, d := range p.Peer.Deployments {
-			r.Replicas[objectOf(d.PartialObjectMetadata).String()] = d.Wanted
+			r.Replicas[objectFromMetadata(d.PartialObjectMetadata).String()] = d.Wanted
 		}
 		for _, w := range p.Peer.Webhooks {
-			r.Policies[objectOf(w.PartialObjectMetadata).String()] = w.Policies
+			r.Policies[objectFromMetadata(w.PartialObjectMetadata).String()] = w.Policies
 		}
-		r.Subjects, r.Finalizers = p.Peer.subjects(), p.finalized()
+		r.Subjects, r.Finalizers = p.Peer.subjectsOfGrants(), p.peerFinalizers()
 		r.Inherited = p.findKeyChanges()
-		r.Before, r.Places = p.before(), p.agreement(p.Cluster)
+		r.Before, r.Places = p.valuesBefore(), p.agreedPlaces(p.Cluster)
 		if phase == Rest {
 			at := p.Peer.RecordAt
-			verb, body = Create, map[string]any{"apiVersion": at.APIVersion, "kind": at.Kind, "metadata": map[string]any{"namespace": at.Namespace, "name": at.Name}}
+			verb, body = Create, map[string]any{"apiVersion": at.APIVersion, "kind": at.Kind,
+				"metadata": map[string]any{"namespace": at.Namespace, "name": at.Name}}
 		}
 	}
 	noted := *r
-	noted.Callers = withCaller(r.Callers, p.Caller)
+	noted.Callers = addCallerOnce(r.Callers, p.Caller)
 	change(&noted)
-	body["binaryData"] = map[string]any{recordKey: noted.pack()}
-	p.draft.steps = append(p.draft.steps, Step{Phase: phase, Verb: verb, Object: p.Peer.RecordAt, Body: body, uid: p.Peer.RecordUID, version: p.Peer.RecordVersion})
+	body["binaryData"] = map[string]any{recordKey: noted.packToJSON()}
+	p.draft.steps = append(p.draft.steps, Step{Phase: phase, Verb: verb, Object: p.Peer.RecordAt, Body: body, uid: p.Peer.RecordUID,
+		version: p.Peer.RecordVersion})
 }
 
-// withCaller are the users who have migrated; the peers without tenants don't ask who does.
-func withCaller(callers []string, caller string) []string {
+// addCallerOnce returns the users who have migrated; the peers without tenants don't ask who does.
+func addCallerOnce(callers []string, caller string) []string {
 	if caller == "" || slices.Contains(callers, caller) {
 		return callers
 	}
 	return append(slices.Clone(callers), caller)
 }
 
-// recordKey is where in its ConfigMap a record stands: compressed, for with the places of 10,000 namespaces it would exceed what a ConfigMap
-// may hold.
+// recordKey is where in its ConfigMap a record stands: compressed, for with the places of 10,000 namespaces it would
+// exceed what a ConfigMap may hold.
 const recordKey = "record.json.gz"
 
-func (r Record) pack() []byte {
+func (r Record) packToJSON() []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if err := errors.Join(json.NewEncoder(w).Encode(r), w.Close()); err != nil {

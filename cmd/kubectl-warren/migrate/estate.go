@@ -32,7 +32,7 @@ type Estate struct {
 	Made    map[copies.Slot]MadeSource
 	// Creator is the user whom these LNamespaces name as their maker; "" for nobody.
 	Creator string
-	// Stop says why the migration can only be undone, and what to do; "" if it may go on.
+	// Stop states why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
 	// IsGone says that the API server has no definitions of the peer's any more: the migration can only be finished.
 	IsGone bool
@@ -48,14 +48,14 @@ type Estate struct {
 	Gaps []Gap
 }
 
-func newEstate() *Estate {
+func newEmptyEstate() *Estate {
 	return &Estate{
 		Places: map[string]Place{}, Sources: map[copies.Slot]Source{}, Copies: map[copies.Slot]string{},
 		Tenants: map[string]v1alpha1.LNamespaceSpec{}, Made: map[copies.Slot]MadeSource{},
 	}
 }
 
-// Place says what a namespace becomes in Warren's trees.
+// Place states what a namespace becomes in Warren's trees.
 type Place struct {
 	// Type is root, template or "".
 	Type string
@@ -68,8 +68,8 @@ type Place struct {
 	Labels, Annotations []string
 }
 
-// labels are those that the Namespace gets.
-func (p Place) labels() map[string]string {
+// namespaceLabels returns those that the Namespace gets.
+func (p Place) namespaceLabels() map[string]string {
 	wanted := map[string]string{v1alpha1.LabelType: p.Type, v1alpha1.LabelParent: p.Parent, v1alpha1.LabelTemplate: p.Template}
 	if p.Sub != nil {
 		wanted[v1alpha1.LabelBound] = v1alpha1.True
@@ -78,7 +78,7 @@ func (p Place) labels() map[string]string {
 	return wanted
 }
 
-// Source says how an object is copied: its mode, or none, and to which of the namespaces below.
+// Source states how an object is copied: its mode, or none, and to which of the namespaces below.
 type Source struct{ Mode, Select string }
 
 // Gap is something of the peer's that has no counterpart, and what to do instead.
@@ -87,20 +87,22 @@ type Gap struct {
 	Instead string `json:"instead"`
 }
 
-func (e *Estate) miss(what, instead string) { e.Gaps = append(e.Gaps, Gap{what, instead}) }
+func (e *Estate) addEstateGap(what, instead string) { e.Gaps = append(e.Gaps, Gap{what, instead}) }
 
-// AllowedKeys says which labels and annotations of a SubNamespace the configuration lets through.
+// AllowedKeys states which labels and annotations of a SubNamespace the configuration lets through.
 type AllowedKeys struct{ Label, Annotation func(key string) bool }
 
 // mostAnnotations is how many characters the annotations of a SubNamespace may have together, as its definition says.
 const mostAnnotations = 8192
 
-// subOf is the SubNamespace that stands for an object of the peer's that owns a namespace. A key that the configuration doesn't allow stays
-// on the Namespace as it is.
-func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map[string]string, allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
+// subNamespaceSpecOf returns the SubNamespace that stands for an object of the peer's that owns a namespace. A key that
+// the configuration doesn't allow stays on the Namespace as it is.
+func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, annotations map[string]string,
+	allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
 	spec := &v1alpha1.SubNamespaceSpec{}
 	missFor := func(what, key, reason string) {
-		e.miss(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()), "a value that the Namespace has stays; "+reason)
+		e.addEstateGap(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()),
+			"a value that the Namespace has stays; "+reason)
 	}
 	miss := func(what, key, field string) {
 		missFor(what, key, "to have the SubNamespace say it, add the key to "+field+" of the configuration first")
@@ -123,7 +125,8 @@ func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map
 		}
 		length := utf8.RuneCountInString(key) + utf8.RuneCountInString(annotations[key])
 		if length > room {
-			missFor("annotation", key, fmt.Sprintf("it has %d characters, and the annotations of a SubNamespace may have %d together: keep a text so long in a ConfigMap", length, mostAnnotations))
+			missFor("annotation", key, fmt.Sprintf("it has %d characters, and the annotations of a SubNamespace may have %d together: keep a "+
+				"text so long in a ConfigMap", length, mostAnnotations))
 			continue
 		}
 		room -= length
@@ -135,8 +138,8 @@ func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map
 	return spec
 }
 
-// hasBelow says whether any namespace has this one as parent or template.
-func (e *Estate) hasBelow(namespace string) bool {
+// hasDependants reports whether any namespace has this one as parent or template.
+func (e *Estate) hasDependants(namespace string) bool {
 	for _, place := range e.Places {
 		if place.Parent == namespace || place.Template == namespace {
 			return true
@@ -153,6 +156,6 @@ type Kind struct {
 	Objects  []*metav1.PartialObjectMetadata
 }
 
-func (k Kind) slot(object metav1.Object) copies.Slot {
+func (k Kind) slotOfObject(object metav1.Object) copies.Slot {
 	return copies.Slot{Kind: k.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }

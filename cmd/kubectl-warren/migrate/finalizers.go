@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Objects of the other operator's hold namespaces: their finalizers wait for a program that is stopped, and its webhooks are asked about their
-// deletion. So that namespaces can be deleted while it is at rest, the finalizers go, into the record, and the webhooks on its own kinds
-// refuse only what would change what these objects say.
+// Objects of the other operator's hold namespaces: their finalizers wait for a program that is stopped, and its
+// webhooks are asked about their deletion. So that namespaces can be deleted while it is at rest, the finalizers go,
+// into the record, and the webhooks on its own kinds refuse only what would change what these objects say.
 
 // restFinalizers is the wave of phase Rest in which finalizers go: the other operator, which would put them back, has stopped by then.
 const restFinalizers = 3
 
-// condition says how a webhook on the peer's own kinds is restricted.
+// condition states how a webhook on the peer's own kinds is restricted.
 type condition struct {
 	// wanted says that the webhook is restricted while the peer is at rest.
 	wanted bool
@@ -31,7 +31,7 @@ var restCondition = map[string]any{
 		"!(request.operation == 'UPDATE' && object.?spec.orValue({}) == oldObject.?spec.orValue({}))",
 }
 
-func conditionOf(webhook map[string]any, wanted bool) condition {
+func matchConditionOf(webhook map[string]any, wanted bool) condition {
 	c := condition{wanted: wanted, ours: -1}
 	list, _, _ := unstructured.NestedSlice(webhook, "matchConditions")
 	c.count = len(list)
@@ -42,8 +42,8 @@ func conditionOf(webhook map[string]any, wanted bool) condition {
 	return c
 }
 
-// finalizersOf returns the finalizers of the peer's on an object, and the others.
-func finalizersOf(object *metav1.PartialObjectMetadata, group string) (theirs, others []string) {
+// divideFinalizers returns the finalizers of the peer's on an object, and the others.
+func divideFinalizers(object *metav1.PartialObjectMetadata, group string) (theirs, others []string) {
 	for _, finalizer := range object.Finalizers {
 		if finalizer == group || strings.HasPrefix(finalizer, group+"/") {
 			theirs = append(theirs, finalizer)
@@ -54,12 +54,12 @@ func finalizersOf(object *metav1.PartialObjectMetadata, group string) (theirs, o
 	return theirs, others
 }
 
-// finalized returns the peer's finalizers by object, for the record.
-func (p *planner) finalized() map[string][]string {
+// peerFinalizers returns the peer's finalizers by object, for the record.
+func (p *planner) peerFinalizers() map[string][]string {
 	found := map[string][]string{}
 	for _, object := range p.Holding {
-		if theirs, _ := finalizersOf(object, p.peer.group); len(theirs) > 0 {
-			found[objectOf(object).String()] = theirs
+		if theirs, _ := divideFinalizers(object, p.peer.group); len(theirs) > 0 {
+			found[objectFromMetadata(object).String()] = theirs
 		}
 	}
 	return found
@@ -68,8 +68,8 @@ func (p *planner) finalized() map[string][]string {
 // planFinalizers adds the steps that take the peer's finalizers off.
 func (p *planner) planFinalizers() {
 	for _, object := range p.Holding {
-		if theirs, others := finalizersOf(object, p.peer.group); len(theirs) > 0 {
-			p.draft.patch(Rest, restFinalizers, object, map[string]any{"metadata": map[string]any{"finalizers": others}})
+		if theirs, others := divideFinalizers(object, p.peer.group); len(theirs) > 0 {
+			p.draft.addPatchStep(Rest, restFinalizers, object, map[string]any{"metadata": map[string]any{"finalizers": others}})
 		}
 	}
 }
@@ -77,9 +77,9 @@ func (p *planner) planFinalizers() {
 // undoFinalizers adds the steps that put them back.
 func (u *undoer) undoFinalizers() {
 	for _, object := range u.Holding {
-		before := u.Peer.Record.Finalizers[objectOf(object).String()]
-		if theirs, others := finalizersOf(object, u.peer.group); len(theirs) == 0 && len(before) > 0 && object.DeletionTimestamp == nil {
-			u.draft.patch(Release, 2, object, map[string]any{"metadata": map[string]any{"finalizers": append(others, before...)}})
+		before := u.Peer.Record.Finalizers[objectFromMetadata(object).String()]
+		if theirs, others := divideFinalizers(object, u.peer.group); len(theirs) == 0 && len(before) > 0 && object.DeletionTimestamp == nil {
+			u.draft.addPatchStep(Release, 2, object, map[string]any{"metadata": map[string]any{"finalizers": append(others, before...)}})
 		}
 	}
 }

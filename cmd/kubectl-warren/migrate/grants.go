@@ -28,8 +28,8 @@ const (
 	restGrants = 3
 )
 
-// inTwoWaves are the failure policies of webhooks on anything but Namespaces as they are at rest, and then those of the others.
-func (w Webhooks) inTwoWaves() (others, guards []string) {
+// splitByGuardWave returns the failure policies of webhooks on anything but Namespaces as they are at rest, and then those of the others.
+func (w Webhooks) splitByGuardWave() (others, guards []string) {
 	others, guards = slices.Clone(w.Policies), slices.Clone(w.Policies)
 	for i, policy := range w.AtRest {
 		if i < len(w.Guards) && w.Guards[i] != "" {
@@ -41,14 +41,14 @@ func (w Webhooks) inTwoWaves() (others, guards []string) {
 	return others, guards
 }
 
-// isServed says whether a replica of the peer's is there or wanted: then its webhooks are answered.
-func (e Engine) isServed() bool {
+// hasServingReplica reports whether a replica of the peer's is there or wanted: then its webhooks are answered.
+func (e Engine) hasServingReplica() bool {
 	return slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Running > 0 || d.Wanted > 0 })
 }
 
-// doubtAboutGrants says why the peer can't be stopped without giving users unrestricted rights; "" if it can.
+// doubtAboutGrants returns why the peer can't be stopped without giving users unrestricted rights; "" if it can.
 func (e Engine) doubtAboutGrants(p peer) string {
-	if len(e.GrantRoles) == 0 || e.Record.isFinished() || len(e.Deployments) == 0 {
+	if len(e.GrantRoles) == 0 || e.Record.isMigrationFinished() || len(e.Deployments) == 0 {
 		return ""
 	}
 	found, given := false, false
@@ -56,33 +56,36 @@ func (e Engine) doubtAboutGrants(p peer) string {
 		found, given = found || g.Kind == "ClusterRoleBinding", given || len(g.Subjects) > 0
 	}
 	if !found {
-		return fmt.Sprintf("no ClusterRoleBinding of %s's provisioner was found, by ClusterRole %s: its users could patch every namespace once its webhooks let pass; "+
-			"set spec.rbac.provisioner of the CapsuleConfiguration to the ClusterRole by which they make namespaces, and give the command again", p.title, strings.Join(e.GrantRoles, " or "))
+		return fmt.Sprintf("no ClusterRoleBinding of %s's provisioner was found, by ClusterRole %s: its users could patch every namespace "+
+			"once its webhooks let pass; "+
+			"set spec.rbac.provisioner of the CapsuleConfiguration to the ClusterRole by which they make namespaces, and give the command again",
+			p.title, strings.Join(e.GrantRoles, " or "))
 	}
-	if !given || !e.isServed() {
+	if !given || !e.hasServingReplica() {
 		return ""
 	}
 	for _, w := range e.Webhooks {
 		for i, name := range w.Guards {
 			if name != "" && i < len(w.Policies) && w.Policies[i] == failurePolicyIgnore {
-				return fmt.Sprintf("webhook %s of %s has failurePolicy Ignore: set failurePolicy Fail first, else your tenants may patch every namespace while %s stops",
-					name, objectOf(w.PartialObjectMetadata), p.title)
+				return fmt.Sprintf("webhook %s of %s has failurePolicy Ignore: set failurePolicy Fail first, else your tenants may patch every "+
+					"namespace while %s stops",
+					name, objectFromMetadata(w.PartialObjectMetadata), p.title)
 			}
 		}
 	}
 	return ""
 }
 
-func (e Engine) hasGrants() bool { return len(e.Grants) > 0 }
+func (e Engine) hasAnyGrants() bool { return len(e.Grants) > 0 }
 
-// subjects are the subjects of all grants, by object.
-func (e Engine) subjects() map[string][]any {
+// subjectsOfGrants returns the subjects of all grants, by object.
+func (e Engine) subjectsOfGrants() map[string][]any {
 	var found map[string][]any
 	for _, g := range e.Grants {
 		if found == nil {
 			found = map[string][]any{}
 		}
-		found[objectOf(g.PartialObjectMetadata).String()] = g.Subjects
+		found[objectFromMetadata(g.PartialObjectMetadata).String()] = g.Subjects
 	}
 	return found
 }
@@ -91,13 +94,13 @@ func (e Engine) subjects() map[string][]any {
 func (p *planner) withholdGrants() {
 	for _, g := range p.Peer.Grants {
 		if len(g.Subjects) > 0 {
-			p.draft.patch(Rest, restGrants, g.PartialObjectMetadata, map[string]any{"subjects": nil})
+			p.draft.addPatchStep(Rest, restGrants, g.PartialObjectMetadata, map[string]any{"subjects": nil})
 		}
 	}
 }
 
-// readGrants finds the bindings of the ClusterRoles of the peer's grants, in the cluster and in namespaces.
-func (r *reader) readGrants(ctx context.Context, c *Cluster) error {
+// readPeerGrants finds the bindings of the ClusterRoles of the peer's grants, in the cluster and in namespaces.
+func (r *reader) readPeerGrants(ctx context.Context, c *Cluster) error {
 	if r.peer.readGrantRoles == nil {
 		return nil
 	}
@@ -106,7 +109,7 @@ func (r *reader) readGrants(ctx context.Context, c *Cluster) error {
 		return err
 	}
 	for _, kind := range []string{"ClusterRoleBinding", roleBindings.Kind} {
-		bindings, _, err := r.objects(ctx, rbacv1.GroupName, kind)
+		bindings, _, err := r.listPeerObjects(ctx, rbacv1.GroupName, kind)
 		if err != nil {
 			return err
 		}
@@ -115,12 +118,13 @@ func (r *reader) readGrants(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// grantsAmong are the bindings that bind one of the ClusterRoles.
+// grantsAmong returns the bindings that bind one of the ClusterRoles.
 func grantsAmong(bindings []unstructured.Unstructured, roles []string) (grants []Grant) {
 	for _, binding := range bindings {
-		if text(binding.Object, "roleRef", "kind") == "ClusterRole" && slices.Contains(roles, text(binding.Object, "roleRef", "name")) {
+		if nestedText(binding.Object, "roleRef", "kind") == "ClusterRole" &&
+			slices.Contains(roles, nestedText(binding.Object, "roleRef", "name")) {
 			subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
-			grants = append(grants, Grant{metadataOf(binding), subjects})
+			grants = append(grants, Grant{partialMetadataOf(binding), subjects})
 		}
 	}
 	return grants

@@ -44,11 +44,11 @@ type hncResource struct{ group, resource, mode string }
 
 // EstateOfHNC says in Warren's words what HNC's objects say. allowed are the labels and annotations that a SubNamespace may set.
 func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, kinds []Kind, allowed AllowedKeys) *Estate {
-	e := newEstate()
-	e.placeOfHNC(peer, namespaces, allowed)
+	e := newEmptyEstate()
+	e.placeHNCNamespaces(peer, namespaces, allowed)
 	e.configurationOfHNC(peer, kinds)
 	for _, quota := range peer.Quotas {
-		e.miss("HierarchicalResourceQuota "+quota.GetNamespace()+"/"+quota.GetName(),
+		e.addEstateGap("HierarchicalResourceQuota "+quota.GetNamespace()+"/"+quota.GetName(),
 			"Warren has no quota over a whole tree: a ResourceQuota in a template limits each namespace, limits of the LNamespace their number; "+
 				"delete the ResourceQuotas "+hncQuotaOfNamespace+" that HNC left")
 	}
@@ -57,17 +57,17 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 		mode := modes[schema.GroupResource{Group: kind.Group, Resource: kind.Resource}]
 		for _, object := range kind.Objects {
 			if from := object.Labels[hncInheritedFrom]; from != "" {
-				e.Copies[kind.slot(object)] = from
+				e.Copies[kind.slotOfObject(object)] = from
 				continue
 			}
-			e.sourceOfHNC(kind, object, mode, peer.settings)
+			e.recordHNCSource(kind, object, mode, peer.settings)
 		}
 	}
 	return e
 }
 
-// placeOfHNC finds the trees: HierarchyConfigurations name the parents, anchors own the lives.
-func (e *Estate) placeOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, allowed AllowedKeys) {
+// placeHNCNamespaces finds the trees: HierarchyConfigurations name the parents, anchors own the lives.
+func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, allowed AllowedKeys) {
 	hierarchies := map[string]unstructured.Unstructured{}
 	for _, hc := range peer.Hierarchies {
 		hierarchies[hc.GetNamespace()] = hc
@@ -75,13 +75,14 @@ func (e *Estate) placeOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjec
 	parents := map[string]string{}
 	for name, n := range namespaces {
 		parent := n.Annotations[hncSubnamespaceOf]
-		if hc, ok := hierarchies[name]; ok && text(hc.Object, "spec", "parent") != "" {
-			parent = text(hc.Object, "spec", "parent")
+		if hc, ok := hierarchies[name]; ok && nestedText(hc.Object, "spec", "parent") != "" {
+			parent = nestedText(hc.Object, "spec", "parent")
 		}
 		switch {
 		case parent == "":
 		case peer.settings.leavesAlone(name) || peer.settings.leavesAlone(parent):
-			e.miss("Namespace "+name, "it joins no tree, for a flag of HNC's keeps it or "+parent+" out: --excluded-namespace, or --included-namespace-regex")
+			e.addEstateGap("Namespace "+name, "it joins no tree, for a flag of HNC's keeps it or "+parent+
+				" out: --excluded-namespace, or --included-namespace-regex")
 		default:
 			parents[name] = parent
 		}
@@ -100,27 +101,28 @@ func (e *Estate) placeOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjec
 		if !below && !children[name] {
 			continue
 		}
-		if inCycle(parents, name) {
-			e.miss("Namespace "+name, "it stands in a cycle of HNC, or below one: say where it belongs, then plan again")
+		if isInParentCycle(parents, name) {
+			e.addEstateGap("Namespace "+name, "it stands in a cycle of HNC, or below one: say where it belongs, then plan again")
 			continue
 		}
 		place := Place{Type: v1alpha1.TypeRoot}
 		if below {
 			place = Place{Parent: parent}
 			if anchor, ok := owned[parent+"/"+name]; ok && namespaces[name].Annotations[hncSubnamespaceOf] == parent {
-				place.Sub = e.subOf("SubnamespaceAnchor", &anchor, pairsOf(anchor, "labels"), pairsOf(anchor, "annotations"), allowed)
+				place.Sub = e.subNamespaceSpecOf("SubnamespaceAnchor", &anchor, keyValuePairs(anchor, "labels"), keyValuePairs(anchor, "annotations"),
+					allowed)
 			}
 		}
 		if configured {
 			place.Cascading, _, _ = unstructured.NestedBool(hc.Object, "spec", "allowCascadingDeletion")
-			place.Labels, place.Annotations = keysOf(hc, "labels"), keysOf(hc, "annotations")
+			place.Labels, place.Annotations = listedKeysOf(hc, "labels"), listedKeysOf(hc, "annotations")
 		}
 		e.Places[name] = place
 	}
 }
 
-// inCycle says whether the way up from name never ends.
-func inCycle(parents map[string]string, name string) bool {
+// isInParentCycle reports whether the way up from name never ends.
+func isInParentCycle(parents map[string]string, name string) bool {
 	seen := map[string]bool{}
 	for at, ok := name, true; ok; at, ok = parents[at] {
 		if seen[at] {
@@ -131,35 +133,36 @@ func inCycle(parents map[string]string, name string) bool {
 	return false
 }
 
-// pairsOf is a list of keys and values, as HNC writes them.
-func pairsOf(object unstructured.Unstructured, field string) map[string]string {
+// keyValuePairs returns a list of keys and values, as HNC writes them.
+func keyValuePairs(object unstructured.Unstructured, field string) map[string]string {
 	pairs := map[string]string{}
 	list, _, _ := unstructured.NestedSlice(object.Object, "spec", field)
 	for _, item := range list {
 		if pair, ok := item.(map[string]any); ok {
-			pairs[text(pair, "key")] = text(pair, "value")
+			pairs[nestedText(pair, "key")] = nestedText(pair, "value")
 		}
 	}
 	return pairs
 }
 
-func keysOf(object unstructured.Unstructured, field string) []string {
-	return slices.Sorted(maps.Keys(pairsOf(object, field)))
+func listedKeysOf(object unstructured.Unstructured, field string) []string {
+	return slices.Sorted(maps.Keys(keyValuePairs(object, field)))
 }
 
-func text(object map[string]any, fields ...string) string {
+func nestedText(object map[string]any, fields ...string) string {
 	value, _, _ := unstructured.NestedString(object, fields...)
 	return value
 }
 
-// resourcesOfHNC are the kinds that HNC is configured for. Roles and RoleBindings it always propagates.
+// resourcesOfHNC returns the kinds that HNC is configured for. Roles and RoleBindings it always propagates.
 func resourcesOfHNC(peer HNC) []hncResource {
-	resources := []hncResource{{"rbac.authorization.k8s.io", "roles", hncPropagate}, {"rbac.authorization.k8s.io", "rolebindings", hncPropagate}}
+	resources := []hncResource{{"rbac.authorization.k8s.io", "roles", hncPropagate},
+		{"rbac.authorization.k8s.io", "rolebindings", hncPropagate}}
 	for _, configuration := range peer.Configurations {
 		list, _, _ := unstructured.NestedSlice(configuration.Object, "spec", "resources")
 		for _, item := range list {
 			if r, ok := item.(map[string]any); ok {
-				resources = append(resources, hncResource{text(r, "group"), text(r, "resource"), text(r, "mode")})
+				resources = append(resources, hncResource{nestedText(r, "group"), nestedText(r, "resource"), nestedText(r, "mode")})
 			}
 		}
 	}
@@ -182,7 +185,9 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	modes := modesOfHNC(peer)
 	for _, kind := range kinds {
 		if name := (schema.GroupResource{Group: kind.Group, Resource: kind.Resource}); modes[name] == "" && kind.Mode == copies.All {
-			e.miss(fmt.Sprintf("objects of %s", name), "HNC copies none of them, and propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from now on")
+			e.addEstateGap(fmt.Sprintf("objects of %s", name),
+				"HNC copies none of them, and propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from "+
+					"now on")
 		}
 	}
 	for _, r := range resourcesOfHNC(peer) {
@@ -192,26 +197,31 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 		switch {
 		case wanted == "":
 			if i >= 0 && r.mode == hncIgnore && kinds[i].Mode == copies.All {
-				e.miss(fmt.Sprintf("mode Ignore of %s", name), "propagation.kinds has it in mode All: take it out, or its objects are copied from now on")
+				e.addEstateGap(fmt.Sprintf("mode Ignore of %s", name),
+					"propagation.kinds has it in mode All: take it out, or its objects are copied from now on")
 			}
 		case i < 0:
-			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), fmt.Sprintf("its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
-				"propagation.kinds in mode %s, and apply what manager manifests prints", wanted))
+			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
+				fmt.Sprintf("its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
+					"propagation.kinds in mode %s, and apply what manager manifests prints", wanted))
 		case kinds[i].Mode != wanted && wanted == copies.All:
-			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), "propagation.kinds has it in mode OptIn: what is copied now gets a label and stays so; what comes later is copied "+
-				"only with label "+v1alpha1.LabelPropagate+", or set mode All")
+			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
+				"propagation.kinds has it in mode OptIn: what is copied now gets a label and stays so; what comes later is copied "+
+					"only with label "+v1alpha1.LabelPropagate+", or set mode All")
 		case kinds[i].Mode != wanted:
-			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), fmt.Sprintf("propagation.kinds has it in mode %s: set mode %s", kinds[i].Mode, wanted))
+			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
+				fmt.Sprintf("propagation.kinds has it in mode %s: set mode %s", kinds[i].Mode, wanted))
 		}
 	}
 }
 
-// sourceOfHNC notes an object that HNC copies, or excepts from being copied.
-func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings) {
-	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate || object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {
+// recordHNCSource records an object that HNC copies, or excepts from being copied.
+func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings) {
+	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate ||
+		object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {
 		return
 	}
-	if (copies.Rules{}).Excluded(kind.slot(object), object, "") != "" {
+	if (copies.Rules{}).Excluded(kind.slotOfObject(object), object, "") != "" {
 		return
 	}
 	notes := object.Annotations
@@ -222,13 +232,13 @@ func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mo
 	opted := all || selector != ""
 	switch {
 	case none && kind.Mode == copies.All:
-		e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeNone}
+		e.Sources[kind.slotOfObject(object)] = Source{Mode: v1alpha1.ModeNone}
 	case none, mode == hncAllowPropagate && !opted:
 		if kind.Mode == copies.All {
-			e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeNone}
+			e.Sources[kind.slotOfObject(object)] = Source{Mode: v1alpha1.ModeNone}
 		}
-	case selector != "" || kind.Mode != copies.All && e.hasBelow(object.Namespace):
-		e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeUpdate, Select: selector}
+	case selector != "" || kind.Mode != copies.All && e.hasDependants(object.Namespace):
+		e.Sources[kind.slotOfObject(object)] = Source{Mode: v1alpha1.ModeUpdate, Select: selector}
 	}
 }
 

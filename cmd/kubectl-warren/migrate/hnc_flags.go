@@ -34,7 +34,8 @@ func settingsOfHNC(deployments []Deployment) (s hncSettings, err error) {
 		s.strippedAnnotations = append(s.strippedAnnotations, flagValues(d.Args, "unpropagated-annotation")...)
 		for _, pattern := range flagValues(d.Args, "included-namespace-regex") {
 			if s.included, err = regexp.Compile("^" + pattern + "$"); err != nil {
-				return s, fmt.Errorf("flag --included-namespace-regex of %s is no regular expression, so it is not known which namespaces HNC manages; correct it there: %w", objectOf(d.PartialObjectMetadata), err)
+				return s, fmt.Errorf("flag --included-namespace-regex of %s is no regular expression, so it is not known which namespaces HNC "+
+					"manages; correct it there: %w", objectFromMetadata(d.PartialObjectMetadata), err)
 			}
 		}
 	}
@@ -99,7 +100,8 @@ func (e *Estate) compareFlagsOfHNC(s hncSettings, ours *config.OperatorConfigura
 	} {
 		for _, key := range list.keys {
 			if !list.have.Match(key) {
-				e.miss(fmt.Sprintf("flag --%s=%s", list.flag, key), "before the migration, add it to "+list.field+" of Warren's configuration: else copies get it")
+				e.addEstateGap(fmt.Sprintf("flag --%s=%s", list.flag, key),
+					"before the migration, add it to "+list.field+" of Warren's configuration: else copies get it")
 			}
 		}
 	}

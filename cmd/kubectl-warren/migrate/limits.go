@@ -14,9 +14,10 @@ import (
 // treeSize is what the limits of a tree bound.
 type treeSize struct{ subNamespaces, depth, copies int }
 
-// planLimits adds a gap for each tree that would exceed a limit, and notes that it keeps the migration from beginning: admission would refuse
-// a namespace, or the operator hold copies back, when the other operator has been stopped already. copies counts them by tree.
-func (p *planner) planLimits(copies map[string]int) {
+// planTreeLimits adds a gap for each tree that would exceed a limit, and notes that it keeps the migration from
+// beginning: admission would refuse a namespace, or the operator hold copies back, when the other operator has been
+// stopped already. copies counts them by tree.
+func (p *planner) planTreeLimits(copies map[string]int) {
 	sizes := map[string]*treeSize{}
 	for name, place := range p.joining {
 		in := p.end.Place(name)
@@ -31,15 +32,15 @@ func (p *planner) planLimits(copies map[string]int) {
 		sizes[root].depth = max(sizes[root].depth, in.Depth())
 	}
 	for _, root := range slices.Sorted(maps.Keys(sizes)) {
-		for _, excess := range sizes[root].excesses(p.limitsOf(root)) {
-			p.draft.miss("tree "+root, excess+" in the configuration, or of the LNamespace in its spec.limits, before the migration")
+		for _, excess := range sizes[root].exceededLimits(p.limitsOfTree(root)) {
+			p.draft.addDraftGap("tree "+root, excess+" in the configuration, or of the LNamespace in its spec.limits, before the migration")
 			p.draft.excesses = append(p.draft.excesses, "tree "+root+" "+excess)
 		}
 	}
 }
 
-// limitsOf returns the limits of the tree of root, of which the LNamespace may still be to come.
-func (p *planner) limitsOf(root string) v1alpha1.Limits {
+// limitsOfTree returns the limits of the tree of root, of which the LNamespace may still be to come.
+func (p *planner) limitsOfTree(root string) v1alpha1.Limits {
 	limits := p.end.Limits(root)
 	if spec := p.Tenants[root]; spec.Limits != nil && p.LNamespaces[root] == nil {
 		limits.SubNamespaces = cmp.Or(spec.Limits.SubNamespaces, limits.SubNamespaces)
@@ -49,22 +50,24 @@ func (p *planner) limitsOf(root string) v1alpha1.Limits {
 	return limits
 }
 
-func (s *treeSize) excesses(limits v1alpha1.Limits) (found []string) {
+func (s *treeSize) exceededLimits(limits v1alpha1.Limits) (found []string) {
 	deepest := int32(forest.MaxDepth)
 	for _, bound := range []struct {
 		field string
 		size  int
 		most  *int32
-	}{{"subNamespaces", s.subNamespaces, limits.SubNamespaces}, {"depth", s.depth, cmp.Or(limits.Depth, &deepest)}, {"copies", s.copies, limits.Copies}} {
+	}{{"subNamespaces", s.subNamespaces, limits.SubNamespaces}, {"depth", s.depth, cmp.Or(limits.Depth, &deepest)},
+		{"copies", s.copies, limits.Copies}} {
 		if bound.most != nil && bound.size > int(*bound.most) {
-			found = append(found, fmt.Sprintf("would have %s %d, and %d is allowed: raise subNamespaces.limits.%s", bound.field, bound.size, *bound.most, bound.field))
+			found = append(found, fmt.Sprintf("would have %s %d, and %d is allowed: raise subNamespaces.limits.%s", bound.field, bound.size,
+				*bound.most, bound.field))
 		}
 	}
 	return found
 }
 
-// checkLimits returns an error that names the limits that stand in the way, before anything is written.
-func (p Plan) checkLimits() error {
+// checkNoLimitExceeded returns an error that names the limits that stand in the way, before anything is written.
+func (p Plan) checkNoLimitExceeded() error {
 	if len(p.excesses) == 0 {
 		return nil
 	}

@@ -17,16 +17,18 @@ func TestErrorsThatEndARun(t *testing.T) {
 		want    string
 	}{
 		"MIG-M2 before the peer is scaled down": {options{apply: true}, false,
-			"HNC still runs: mend this and give the same command again (kubectl warren migrate hnc --apply), or take back what was written with --undo"},
+			"HNC still runs: mend this and give the same command again (kubectl warren migrate hnc --apply), or take back what was written " +
+				"with --undo"},
 		"MIG-M2 afterwards": {options{apply: true}, true,
-			"HNC is stopped meanwhile: mend this and give the same command again (kubectl warren migrate hnc --apply), or start HNC again with --undo"},
+			"HNC is stopped meanwhile: mend this and give the same command again (kubectl warren migrate hnc --apply), or start HNC again " +
+				"with --undo"},
 		"MIG-M2 in the last step": {options{finish: true}, true,
 			"HNC is stopped meanwhile: mend this and give the same command again (kubectl warren migrate hnc --finish)"},
 		"MIG-M2 on the way back": {options{undo: true}, false,
 			"HNC still runs: mend this and give the same command again (kubectl warren migrate hnc --undo)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(cause.Error()+"\n"+c.want, c.options.withWaysOn(cause, hncPeer, c.stopped).Error()); diff != "" {
+			if diff := cmp.Diff(cause.Error()+"\n"+c.want, c.options.withRecoveryAdvice(cause, hncPeer, c.stopped).Error()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -39,7 +41,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 		s.Peer.Record, s.Peer.Deployments[0].Running = &Record{}, 1
 		x := &executor{reader: &reader{peer: hncPeer, peerNamespace: "hnc-system"}}
 		const want = "HNC to stop: Deployment peer/manager still has Pods (kubectl get pods -n hnc-system)"
-		if got := x.awaited([]Step{{Phase: Sources}}, s.estate(s.Cluster), s.Cluster); got != want {
+		if got := x.reasonToWait([]Step{{Phase: Sources}}, s.estate(s.Cluster), s.Cluster); got != want {
 			t.Error(got)
 		}
 		x.tenants = []string{"oil"}
@@ -59,7 +61,8 @@ func TestFlagThatIsNoExpression(t *testing.T) {
 		s := hncSite(copies.All, hncPropagate)
 		s.Peer.Deployments[0].Args = []string{"--included-namespace-regex=("}
 		_, err := settingsOfHNC(s.Peer.Deployments)
-		const want = "flag --included-namespace-regex of Deployment peer/manager is no regular expression, so it is not known which namespaces HNC manages; correct it there: error parsing regexp: missing closing ): `^($`"
+		const want = "flag --included-namespace-regex of Deployment peer/manager is no regular expression, so it is not known which " +
+			"namespaces HNC manages; correct it there: error parsing regexp: missing closing ): `^($`"
 		if err == nil || err.Error() != want {
 			t.Error(err)
 		}

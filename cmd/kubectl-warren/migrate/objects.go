@@ -12,12 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// planCopies finds the source of each copy of the peer's, as Warren's own planner sees it, and adds the steps that make it one of ours in
-// mode create. In the end its source is put back into its own mode, whereupon the operator writes the copy as it writes all others.
-func (p *planner) planCopies() {
+// planExistingCopies finds the source of each copy of the peer's, as Warren's own planner sees it, and adds the steps
+// that make it one of ours in mode create. In the end its source is put back into its own mode, whereupon the operator
+// writes the copy as it writes all others.
+func (p *planner) planExistingCopies() {
 	objects := p.objectsBySlot()
 	maps.Copy(objects, p.unmade)
-	world := p.worldAfter(objects)
+	world := p.worldAfterMigration(objects)
 	copied, numbers := map[copies.Slot]bool{}, map[string]int{}
 	for _, slot := range sortedSlots(p.Copies) {
 		object := objects[slot]
@@ -26,7 +27,8 @@ func (p *planner) planCopies() {
 		}
 		action := world.Plan(slot)
 		if action.Verb != copies.Create {
-			p.draft.miss("copy "+slot.String(), "nothing in Warren's trees asks for it: it stays as an object of its own namespace, to be kept or deleted")
+			p.draft.addDraftGap("copy "+slot.String(), "nothing in Warren's trees asks for it: it stays as an object of its own namespace, to "+
+				"be kept or deleted")
 			continue
 		}
 		copied[action.Source] = true
@@ -39,21 +41,21 @@ func (p *planner) planCopies() {
 		if mark := p.peer.copyLabel; mark.value != "" && object.Labels[mark.key] == mark.value {
 			labels[mark.key] = ""
 		}
-		p.draft.relabel(Copies, 0, object, labels,
+		p.draft.addRelabelStep(Copies, 0, object, labels,
 			map[string]string{v1alpha1.AnnotationSourceHash: mark.String()})
 	}
 	p.newCopies = p.findNewCopies(world, objects)
 	for _, n := range p.newCopies {
 		numbers[p.after.RootOf(n.Namespaces[0])] += len(n.Namespaces)
 	}
-	p.planLimits(numbers)
-	p.planSources(objects, copied)
+	p.planTreeLimits(numbers)
+	p.planSourceLabels(objects, copied)
 }
 
-// planSources adds the steps that label the sources: whether and where they are copied. Sources with copies to be taken over are in
+// planSourceLabels adds the steps that label the sources: whether and where they are copied. Sources with copies to be taken over are in
 // mode create until the last step. In the last step Roles come before RoleBindings, which may name them.
-func (p *planner) planSources(objects map[copies.Slot]*metav1.PartialObjectMetadata, copied map[copies.Slot]bool) {
-	modes := p.kindModes()
+func (p *planner) planSourceLabels(objects map[copies.Slot]*metav1.PartialObjectMetadata, copied map[copies.Slot]bool) {
+	modes := p.configuredKindModes()
 	wanted := map[copies.Slot]bool{}
 	for slot := range copied {
 		wanted[slot] = true
@@ -67,9 +69,9 @@ func (p *planner) planSources(objects map[copies.Slot]*metav1.PartialObjectMetad
 			continue
 		}
 		if p.unmade[slot] != nil {
-			p.makeSource(slot, object)
+			p.planSourceCreation(slot, object)
 		}
-		final := p.finalMode(slot, modes)
+		final := p.finalPropagateMode(slot, modes)
 		selector := map[string]string{}
 		if s := p.Sources[slot].Select; s != "" {
 			selector[v1alpha1.AnnotationSelect] = s
@@ -80,20 +82,20 @@ func (p *planner) planSources(objects map[copies.Slot]*metav1.PartialObjectMetad
 		}
 		before := map[string]string{}
 		_, made := p.Made[slot]
-		if (copied[slot] || made) && final != v1alpha1.ModeNone && !p.Peer.Record.isFinished() {
+		if (copied[slot] || made) && final != v1alpha1.ModeNone && !p.Peer.Record.isMigrationFinished() {
 			before[v1alpha1.LabelPropagate] = v1alpha1.ModeCreate
 		} else if final == v1alpha1.ModeNone {
 			before[v1alpha1.LabelPropagate] = final
 		}
-		p.draft.relabel(Sources, 0, object, before, selector)
+		p.draft.addRelabelStep(Sources, 0, object, before, selector)
 		after := object.DeepCopy()
-		after.Labels = relabelled(after.Labels, before)
-		p.draft.relabel(Finish, wave, after, map[string]string{v1alpha1.LabelPropagate: final}, nil)
+		after.Labels = withLabelChanges(after.Labels, before)
+		p.draft.addRelabelStep(Finish, wave, after, map[string]string{v1alpha1.LabelPropagate: final}, nil)
 	}
 }
 
-// finalMode is what the label propagate of an object says in the end; "" takes it off.
-func (e *Estate) finalMode(slot copies.Slot, modes map[schema.GroupKind]copies.KindMode) string {
+// finalPropagateMode is what the label propagate of an object says in the end; "" takes it off.
+func (e *Estate) finalPropagateMode(slot copies.Slot, modes map[schema.GroupKind]copies.KindMode) string {
 	mode := e.Sources[slot].Mode
 	if mode == "" {
 		mode = v1alpha1.ModeUpdate
@@ -108,7 +110,7 @@ func (e *Estate) finalMode(slot copies.Slot, modes map[schema.GroupKind]copies.K
 	return mode
 }
 
-func (c Cluster) kindModes() map[schema.GroupKind]copies.KindMode {
+func (c Cluster) configuredKindModes() map[schema.GroupKind]copies.KindMode {
 	modes := map[schema.GroupKind]copies.KindMode{}
 	for _, kind := range c.Kinds {
 		modes[kind.GroupKind()] = kind.Mode
@@ -120,16 +122,16 @@ func (c Cluster) objectsBySlot() map[copies.Slot]*metav1.PartialObjectMetadata {
 	objects := map[copies.Slot]*metav1.PartialObjectMetadata{}
 	for _, kind := range c.Kinds {
 		for _, object := range kind.Objects {
-			objects[kind.slot(object)] = object
+			objects[kind.slotOfObject(object)] = object
 		}
 	}
 	return objects
 }
 
-// worldAfter returns the world for Warren's planner after the migration: the sources as they will be, without the peer's copies.
-func (p *planner) worldAfter(objects map[copies.Slot]*metav1.PartialObjectMetadata) *copies.World {
+// worldAfterMigration returns the world for Warren's planner after the migration: the sources as they will be, without the peer's copies.
+func (p *planner) worldAfterMigration(objects map[copies.Slot]*metav1.PartialObjectMetadata) *copies.World {
 	world := copies.NewWorld(p.after)
-	modes := p.kindModes()
+	modes := p.configuredKindModes()
 	for kind, mode := range modes {
 		world.SetKind(kind, mode, true)
 	}
@@ -139,8 +141,8 @@ func (p *planner) worldAfter(objects map[copies.Slot]*metav1.PartialObjectMetada
 		}
 		then := object.DeepCopy()
 		if said, says := p.Sources[slot]; says {
-			then.Labels = relabelled(then.Labels, map[string]string{v1alpha1.LabelPropagate: p.finalMode(slot, modes)})
-			then.Annotations = relabelled(then.Annotations, map[string]string{v1alpha1.AnnotationSelect: said.Select})
+			then.Labels = withLabelChanges(then.Labels, map[string]string{v1alpha1.LabelPropagate: p.finalPropagateMode(slot, modes)})
+			then.Annotations = withLabelChanges(then.Annotations, map[string]string{v1alpha1.AnnotationSelect: said.Select})
 		} else if modes[slot.Kind] == copies.All && then.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {
 			delete(then.Labels, v1alpha1.LabelPropagate) // set by an earlier run
 		}
@@ -152,18 +154,18 @@ func (p *planner) worldAfter(objects map[copies.Slot]*metav1.PartialObjectMetada
 	return world
 }
 
-// planFinish plans the last phase. Its first step records that the migration can't be undone any more.
-func (p *planner) planFinish() {
-	if record := p.Peer.Record; !record.isFinished() {
-		p.record(Finish, func(r *Record) { r.Finished = true })
+// planFinishPhase plans the last phase. Its first step records that the migration can't be undone any more.
+func (p *planner) planFinishPhase() {
+	if record := p.Peer.Record; !record.isMigrationFinished() {
+		p.planRecordChange(Finish, func(r *Record) { r.Finished = true })
 	}
-	p.planOwned()
+	p.planOwnerRemovals()
 }
 
 func sortedSlots[V any](slots map[copies.Slot]V) []copies.Slot {
-	return slices.SortedFunc(maps.Keys(slots), func(a, b copies.Slot) int { return strings.Compare(key(a), key(b)) })
+	return slices.SortedFunc(maps.Keys(slots), func(a, b copies.Slot) int { return strings.Compare(slotKey(a), slotKey(b)) })
 }
 
-func key(slot copies.Slot) string {
+func slotKey(slot copies.Slot) string {
 	return strings.Join([]string{slot.Kind.String(), slot.Namespace, slot.Name}, "/")
 }

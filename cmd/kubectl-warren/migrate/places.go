@@ -12,17 +12,18 @@ import (
 // record holds the UID of each namespace and of the one above, as they were in the plan that the user has seen. A place that is not
 // among them ends the run.
 
-// agreement returns the places that the namespaces can take: for the UID of each, what it stands below.
-func (o *outlook) agreement(c Cluster) map[string]string {
+// agreedPlaces returns the places that the namespaces can take: for the UID of each, what it stands below.
+func (o *outlook) agreedPlaces(c Cluster) map[string]string {
 	agreed := map[string]string{}
 	for name, place := range o.joining {
-		agreed[string(c.Namespaces[name].UID)] = c.above(place)
+		agreed[string(c.Namespaces[name].UID)] = c.identifyPlaceAbove(place)
 	}
 	return agreed
 }
 
-// above identifies what a place is below: the UID of the parent or template, its name if it does not exist yet, "" for neither.
-func (c Cluster) above(place Place) string {
+// identifyPlaceAbove identifies what a place is below: the UID of the parent or template, its name if it does not exist
+// yet, "" for neither.
+func (c Cluster) identifyPlaceAbove(place Place) string {
 	name := cmp.Or(place.Parent, place.Template)
 	if now := c.Namespaces[name]; now != nil {
 		return string(now.UID)
@@ -30,34 +31,36 @@ func (c Cluster) above(place Place) string {
 	return name
 }
 
-// agreed returns the places to which the user has agreed, by the record or by the plan that this run has shown; nil before that.
-func (c Cluster) agreed() map[string]string {
+// placesAgreedByUser returns the places to which the user has agreed, by the record or by the plan that this run has
+// shown; nil before that.
+func (c Cluster) placesAgreedByUser() map[string]string {
 	if record := c.Peer.Record; record != nil && record.Places != nil {
 		return record.Places
 	}
 	return c.Agreed
 }
 
-// isAgreed reports whether the user has agreed to the place of a namespace. The root of a tenant may have been made since.
-func (c Cluster) isAgreed(estate *Estate, name string, place Place) bool {
-	agreed := c.agreed()
-	if agreed == nil || c.Peer.Record.isFinished() {
+// isPlaceAgreed reports whether the user has agreed to the place of a namespace. The root of a tenant may have been made since.
+func (c Cluster) isPlaceAgreed(estate *Estate, name string, place Place) bool {
+	agreed := c.placesAgreedByUser()
+	if agreed == nil || c.Peer.Record.isMigrationFinished() {
 		return true
 	}
 	was, known := agreed[string(c.Namespaces[name].UID)]
 	_, made := estate.Tenants[place.Parent]
-	return known && (was == c.above(place) || made && was == place.Parent)
+	return known && (was == c.identifyPlaceAbove(place) || made && was == place.Parent)
 }
 
-// refuse notes a namespace whose place nobody has agreed to.
-func (o *outlook) refuse(name string, place Place, d *draft) {
+// recordUnagreedPlace records a namespace whose place nobody has agreed to.
+func (o *outlook) recordUnagreedPlace(name string, place Place, d *draft) {
 	o.refused = append(o.refused, name)
-	d.miss("Namespace "+name, fmt.Sprintf("it asks for a place below %s that was not in the plan to which you agreed, and is left out: take the other operator's keys off it; "+
+	d.addDraftGap("Namespace "+name, fmt.Sprintf("it asks for a place below %s that was not in the plan to which you agreed, and is "+
+		"left out: take the other operator's keys off it; "+
 		"if the place is right, --undo and begin again", cmp.Or(place.Parent, place.Template, "no other")))
 }
 
-// checkAgreed returns an error that names the namespaces whose places nobody has agreed to.
-func (p Plan) checkAgreed(peer peer) error {
+// checkPlacesAgreed returns an error that names the namespaces whose places nobody has agreed to.
+func (p Plan) checkPlacesAgreed(peer peer) error {
 	if len(p.refused) == 0 {
 		return nil
 	}
@@ -73,8 +76,8 @@ type Join struct {
 	Namespaces []string `json:"namespaces"`
 }
 
-// joins returns the places of the namespaces that the steps of a draft label.
-func (o *outlook) joins(steps []Step) []Join {
+// joinsOfSteps returns the places of the namespaces that the steps of a draft label.
+func (o *outlook) joinsOfSteps(steps []Step) []Join {
 	below := map[string][]string{}
 	for _, step := range steps {
 		if place, joins := o.joining[step.Object.Name]; joins && step.Phase == Namespaces {

@@ -33,7 +33,7 @@ func TestPlacesThatTheUserHasNotSeen(t *testing.T) {
 				}
 				intrude(s)
 				plan := s.plan()
-				if err := plan.checkAgreed(hncPeer); err == nil || !strings.Contains(err.Error(), "migrate hnc --undo") {
+				if err := plan.checkPlacesAgreed(hncPeer); err == nil || !strings.Contains(err.Error(), "migrate hnc --undo") {
 					t.Errorf("the run goes on: %v", err)
 				}
 				for _, step := range plan.Steps {
@@ -50,7 +50,8 @@ func TestRecordOfAgreedPlacesFitsIntoAConfigMap(t *testing.T) {
 	t.Run("MIG-S2", func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		uid := func() string {
-			return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
+			return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12),
+				random.Int64N(1<<48))
 		}
 		r := Record{Places: map[string]string{}, Before: map[string]map[string]string{}}
 		parent := uid()
@@ -59,12 +60,13 @@ func TestRecordOfAgreedPlacesFitsIntoAConfigMap(t *testing.T) {
 				parent = uid()
 			}
 			r.Places[uid()] = parent
-			r.Before[ours("HierarchyConfiguration", fmt.Sprintf("namespace-%d", i), "hierarchy").id()] = map[string]string{cascadingField: "false", labelsField: "cost,team", annotationsField: ""}
+			r.Before[warrenObject("HierarchyConfiguration", fmt.Sprintf("namespace-%d", i), "hierarchy").
+				idWithGroup()] = map[string]string{cascadingField: "false", labelsField: "cost,team", annotationsField: ""}
 		}
-		if size := len(r.pack()) * 4 / 3; size > 900_000 {
+		if size := len(r.packToJSON()) * 4 / 3; size > 900_000 {
 			t.Errorf("%d bytes", size)
 		}
-		read, err := unpackRecord(r.pack())
+		read, err := unpackRecord(r.packToJSON())
 		if err != nil || len(read.Places) != 10_000 || len(read.Before) != 10_000 {
 			t.Errorf("read back: %v, %v", read, err)
 		}
@@ -76,7 +78,7 @@ func TestJoinsAreToldByName(t *testing.T) {
 		s := hncSite(copies.All, hncPropagate)
 		s.Namespaces["org"].UID = types.UID("o")
 		var out strings.Builder
-		s.plan().writeTables(&out)
+		s.plan().writePlanTables(&out)
 		for _, want := range []string{"(root or template)   org", "org                  team", "team                 svc"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is missing in:\n%s", want, out.String())

@@ -64,8 +64,8 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// id tells objects apart whose kinds have one name in several groups.
-func (o Object) id() string { return o.APIVersion + " " + o.String() }
+// idWithGroup tells objects apart whose kinds have one name in several groups.
+func (o Object) idWithGroup() string { return o.APIVersion + " " + o.String() }
 
 // Cluster is what stands in the cluster now.
 type Cluster struct {
@@ -117,21 +117,21 @@ type planner struct {
 // NewPlan plans what takes the cluster to what the estate says.
 func NewPlan(estate *Estate, c Cluster) Plan {
 	d := &draft{gaps: slices.Clone(estate.Gaps)}
-	p := &planner{Estate: estate, Cluster: c, outlook: foresee(estate, c, d), draft: d, unmade: findUnmade(estate, c)}
+	p := &planner{Estate: estate, Cluster: c, outlook: forecastOutlook(estate, c, d), draft: d, unmade: findMissingSources(estate, c)}
 	if estate.Stop != "" {
-		return d.result()
+		return d.sortedPlan()
 	}
 	if len(estate.Places)+len(estate.Copies)+len(estate.Tenants)+len(estate.Owned) == 0 {
-		return d.result()
+		return d.sortedPlan()
 	}
-	p.planRest()
-	p.planTenants()
-	p.planCopies()
+	p.planPeerShutdown()
+	p.planTenantObjects()
+	p.planExistingCopies()
 	p.planNamespaces()
 	p.planHierarchy()
-	p.planFinish()
-	plan := d.result()
-	plan.Joins, plan.agreed, plan.refused = p.joins(plan.Steps), p.agreement(c), p.refused
+	p.planFinishPhase()
+	plan := d.sortedPlan()
+	plan.Joins, plan.agreed, plan.refused = p.joinsOfSteps(plan.Steps), p.agreedPlaces(c), p.refused
 	plan.NewCopies, plan.KeyChanges, plan.excesses = p.newCopies, p.findKeyChanges(), d.excesses
 	return plan
 }
@@ -139,7 +139,7 @@ func NewPlan(estate *Estate, c Cluster) Plan {
 // planNamespaces brings the namespaces into their trees, parents first.
 func (p *planner) planNamespaces() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
-		p.draft.relabel(Namespaces, p.depth(name), p.Namespaces[name], p.joining[name].labels(), nil)
+		p.draft.addRelabelStep(Namespaces, p.depthInForest(name), p.Namespaces[name], p.joining[name].namespaceLabels(), nil)
 	}
 }
 
@@ -148,7 +148,7 @@ func (p *planner) planHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
 		if sub := p.Subs[place.Parent+"/"+name]; place.Sub != nil && (sub == nil || sub.DeletionTimestamp != nil) {
-			p.draft.create(Hierarchy, 0, ours("SubNamespace", place.Parent, name), place.Sub)
+			p.draft.addCreateStep(Hierarchy, 0, warrenObject("SubNamespace", place.Parent, name), place.Sub)
 		}
 		p.planHierarchyOf(name, place)
 	}
@@ -164,23 +164,23 @@ func (p *planner) planHierarchyOf(name string, place Place) {
 	if place.Cascading && !have.AllowCascadingDeletion {
 		spec[cascadingField] = true
 	}
-	if keys, added := addKeys(have.PropagatedLabels, place.Labels); added {
+	if keys, added := mergeMetadataKeys(have.PropagatedLabels, place.Labels); added {
 		spec[labelsField] = keys
 	}
-	if keys, added := addKeys(have.PropagatedAnnotations, place.Annotations); added {
+	if keys, added := mergeMetadataKeys(have.PropagatedAnnotations, place.Annotations); added {
 		spec[annotationsField] = keys
 	}
 	switch {
 	case len(spec) == 0:
 	case now == nil:
-		p.draft.create(Hierarchy, 0, ours("HierarchyConfiguration", name, v1alpha1.HierarchyConfigurationName), spec)
+		p.draft.addCreateStep(Hierarchy, 0, warrenObject("HierarchyConfiguration", name, v1alpha1.HierarchyConfigurationName), spec)
 	default:
 		p.draft.patchHierarchy(Hierarchy, now, spec)
 	}
 }
 
-// addKeys are the keys that are there and those to come, sorted; added says whether any comes.
-func addKeys(have []v1alpha1.MetadataKey, wanted []string) (keys []string, added bool) {
+// mergeMetadataKeys returns the keys that are there and those to come, sorted; added reports whether any comes.
+func mergeMetadataKeys(have []v1alpha1.MetadataKey, wanted []string) (keys []string, added bool) {
 	for _, key := range have {
 		keys = append(keys, string(key))
 	}

@@ -15,18 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 var secrets = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
-// object is the metadata of an object; keys are labels, and annotations after @.
+// object returns the metadata of an object; keys are labels, and annotations after @.
 func object(kind schema.GroupVersionKind, namespace, name string, keys ...string) *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}}}
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{},
+		Annotations: map[string]string{}}}
 	o.SetGroupVersionKind(kind)
 	o.UID = types.UID(kind.Kind + namespace + name)
 	for i := 0; i < len(keys); i += 2 {
@@ -52,8 +51,9 @@ type site struct {
 func newSite(mode copies.KindMode, namespaces []*metav1.PartialObjectMetadata, objects ...*metav1.PartialObjectMetadata) *site {
 	s := &site{Cluster: Cluster{
 		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
-		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, Rules: forest.Rules{ProtectedName: func(name string) bool { return strings.HasPrefix(name, "kube-") }},
-		Kinds: []Kind{{GroupVersionKind: secrets, Resource: "secrets", Mode: mode, Objects: objects}},
+		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{},
+		Rules:       forest.Rules{ProtectedName: func(name string) bool { return strings.HasPrefix(name, "kube-") }},
+		Kinds:       []Kind{{GroupVersionKind: secrets, Resource: "secrets", Mode: mode, Objects: objects}},
 	}}
 	for _, n := range namespaces {
 		s.Namespaces[n.Name] = n
@@ -62,7 +62,8 @@ func newSite(mode copies.KindMode, namespaces []*metav1.PartialObjectMetadata, o
 	s.Peer = Engine{
 		Deployments: []Deployment{{PartialObjectMetadata: deployment, Wanted: 2}},
 		Webhooks: []Webhooks{{PartialObjectMetadata: object(schema.GroupVersionKind{Kind: "ValidatingWebhookConfiguration"}, "", "peer"),
-			Policies: []string{"Fail", "Ignore", "Fail"}, AtRest: []string{"Ignore", "Ignore", "Fail"}, Guards: []string{"namespaces.peer", "", ""}}},
+			Policies: []string{"Fail", "Ignore", "Fail"}, AtRest: []string{"Ignore", "Ignore", "Fail"},
+			Guards: []string{"namespaces.peer", "", ""}}},
 		RecordAt: Object{"v1", "ConfigMap", "warren-system", "record"},
 	}
 	return s
@@ -105,7 +106,8 @@ func (s *site) do(t *testing.T, step Step) {
 		}
 	case "SubNamespace":
 		if delete(s.Subs, at.Namespace+"/"+at.Name); step.Verb != Delete {
-			sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, Labels: map[string]string{v1alpha1.LabelCreatedBy: madeHere}}}
+			sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name,
+				Labels: map[string]string{v1alpha1.LabelCreatedBy: madeHere}}}
 			err = json.Unmarshal(body.Spec, &sub.Spec)
 			s.Subs[at.Namespace+"/"+at.Name] = sub
 		}
@@ -113,7 +115,8 @@ func (s *site) do(t *testing.T, step Step) {
 		hc := s.Hierarchies[at.Namespace]
 		if delete(s.Hierarchies, at.Namespace); step.Verb != Delete {
 			if hc == nil {
-				hc = &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, Labels: map[string]string{v1alpha1.LabelCreatedBy: madeHere}}}
+				hc = &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name,
+					Labels: map[string]string{v1alpha1.LabelCreatedBy: madeHere}}}
 			}
 			err = json.Unmarshal(body.Spec, &hc.Spec)
 			s.Hierarchies[at.Namespace] = hc
@@ -130,7 +133,10 @@ func (s *site) relabel(t *testing.T, at Object, labels, annotations map[string]*
 	t.Helper()
 	found := s.Namespaces[at.Name]
 	if at.Kind != "Namespace" {
-		i := slices.IndexFunc(s.Kinds[0].Objects, func(o *metav1.PartialObjectMetadata) bool { return o.Namespace == at.Namespace && o.Name == at.Name })
+		i := slices.IndexFunc(s.Kinds[0].Objects, func(o *metav1.PartialObjectMetadata) bool {
+			return o.Namespace == at.Namespace &&
+				o.Name == at.Name
+		})
 		found = s.Kinds[0].Objects[i]
 	}
 	for now, changes := range map[*map[string]string]map[string]*string{&found.Labels: labels, &found.Annotations: annotations} {
@@ -148,7 +154,7 @@ func (s *site) plan() Plan { return NewPlan(s.estate(s.Cluster), s.Cluster) }
 func (s *site) apply(t *testing.T, until Phase, plan func() Plan, writes int) {
 	t.Helper()
 	for range writes {
-		steps := (&executor{until: until}).next(plan().Steps)
+		steps := (&executor{until: until}).nextWave(plan().Steps)
 		if len(steps) == 0 {
 			return
 		}
@@ -170,7 +176,7 @@ func (s *site) keys() map[string]map[string]string {
 		for key, value := range o.Annotations {
 			keys["@"+key] = value
 		}
-		found[objectOf(o).String()] = keys
+		found[objectFromMetadata(o).String()] = keys
 	}
 	return found
 }
@@ -188,17 +194,22 @@ func hncSite(mode copies.KindMode, hncMode string) *site {
 	s := newSite(mode, []*metav1.PartialObjectMetadata{
 		namespace("org"), namespace("team", "@hnc.x-k8s.io/subnamespace-of", "org"), namespace("svc"), namespace("plain"),
 	},
-		object(secrets, "org", "every", "@propagate.hnc.x-k8s.io/all", "true"), object(secrets, "team", "every", inherited, "org"), object(secrets, "svc", "every", inherited, "org"),
+		object(secrets, "org", "every", "@propagate.hnc.x-k8s.io/all", "true"), object(secrets, "team", "every", inherited, "org"),
+		object(secrets, "svc", "every", inherited, "org"),
 		object(secrets, "org", "some", "@propagate.hnc.x-k8s.io/treeSelect", "team, !svc"), object(secrets, "team", "some", inherited, "org"),
-		object(secrets, "org", "none", "@propagate.hnc.x-k8s.io/none", "true"), object(secrets, "plain", "stray", inherited, "org"), object(secrets, "svc", "own"),
+		object(secrets, "org", "none", "@propagate.hnc.x-k8s.io/none", "true"), object(secrets, "plain", "stray", inherited, "org"),
+		object(secrets, "svc", "own"),
 	)
 	found := HNC{
-		Anchors: []unstructured.Unstructured{hncObject("SubnamespaceAnchor", "org", "team", map[string]any{"labels": []any{map[string]any{"key": "app", "value": "web"}}})},
+		Anchors: []unstructured.Unstructured{hncObject("SubnamespaceAnchor", "org", "team",
+			map[string]any{"labels": []any{map[string]any{"key": "app", "value": "web"}}})},
 		Hierarchies: []unstructured.Unstructured{
-			hncObject("HierarchyConfiguration", "org", "hierarchy", map[string]any{"allowCascadingDeletion": true, "labels": []any{map[string]any{"key": "cost", "value": "7"}}}),
+			hncObject("HierarchyConfiguration", "org", "hierarchy",
+				map[string]any{"allowCascadingDeletion": true, "labels": []any{map[string]any{"key": "cost", "value": "7"}}}),
 			hncObject("HierarchyConfiguration", "svc", "hierarchy", map[string]any{"parent": "team"}),
 		},
-		Configurations: []unstructured.Unstructured{hncObject("HNCConfiguration", "", "config", map[string]any{"resources": []any{map[string]any{"resource": "secrets", "mode": hncMode}}})},
+		Configurations: []unstructured.Unstructured{hncObject("HNCConfiguration", "", "config",
+			map[string]any{"resources": []any{map[string]any{"resource": "secrets", "mode": hncMode}}})},
 	}
 	found.settings, _ = settingsOfHNC(nil)
 	every := func(string) bool { return true }
@@ -235,11 +246,13 @@ func TestPlanOfHNC(t *testing.T) {
 			s.apply(t, Hierarchy, s.plan, 1000)
 			keys := s.keys()
 			for _, copied := range []string{"Secret team/every", "Secret svc/every", "Secret team/some"} {
-				if !strings.HasPrefix(keys[copied]["@"+v1alpha1.AnnotationSourceHash], "create:") || keys[copied][v1alpha1.LabelInheritedFrom] != "org" {
+				if !strings.HasPrefix(keys[copied]["@"+v1alpha1.AnnotationSourceHash], "create:") ||
+					keys[copied][v1alpha1.LabelInheritedFrom] != "org" {
 					t.Errorf("%s isn't taken over: %v", copied, keys[copied])
 				}
 			}
-			want := map[string]string{v1alpha1.LabelPropagate: "create", "@" + v1alpha1.AnnotationSelect: "team.tree.tenancy.warren.dev/depth,!svc.tree.tenancy.warren.dev/depth"}
+			want := map[string]string{v1alpha1.LabelPropagate: "create",
+				"@" + v1alpha1.AnnotationSelect: "team.tree.tenancy.warren.dev/depth,!svc.tree.tenancy.warren.dev/depth"}
 			if diff := cmp.Diff(want["@"+v1alpha1.AnnotationSelect], keys["Secret org/some"]["@"+v1alpha1.AnnotationSelect]); diff != "" {
 				t.Error(diff)
 			}
@@ -249,7 +262,8 @@ func TestPlanOfHNC(t *testing.T) {
 			if s.Subs["org/team"] == nil || s.Subs["org/team"].Spec.Labels["app"] != "web" || !s.Hierarchies["org"].Spec.AllowCascadingDeletion {
 				t.Errorf("SubNamespaces %v, HierarchyConfigurations %v", s.Subs, s.Hierarchies)
 			}
-			if keys["Namespace svc"][v1alpha1.LabelParent] != "team" || keys["Namespace svc"][v1alpha1.LabelBound] != "" || keys["Namespace team"][v1alpha1.LabelBound] != "true" {
+			if keys["Namespace svc"][v1alpha1.LabelParent] != "team" || keys["Namespace svc"][v1alpha1.LabelBound] != "" ||
+				keys["Namespace team"][v1alpha1.LabelBound] != "true" {
 				t.Errorf("namespaces: %v", keys)
 			}
 			s.apply(t, Finish, s.plan, 1000)
@@ -258,7 +272,8 @@ func TestPlanOfHNC(t *testing.T) {
 				t.Errorf("something is left: %+v", plan.Steps)
 			}
 			keys = s.keys()
-			if keys["Secret org/every"][v1alpha1.LabelPropagate] != c.every || keys["Secret org/none"][v1alpha1.LabelPropagate] != c.none || s.Peer.Deployments[0].Wanted != 0 {
+			if keys["Secret org/every"][v1alpha1.LabelPropagate] != c.every || keys["Secret org/none"][v1alpha1.LabelPropagate] != c.none ||
+				s.Peer.Deployments[0].Wanted != 0 {
 				t.Errorf("in the end: %v", keys)
 			}
 		})
@@ -307,79 +322,5 @@ func TestWhatCannotJoin(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, gaps); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
-	}
-}
-
-// accurateSite is template > root > sub > deep, and an instance, with copies that were made hop by hop.
-func accurateSite() *site {
-	from, propagated := "@accurate.cybozu.com/from", "@accurate.cybozu.com/propagate"
-	s := newSite(copies.OptIn, []*metav1.PartialObjectMetadata{
-		namespace("tmpl", accurateType, "template"), namespace("root", accurateType, "root", accurateTemplate, "tmpl"),
-		namespace("sub", accurateParent, "root"), namespace("deep", accurateParent, "sub"), namespace("instance", accurateTemplate, "tmpl"), namespace("plain"),
-	},
-		object(secrets, "tmpl", "base", propagated, "update"), object(secrets, "root", "base", propagated, "update", from, "tmpl"),
-		object(secrets, "sub", "base", propagated, "update", from, "root"), object(secrets, "deep", "base", propagated, "update", from, "sub"),
-		object(secrets, "instance", "base", propagated, "update", from, "tmpl"),
-		object(secrets, "root", "seed", propagated, "create"), object(secrets, "sub", "seed", propagated, "create", from, "root"),
-		object(secrets, "sub", "own"), object(secrets, "plain", "idle", propagated, "update"),
-	)
-	sub := hncObject("SubNamespace", "root", "sub", map[string]any{"labels": map[string]any{"team": "a", "tier": "web"}})
-	s.estate = func(c Cluster) *Estate {
-		ours := configfile.Default()
-		ours.SubNamespaces.Labels = config.Globs{"team"}
-		file := "labelKeys: [team]\nwatches: [{kind: Secret, version: v1}, {group: apps, kind: Deployment, version: v1}]\nnamingPolicies: [{root: '^a', match: '^b'}]\n"
-		e, err := EstateOfAccurate([]unstructured.Unstructured{sub, hncObject("SubNamespace", "sub", "deep", nil)}, []byte(file), c, ours)
-		if err != nil {
-			panic(err)
-		}
-		return e
-	}
-	return s
-}
-
-func TestPlanOfAccurate(t *testing.T) {
-	s := accurateSite()
-	var gaps []string
-	for _, gap := range s.plan().Gaps {
-		gaps = append(gaps, gap.What)
-	}
-	want := []string{"label tier of SubNamespace root/sub", "annotation propagate of Secret plain/idle", "labelKeys team", "watches Deployment.apps", "namingPolicies ^a"}
-	if diff := cmp.Diff(want, gaps); diff != "" {
-		t.Errorf("gaps (-want +got):\n%s", diff)
-	}
-	before := s.keys()
-	s.apply(t, Hierarchy, s.plan, 1000)
-	keys := s.keys()
-	for _, name := range []string{"root", "sub", "deep", "instance"} {
-		if base := keys["Secret "+name+"/base"]; base[v1alpha1.LabelInheritedFrom] != "tmpl" || !strings.HasPrefix(base["@"+v1alpha1.AnnotationSourceHash], "create:") {
-			t.Errorf("Secret %s/base isn't taken over from the template: %v", name, base)
-		}
-	}
-	s.apply(t, "", func() Plan { plan, _ := NewUndo(s.estate(s.Cluster), s.Cluster); return plan }, 1000)
-	if diff := cmp.Diff(before, s.keys()); diff != "" {
-		t.Errorf("undone (-before +after):\n%s", diff)
-	}
-	s.apply(t, Finish, s.plan, 1000)
-	s.follow()
-	if plan := s.plan(); len(plan.Steps) > 0 {
-		t.Errorf("something is left: %+v", plan.Steps)
-	}
-	keys = s.keys()
-	if keys["Secret tmpl/base"][v1alpha1.LabelPropagate] != "update" || keys["Secret root/seed"][v1alpha1.LabelPropagate] != "create" || keys["Secret plain/idle"][v1alpha1.LabelPropagate] != "" {
-		t.Errorf("sources: %v", keys)
-	}
-	for name, want := range map[string]map[string]string{
-		"tmpl": {v1alpha1.LabelType: "template"}, "root": {v1alpha1.LabelType: "root", v1alpha1.LabelTemplate: "tmpl"},
-		"sub": {v1alpha1.LabelParent: "root", v1alpha1.LabelBound: "true"}, "instance": {v1alpha1.LabelTemplate: "tmpl"}, "plain": {},
-	} {
-		got := keys["Namespace "+name]
-		for key := range got {
-			if !strings.HasPrefix(key, v1alpha1.Domain) {
-				delete(got, key)
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }

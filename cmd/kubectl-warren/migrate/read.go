@@ -33,7 +33,7 @@ type peer struct {
 	group string
 	// copyLabel is what the peer sets on each copy to call it its own, under a key that others read too.
 	copyLabel struct{ key, value string }
-	// labelAdvice says which of Warren's labels stand for the peer's, in the end of a sentence.
+	// labelAdvice states which of Warren's labels stand for the peer's, in the end of a sentence.
 	labelAdvice string
 	// holdsNamespaces says that objects of its kinds in namespaces have finalizers.
 	holdsNamespaces bool
@@ -57,8 +57,8 @@ type reader struct {
 	peerConfiguration []byte
 }
 
-// read reads everything anew.
-func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
+// readEverything reads everything anew.
+func (r *reader) readEverything(ctx context.Context) (*Estate, Cluster, error) {
 	c := Cluster{
 		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
 		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, LNamespaces: map[string]*v1alpha1.LNamespace{},
@@ -66,7 +66,8 @@ func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 	}
 	// An LNamespace outlives its root. Read the other way round, a root that goes meanwhile would look like a namespace that took the
 	// name of a Tenant, which then would be left out, and the peer started before what was written is taken back.
-	for _, read := range []func(context.Context, *Cluster) error{r.readOurs, r.readNamespaces, r.readKinds, r.readEngine, r.readOldStored, r.readGrants} {
+	for _, read := range []func(context.Context, *Cluster) error{r.readWarrenObjects, r.readNamespaces, r.readConfiguredKinds,
+		r.readPeerEngine, r.readOldStoredVersions, r.readPeerGrants} {
 		if err := read(ctx, &c); err != nil {
 			return nil, c, err
 		}
@@ -74,7 +75,7 @@ func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 	estate, err := r.peer.readEstate(ctx, r, &c)
 	if err == nil {
 		estate.peer = r.peer
-		err = r.readSelectors(ctx, estate)
+		err = r.readPeerSelectors(ctx, estate)
 	}
 	return estate, c, err
 }
@@ -85,8 +86,8 @@ func (r *reader) readNamespaces(ctx context.Context, c *Cluster) error {
 	})
 }
 
-// readOurs reads Warren's own objects about trees.
-func (r *reader) readOurs(ctx context.Context, c *Cluster) error {
+// readWarrenObjects reads Warren's own objects about trees.
+func (r *reader) readWarrenObjects(ctx context.Context, c *Cluster) error {
 	err := gather.Each(ctx, r.api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
 		c.Subs[object.GetNamespace()+"/"+object.GetName()] = object.(*v1alpha1.SubNamespace)
 	})
@@ -108,8 +109,8 @@ func (r *reader) readOurs(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// readKinds reads the metadata of all objects of the configured kinds that the API server has.
-func (r *reader) readKinds(ctx context.Context, c *Cluster) error {
+// readConfiguredKinds reads the metadata of all objects of the configured kinds that the API server has.
+func (r *reader) readConfiguredKinds(ctx context.Context, c *Cluster) error {
 	for _, k := range r.configuration.Propagation.Kinds {
 		mapping, err := r.api.RESTMapper().RESTMapping(k.GroupKind())
 		if meta.IsNoMatchError(err) {
@@ -119,7 +120,8 @@ func (r *reader) readKinds(ctx context.Context, c *Cluster) error {
 			return err
 		}
 		kind := Kind{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, Mode: copies.KindMode(k.Mode)}
-		err = r.eachMetadata(ctx, kind.GroupVersionKind, func(object *metav1.PartialObjectMetadata) { kind.Objects = append(kind.Objects, object) })
+		err = r.eachMetadata(ctx, kind.GroupVersionKind,
+			func(object *metav1.PartialObjectMetadata) { kind.Objects = append(kind.Objects, object) })
 		if err != nil {
 			return err
 		}
@@ -142,8 +144,9 @@ func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind,
 	return nil
 }
 
-// objects are all objects of a kind of the peer's; served is false where the API server doesn't have the kind.
-func (r *reader) objects(ctx context.Context, group, kind string, scope ...client.ListOption) (found []unstructured.Unstructured, served bool, err error) {
+// listPeerObjects returns all objects of a kind of the peer's; served is false where the API server doesn't have the kind.
+func (r *reader) listPeerObjects(ctx context.Context, group, kind string,
+	scope ...client.ListOption) (found []unstructured.Unstructured, served bool, err error) {
 	mapping, err := r.api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
 	if meta.IsNoMatchError(err) {
 		return nil, false, nil
@@ -163,47 +166,48 @@ func (r *reader) objects(ctx context.Context, group, kind string, scope ...clien
 	return found, true, nil
 }
 
-// readEngine finds the peer's Deployments and webhooks, and the record of earlier runs.
-func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
+// readPeerEngine finds the peer's Deployments and webhooks, and the record of earlier runs.
+func (r *reader) readPeerEngine(ctx context.Context, c *Cluster) error {
 	if err := r.readDeployments(ctx, c); err != nil {
 		return err
 	}
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		configurations, _, err := r.objects(ctx, "admissionregistration.k8s.io", kind)
+		configurations, _, err := r.listPeerObjects(ctx, "admissionregistration.k8s.io", kind)
 		if err != nil {
 			return err
 		}
 		for _, w := range configurations {
-			if found, theirs := r.webhooksOf(w); theirs {
+			if found, theirs := r.webhooksOfPeer(w); theirs {
 				c.Peer.Webhooks = append(c.Peer.Webhooks, found)
 			}
 		}
 	}
-	return r.readRecord(ctx, c)
+	return r.readMigrationRecord(ctx, c)
 }
 
-// webhooksOf are the webhooks of a configuration, if the peer serves them, and how they are while it is at rest: what it can't judge any
-// more passes, but for its own objects. Those say where namespaces belong, and tenants may write them: nobody changes them then.
-func (r *reader) webhooksOf(w unstructured.Unstructured) (found Webhooks, theirs bool) {
-	found = Webhooks{PartialObjectMetadata: metadataOf(w), Guards: guardsOf(w)}
+// webhooksOfPeer returns the webhooks of a configuration, if the peer serves them, and how they are while it is at
+// rest: what it can't judge any more passes, but for its own objects. Those say where namespaces belong, and tenants
+// may write them: nobody changes them then.
+func (r *reader) webhooksOfPeer(w unstructured.Unstructured) (found Webhooks, theirs bool) {
+	found = Webhooks{PartialObjectMetadata: partialMetadataOf(w), Guards: namespaceGuardNames(w)}
 	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
 	for _, item := range webhooks {
 		webhook, _ := item.(map[string]any)
-		theirs = theirs || text(webhook, "clientConfig", "service", "namespace") == cmp.Or(r.peerNamespace, r.peer.namespace)
-		found.Policies = append(found.Policies, text(webhook, "failurePolicy"))
+		theirs = theirs || nestedText(webhook, "clientConfig", "service", "namespace") == cmp.Or(r.peerNamespace, r.peer.namespace)
+		found.Policies = append(found.Policies, nestedText(webhook, "failurePolicy"))
 		own := r.judgesOwnKindsAlone(webhook)
 		if own {
 			found.AtRest = append(found.AtRest, failurePolicyFail)
 		} else {
 			found.AtRest = append(found.AtRest, failurePolicyIgnore)
 		}
-		found.Conditions = append(found.Conditions, conditionOf(webhook, own && r.peer.holdsNamespaces))
+		found.Conditions = append(found.Conditions, matchConditionOf(webhook, own && r.peer.holdsNamespaces))
 	}
 	return found, theirs && strings.HasPrefix(w.GetName(), r.peer.prefix)
 }
 
-// guardsOf are the names of the webhooks that are asked about Namespaces, "" for others, in their order.
-func guardsOf(w unstructured.Unstructured) (names []string) {
+// namespaceGuardNames returns the names of the webhooks that are asked about Namespaces, "" for others, in their order.
+func namespaceGuardNames(w unstructured.Unstructured) (names []string) {
 	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
 	for _, item := range webhooks {
 		webhook, _ := item.(map[string]any)
@@ -213,8 +217,8 @@ func guardsOf(w unstructured.Unstructured) (names []string) {
 			rule, _ := item.(map[string]any)
 			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
 			judges := slices.ContainsFunc(resources, func(r string) bool { return strings.HasPrefix(r, "*") || strings.HasPrefix(r, "namespaces") })
-			if judges && text(rule, "scope") != "Namespaced" {
-				name = text(webhook, "name")
+			if judges && nestedText(rule, "scope") != "Namespaced" {
+				name = nestedText(webhook, "name")
 			}
 		}
 		names = append(names, name)
@@ -222,7 +226,7 @@ func guardsOf(w unstructured.Unstructured) (names []string) {
 	return names
 }
 
-// judgesOwnKindsAlone says whether a webhook is asked about nothing but objects of the peer's API group.
+// judgesOwnKindsAlone reports whether a webhook is asked about nothing but objects of the peer's API group.
 func (r *reader) judgesOwnKindsAlone(webhook map[string]any) bool {
 	rules, _, _ := unstructured.NestedSlice(webhook, "rules")
 	for _, item := range rules {
@@ -235,16 +239,17 @@ func (r *reader) judgesOwnKindsAlone(webhook map[string]any) bool {
 	return len(rules) > 0
 }
 
-func metadataOf(u unstructured.Unstructured) *metav1.PartialObjectMetadata {
+func partialMetadataOf(u unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(u.GroupVersionKind())
 	m.Namespace, m.Name, m.UID, m.ResourceVersion = u.GetNamespace(), u.GetName(), u.GetUID(), u.GetResourceVersion()
 	m.Finalizers = u.GetFinalizers()
-	m.Labels, m.Annotations, m.OwnerReferences, m.DeletionTimestamp = u.GetLabels(), u.GetAnnotations(), u.GetOwnerReferences(), u.GetDeletionTimestamp()
+	m.Labels, m.Annotations, m.OwnerReferences, m.DeletionTimestamp = u.GetLabels(), u.GetAnnotations(), u.GetOwnerReferences(),
+		u.GetDeletionTimestamp()
 	return m
 }
 
-func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
+func (r *reader) readMigrationRecord(ctx context.Context, c *Cluster) error {
 	c.Peer.RecordAt = Object{"v1", "ConfigMap", r.operatorNamespace, "warren-migration-" + r.peer.word}
 	stored := &corev1.ConfigMap{}
 	err := r.api.Get(ctx, client.ObjectKey{Namespace: r.operatorNamespace, Name: c.Peer.RecordAt.Name}, stored)
@@ -256,7 +261,8 @@ func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
 	}
 	record, err := unpackRecord(stored.BinaryData[recordKey])
 	if err != nil {
-		return fmt.Errorf("%s can't be read (%w): it says how %s ran, without which nothing can be taken back; if no --apply has begun, delete it: kubectl delete configmap -n %s %s",
+		return fmt.Errorf("%s can't be read (%w): it says how %s ran, without which nothing can be taken back; if no --apply has begun, "+
+			"delete it: kubectl delete configmap -n %s %s",
 			c.Peer.RecordAt, err, r.peer.title, c.Peer.RecordAt.Namespace, c.Peer.RecordAt.Name)
 	}
 	c.Peer.Record, c.Peer.RecordUID, c.Peer.RecordVersion = record, string(stored.UID), stored.ResourceVersion
@@ -267,7 +273,8 @@ var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
 	copyLabel:   struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
 	labelAdvice: ", to NAME" + v1alpha1.TreeLabelSuffix + " for NAME" + hncTreeSuffix,
-	bystander:   "hnc-resourcelist", // without it, the API server can't tell which kinds it serves, and no namespace of the cluster can be deleted
+	// without it, the API server can't tell which kinds it serves, and no namespace of the cluster can be deleted
+	bystander: "hnc-resourcelist",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		found := HNC{}
 		served := false
@@ -275,7 +282,7 @@ var hncPeer = peer{
 			"SubnamespaceAnchor": &found.Anchors, "HierarchyConfiguration": &found.Hierarchies,
 			"HNCConfiguration": &found.Configurations, "HierarchicalResourceQuota": &found.Quotas,
 		} {
-			objects, here, err := r.objects(ctx, hncGroup, kind)
+			objects, here, err := r.listPeerObjects(ctx, hncGroup, kind)
 			if err != nil {
 				return nil, err
 			}
@@ -293,18 +300,19 @@ var hncPeer = peer{
 		estate.IsGone = !served
 		estate.compareFlagsOfHNC(found.settings, r.configuration)
 		for _, object := range slices.Concat(found.Anchors, found.Hierarchies) {
-			estate.Holding = append(estate.Holding, metadataOf(object))
+			estate.Holding = append(estate.Holding, partialMetadataOf(object))
 		}
 		return estate, nil
 	},
 }
 
 var accuratePeer = peer{
-	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, holdsNamespaces: true, needsFile: true,
+	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, holdsNamespaces: true,
+	needsFile:   true,
 	copyLabel:   struct{ key, value string }{v1alpha1.LabelCreatedBy, "accurate"},
 	labelAdvice: ", to the labels of " + v1alpha1.Domain + " of the same names",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
-		subs, served, err := r.objects(ctx, accurateGroup, "SubNamespace")
+		subs, served, err := r.listPeerObjects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served && c.Peer.Record == nil {
 			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here")
 		}
@@ -317,7 +325,7 @@ var accuratePeer = peer{
 		}
 		estate.IsGone = !served
 		for _, sub := range subs {
-			estate.Holding = append(estate.Holding, metadataOf(sub))
+			estate.Holding = append(estate.Holding, partialMetadataOf(sub))
 		}
 		return estate, nil
 	},

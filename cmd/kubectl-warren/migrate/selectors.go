@@ -19,31 +19,33 @@ var selecting = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
 }
 
-// readSelectors adds a gap for each object that selects by labels of the peer's: no namespace that is made or moved after the migration has
-// them, or loses them.
-func (r *reader) readSelectors(ctx context.Context, e *Estate) error {
+// readPeerSelectors adds a gap for each object that selects by labels of the peer's: no namespace that is made or moved
+// after the migration has them, or loses them.
+func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 	for _, kind := range selecting {
-		objects, _, err := r.objects(ctx, kind.Group, kind.Kind)
+		objects, _, err := r.listPeerObjects(ctx, kind.Group, kind.Kind)
 		if err != nil {
 			return err
 		}
 		for _, object := range objects {
-			if !strings.HasPrefix(object.GetName(), r.peer.prefix) && !r.peer.isCopy(object) && selectsBy(object, r.peer.group) {
-				e.miss(objectOf(metadataOf(object)).String(), fmt.Sprintf("it selects by labels of %s, which no namespace gets that is made or moved from --apply on: change it right after --apply%s",
-					r.peer.title, r.peer.labelAdvice))
+			if !strings.HasPrefix(object.GetName(), r.peer.prefix) && !r.peer.isPeerCopy(object) && namesKeyOfGroup(object, r.peer.group) {
+				e.addEstateGap(objectFromMetadata(partialMetadataOf(object)).String(),
+					fmt.Sprintf("it selects by labels of %s, which no namespace gets that is made or moved from --apply on: change it right after "+
+						"--apply%s",
+						r.peer.title, r.peer.labelAdvice))
 			}
 		}
 	}
 	return nil
 }
 
-// isCopy reports whether the peer has made an object from a source, which is named instead.
-func (p peer) isCopy(object unstructured.Unstructured) bool {
+// isPeerCopy reports whether the peer has made an object from a source, which is named instead.
+func (p peer) isPeerCopy(object unstructured.Unstructured) bool {
 	return object.GetLabels()[hncInheritedFrom] != "" || object.GetAnnotations()[accurateFrom] != ""
 }
 
-// selectsBy reports whether anything but the metadata of an object names a key of an API group.
-func selectsBy(object unstructured.Unstructured, group string) bool {
+// namesKeyOfGroup reports whether anything but the metadata of an object names a key of an API group.
+func namesKeyOfGroup(object unstructured.Unstructured, group string) bool {
 	fields := maps.Clone(object.Object)
 	delete(fields, "metadata")
 	data, err := json.Marshal(fields)

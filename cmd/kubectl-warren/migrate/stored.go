@@ -10,18 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A definition may leave it to a webhook of the peer's to convert objects that are stored in an old version. Once the peer is stopped, the API server
-// can't read such objects, neither for the migration nor for its way back. So they are written anew before.
+// A definition may leave it to a webhook of the peer's to convert objects that are stored in an old version. Once the
+// peer is stopped, the API server can't read such objects, neither for the migration nor for its way back. So they are
+// written anew before.
 
-// readOldStored finds the definitions of the peer's, by name, that may have objects in old versions, with the version in which they are to be stored.
-func (r *reader) readOldStored(ctx context.Context, c *Cluster) error {
-	definitions, _, err := r.objects(ctx, "apiextensions.k8s.io", "CustomResourceDefinition")
+// readOldStoredVersions finds the definitions of the peer's, by name, that may have objects in old versions, with the
+// version in which they are to be stored.
+func (r *reader) readOldStoredVersions(ctx context.Context, c *Cluster) error {
+	definitions, _, err := r.listPeerObjects(ctx, "apiextensions.k8s.io", "CustomResourceDefinition")
 	if err != nil {
 		return err
 	}
 	c.Peer.OldStored = map[string]string{}
 	for _, d := range definitions {
-		isTheirs := text(d.Object, "spec", "group") == r.peer.group && text(d.Object, "spec", "conversion", "strategy") == "Webhook"
+		isTheirs := nestedText(d.Object, "spec", "group") == r.peer.group && nestedText(d.Object, "spec", "conversion", "strategy") == "Webhook"
 		stored, _, _ := unstructured.NestedStringSlice(d.Object, "status", "storedVersions")
 		if now := storageVersion(d); isTheirs && slices.ContainsFunc(stored, func(version string) bool { return version != now }) {
 			c.Peer.OldStored[d.GetName()] = now
@@ -35,7 +37,7 @@ func storageVersion(definition unstructured.Unstructured) string {
 	for _, item := range versions {
 		version, _ := item.(map[string]any)
 		if isStorage, _ := version["storage"].(bool); isStorage {
-			return text(version, "name")
+			return nestedText(version, "name")
 		}
 	}
 	return ""
@@ -48,8 +50,10 @@ func (e Engine) checkOldStored(p peer) error {
 	}
 	var commands []string
 	for _, name := range slices.Sorted(maps.Keys(e.OldStored)) {
-		commands = append(commands, fmt.Sprintf("kubectl get %s -A -o yaml | kubectl replace -f - && kubectl patch crd %s --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":[%q]}}'", name, name, e.OldStored[name]))
+		commands = append(commands, fmt.Sprintf("kubectl get %s -A -o yaml | kubectl replace -f - && kubectl patch crd %s "+
+			"--subresource=status --type=merge -p '{\"status\":{\"storedVersions\":[%q]}}'", name, name, e.OldStored[name]))
 	}
-	return fmt.Errorf("nothing was written, because %s may have objects in an old version, which nobody can read while the webhook of %s that converts them is stopped. Write them anew, then give the command again: %s",
+	return fmt.Errorf("nothing was written, because %s may have objects in an old version, which nobody can read while the webhook of "+
+		"%s that converts them is stopped. Write them anew, then give the command again: %s",
 		strings.Join(slices.Sorted(maps.Keys(e.OldStored)), ", "), p.title, strings.Join(commands, " && "))
 }

@@ -17,12 +17,12 @@ import (
 // outputTable is the format for people: a table per matter, without the bodies of the writes.
 const outputTable = "table"
 
-// printPlan prints the plan: tables by default, or every write as YAML or JSON.
-func printPlan(inv *invocation.Invocation, o *options, p peer, plan Plan) error {
+// printMigrationPlan prints the plan: tables by default, or every write as YAML or JSON.
+func printMigrationPlan(inv *invocation.Invocation, o *options, p peer, plan Plan) error {
 	var out strings.Builder
 	if o.output.Value == outputTable {
-		plan.writeTables(&out)
-		plan.writeGaps(&out)
+		plan.writePlanTables(&out)
+		plan.writePlanGaps(&out)
 	} else if err := invocation.WriteAs(&out, o.output.Value, document{invocation.DocumentOf("MigrationPlan"), p.word, plan}); err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func printPlan(inv *invocation.Invocation, o *options, p peer, plan Plan) error 
 	return err
 }
 
-// writeTable writes a table with its headings, and an empty line after it; nothing without rows.
-func writeTable(out io.Writer, headings []string, rows [][]string) {
+// writeTextTable writes a table with its headings, and an empty line after it; nothing without rows.
+func writeTextTable(out io.Writer, headings []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
@@ -49,39 +49,40 @@ func writeTable(out io.Writer, headings []string, rows [][]string) {
 	fmt.Fprintln(out)
 }
 
-// writeTables writes what the steps do: how many writes of each phase, and by name whatever changes who has what.
-func (p Plan) writeTables(out io.Writer) {
+// writePlanTables writes what the steps do: how many writes of each phase, and by name whatever changes who has what.
+func (p Plan) writePlanTables(out io.Writer) {
 	if len(p.Steps) == 0 {
 		fmt.Fprintln(out, "Nothing is to be written.")
 	}
-	writeTable(out, []string{"PHASE", "WRITES", "OBJECTS"}, p.phases())
+	writeTextTable(out, []string{"PHASE", "WRITES", "OBJECTS"}, p.phaseSummaryRows())
 	var joins [][]string
 	for _, join := range p.Joins {
 		joins = append(joins, []string{cmp.Or(join.Below, "(root or template)"), strings.Join(join.Namespaces, ", ")})
 	}
-	writeTable(out, []string{"JOIN BELOW", "NAMESPACES"}, joins)
+	writeTextTable(out, []string{"JOIN BELOW", "NAMESPACES"}, joins)
 	var copies, changes [][]string
 	for _, n := range p.NewCopies {
 		copies = append(copies, []string{n.Kind + " " + n.From + "/" + n.Name, strings.Join(n.Namespaces, ", ")})
 	}
-	writeTable(out, []string{"COPIED ANEW BY WARREN", "INTO"}, copies)
+	writeTextTable(out, []string{"COPIED ANEW BY WARREN", "INTO"}, copies)
 	for _, change := range p.KeyChanges {
-		changes = append(changes, []string{change.Key, orNone(change.Was), orNone(change.Becomes), strings.Join(change.Namespaces, ", ")})
+		changes = append(changes, []string{change.Key, valueOrNone(change.Was), valueOrNone(change.Becomes),
+			strings.Join(change.Namespaces, ", ")})
 	}
-	writeTable(out, []string{"INHERITED KEY", "NOW", "THEN", "NAMESPACES"}, changes)
+	writeTextTable(out, []string{"INHERITED KEY", "NOW", "THEN", "NAMESPACES"}, changes)
 }
 
-// writeGaps writes what has no counterpart in Warren, or needs an administrator.
-func (p Plan) writeGaps(out io.Writer) {
+// writePlanGaps writes what has no counterpart in Warren, or needs an administrator.
+func (p Plan) writePlanGaps(out io.Writer) {
 	var gaps [][]string
 	for _, gap := range p.Gaps {
 		gaps = append(gaps, []string{gap.What, gap.Instead})
 	}
-	writeTable(out, []string{"NO COUNTERPART, OR NEEDS YOU", "INSTEAD"}, gaps)
+	writeTextTable(out, []string{"NO COUNTERPART, OR NEEDS YOU", "INSTEAD"}, gaps)
 }
 
-// phases returns a row for each phase that has steps.
-func (p Plan) phases() (rows [][]string) {
+// phaseSummaryRows returns a row for each phase that has steps.
+func (p Plan) phaseSummaryRows() (rows [][]string) {
 	for _, phase := range phaseOrder {
 		writes, kinds := 0, map[string]int{}
 		for _, step := range p.Steps {

@@ -22,39 +22,40 @@ type MadeSource struct {
 	Content map[string]any
 }
 
-// rootToCome is the root namespace that Warren makes for an LNamespace.
-func rootToCome(name string) *metav1.PartialObjectMetadata {
-	root := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}}
+// futureRootOf returns the root namespace that Warren makes for an LNamespace.
+func futureRootOf(name string) *metav1.PartialObjectMetadata {
+	root := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}}
 	root.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	return root
 }
 
-// planTenants makes the LNamespaces. One whose root exists already adopts it in the last step only: an LNamespace that is deleted takes its
-// root with it, so that an adoption can't be undone.
-func (p *planner) planTenants() {
+// planTenantObjects makes the LNamespaces. One whose root exists already adopts it in the last step only: an LNamespace
+// that is deleted takes its root with it, so that an adoption can't be undone.
+func (p *planner) planTenantObjects() {
 	unnoted := false
 	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
-		object := ours("LNamespace", "", name)
+		object := warrenObject("LNamespace", "", name)
 		root := p.Namespaces[name]
 		switch {
 		case p.LNamespaces[name] != nil:
 			p.markForAdoption(p.LNamespaces[name], root)
 		case root == nil:
 			unnoted = true
-			p.createTenant(Tenants, 0, object)
+			p.planTenantCreation(Tenants, 0, object)
 		default:
-			p.draft.relabel(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: p.Caller})
-			p.createTenant(Finish, 2, object)
+			p.draft.addRelabelStep(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: p.Caller})
+			p.planTenantCreation(Finish, 2, object)
 		}
 	}
 	if record := p.Peer.Record; unnoted && record != nil && !slices.Contains(record.Callers, p.Caller) {
-		p.record(Rest, func(*Record) {})
+		p.planRecordChange(Rest, func(*Record) {})
 	}
 }
 
-// createTenant adds the step that makes an LNamespace, which names its maker as the webhook would: so the next plan knows it again.
-func (p *planner) createTenant(phase Phase, wave int, object Object) {
-	p.draft.create(phase, wave, object, p.Tenants[object.Name])
+// planTenantCreation adds the step that makes an LNamespace, which names its maker as the webhook would: so the next plan knows it again.
+func (p *planner) planTenantCreation(phase Phase, wave int, object Object) {
+	p.draft.addCreateStep(phase, wave, object, p.Tenants[object.Name])
 	if p.Creator != "" {
 		body := p.draft.steps[len(p.draft.steps)-1].Body.(map[string]any)
 		body["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationCreator: p.Creator}
@@ -64,19 +65,19 @@ func (p *planner) createTenant(phase Phase, wave int, object Object) {
 // markForAdoption makes the adoption mark on a root name the LNamespace itself if the LNamespace doesn't name its maker, because no
 // webhook has set that.
 func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.PartialObjectMetadata) {
-	if isUnsigned(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
-		p.draft.relabel(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
+	if hasNoRecordedCreator(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
+		p.draft.addRelabelStep(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
 	}
 }
 
-// isUnsigned says of an LNamespace that has no root yet that nobody is named as its maker.
-func isUnsigned(lns *v1alpha1.LNamespace) bool {
+// hasNoRecordedCreator says of an LNamespace that has no root yet that nobody is named as its maker.
+func hasNoRecordedCreator(lns *v1alpha1.LNamespace) bool {
 	return lns.Status.Namespace != lns.Name && lns.Annotations[v1alpha1.AnnotationCreator] == ""
 }
 
-// unreadyTenant says for which LNamespace the next wave has to wait, or "": one that was made gets its root namespace, and one that is
+// tenantToWaitFor says for which LNamespace the next wave has to wait, or "": one that was made gets its root namespace, and one that is
 // deleted has to be gone before the other operator is woken.
-func unreadyTenant(wave []Step, estate *Estate, c Cluster) string {
+func tenantToWaitFor(wave []Step, estate *Estate, c Cluster) string {
 	for _, name := range slices.Sorted(maps.Keys(estate.Tenants)) {
 		lns := c.LNamespaces[name]
 		switch {
@@ -84,7 +85,8 @@ func unreadyTenant(wave []Step, estate *Estate, c Cluster) string {
 		case lns.DeletionTimestamp != nil:
 			return fmt.Sprintf("LNamespace %s to be gone: kubectl describe lns %s says what holds it", name, name)
 		case len(wave) > 0 && slices.Contains([]Phase{Release, Wake}, wave[0].Phase):
-		case len(wave) > 0 && wave[0].Phase == Finish && isUnsigned(lns) && estate.Places[name].Type == v1alpha1.TypeRoot: // the wave may bring the mark
+		// the wave may bring the mark
+		case len(wave) > 0 && wave[0].Phase == Finish && hasNoRecordedCreator(lns) && estate.Places[name].Type == v1alpha1.TypeRoot:
 		case lns.Status.Namespace != name:
 			return fmt.Sprintf("the root namespace of LNamespace %s: kubectl describe lns %s says what stands in the way", name, name)
 		}
@@ -92,11 +94,11 @@ func unreadyTenant(wave []Step, estate *Estate, c Cluster) string {
 	return ""
 }
 
-// findUnmade returns the sources to be made. After the last step it returns none, because a source that is missing then was deleted
+// findMissingSources returns the sources to be made. After the last step it returns none, because a source that is missing then was deleted
 // on purpose.
-func findUnmade(estate *Estate, c Cluster) map[copies.Slot]*metav1.PartialObjectMetadata {
+func findMissingSources(estate *Estate, c Cluster) map[copies.Slot]*metav1.PartialObjectMetadata {
 	unmade := map[copies.Slot]*metav1.PartialObjectMetadata{}
-	if c.Peer.Record.isFinished() {
+	if c.Peer.Record.isMigrationFinished() {
 		return unmade
 	}
 	objects := c.objectsBySlot()
@@ -104,27 +106,29 @@ func findUnmade(estate *Estate, c Cluster) map[copies.Slot]*metav1.PartialObject
 		if objects[slot] != nil {
 			continue
 		}
-		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: slot.Namespace, Name: slot.Name, Annotations: made.Annotations}}
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: slot.Namespace, Name: slot.Name,
+			Annotations: made.Annotations}}
 		object.APIVersion, object.Kind = made.APIVersion, slot.Kind.Kind
-		object.Labels = relabelled(made.Labels, map[string]string{v1alpha1.LabelCreatedBy: madeHere, v1alpha1.LabelPropagate: v1alpha1.ModeCreate})
+		object.Labels = withLabelChanges(made.Labels, map[string]string{v1alpha1.LabelCreatedBy: madeHere,
+			v1alpha1.LabelPropagate: v1alpha1.ModeCreate})
 		unmade[slot] = object
 	}
 	return unmade
 }
 
-// makeSource adds the step that makes a source, in mode create as all sources are until the last step.
-func (p *planner) makeSource(slot copies.Slot, object *metav1.PartialObjectMetadata) {
+// planSourceCreation adds the step that makes a source, in mode create as all sources are until the last step.
+func (p *planner) planSourceCreation(slot copies.Slot, object *metav1.PartialObjectMetadata) {
 	metadata := map[string]any{"namespace": object.Namespace, "name": object.Name, "labels": object.Labels}
 	if len(object.Annotations) > 0 {
 		metadata["annotations"] = object.Annotations
 	}
 	body := map[string]any{"apiVersion": object.APIVersion, "kind": object.Kind, "metadata": metadata}
 	maps.Copy(body, p.Made[slot].Content)
-	p.draft.steps = append(p.draft.steps, Step{Phase: Sources, Verb: Create, Object: objectOf(object), Body: body})
+	p.draft.steps = append(p.draft.steps, Step{Phase: Sources, Verb: Create, Object: objectFromMetadata(object), Body: body})
 }
 
-// madeBefore are the objects that stand already where a source would be made.
-func (p *planner) madeBefore() (found []*metav1.PartialObjectMetadata) {
+// sourcesAlreadyMade returns the objects that stand already where a source would be made.
+func (p *planner) sourcesAlreadyMade() (found []*metav1.PartialObjectMetadata) {
 	objects := p.objectsBySlot()
 	for slot := range p.Made {
 		if object := objects[slot]; object != nil {
@@ -134,13 +138,14 @@ func (p *planner) madeBefore() (found []*metav1.PartialObjectMetadata) {
 	return found
 }
 
-// planOwned takes off the ownerReferences by which the garbage collector would delete namespaces and objects of users together with the
-// other operator's objects. It is a part of the last step, after the record: until then the other operator can be woken, and goes by them.
-func (p *planner) planOwned() {
+// planOwnerRemovals takes off the ownerReferences by which the garbage collector would delete namespaces and objects of
+// users together with the other operator's objects. It is a part of the last step, after the record: until then the
+// other operator can be woken, and goes by them.
+func (p *planner) planOwnerRemovals() {
 	for _, object := range p.Owned {
 		var kept []metav1.OwnerReference
 		for _, reference := range object.OwnerReferences {
-			if groupOf(reference) != p.OwnerGroup {
+			if apiGroupOfOwner(reference) != p.OwnerGroup {
 				kept = append(kept, reference)
 			}
 		}
@@ -149,13 +154,13 @@ func (p *planner) planOwned() {
 			if len(kept) > 0 {
 				value = kept
 			}
-			p.draft.patch(Finish, 1, object, map[string]any{"metadata": map[string]any{"ownerReferences": value}})
+			p.draft.addPatchStep(Finish, 1, object, map[string]any{"metadata": map[string]any{"ownerReferences": value}})
 		}
 	}
 }
 
-// groupOf is the API group of an owner.
-func groupOf(reference metav1.OwnerReference) string {
+// apiGroupOfOwner returns the API group of an owner.
+func apiGroupOfOwner(reference metav1.OwnerReference) string {
 	group, err := schema.ParseGroupVersion(reference.APIVersion)
 	if err != nil {
 		return ""

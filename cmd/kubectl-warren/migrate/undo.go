@@ -34,21 +34,23 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	case record == nil:
 		return Plan{}, nil
 	case record.Finished:
-		return Plan{}, fmt.Errorf("the last step has been taken, by %s: the copies follow Warren's sources, and nothing can be undone", c.Peer.RecordAt)
+		return Plan{}, fmt.Errorf("the last step has been taken, by %s: the copies follow Warren's sources, and nothing can be undone",
+			c.Peer.RecordAt)
 	case estate.IsGone:
-		return Plan{}, fmt.Errorf("the definitions of %s are gone, so it can't run again: kubectl warren migrate %s --finish takes the last step", estate.peer.title, estate.peer.word)
+		return Plan{}, fmt.Errorf("the definitions of %s are gone, so it can't run again: kubectl warren migrate %s --finish takes the "+
+			"last step", estate.peer.title, estate.peer.word)
 	}
 	d := &draft{gaps: slices.Clone(estate.Gaps)}
-	u := &undoer{Estate: estate, Cluster: c, outlook: foresee(estate, c, d), draft: d}
-	if err := u.checkSince(); err != nil {
+	u := &undoer{Estate: estate, Cluster: c, outlook: forecastOutlook(estate, c, d), draft: d}
+	if err := u.checkChangesSince(); err != nil {
 		return Plan{}, err
 	}
 	u.undoNamespaces()
-	u.undoHierarchy()
-	u.undoTenants()
-	u.undoObjects()
-	u.undoRest()
-	return d.result(), nil
+	u.undoHierarchyChanges()
+	u.undoTenantObjects()
+	u.undoCopyLabels()
+	u.undoPeerShutdown()
+	return d.sortedPlan(), nil
 }
 
 // undoNamespaces removes the labels that placed the namespaces, except those that they had before. It starts with the leaves,
@@ -58,23 +60,25 @@ func (u *undoer) undoNamespaces() {
 	for _, name := range slices.Sorted(maps.Keys(u.joining)) {
 		now := u.Namespaces[name]
 		off := map[string]string{}
-		for key, value := range u.joining[name].labels() {
+		for key, value := range u.joining[name].namespaceLabels() {
 			if now.Labels[key] == value {
-				off[key] = u.Peer.Record.had(objectOf(now), key)
+				off[key] = u.Peer.Record.valueBefore(objectFromMetadata(now), key)
 			}
 		}
-		u.draft.relabel(Leave, deepest-u.depth(name), now, off, nil)
+		u.draft.addRelabelStep(Leave, deepest-u.depthInForest(name), now, off, nil)
 	}
 }
 
-func (u *undoer) undoHierarchy() {
+func (u *undoer) undoHierarchyChanges() {
 	for _, name := range slices.Sorted(maps.Keys(u.joining)) {
 		place := u.joining[name]
-		if sub := u.Subs[place.Parent+"/"+name]; sub != nil && u.Peer.Record.isMadeHere(ours("SubNamespace", place.Parent, name), sub) {
-			u.draft.remove(0, ours("SubNamespace", sub.Namespace, name), sub)
+		if sub := u.Subs[place.Parent+"/"+name]; sub != nil &&
+			u.Peer.Record.isMadeByMigration(warrenObject("SubNamespace", place.Parent, name), sub) {
+			u.draft.addDeleteStep(0, warrenObject("SubNamespace", sub.Namespace, name), sub)
 		}
-		if hc := u.Hierarchies[name]; hc != nil && (u.Peer.Record.isMadeHere(ours("HierarchyConfiguration", name, hc.Name), hc) || u.isOperators(hc, place)) {
-			u.draft.remove(0, ours("HierarchyConfiguration", name, hc.Name), hc)
+		if hc := u.Hierarchies[name]; hc != nil && (u.Peer.Record.isMadeByMigration(warrenObject("HierarchyConfiguration", name, hc.Name), hc) ||
+			u.isMadeByOperator(hc, place)) {
+			u.draft.addDeleteStep(0, warrenObject("HierarchyConfiguration", name, hc.Name), hc)
 		} else if hc != nil {
 			u.undoHierarchyOf(hc, place)
 		}
@@ -83,14 +87,16 @@ func (u *undoer) undoHierarchy() {
 
 // undoHierarchyOf takes what the migration wrote out of a HierarchyConfiguration that the operator had made.
 func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
-	spec, object := map[string]any{}, ours("HierarchyConfiguration", hc.Namespace, hc.Name)
-	if place.Cascading && hc.Spec.AllowCascadingDeletion && u.Peer.Record.had(object, cascadingField) != v1alpha1.True {
+	spec, object := map[string]any{}, warrenObject("HierarchyConfiguration", hc.Namespace, hc.Name)
+	if place.Cascading && hc.Spec.AllowCascadingDeletion && u.Peer.Record.valueBefore(object, cascadingField) != v1alpha1.True {
 		spec[cascadingField] = false
 	}
-	if left := withoutKeys(hc.Spec.PropagatedLabels, u.Peer.Record.since(object, labelsField, place.Labels)); len(left) < len(hc.Spec.PropagatedLabels) {
+	if left := withoutMetadataKeys(hc.Spec.PropagatedLabels,
+		u.Peer.Record.keysAddedSince(object, labelsField, place.Labels)); len(left) < len(hc.Spec.PropagatedLabels) {
 		spec[labelsField] = left
 	}
-	if left := withoutKeys(hc.Spec.PropagatedAnnotations, u.Peer.Record.since(object, annotationsField, place.Annotations)); len(left) < len(hc.Spec.PropagatedAnnotations) {
+	if left := withoutMetadataKeys(hc.Spec.PropagatedAnnotations,
+		u.Peer.Record.keysAddedSince(object, annotationsField, place.Annotations)); len(left) < len(hc.Spec.PropagatedAnnotations) {
 		spec[annotationsField] = left
 	}
 	if len(spec) > 0 {
@@ -98,34 +104,34 @@ func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Plac
 	}
 }
 
-func withoutKeys(have []v1alpha1.MetadataKey, taken []string) []v1alpha1.MetadataKey {
+func withoutMetadataKeys(have []v1alpha1.MetadataKey, taken []string) []v1alpha1.MetadataKey {
 	return slices.DeleteFunc(slices.Clone(have), func(key v1alpha1.MetadataKey) bool { return slices.Contains(taken, string(key)) })
 }
 
-// isMadeSource says whether an object is a source that this migration made.
-func (u *undoer) isMadeSource(slot copies.Slot, object *metav1.PartialObjectMetadata) bool {
+// isSourceOfMigration reports whether an object is a source that this migration made.
+func (u *undoer) isSourceOfMigration(slot copies.Slot, object *metav1.PartialObjectMetadata) bool {
 	_, made := u.Made[slot]
-	return made && u.Peer.Record.isMadeHere(objectOf(object), object)
+	return made && u.Peer.Record.isMadeByMigration(objectFromMetadata(object), object)
 }
 
-// undoTenants deletes the sources and then the LNamespaces that the migration made. Warren then deletes the root namespaces that it
+// undoTenantObjects deletes the sources and then the LNamespaces that the migration made. Warren then deletes the root namespaces that it
 // made for these.
-func (u *undoer) undoTenants() {
+func (u *undoer) undoTenantObjects() {
 	objects := u.objectsBySlot()
 	for _, slot := range sortedSlots(u.Made) {
-		if object := objects[slot]; object != nil && u.isMadeSource(slot, object) {
-			u.draft.remove(0, objectOf(object), object)
+		if object := objects[slot]; object != nil && u.isSourceOfMigration(slot, object) {
+			u.draft.addDeleteStep(0, objectFromMetadata(object), object)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Tenants)) {
-		if lns := u.LNamespaces[name]; lns != nil && u.Peer.Record.isMadeHere(ours("LNamespace", "", name), lns) {
-			u.draft.remove(1, ours("LNamespace", "", name), lns)
+		if lns := u.LNamespaces[name]; lns != nil && u.Peer.Record.isMadeByMigration(warrenObject("LNamespace", "", name), lns) {
+			u.draft.addDeleteStep(1, warrenObject("LNamespace", "", name), lns)
 		}
 	}
 }
 
-// undoObjects takes Warren's keys off the copies that are still as the migration left them, and off their sources.
-func (u *undoer) undoObjects() {
+// undoCopyLabels takes Warren's keys off the copies that are still as the migration left them, and off their sources.
+func (u *undoer) undoCopyLabels() {
 	objects := u.objectsBySlot()
 	sources := map[copies.Slot]bool{}
 	for slot := range u.Sources {
@@ -142,54 +148,57 @@ func (u *undoer) undoObjects() {
 			continue
 		}
 		sources[slot.At(from)] = true
-		labels := map[string]string{v1alpha1.LabelInheritedFrom: u.Peer.Record.had(objectOf(object), v1alpha1.LabelInheritedFrom)}
-		if key := u.peer.copyLabel.key; u.Peer.Record.had(objectOf(object), key) != "" {
+		labels := map[string]string{v1alpha1.LabelInheritedFrom: u.Peer.Record.valueBefore(objectFromMetadata(object),
+			v1alpha1.LabelInheritedFrom)}
+		if key := u.peer.copyLabel.key; u.Peer.Record.valueBefore(objectFromMetadata(object), key) != "" {
 			labels[key] = u.peer.copyLabel.value
 		}
-		u.draft.relabel(Release, 0, object, labels,
-			map[string]string{v1alpha1.AnnotationSourceHash: u.Peer.Record.had(objectOf(object), v1alpha1.AnnotationSourceHash)})
+		u.draft.addRelabelStep(Release, 0, object, labels,
+			map[string]string{v1alpha1.AnnotationSourceHash: u.Peer.Record.valueBefore(objectFromMetadata(object), v1alpha1.AnnotationSourceHash)})
 	}
 	for _, slot := range sortedSlots(sources) {
 		object := objects[slot]
-		if _, copied := u.Copies[slot]; object == nil || copied || u.isMadeSource(slot, object) {
+		if _, copied := u.Copies[slot]; object == nil || copied || u.isSourceOfMigration(slot, object) {
 			continue
 		}
 		labels, annotations := map[string]string{}, map[string]string{}
-		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone && u.Sources[slot].Mode == mode {
-			labels[v1alpha1.LabelPropagate] = u.Peer.Record.had(objectOf(object), v1alpha1.LabelPropagate)
+		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone &&
+			u.Sources[slot].Mode == mode {
+			labels[v1alpha1.LabelPropagate] = u.Peer.Record.valueBefore(objectFromMetadata(object), v1alpha1.LabelPropagate)
 		}
 		if s := u.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
-			annotations[v1alpha1.AnnotationSelect] = u.Peer.Record.had(objectOf(object), v1alpha1.AnnotationSelect)
+			annotations[v1alpha1.AnnotationSelect] = u.Peer.Record.valueBefore(objectFromMetadata(object), v1alpha1.AnnotationSelect)
 		}
-		u.draft.relabel(Release, 1, object, labels, annotations)
+		u.draft.addRelabelStep(Release, 1, object, labels, annotations)
 	}
 }
 
-// undoRest restores the webhooks and replicas of the other operator, and deletes the record.
-func (u *undoer) undoRest() {
+// undoPeerShutdown restores the webhooks and replicas of the other operator, and deletes the record.
+func (u *undoer) undoPeerShutdown() {
 	record := u.Peer.Record
-	u.undoInherited()
+	u.undoInheritedValues()
 	u.undoFinalizers()
 	for _, d := range u.Peer.Deployments {
-		if replicas, known := record.Replicas[objectOf(d.PartialObjectMetadata).String()]; known {
-			u.draft.scale(Wake, 0, d, replicas)
+		if replicas, known := record.Replicas[objectFromMetadata(d.PartialObjectMetadata).String()]; known {
+			u.draft.addScaleStep(Wake, 0, d, replicas)
 		}
 	}
 	for _, w := range u.Peer.Webhooks {
-		if policies, known := record.Policies[objectOf(w.PartialObjectMetadata).String()]; known {
-			u.draft.setWebhooks(Wake, 1, w, policies, false)
+		if policies, known := record.Policies[objectFromMetadata(w.PartialObjectMetadata).String()]; known {
+			u.draft.addWebhookStep(Wake, 1, w, policies, false)
 		}
 	}
-	u.restoreGrants()
-	u.draft.steps = append(u.draft.steps, Step{Phase: Wake, wave: 3, Verb: Delete, Object: u.Peer.RecordAt, uid: u.Peer.RecordUID, version: u.Peer.RecordVersion})
+	u.restorePeerGrants()
+	u.draft.steps = append(u.draft.steps, Step{Phase: Wake, wave: 3, Verb: Delete, Object: u.Peer.RecordAt, uid: u.Peer.RecordUID,
+		version: u.Peer.RecordVersion})
 }
 
-// restoreGrants gives the grants the subjects that they had, after the other operator's webhooks answer as before.
-func (u *undoer) restoreGrants() {
+// restorePeerGrants gives the grants the subjects that they had, after the other operator's webhooks answer as before.
+func (u *undoer) restorePeerGrants() {
 	for _, g := range u.Peer.Grants {
-		before := u.Peer.Record.Subjects[objectOf(g.PartialObjectMetadata).String()]
+		before := u.Peer.Record.Subjects[objectFromMetadata(g.PartialObjectMetadata).String()]
 		if len(g.Subjects) == 0 && len(before) > 0 {
-			u.draft.patch(Wake, 2, g.PartialObjectMetadata, map[string]any{"subjects": before})
+			u.draft.addPatchStep(Wake, 2, g.PartialObjectMetadata, map[string]any{"subjects": before})
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// What users did since --apply can stand in the way of undoing. It is looked for before each wave, so that the first write of an undo is made
-// only if all of it can be.
+// What users did since --apply can stand in the way of undoing. It is looked for before each wave, so that the first
+// write of an undo is made only if all of it can be.
 
-// checkSince returns an error that names what users have placed or moved since, and what to do about each.
-func (u *undoer) checkSince() error {
+// checkChangesSince returns an error that names what users have placed or moved since, and what to do about each.
+func (u *undoer) checkChangesSince() error {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(u.Namespaces)) {
 		now := u.Namespaces[name]
@@ -26,10 +26,13 @@ func (u *undoer) checkSince() error {
 		parent := now.Labels[v1alpha1.LabelParent]
 		place, known := u.Places[name]
 		switch _, below := u.joining[parent]; {
-		case known && parent != "" && u.Peer.Record.had(objectOf(now), v1alpha1.LabelParent) == "" && u.wasAgreed(name):
-			found = append(found, fmt.Sprintf("namespace %s was moved below %s: move it back below %s (kubectl warren set %s --parent %s)", name, parent, place.Parent, name, place.Parent))
-		case below && u.leaves(parent):
-			found = append(found, fmt.Sprintf("namespace %s was placed below %s, which can't leave its tree with it: delete it, or move it below a namespace that the migration did not place", name, parent))
+		case known && parent != "" && u.Peer.Record.valueBefore(objectFromMetadata(now), v1alpha1.LabelParent) == "" &&
+			u.wasPlacedByMigration(name):
+			found = append(found, fmt.Sprintf("namespace %s was moved below %s: move it back below %s (kubectl warren set %s --parent %s)", name,
+				parent, place.Parent, name, place.Parent))
+		case below && u.leavesAllTrees(parent):
+			found = append(found, fmt.Sprintf("namespace %s was placed below %s, which can't leave its tree with it: delete it, or move it "+
+				"below a namespace that the migration did not place", name, parent))
 		}
 	}
 	if len(found) == 0 {
@@ -38,21 +41,21 @@ func (u *undoer) checkSince() error {
 	return fmt.Errorf("since --apply, %s; then give the command again", strings.Join(found, "; "))
 }
 
-// wasAgreed reports whether the migration has a place for a namespace, by the record.
-func (u *undoer) wasAgreed(name string) bool {
+// wasPlacedByMigration reports whether the migration has a place for a namespace, by the record.
+func (u *undoer) wasPlacedByMigration(name string) bool {
 	_, agreed := u.Peer.Record.Places[string(u.Namespaces[name].UID)]
 	return agreed
 }
 
-// leaves reports whether a namespace stood in no tree of Warren's before the migration.
-func (u *undoer) leaves(name string) bool {
-	object := objectOf(u.Namespaces[name])
-	return cmp.Or(u.Peer.Record.had(object, v1alpha1.LabelType), u.Peer.Record.had(object, v1alpha1.LabelParent)) == ""
+// leavesAllTrees reports whether a namespace stood in no tree of Warren's before the migration.
+func (u *undoer) leavesAllTrees(name string) bool {
+	object := objectFromMetadata(u.Namespaces[name])
+	return cmp.Or(u.Peer.Record.valueBefore(object, v1alpha1.LabelType), u.Peer.Record.valueBefore(object, v1alpha1.LabelParent)) == ""
 }
 
-// undoInherited puts back the labels and annotations that namespaces had before they inherited others. A value that somebody has set since
-// stays.
-func (u *undoer) undoInherited() {
+// undoInheritedValues puts back the labels and annotations that namespaces had before they inherited others. A value
+// that somebody has set since stays.
+func (u *undoer) undoInheritedValues() {
 	for _, change := range u.Peer.Record.Inherited {
 		key, isAnnotation := strings.CutPrefix(change.Key, "@")
 		for _, name := range change.Namespaces {
@@ -75,20 +78,22 @@ func (u *undoer) undoInherited() {
 			if labels = back; isAnnotation {
 				labels, annotations = nil, back
 			}
-			u.draft.relabel(Release, 0, now, labels, annotations)
+			u.draft.addRelabelStep(Release, 0, now, labels, annotations)
 		}
 	}
 }
 
-// unclean says which namespace still has keys that Warren takes off, which it must have done before values are put back; "" for none.
-func unclean(wave []Step, c Cluster) string {
+// namespaceToClean returns which namespace still has keys that Warren takes off, which it must have done before values
+// are put back; "" for none.
+func namespaceToClean(wave []Step, c Cluster) string {
 	if len(wave) == 0 || wave[0].Phase != Release || c.Peer.Record == nil {
 		return ""
 	}
 	for _, change := range c.Peer.Record.Inherited {
 		for _, name := range change.Namespaces {
 			now := c.Namespaces[name]
-			inTree := now != nil && cmp.Or(now.Labels[v1alpha1.LabelType], now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelTemplate]) != ""
+			inTree := now != nil && cmp.Or(now.Labels[v1alpha1.LabelType], now.Labels[v1alpha1.LabelParent],
+				now.Labels[v1alpha1.LabelTemplate]) != ""
 			if now != nil && !inTree && now.Annotations[v1alpha1.AnnotationInherited] != "" {
 				return "Warren to take what it inherited off namespace " + name
 			}
@@ -97,12 +102,14 @@ func unclean(wave []Step, c Cluster) string {
 	return ""
 }
 
-// isOperators reports whether the operator has made a HierarchyConfiguration since the migration began, and it says nothing but what the
-// migration wrote.
-func (u *undoer) isOperators(hc *v1alpha1.HierarchyConfiguration, place Place) bool {
+// isMadeByOperator reports whether the operator has made a HierarchyConfiguration since the migration began, and it
+// says nothing but what the migration wrote.
+func (u *undoer) isMadeByOperator(hc *v1alpha1.HierarchyConfiguration, place Place) bool {
 	left := hc.Spec.DeepCopy()
 	left.AllowCascadingDeletion = left.AllowCascadingDeletion && !place.Cascading
-	left.PropagatedLabels, left.PropagatedAnnotations = withoutKeys(left.PropagatedLabels, place.Labels), withoutKeys(left.PropagatedAnnotations, place.Annotations)
+	left.PropagatedLabels, left.PropagatedAnnotations = withoutMetadataKeys(left.PropagatedLabels, place.Labels),
+		withoutMetadataKeys(left.PropagatedAnnotations, place.Annotations)
 	return hc.Labels[v1alpha1.LabelManagedBy] == v1alpha1.OperatorName && hc.DeletionTimestamp == nil &&
-		!u.Peer.Record.wasThere(ours("HierarchyConfiguration", hc.Namespace, hc.Name)) && equality.Semantic.DeepEqual(*left, v1alpha1.HierarchyConfigurationSpec{})
+		!u.Peer.Record.existedBefore(warrenObject("HierarchyConfiguration", hc.Namespace, hc.Name)) &&
+		equality.Semantic.DeepEqual(*left, v1alpha1.HierarchyConfigurationSpec{})
 }

@@ -16,8 +16,10 @@ func TestUndoSaysWhatUsersDidSince(t *testing.T) {
 		change func(*site)
 		want   string
 	}{
-		"a sub-namespace below":    {func(s *site) { s.Namespaces["new"] = namespace("new", v1alpha1.LabelParent, "svc") }, "namespace new was placed below svc"},
-		"a namespace that moved":   {func(s *site) { s.Namespaces["svc"].Labels[v1alpha1.LabelParent] = "other" }, "namespace svc was moved below other: move it back below team (kubectl warren set svc --parent team)"},
+		"a sub-namespace below": {func(s *site) { s.Namespaces["new"] = namespace("new", v1alpha1.LabelParent, "svc") },
+			"namespace new was placed below svc"},
+		"a namespace that moved": {func(s *site) { s.Namespaces["svc"].Labels[v1alpha1.LabelParent] = "other" },
+			"namespace svc was moved below other: move it back below team (kubectl warren set svc --parent team)"},
 		"a namespace that is gone": {func(s *site) { delete(s.Namespaces, "svc") }, ""},
 	} {
 		t.Run("MIG-U3 "+name, func(t *testing.T) {

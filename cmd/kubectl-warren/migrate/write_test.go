@@ -32,9 +32,10 @@ func TestWriteHoldsForWhatWasRead(t *testing.T) {
 	object := Object{APIVersion: "v1", Kind: "Secret", Namespace: "org", Name: "s"}
 	for _, step := range []Step{
 		{Verb: Delete, Object: object, uid: "read", version: "7"},
-		{Verb: Patch, Object: object, uid: "read", version: "7", Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}},
+		{Verb: Patch, Object: object, uid: "read", version: "7",
+			Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}},
 	} {
-		if err := write(t.Context(), api, step); err != nil {
+		if err := sendStepRequest(t.Context(), api, step); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,7 +39,7 @@ type Entry struct {
 
 // Access reports on a tenant. With everything, parts of Kubernetes itself are not left out. It fails if there is no such tenant.
 func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*Access, error) {
-	of, err := r.reader().readTenant(ctx, name)
+	of, err := r.readerAsCaller().readTenant(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -51,14 +51,14 @@ func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*A
 		return nil, err
 	}
 	result := &Access{Tenant: name, Namespaces: append([]string{}, s.tree...), Subjects: []Entry{}}
-	for _, e := range s.allEntries() {
+	for _, e := range s.sortedEntries() {
 		if !everything && !e.near && partOfKubernetes(e.Subject) {
 			result.LeftOut++
 			continue
 		}
 		result.Subjects = append(result.Subjects, *e)
 	}
-	result.Incomplete = r.memory.unread.list()
+	result.Incomplete = r.memory.unread.sortedGaps()
 	return result, nil
 }
 
@@ -71,13 +71,13 @@ func (r *Reporter) surveyTenant(ctx context.Context, name string, of *tenant) (*
 	}
 	s.tree = tree
 	for _, namespace := range closed {
-		r.memory.unread.note("list subnamespaces in " + namespace)
+		r.memory.unread.recordGap("list subnamespaces in " + namespace)
 	}
 	if s.namespaced, err = r.Namespaced(); err != nil {
 		return nil, err
 	}
-	read := r.reader()
-	wide, err := read.bindingsIn(ctx, "")
+	read := r.readerAsCaller()
+	wide, err := read.bindingsInNamespace(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (r *reader) roleBindingsIn(ctx context.Context, namespaces []string) ([]bin
 	group.SetLimit(atOnce)
 	for i, namespace := range namespaces {
 		group.Go(func() error {
-			here, err := r.bindingsIn(ctx, namespace)
+			here, err := r.bindingsInNamespace(ctx, namespace)
 			found[i] = here.items
 			return err
 		})
@@ -106,7 +106,7 @@ func (r *reader) roleBindingsIn(ctx context.Context, namespaces []string) ([]bin
 	return slices.Concat(found...), err
 }
 
-// homeNamespaces are the namespaces of the service accounts among subjects.
+// homeNamespaces returns the namespaces of the service accounts among subjects.
 func homeNamespaces(subjects []rbacv1.Subject) []string {
 	var found []string
 	for _, s := range subjects {

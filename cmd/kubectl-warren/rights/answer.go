@@ -10,7 +10,7 @@ const (
 	Unknown Answer = "unknown"
 )
 
-func (a Answer) or(b Answer) Answer {
+func (a Answer) combineByOr(b Answer) Answer {
 	switch {
 	case a == Yes || b == Yes:
 		return Yes
@@ -20,7 +20,7 @@ func (a Answer) or(b Answer) Answer {
 	return No
 }
 
-func (a Answer) and(b Answer) Answer {
+func (a Answer) combineByAnd(b Answer) Answer {
 	switch {
 	case a == No || b == No:
 		return No

@@ -20,7 +20,8 @@ import (
 )
 
 // verbs are offered by the shell's completion. Others are as good.
-var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate", "use"}
+var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate",
+	"use"}
 
 // nameless are verbs of requests that act on no one object.
 var nameless = []string{"create", "list", "watch", "deletecollection"}
@@ -48,7 +49,7 @@ func readQuestion(inv *invocation.Invocation, cmd *cobra.Command, verb, resource
 	case namespaced:
 		question.Namespace, _, err = inv.Flags.ToRawKubeConfigLoader().Namespace()
 		if err == nil {
-			err = mustExist(cmd, reporter.API, question.Namespace)
+			err = checkNamespaceExists(cmd, reporter.API, question.Namespace)
 		}
 		return reporter, question, err
 	case cmd.Flags().Changed("namespace"):
@@ -76,8 +77,8 @@ func findResource(inv *invocation.Invocation, name string) (found schema.GroupRe
 	return found, false, err
 }
 
-// mustExist fails if the caller can see that there is no such namespace.
-func mustExist(cmd *cobra.Command, api client.Reader, name string) error {
+// checkNamespaceExists fails if the caller can see that there is no such namespace.
+func checkNamespaceExists(cmd *cobra.Command, api client.Reader, name string) error {
 	_, err := gather.ReadNamespace(cmd.Context(), api, name)
 	switch {
 	case apierrors.IsNotFound(err):

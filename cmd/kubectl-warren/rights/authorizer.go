@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// verdict is an answer, and the API server's reason where it gave one.
-type verdict struct {
+// rightDecision is an answer, and the API server's reason where it gave one.
+type rightDecision struct {
 	answer Answer
 	reason string
 }
@@ -28,35 +28,35 @@ type asker struct {
 	read *reader
 }
 
-// askWhetherMay says whether an identity may do something: by the API server's authorizer, else by the RBAC objects that can be read.
-func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (verdict, error) {
-	ways, err := a.reviewsOf(ctx, id, q)
+// askWhetherMay reports whether an identity may do something: by the API server's authorizer, else by the RBAC objects that can be read.
+func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (rightDecision, error) {
+	ways, err := a.reviewsForQuestion(ctx, id, q)
 	if err != nil {
-		return verdict{}, err
+		return rightDecision{}, err
 	}
 	for _, way := range ways {
-		if _, barred := a.read.memory.barred.find(way.kind); barred {
+		if _, barred := a.read.memory.barred.findRemembered(way.kind); barred {
 			continue
 		}
 		err := a.read.api.Create(ctx, way.object)
 		switch {
 		case err == nil && way.status.Allowed:
-			return verdict{Yes, way.status.Reason}, nil
+			return rightDecision{Yes, way.status.Reason}, nil
 		case err == nil:
-			return verdict{No, way.status.Reason}, nil
+			return rightDecision{No, way.status.Reason}, nil
 		case !a.read.refused(err):
-			return verdict{}, fmt.Errorf("ask whether one may %s: %w", q, err)
+			return rightDecision{}, fmt.Errorf("ask whether one may %s: %w", q, err)
 		}
-		a.read.memory.barred.keep(way.kind, true)
+		a.read.memory.barred.rememberValue(way.kind, true)
 	}
-	a.read.memory.unread.note("create subjectaccessreviews")
-	return a.byRules(ctx, id, q)
+	a.read.memory.unread.recordGap("create subjectaccessreviews")
+	return a.decideByRules(ctx, id, q)
 }
 
-// reviewsOf returns the reviews that can answer the question, to be tried in order: SubjectAccessReview, LocalSubjectAccessReview
+// reviewsForQuestion returns the reviews that can answer the question, to be tried in order: SubjectAccessReview, LocalSubjectAccessReview
 // (which a namespace's admin may create) and, about the caller, SelfSubjectAccessReview.
-func (a *asker) reviewsOf(ctx context.Context, id Identity, q Question) ([]review, error) {
-	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.attributes()}
+func (a *asker) reviewsForQuestion(ctx context.Context, id Identity, q Question) ([]review, error) {
+	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.resourceAttributes()}
 	anybody := &authorizationv1.SubjectAccessReview{Spec: spec}
 	ways := []review{{"subjectaccessreviews", anybody, &anybody.Status}}
 	if q.Namespace != "" {
@@ -65,32 +65,34 @@ func (a *asker) reviewsOf(ctx context.Context, id Identity, q Question) ([]revie
 		ways = append(ways, review{"localsubjectaccessreviews in " + q.Namespace, local, &local.Status})
 	}
 	me, err := a.read.readCaller(ctx)
-	if err == nil && id.equal(me) {
-		self := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.attributes()}}
+	if err == nil && id.equalsIdentity(me) {
+		self := &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.resourceAttributes()},
+		}
 		ways = append(ways, review{"selfsubjectaccessreviews", self, &self.Status})
 	}
 	return ways, err
 }
 
-// byRules returns what the API server's RBAC authorizer would answer, as far as the caller may read the RBAC objects.
-func (a *asker) byRules(ctx context.Context, id Identity, q Question) (verdict, error) {
+// decideByRules returns what the API server's RBAC authorizer would answer, as far as the caller may read the RBAC objects.
+func (a *asker) decideByRules(ctx context.Context, id Identity, q Question) (rightDecision, error) {
 	if slices.Contains(id.Groups, user.SystemPrivilegedGroup) {
-		return verdict{Yes, "group " + user.SystemPrivilegedGroup + " may do everything"}, nil
+		return rightDecision{Yes, "group " + user.SystemPrivilegedGroup + " may do everything"}, nil
 	}
 	all, err := a.read.bindingsHolding(ctx, q.Namespace)
 	switch {
 	case err != nil:
-		return verdict{}, err
+		return rightDecision{}, err
 	case len(all.thoseGranting(q, id)) > 0:
-		return verdict{answer: Yes}, nil
+		return rightDecision{answer: Yes}, nil
 	case all.partial:
-		return verdict{answer: Unknown}, nil
+		return rightDecision{answer: Unknown}, nil
 	}
-	return verdict{answer: No}, nil
+	return rightDecision{answer: No}, nil
 }
 
-// findReasons returns the bindings that allow the request to an identity; if the caller can read none, the authorizer's reason.
-func (a *asker) findReasons(ctx context.Context, id Identity, q Question, v verdict) ([]Via, error) {
+// findAllowingBindings returns the bindings that allow the request to an identity; if the caller can read none, the authorizer's reason.
+func (a *asker) findAllowingBindings(ctx context.Context, id Identity, q Question, v rightDecision) ([]Via, error) {
 	if v.answer != Yes {
 		return nil, nil
 	}
@@ -98,10 +100,10 @@ func (a *asker) findReasons(ctx context.Context, id Identity, q Question, v verd
 	if err != nil {
 		return nil, err
 	}
-	return orReason(all.thoseGranting(q, id), v), nil
+	return bindingsOrReason(all.thoseGranting(q, id), v), nil
 }
 
-func orReason(found []Via, v verdict) []Via {
+func bindingsOrReason(found []Via, v rightDecision) []Via {
 	switch {
 	case len(found) > 0:
 		return found

@@ -44,7 +44,7 @@ func (v Via) String() string {
 	return text
 }
 
-func through(whom string, all []Via) []Via {
+func reachedThrough(whom string, all []Via) []Via {
 	passed := slices.Clone(all)
 	for i := range passed {
 		passed[i].Through = whom
@@ -69,11 +69,11 @@ type bindings struct {
 	partial bool
 }
 
-func (b bindings) and(other bindings) bindings {
+func (b bindings) mergeBindings(other bindings) bindings {
 	return bindings{items: slices.Concat(b.items, other.items), partial: b.partial || other.partial}
 }
 
-func (b binding) via() Via {
+func (b binding) viaBinding() Via {
 	name, role := b.Ref, b.role
 	return Via{Binding: &name, Role: &role}
 }
@@ -82,8 +82,8 @@ func (b binding) via() Via {
 func (b bindings) thoseGranting(q Question, id Identity) []Via {
 	var found []Via
 	for _, one := range b.items {
-		if slices.ContainsFunc(one.subjects, id.is) && q.allowedBy(one.rules) {
-			found = append(found, one.via())
+		if slices.ContainsFunc(one.subjects, id.matchesSubject) && q.isAllowedByRules(one.rules) {
+			found = append(found, one.viaBinding())
 		}
 	}
 	return found
@@ -101,7 +101,7 @@ type candidate struct {
 func (b bindings) findCandidates(q Question) []candidate {
 	var found []candidate
 	for _, one := range b.items {
-		grants := q.allowedBy(one.rules)
+		grants := q.isAllowedByRules(one.rules)
 		if !grants && !one.opaque {
 			continue
 		}
@@ -112,7 +112,7 @@ func (b bindings) findCandidates(q Question) []candidate {
 				found = append(found, candidate{Subject: s})
 			}
 			if grants {
-				found[i].via = append(found[i].via, one.via())
+				found[i].via = append(found[i].via, one.viaBinding())
 			}
 		}
 	}

@@ -33,12 +33,13 @@ type (
 // systemUsage is the help of the flag --system.
 const systemUsage = "Show the parts of Kubernetes itself too"
 
-// AccessCommand is the command "access TENANT".
+// AccessCommand returns the command "access TENANT".
 func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "access TENANT",
 		Short: "Show everybody who has rights in a tenant's tree, and why",
-		Long: "Show everybody who has rights in a tenant's tree, and why: its users, managers and sudoers, whom other bindings of the tree or of\n" +
+		Long: "Show everybody who has rights in a tenant's tree, and why: its users, managers and sudoers, whom other bindings of the tree " +
+			"or of\n" +
 			"the whole cluster name, and who can take the token of a service account that is a sudoer.\n" +
 			"What you may not read is told at the end; ask a cluster admin for the rest.",
 		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o json",
@@ -64,7 +65,7 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// WhoCanCommand is the command "who-can VERB RESOURCE".
+// WhoCanCommand returns the command "who-can VERB RESOURCE".
 func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "who-can VERB RESOURCE[/NAME]",
@@ -99,13 +100,15 @@ func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// WhyCommand is the command "why USER VERB RESOURCE".
+// WhyCommand returns the command "why USER VERB RESOURCE".
 func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why USER VERB RESOURCE[/NAME]",
 		Short: "Show whether somebody may do something, without sudo and with it, and why",
-		Long: "Show whether somebody may do something, without sudo and with it, and why. The answer is the API server's, where you may ask it.\n" +
-			"No API server knows who is in a group: name the user's groups, but for your own. A service account is system:serviceaccount:NAMESPACE:NAME.",
+		Long: "Show whether somebody may do something, without sudo and with it, and why. The answer is the API server's, where you may " +
+			"ask it.\n" +
+			"No API server knows who is in a group: name the user's groups, but for your own. A service account is " +
+			"system:serviceaccount:NAMESPACE:NAME.",
 		Example: "  kubectl warren why bob delete secrets -n pay-web\n  kubectl warren why otto get pods -n pay-web --group pay-oncall\n" +
 			"  kubectl warren why system:serviceaccount:ci:deployer create deployments.apps -n pay-web",
 		Annotations: map[string]string{invocation.UsesNamespace: "yes"},
@@ -125,7 +128,7 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		person, err := whoIs(cmd.Context(), reporter, args[0], *groups)
+		person, err := identityFromFlags(cmd.Context(), reporter, args[0], *groups)
 		if err != nil {
 			return err
 		}
@@ -138,9 +141,9 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// whoIs adds the caller's groups where the caller asks about itself and names none. Those of a sudo in progress don't count: the
-// report tells with and without.
-func whoIs(ctx context.Context, reporter *Reporter, name string, groups []string) (Identity, error) {
+// identityFromFlags adds the caller's groups where the caller asks about itself and names none. Those of a sudo in
+// progress don't count: the report tells with and without.
+func identityFromFlags(ctx context.Context, reporter *Reporter, name string, groups []string) (Identity, error) {
 	caller, err := reporter.Caller(ctx)
 	if err == nil && caller.User == name && len(groups) == 0 {
 		groups = caller.Unraised().Groups
@@ -157,11 +160,11 @@ func newReporter(inv *invocation.Invocation) (*Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reporter{API: api, Refused: failure.Refused, Tree: treeOf(api), Namespaced: inv.NamespacedResources}, nil
+	return &Reporter{API: api, Refused: failure.Refused, Tree: readTreeOf(api), Namespaced: inv.NamespacedResources}, nil
 }
 
-// treeOf finds the namespaces below a root by what the caller may read.
-func treeOf(api client.Reader) func(context.Context, string) ([]string, []string, error) {
+// readTreeOf finds the namespaces below a root by what the caller may read.
+func readTreeOf(api client.Reader) func(context.Context, string) ([]string, []string, error) {
 	return func(ctx context.Context, root string) (names, closed []string, err error) {
 		view, err := gather.Forest(ctx, api)
 		if failure.Refused(err) {

@@ -17,7 +17,7 @@ type Identity struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Person is the identity of a user who is in groups. Those that every user is in are added, and those that follow from the name of
+// Person returns the identity of a user who is in groups. Those that every user is in are added, and those that follow from the name of
 // a service account, system:serviceaccount:NAMESPACE:NAME.
 func Person(name string, groups ...string) Identity {
 	all := slices.Clone(groups)
@@ -29,8 +29,8 @@ func Person(name string, groups ...string) Identity {
 	return Identity{User: name, Groups: slices.Compact(all)}
 }
 
-// identityOf is the identity of whoever a binding names, with nothing but what its kind and name imply.
-func identityOf(s rbacv1.Subject) Identity {
+// identityOfSubject returns the identity of whoever a binding names, with nothing but what its kind and name imply.
+func identityOfSubject(s rbacv1.Subject) Identity {
 	switch s.Kind {
 	case rbacv1.GroupKind:
 		return Identity{Groups: []string{s.Name}}
@@ -40,8 +40,8 @@ func identityOf(s rbacv1.Subject) Identity {
 	return Person(s.Name)
 }
 
-// is says whether a subject of a binding means this identity.
-func (id Identity) is(s rbacv1.Subject) bool {
+// matchesSubject reports whether a subject of a binding means this identity.
+func (id Identity) matchesSubject(s rbacv1.Subject) bool {
 	switch s.Kind {
 	case rbacv1.GroupKind:
 		return slices.Contains(id.Groups, s.Name)
@@ -51,7 +51,7 @@ func (id Identity) is(s rbacv1.Subject) bool {
 	return s.Kind == rbacv1.UserKind && id.User == s.Name
 }
 
-func (id Identity) equal(other Identity) bool {
+func (id Identity) equalsIdentity(other Identity) bool {
 	return id.User == other.User && slices.Equal(slices.Sorted(slices.Values(id.Groups)), slices.Sorted(slices.Values(other.Groups)))
 }
 
@@ -61,12 +61,12 @@ func (id Identity) Unraised() Identity {
 	return Identity{User: id.User, Groups: groups}
 }
 
-// rbacSubject writes a subject of a list as a binding does.
-func rbacSubject(s v1alpha1.Subject) rbacv1.Subject {
+// subjectOfBinding writes a subject of a list as a binding does.
+func subjectOfBinding(s v1alpha1.Subject) rbacv1.Subject {
 	return rbacv1.Subject{Kind: string(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }
 
-// listSubject is the opposite of rbacSubject.
-func listSubject(s rbacv1.Subject) v1alpha1.Subject {
+// subjectOfList returns the opposite of subjectOfBinding.
+func subjectOfList(s rbacv1.Subject) v1alpha1.Subject {
 	return v1alpha1.Subject{Kind: v1alpha1.SubjectKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }

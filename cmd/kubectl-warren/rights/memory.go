@@ -39,14 +39,14 @@ type remembered[V any] struct {
 	byName map[string]V
 }
 
-func (m *remembered[V]) find(name string) (V, bool) {
+func (m *remembered[V]) findRemembered(name string) (V, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, ok := m.byName[name]
 	return known, ok
 }
 
-func (m *remembered[V]) keep(name string, found V) {
+func (m *remembered[V]) rememberValue(name string, found V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byName == nil {
@@ -61,8 +61,8 @@ type gaps struct {
 	lines []string
 }
 
-// note records a right that the caller lacks, such as "list clusterroles".
-func (g *gaps) note(what string) {
+// recordGap records a right that the caller lacks, such as "list clusterroles".
+func (g *gaps) recordGap(what string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if what = "can't " + what; !slices.Contains(g.lines, what) {
@@ -70,8 +70,8 @@ func (g *gaps) note(what string) {
 	}
 }
 
-// list returns the gaps in alphabetical order, because parallel requests record them in any order.
-func (g *gaps) list() []string {
+// sortedGaps returns the gaps in alphabetical order, because parallel requests record them in any order.
+func (g *gaps) sortedGaps() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Sorted(slices.Values(g.lines))

@@ -18,7 +18,7 @@ type Question struct {
 	Namespace   string `json:"namespace,omitempty"`
 }
 
-// String is the question in words: "delete secrets/db in pay-web".
+// String returns the question in words: "delete secrets/db in pay-web".
 func (q Question) String() string {
 	text := q.Verb + " " + q.Resource
 	if q.Group != "" {
@@ -41,32 +41,34 @@ func (q Question) admissionNote() string {
 	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.Verb) {
 		return ""
 	}
-	return "RBAC alone is asked here; admission policies and webhooks may still refuse the request, as Warren's do: try it with --dry-run=server"
+	return "RBAC alone is asked here; admission policies and webhooks may still refuse the request, as Warren's do: try it with " +
+		"--dry-run=server"
 }
 
-func (q Question) attributes() *authorizationv1.ResourceAttributes {
+func (q Question) resourceAttributes() *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
 		Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Name: q.Name, Namespace: q.Namespace,
 	}
 }
 
-func (q Question) allowedBy(rules []rbacv1.PolicyRule) bool {
-	return slices.ContainsFunc(rules, q.matches)
+func (q Question) isAllowedByRules(rules []rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, q.matchesRule)
 }
 
-// matches says what the RBAC authorizer says of one rule (pkg/apis/rbac/v1/evaluation_helpers.go of Kubernetes, which can't be
+// matchesRule returns what the RBAC authorizer says of one rule (pkg/apis/rbac/v1/evaluation_helpers.go of Kubernetes, which can't be
 // imported). A suite compares it with the API server.
-func (q Question) matches(rule rbacv1.PolicyRule) bool {
+func (q Question) matchesRule(rule rbacv1.PolicyRule) bool {
 	resource := q.Resource
 	if q.Subresource != "" {
 		resource += "/" + q.Subresource
 	}
-	return either(rule.Verbs, rbacv1.VerbAll, q.Verb) &&
-		either(rule.APIGroups, rbacv1.APIGroupAll, q.Group) &&
-		(either(rule.Resources, rbacv1.ResourceAll, resource) || q.Subresource != "" && slices.Contains(rule.Resources, "*/"+q.Subresource)) &&
+	return containsAllOrOne(rule.Verbs, rbacv1.VerbAll, q.Verb) &&
+		containsAllOrOne(rule.APIGroups, rbacv1.APIGroupAll, q.Group) &&
+		(containsAllOrOne(rule.Resources, rbacv1.ResourceAll, resource) || q.Subresource != "" &&
+			slices.Contains(rule.Resources, "*/"+q.Subresource)) &&
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, q.Name))
 }
 
-func either(list []string, all, one string) bool {
+func containsAllOrOne(list []string, all, one string) bool {
 	return slices.Contains(list, all) || slices.Contains(list, one)
 }

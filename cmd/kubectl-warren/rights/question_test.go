@@ -22,20 +22,21 @@ func TestMatches(t *testing.T) {
 		rule     rbacv1.PolicyRule
 		want     bool
 	}{
-		"the same":                                {secrets, rule(list{""}, list{"pods", "secrets"}, list{"get", "delete"}), true},
-		"another verb":                            {secrets, rule(list{""}, list{"secrets"}, list{"get"}), false},
-		"another group":                           {secrets, rule(list{"apps"}, list{"secrets"}, list{"delete"}), false},
-		"another resource":                        {secrets, rule(list{""}, list{"pods"}, list{"delete"}), false},
-		"wildcards":                               {secrets, rule(list{"*"}, list{"*"}, list{"*"}), true},
-		"no wildcard within a word":               {secrets, rule(list{""}, list{"sec*"}, list{"del*"}), false},
-		"a name, for all of them":                 {secrets, rule(list{""}, list{"secrets"}, list{"delete"}, "db"), false},
-		"a name":                                  {db, rule(list{""}, list{"secrets"}, list{"delete"}, "web", "db"), true},
-		"another name":                            {db, rule(list{""}, list{"secrets"}, list{"delete"}, "web"), false},
-		"all names":                               {db, rule(list{""}, list{"secrets"}, list{"delete"}), true},
-		"no wildcard in names":                    {db, rule(list{""}, list{"secrets"}, list{"delete"}, "*"), false},
-		"a subresource":                           {logs, rule(list{""}, list{"pods/log"}, list{"get"}), true},
-		"a subresource isn't in its resource":     {logs, rule(list{""}, list{"pods"}, list{"get"}), false},
-		"a resource isn't in its subresource":     {Question{Verb: "get", Resource: "pods"}, rule(list{""}, list{"pods/log"}, list{"get"}), false},
+		"the same":                            {secrets, rule(list{""}, list{"pods", "secrets"}, list{"get", "delete"}), true},
+		"another verb":                        {secrets, rule(list{""}, list{"secrets"}, list{"get"}), false},
+		"another group":                       {secrets, rule(list{"apps"}, list{"secrets"}, list{"delete"}), false},
+		"another resource":                    {secrets, rule(list{""}, list{"pods"}, list{"delete"}), false},
+		"wildcards":                           {secrets, rule(list{"*"}, list{"*"}, list{"*"}), true},
+		"no wildcard within a word":           {secrets, rule(list{""}, list{"sec*"}, list{"del*"}), false},
+		"a name, for all of them":             {secrets, rule(list{""}, list{"secrets"}, list{"delete"}, "db"), false},
+		"a name":                              {db, rule(list{""}, list{"secrets"}, list{"delete"}, "web", "db"), true},
+		"another name":                        {db, rule(list{""}, list{"secrets"}, list{"delete"}, "web"), false},
+		"all names":                           {db, rule(list{""}, list{"secrets"}, list{"delete"}), true},
+		"no wildcard in names":                {db, rule(list{""}, list{"secrets"}, list{"delete"}, "*"), false},
+		"a subresource":                       {logs, rule(list{""}, list{"pods/log"}, list{"get"}), true},
+		"a subresource isn't in its resource": {logs, rule(list{""}, list{"pods"}, list{"get"}), false},
+		"a resource isn't in its subresource": {Question{Verb: "get", Resource: "pods"}, rule(list{""}, list{"pods/log"}, list{"get"}),
+			false},
 		"a subresource of all":                    {scale, rule(list{"apps"}, list{"*/scale"}, list{"update"}), true},
 		"another subresource of all":              {scale, rule(list{"apps"}, list{"*/status"}, list{"update"}), false},
 		"all subresources of one is no wildcard":  {scale, rule(list{"apps"}, list{"deployments/*"}, list{"update"}), false},
@@ -44,7 +45,7 @@ func TestMatches(t *testing.T) {
 		"everything needs everything":             {everything, rule(list{"*"}, list{"*"}, list{"*"}), true},
 		"everything is more than all of one kind": {everything, rule(list{""}, list{"secrets"}, list{"*"}), false},
 	} {
-		if got := c.question.matches(c.rule); got != c.want {
+		if got := c.question.matchesRule(c.rule); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -52,9 +53,10 @@ func TestMatches(t *testing.T) {
 
 func TestQuestionInWords(t *testing.T) {
 	for want, q := range map[string]Question{
-		"delete secrets/db in pay-web":                   {Verb: "delete", Resource: "secrets", Name: "db", Namespace: "pay-web"},
-		"update lnamespaces.tenancy.warren.dev/payments": {Verb: "update", Group: "tenancy.warren.dev", Resource: "lnamespaces", Name: "payments"},
-		"get pods (subresource log) in pay-web":          {Verb: "get", Resource: "pods", Subresource: "log", Namespace: "pay-web"},
+		"delete secrets/db in pay-web": {Verb: "delete", Resource: "secrets", Name: "db", Namespace: "pay-web"},
+		"update lnamespaces.tenancy.warren.dev/payments": {Verb: "update", Group: "tenancy.warren.dev", Resource: "lnamespaces",
+			Name: "payments"},
+		"get pods (subresource log) in pay-web": {Verb: "get", Resource: "pods", Subresource: "log", Namespace: "pay-web"},
 	} {
 		if got := q.String(); got != want {
 			t.Errorf("%q", got)
@@ -83,14 +85,14 @@ func TestIdentity(t *testing.T) {
 		"one of another namespace":             {Person("system:serviceaccount:other:deployer"), account, false},
 		"all of a namespace":                   {deployer, all, true},
 		"all of another":                       {Person("system:serviceaccount:other:deployer"), all, false},
-		"the group alone":                      {identityOf(group), group, true},
-		"a service account alone has its rest": {identityOf(account), all, true},
+		"the group alone":                      {identityOfSubject(group), group, true},
+		"a service account alone has its rest": {identityOfSubject(account), all, true},
 	} {
-		if got := c.id.is(c.of); got != c.want {
+		if got := c.id.matchesSubject(c.of); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if got := Person("bob", "payments-sudoers", "ops").Unraised(); !got.equal(Person("bob", "ops")) {
+	if got := Person("bob", "payments-sudoers", "ops").Unraised(); !got.equalsIdentity(Person("bob", "ops")) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -100,11 +102,11 @@ func TestAnswers(t *testing.T) {
 		{Yes, No, Yes, No}, {Yes, Unknown, Yes, Unknown}, {No, Unknown, Unknown, No},
 		{Yes, Yes, Yes, Yes}, {No, No, No, No}, {Unknown, Unknown, Unknown, Unknown},
 	} {
-		if c.a.or(c.b) != c.or || c.b.or(c.a) != c.or {
-			t.Errorf("%s or %s: %s", c.a, c.b, c.a.or(c.b))
+		if c.a.combineByOr(c.b) != c.or || c.b.combineByOr(c.a) != c.or {
+			t.Errorf("%s or %s: %s", c.a, c.b, c.a.combineByOr(c.b))
 		}
-		if c.a.and(c.b) != c.and || c.b.and(c.a) != c.and {
-			t.Errorf("%s and %s: %s", c.a, c.b, c.a.and(c.b))
+		if c.a.combineByAnd(c.b) != c.and || c.b.combineByAnd(c.a) != c.and {
+			t.Errorf("%s and %s: %s", c.a, c.b, c.a.combineByAnd(c.b))
 		}
 	}
 }

@@ -17,17 +17,17 @@ type reach struct {
 	namespaces []string // of the tree, in which it gives something
 }
 
-// reachesTree returns where a ClusterRoleBinding grants rights in the tree: on objects in its namespaces, on the namespaces, on the
+// reachIntoTree returns where a ClusterRoleBinding grants rights in the tree: on objects in its namespaces, on the namespaces, on the
 // LNamespace, or to impersonate one of its people. A binding whose role can't be read counts as one that does.
-func (s *survey) reachesTree(b binding) reach {
+func (s *survey) reachIntoTree(b binding) reach {
 	found := reach{any: b.opaque}
 	for _, rule := range b.rules {
 		for _, resource := range rule.Resources {
 			for _, group := range rule.APIGroups {
-				one := s.reachOf(rule, group, resource)
+				one := s.reachOfRule(rule, group, resource)
 				found.any = found.any || one.any
 				for _, namespace := range one.namespaces {
-					addTo(&found.namespaces, namespace)
+					addOnceTo(&found.namespaces, namespace)
 				}
 			}
 		}
@@ -35,7 +35,7 @@ func (s *survey) reachesTree(b binding) reach {
 	return found
 }
 
-func (s *survey) reachOf(rule rbacv1.PolicyRule, group, resource string) reach {
+func (s *survey) reachOfRule(rule rbacv1.PolicyRule, group, resource string) reach {
 	kind, _, _ := strings.Cut(resource, "/")
 	named := func(names ...string) []string {
 		if len(rule.ResourceNames) == 0 {
@@ -82,7 +82,7 @@ func allowsImpersonation(rule rbacv1.PolicyRule) bool {
 	})
 }
 
-// isNamespaced says whether the API server has such a resource in namespaces; in any group for "*".
+// isNamespaced reports whether the API server has such a resource in namespaces; in any group for "*".
 func (s *survey) isNamespaced(group, resource string) bool {
 	for served, namespaced := range s.namespaced {
 		if namespaced && served.Resource == resource && (group == served.Group || group == rbacv1.APIGroupAll) {

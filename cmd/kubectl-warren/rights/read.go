@@ -28,8 +28,8 @@ type reader struct {
 	memory  *memory
 }
 
-// readList reads a list. If the caller lacks the right, it records a gap and returns false.
-func (r *reader) readList(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
+// readListOrGap reads a list. If the caller lacks the right, it records a gap and returns false.
+func (r *reader) readListOrGap(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
 	what := "list " + resource
 	if namespace != "" {
 		what += " in " + namespace
@@ -39,40 +39,40 @@ func (r *reader) readList(ctx context.Context, list client.ObjectList, resource,
 	case err == nil:
 		return true, nil
 	case r.refused(err):
-		r.memory.unread.note(what)
+		r.memory.unread.recordGap(what)
 		return false, nil
 	}
 	return false, fmt.Errorf("%s: %w", what, err)
 }
 
-// bindingsIn returns the RoleBindings of a namespace, or the ClusterRoleBindings for "", with what their roles allow.
-func (r *reader) bindingsIn(ctx context.Context, namespace string) (bindings, error) {
-	if known, ok := r.memory.bound.find(namespace); ok {
+// bindingsInNamespace returns the RoleBindings of a namespace, or the ClusterRoleBindings for "", with what their roles allow.
+func (r *reader) bindingsInNamespace(ctx context.Context, namespace string) (bindings, error) {
+	if known, ok := r.memory.bound.findRemembered(namespace); ok {
 		return known, nil
 	}
 	found, err := r.readBindings(ctx, namespace)
 	if err != nil {
 		return found, err
 	}
-	r.memory.bound.keep(namespace, found)
+	r.memory.bound.rememberValue(namespace, found)
 	return found, nil
 }
 
 // bindingsHolding returns all bindings that hold in a namespace, or in the cluster for "".
 func (r *reader) bindingsHolding(ctx context.Context, namespace string) (bindings, error) {
-	wide, err := r.bindingsIn(ctx, "")
+	wide, err := r.bindingsInNamespace(ctx, "")
 	if err != nil || namespace == "" {
 		return wide, err
 	}
-	here, err := r.bindingsIn(ctx, namespace)
-	return here.and(wide), err
+	here, err := r.bindingsInNamespace(ctx, namespace)
+	return here.mergeBindings(wide), err
 }
 
 func (r *reader) readBindings(ctx context.Context, namespace string) (bindings, error) {
 	var found bindings
 	if namespace == "" {
 		list := &rbacv1.ClusterRoleBindingList{}
-		if ok, err := r.readList(ctx, list, "clusterrolebindings", ""); !ok {
+		if ok, err := r.readListOrGap(ctx, list, "clusterrolebindings", ""); !ok {
 			return bindings{partial: true}, err
 		}
 		for i := range list.Items {
@@ -81,7 +81,7 @@ func (r *reader) readBindings(ctx context.Context, namespace string) (bindings, 
 		}
 	} else {
 		list := &rbacv1.RoleBindingList{}
-		if ok, err := r.readList(ctx, list, "rolebindings", namespace); !ok {
+		if ok, err := r.readListOrGap(ctx, list, "rolebindings", namespace); !ok {
 			return bindings{partial: true}, err
 		}
 		for i := range list.Items {
@@ -91,7 +91,7 @@ func (r *reader) readBindings(ctx context.Context, namespace string) (bindings, 
 	}
 	for i := range found.items {
 		b := &found.items[i]
-		table, err := r.rolesIn(ctx, b.role.Namespace)
+		table, err := r.rolesInNamespace(ctx, b.role.Namespace)
 		if err != nil {
 			return bindings{}, err
 		}
@@ -119,22 +119,22 @@ func newBinding(kind string, meta metav1.ObjectMeta, ref rbacv1.RoleRef, subject
 	return b
 }
 
-// rolesIn returns the Roles of a namespace, or the ClusterRoles for "".
-func (r *reader) rolesIn(ctx context.Context, namespace string) (roleTable, error) {
-	if known, ok := r.memory.roles.find(namespace); ok {
+// rolesInNamespace returns the Roles of a namespace, or the ClusterRoles for "".
+func (r *reader) rolesInNamespace(ctx context.Context, namespace string) (roleTable, error) {
+	if known, ok := r.memory.roles.findRemembered(namespace); ok {
 		return known, nil
 	}
 	found := roleTable{rules: map[string][]rbacv1.PolicyRule{}}
 	var err error
 	if namespace == "" {
 		list := &rbacv1.ClusterRoleList{}
-		found.read, err = r.readList(ctx, list, "clusterroles", "")
+		found.read, err = r.readListOrGap(ctx, list, "clusterroles", "")
 		for i := range list.Items {
 			found.rules[list.Items[i].Name] = list.Items[i].Rules
 		}
 	} else {
 		list := &rbacv1.RoleList{}
-		found.read, err = r.readList(ctx, list, "roles", namespace)
+		found.read, err = r.readListOrGap(ctx, list, "roles", namespace)
 		for i := range list.Items {
 			found.rules[list.Items[i].Name] = list.Items[i].Rules
 		}
@@ -142,13 +142,13 @@ func (r *reader) rolesIn(ctx context.Context, namespace string) (roleTable, erro
 	if err != nil {
 		return found, err
 	}
-	r.memory.roles.keep(namespace, found)
+	r.memory.roles.rememberValue(namespace, found)
 	return found, nil
 }
 
 // readTenant reads an LNamespace. One whose kind the cluster doesn't have doesn't exist.
 func (r *reader) readTenant(ctx context.Context, name string) (*tenant, error) {
-	if known, ok := r.memory.tenants.find(name); ok {
+	if known, ok := r.memory.tenants.findRemembered(name); ok {
 		return known, nil
 	}
 	found := &tenant{exists: Yes}
@@ -161,17 +161,17 @@ func (r *reader) readTenant(ctx context.Context, name string) (*tenant, error) {
 		found.exists = No
 	case r.refused(err):
 		found.exists = Unknown
-		r.memory.unread.note("get lnamespaces/" + name)
+		r.memory.unread.recordGap("get lnamespaces/" + name)
 	default:
 		return nil, fmt.Errorf("get LNamespace %s: %w", name, err)
 	}
-	r.memory.tenants.keep(name, found)
+	r.memory.tenants.rememberValue(name, found)
 	return found, nil
 }
 
 // readCaller reads whom the API server takes the caller for.
 func (r *reader) readCaller(ctx context.Context) (Identity, error) {
-	if known, ok := r.memory.caller.find(""); ok {
+	if known, ok := r.memory.caller.findRemembered(""); ok {
 		return known, nil
 	}
 	me := &authenticationv1.SelfSubjectReview{}
@@ -179,6 +179,6 @@ func (r *reader) readCaller(ctx context.Context) (Identity, error) {
 		return Identity{}, err
 	}
 	found := Identity{User: me.Status.UserInfo.Username, Groups: me.Status.UserInfo.Groups}
-	r.memory.caller.keep("", found)
+	r.memory.caller.rememberValue("", found)
 	return found, nil
 }

@@ -16,7 +16,7 @@ import (
 type Reporter struct {
 	// API is the caller's. It needs the kinds of rbac, authorization, authentication and Warren.
 	API client.Client
-	// Refused says whether an error means that the caller lacks a right. All other errors end a report.
+	// Refused reports whether an error means that the caller lacks a right. All other errors end a report.
 	Refused func(error) bool
 	// Tree returns the namespaces of a tenant's tree, the root first, and those whose children the caller may not read. It returns
 	// none if the Namespace of that name isn't the tenant's. Only Access needs it.
@@ -27,15 +27,17 @@ type Reporter struct {
 	memory memory
 }
 
-// reader reads as the caller, by what the report remembers.
-func (r *Reporter) reader() *reader {
+// readerAsCaller reads as the caller, by what the report remembers.
+func (r *Reporter) readerAsCaller() *reader {
 	return &reader{api: r.API, refused: r.Refused, memory: &r.memory}
 }
 
-// asker asks the authorizer as the caller, by what the report remembers.
-func (r *Reporter) asker() *asker {
-	return &asker{read: r.reader()}
+// askerAsCaller asks the authorizer as the caller, by what the report remembers.
+func (r *Reporter) askerAsCaller() *asker {
+	return &asker{read: r.readerAsCaller()}
 }
 
 // Caller is whom the API server takes the caller for.
-func (r *Reporter) Caller(ctx context.Context) (Identity, error) { return r.reader().readCaller(ctx) }
+func (r *Reporter) Caller(ctx context.Context) (Identity, error) {
+	return r.readerAsCaller().readCaller(ctx)
+}

@@ -26,13 +26,13 @@ var forms = []form{
 	{authenticationv1.GroupName, "impersonate:user-info", "impersonate-on:user-info:"},
 }
 
-// sudoTenant is the tenant whose sudoers a group is, or false for other groups.
-func sudoTenant(s rbacv1.Subject) (string, bool) {
+// tenantOfSudoGroup returns the tenant whose sudoers a group is, or false for other groups.
+func tenantOfSudoGroup(s rbacv1.Subject) (string, bool) {
 	name, ok := strings.CutSuffix(s.Name, v1alpha1.SudoersSuffix)
 	return name, ok && s.Kind == rbacv1.GroupKind && name != ""
 }
 
-// findSudoers returns the subjects that the LNamespace lists as sudoers or that the pair binds. raiseBySudo says whether they may
+// findSudoers returns the subjects that the LNamespace lists as sudoers or that the pair binds. raiseBySudo reports whether they may
 // really sudo.
 func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
 	of, err := r.readTenant(ctx, name)
@@ -41,9 +41,9 @@ func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject
 	}
 	var found []rbacv1.Subject
 	for _, s := range of.spec.Sudoers {
-		found = append(found, rbacSubject(s))
+		found = append(found, subjectOfBinding(s))
 	}
-	wide, err := r.bindingsIn(ctx, "")
+	wide, err := r.bindingsInNamespace(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +60,17 @@ func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject
 	return found, nil
 }
 
-// raiseBySudo says whether an identity may impersonate the tenant's group of sudoers for a request, and returns the identity that
+// raiseBySudo reports whether an identity may impersonate the tenant's group of sudoers for a request, and returns the identity that
 // it has then: with its own user name if it may impersonate that, else with the powerless user that stands for sudoers. If only the
 // LNamespace can be read, its list of sudoers decides.
 func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
 	all := No
 	for _, f := range forms {
-		as, answer, err := a.raiseBy(ctx, f, id, name, q)
+		as, answer, err := a.raiseByForm(ctx, f, id, name, q)
 		if err != nil || answer == Yes {
 			return as, answer, err
 		}
-		all = all.or(answer)
+		all = all.combineByOr(answer)
 	}
 	if all != Unknown {
 		return Identity{}, all, nil
@@ -80,12 +80,12 @@ func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Que
 		return Identity{}, No, err
 	}
 	for _, s := range of.spec.Sudoers {
-		if id.is(rbacSubject(s)) {
+		if id.matchesSubject(subjectOfBinding(s)) {
 			become := grants.SudoUser(name)
 			if s.Kind == v1alpha1.SubjectUser {
 				become = id.User
 			}
-			return raised(become, name), Yes, nil
+			return identityWithSudo(become, name), Yes, nil
 		}
 	}
 	if of.exists == Yes {
@@ -94,7 +94,7 @@ func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Que
 	return Identity{}, Unknown, nil
 }
 
-func (a *asker) raiseBy(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
+func (a *asker) raiseByForm(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
 	first := []Question{{Verb: f.verb, Group: f.group, Resource: "groups", Name: v1alpha1.SudoersGroup(name)}}
 	if f.on != "" {
 		on := q
@@ -104,7 +104,7 @@ func (a *asker) raiseBy(ctx context.Context, f form, id Identity, name string, q
 	sure := Yes
 	for _, question := range first {
 		v, err := a.askWhetherMay(ctx, id, question)
-		if sure = sure.and(v.answer); err != nil || sure == No {
+		if sure = sure.combineByAnd(v.answer); err != nil || sure == No {
 			return Identity{}, No, err
 		}
 	}
@@ -114,10 +114,10 @@ func (a *asker) raiseBy(ctx context.Context, f form, id Identity, name string, q
 		if err != nil {
 			return Identity{}, No, err
 		}
-		if v.answer.and(sure) == Yes {
-			return raised(become, name), Yes, nil
+		if v.answer.combineByAnd(sure) == Yes {
+			return identityWithSudo(become, name), Yes, nil
 		}
-		all = all.or(v.answer.and(sure))
+		all = all.combineByOr(v.answer.combineByAnd(sure))
 	}
 	return Identity{}, all, nil
 }
@@ -131,5 +131,5 @@ func usersToBecome(id Identity, name string) []string {
 	return []string{id.User, grants.SudoUser(name)}
 }
 
-// raised returns a sudoer's identity while it impersonates the tenant's group of sudoers.
-func raised(user, name string) Identity { return Person(user, v1alpha1.SudoersGroup(name)) }
+// identityWithSudo returns a sudoer's identity while it impersonates the tenant's group of sudoers.
+func identityWithSudo(user, name string) Identity { return Person(user, v1alpha1.SudoersGroup(name)) }

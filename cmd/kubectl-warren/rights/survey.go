@@ -34,7 +34,7 @@ func (s *survey) boundSudoers() []rbacv1.Subject {
 	if !s.wideRead {
 		var listed []rbacv1.Subject
 		for _, one := range s.spec.Sudoers {
-			listed = append(listed, rbacSubject(one))
+			listed = append(listed, subjectOfBinding(one))
 		}
 		if listed == nil {
 			listed = []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: v1alpha1.SudoersGroup(s.tenant)}}
@@ -49,31 +49,31 @@ func (s *survey) boundSudoers() []rbacv1.Subject {
 	return nil
 }
 
-// allEntries returns the subjects of the tenant's lists in their order, then those of other bindings, then those that can become a
+// sortedEntries returns the subjects of the tenant's lists in their order, then those of other bindings, then those that can become a
 // sudoer's service account.
-func (s *survey) allEntries() []*Entry {
+func (s *survey) sortedEntries() []*Entry {
 	s.found = nil
-	s.list(grants.ListUsers, s.spec.Users)
-	s.list(grants.ListManagers, s.spec.Managers)
-	s.list(grants.ListSudoers, s.spec.Sudoers)
+	s.addListedSubjects(grants.ListUsers, s.spec.Users)
+	s.addListedSubjects(grants.ListManagers, s.spec.Managers)
+	s.addListedSubjects(grants.ListSudoers, s.spec.Sudoers)
 	for _, b := range s.here {
-		s.noteGrant(b, []string{b.Namespace}, true)
+		s.recordGrant(b, []string{b.Namespace}, true)
 	}
 	for _, b := range s.wide {
 		if _, self := grants.SelfUser(b.Name); self || b.Name == grants.SudoName(s.tenant) {
 			continue // this binding is only the first half of sudo, and the second half is reported
 		}
-		if reach := s.reachesTree(b); reach.any {
-			s.noteGrant(b, reach.namespaces, false)
+		if reach := s.reachIntoTree(b); reach.any {
+			s.recordGrant(b, reach.namespaces, false)
 		}
 	}
-	s.findHolders()
+	s.findAccountHolders()
 	return s.found
 }
 
-// entryOf returns the entry of a subject, and adds it if there is none.
-func (s *survey) entryOf(subject rbacv1.Subject) *Entry {
-	as := listSubject(subject)
+// entryOfSubject returns the entry of a subject, and adds it if there is none.
+func (s *survey) entryOfSubject(subject rbacv1.Subject) *Entry {
+	as := subjectOfList(subject)
 	for _, e := range s.found {
 		if e.Subject == as {
 			return e
@@ -84,42 +84,42 @@ func (s *survey) entryOf(subject rbacv1.Subject) *Entry {
 	return e
 }
 
-func (s *survey) list(name grants.List, subjects []v1alpha1.Subject) {
+func (s *survey) addListedSubjects(name grants.List, subjects []v1alpha1.Subject) {
 	for _, subject := range subjects {
-		e := s.entryOf(rbacSubject(subject))
+		e := s.entryOfSubject(subjectOfBinding(subject))
 		e.Lists, e.near = append(e.Lists, name), true
 	}
 }
 
-// noteGrant records the role that a binding grants to each of its subjects. A role of a group of sudoers is recorded as one that
+// recordGrant records the role that a binding grants to each of its subjects. A role of a group of sudoers is recorded as one that
 // needs sudo.
-func (s *survey) noteGrant(b binding, namespaces []string, near bool) {
+func (s *survey) recordGrant(b binding, namespaces []string, near bool) {
 	if b.role.Name == grants.ImpersonateOnRole {
 		return // where constrained sudo may be used, not what it gives
 	}
 	for _, subject := range b.subjects {
-		name, sudo := sudoTenant(subject)
+		name, sudo := tenantOfSudoGroup(subject)
 		if !sudo || name != s.tenant {
-			e := s.entryOf(subject)
+			e := s.entryOfSubject(subject)
 			e.near = e.near || near
-			e.add(b, namespaces, sudo, b.via())
-			s.guessList(e, b)
+			e.addGrant(b, namespaces, sudo, b.viaBinding())
+			s.guessListOfEntry(e, b)
 			continue
 		}
 		for _, sudoer := range s.sudoers {
-			via := b.via()
+			via := b.viaBinding()
 			if sudoer != subject {
-				via.Through = listSubject(subject).String()
+				via.Through = subjectOfList(subject).String()
 			}
-			e := s.entryOf(sudoer)
+			e := s.entryOfSubject(sudoer)
 			e.near = true
-			e.add(b, namespaces, true, via)
+			e.addGrant(b, namespaces, true, via)
 		}
 	}
 }
 
-// guessList sets the list of a subject by the operator's own binding, if the LNamespace can't be read.
-func (s *survey) guessList(e *Entry, b binding) {
+// guessListOfEntry sets the list of a subject by the operator's own binding, if the LNamespace can't be read.
+func (s *survey) guessListOfEntry(e *Entry, b binding) {
 	for _, list := range grants.ListsOf(grants.Key(b.Ref), s.tenant) {
 		if !s.listed && !slices.Contains(e.Lists, list) {
 			e.Lists = append(e.Lists, list)
@@ -127,19 +127,19 @@ func (s *survey) guessList(e *Entry, b binding) {
 	}
 }
 
-func (e *Entry) add(b binding, namespaces []string, sudo bool, via Via) {
+func (e *Entry) addGrant(b binding, namespaces []string, sudo bool, via Via) {
 	roles := &e.WithoutSudo
 	if sudo {
 		roles = &e.WithSudo
 	}
-	addTo(roles, b.role.Name)
+	addOnceTo(roles, b.role.Name)
 	for _, namespace := range namespaces {
-		addTo(&e.Namespaces, namespace)
+		addOnceTo(&e.Namespaces, namespace)
 	}
 	e.Via = append(e.Via, via)
 }
 
-func addTo(list *[]string, one string) {
+func addOnceTo(list *[]string, one string) {
 	if !slices.Contains(*list, one) {
 		*list = append(*list, one)
 	}
@@ -152,7 +152,8 @@ var ways = func() []Question {
 		{Verb: "create", Resource: "serviceaccounts", Subresource: "token"},
 		{Verb: "impersonate", Resource: "serviceaccounts"},
 		{Verb: "get", Resource: "secrets"}, {Verb: "list", Resource: "secrets"}, {Verb: "watch", Resource: "secrets"},
-		{Verb: "create", Resource: "pods"}, {Verb: "create", Resource: "pods", Subresource: "exec"}, {Verb: "get", Resource: "pods", Subresource: "exec"},
+		{Verb: "create", Resource: "pods"}, {Verb: "create", Resource: "pods", Subresource: "exec"},
+		{Verb: "get", Resource: "pods", Subresource: "exec"},
 		{Verb: "create", Resource: "replicationcontrollers"},
 	}
 	for group, resources := range map[string][]string{
@@ -165,47 +166,47 @@ var ways = func() []Question {
 	return all
 }()
 
-// findHolders finds the subjects that can act as a service account that is a sudoer, and so can sudo.
-func (s *survey) findHolders() {
+// findAccountHolders finds the subjects that can act as a service account that is a sudoer, and so can sudo.
+func (s *survey) findAccountHolders() {
 	for _, account := range s.sudoers {
 		if account.Kind != rbacv1.ServiceAccountKind {
 			continue
 		}
-		given := s.entryOf(account)
-		whom := listSubject(account).String()
+		given := s.entryOfSubject(account)
+		whom := subjectOfList(account).String()
 		for _, b := range slices.Concat(s.accounts, s.wide) {
-			if b.Namespace != "" && b.Namespace != account.Namespace || !letsBecome(b, account.Name) {
+			if b.Namespace != "" && b.Namespace != account.Namespace || !letsBecomeAccount(b, account.Name) {
 				continue
 			}
 			for _, subject := range b.subjects {
 				if subject == account {
 					continue
 				}
-				e := s.entryOf(subject)
+				e := s.entryOfSubject(subject)
 				e.near = e.near || b.Namespace != ""
 				for _, role := range given.WithSudo {
-					addTo(&e.WithSudo, role)
+					addOnceTo(&e.WithSudo, role)
 				}
 				for _, namespace := range given.Namespaces {
-					addTo(&e.Namespaces, namespace)
+					addOnceTo(&e.Namespaces, namespace)
 				}
-				e.Via = append(e.Via, through(whom, []Via{b.via()})...)
+				e.Via = append(e.Via, reachedThrough(whom, []Via{b.viaBinding()})...)
 			}
 		}
 	}
 }
 
-// letsBecome says whether a binding lets its subjects become the service account of that name in its namespace.
-func letsBecome(b binding, account string) bool {
+// letsBecomeAccount reports whether a binding lets its subjects become the service account of that name in its namespace.
+func letsBecomeAccount(b binding, account string) bool {
 	return slices.ContainsFunc(ways, func(q Question) bool {
 		if q.Resource == "serviceaccounts" {
 			q.Name = account
 		}
-		return q.allowedBy(b.rules)
+		return q.isAllowedByRules(b.rules)
 	})
 }
 
-// partOfKubernetes says whether a subject is a component of the control plane, as its own ClusterRoleBindings name it.
+// partOfKubernetes reports whether a subject is a component of the control plane, as its own ClusterRoleBindings name it.
 func partOfKubernetes(s v1alpha1.Subject) bool {
 	switch s.Kind {
 	case v1alpha1.SubjectServiceAccount:

@@ -44,7 +44,7 @@ func editRule(tenant string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule([]string{"tenancy.warren.dev"}, []string{"lnamespaces"}, []string{"get", "update", "patch"}, tenant)}
 }
 
-// payments is the tenant of the specification with what may stand around it.
+// payments returns the tenant of the specification with what may stand around it.
 func payments() *survey {
 	users := []string{"User alice", "Group pay-devs"}
 	sudoers := []string{"User bob", "Group pay-oncall", "ServiceAccount ci/deployer"}
@@ -69,7 +69,8 @@ func payments() *survey {
 			bind("", "cluster-admin", "cluster-admin", everything, "Group system:masters"),
 			bind("", "nodes", "nodes", []rbacv1.PolicyRule{rule([]string{""}, []string{"nodes"}, []string{"*"})}, "User nora"),
 			bind("", "logs", "logs", []rbacv1.PolicyRule{rule([]string{""}, []string{"pods/log"}, []string{"get"})}, "User lou"),
-			bind("", "deleter", "deleter", []rbacv1.PolicyRule{rule([]string{""}, []string{"namespaces"}, []string{"delete"}, "pay-web")}, "User del"),
+			bind("", "deleter", "deleter", []rbacv1.PolicyRule{rule([]string{""}, []string{"namespaces"}, []string{"delete"}, "pay-web")},
+				"User del"),
 			bind("", "other", "other", []rbacv1.PolicyRule{rule([]string{""}, []string{"namespaces"}, []string{"delete"}, "shop")}, "User oleg"),
 			bind("", "anyone", "anyone", []rbacv1.PolicyRule{rule([]string{""}, []string{"users"}, []string{"impersonate"})}, "User imp"),
 			bind("", "shift", "shift", []rbacv1.PolicyRule{rule([]string{"user.openshift.io"}, []string{"users"}, []string{"*"})}, "User shane"),
@@ -77,25 +78,28 @@ func payments() *survey {
 		},
 		accounts: []binding{
 			bind("ci", "builders", "build", []rbacv1.PolicyRule{rule([]string{"batch"}, []string{"jobs"}, []string{"create"})}, "Group builders"),
-			bind("ci", "minter", "mint", []rbacv1.PolicyRule{rule([]string{""}, []string{"serviceaccounts/token"}, []string{"create"}, "deployer")}, "User mint"),
-			bind("ci", "other-minter", "mint-other", []rbacv1.PolicyRule{rule([]string{""}, []string{"serviceaccounts/token"}, []string{"create"}, "other")}, "User otis"),
+			bind("ci", "minter", "mint", []rbacv1.PolicyRule{rule([]string{""}, []string{"serviceaccounts/token"}, []string{"create"}, "deployer")},
+				"User mint"),
+			bind("ci", "other-minter", "mint-other", []rbacv1.PolicyRule{rule([]string{""}, []string{"serviceaccounts/token"}, []string{"create"},
+				"other")}, "User otis"),
 			bind("ci", "readers", "read", []rbacv1.PolicyRule{rule([]string{""}, []string{"pods"}, []string{"get"})}, "User rita"),
 		},
 	}
 	s.spec.Users = []v1alpha1.Subject{{Kind: "User", Name: "alice"}, {Kind: "Group", Name: "pay-devs"}}
 	s.spec.Managers = []v1alpha1.Subject{{Kind: "User", Name: "mia"}}
-	s.spec.Sudoers = []v1alpha1.Subject{{Kind: "User", Name: "bob"}, {Kind: "Group", Name: "pay-oncall"}, {Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}
+	s.spec.Sudoers = []v1alpha1.Subject{{Kind: "User", Name: "bob"}, {Kind: "Group", Name: "pay-oncall"},
+		{Kind: "ServiceAccount", Namespace: "ci", Name: "deployer"}}
 	return s
 }
 
 var gap = regexp.MustCompile(` {3,}`)
 
-// drawn is a survey as text, without the padding of columns.
+// drawn returns a survey as text, without the padding of columns.
 func drawn(t *testing.T, s *survey) string {
 	t.Helper()
 	s.sudoers = s.boundSudoers()
 	report := &Access{Tenant: s.tenant, Namespaces: s.tree}
-	for _, e := range s.allEntries() {
+	for _, e := range s.sortedEntries() {
 		report.Subjects = append(report.Subjects, *e)
 	}
 	var out bytes.Buffer
@@ -122,13 +126,16 @@ Group | pay-oncall | sudoers | <none> | ` + sudo + `
 ServiceAccount | ci/deployer | sudoers | <none> | ` + sudo + `
 User | erin | <none> | view | <none> | pay-web | RoleBinding erin (ClusterRole view)
 Group | system:masters | <none> | cluster-admin | cluster-admin, warren:edit:payments | all | ` +
-		`ClusterRoleBinding cluster-admin (ClusterRole cluster-admin), ServiceAccount ci/deployer: ClusterRoleBinding cluster-admin (ClusterRole cluster-admin)
+		`ClusterRoleBinding cluster-admin (ClusterRole cluster-admin), ServiceAccount ci/deployer: ClusterRoleBinding cluster-admin ` +
+		`(ClusterRole cluster-admin)
 User | lou | <none> | logs | <none> | all | ClusterRoleBinding logs (ClusterRole logs)
 User | del | <none> | deleter | <none> | pay-web | ClusterRoleBinding deleter (ClusterRole deleter)
 User | imp | <none> | anyone | <none> | <none> | ClusterRoleBinding anyone (ClusterRole anyone)
 ServiceAccount | kube-system/dns | <none> | dns | <none> | all | ClusterRoleBinding dns (ClusterRole dns)
-Group | builders | <none> | <none> | cluster-admin, warren:edit:payments | all | ServiceAccount ci/deployer: RoleBinding builders (ClusterRole build)
-User | mint | <none> | <none> | cluster-admin, warren:edit:payments | all | ServiceAccount ci/deployer: RoleBinding minter (ClusterRole mint)`
+Group | builders | <none> | <none> | cluster-admin, warren:edit:payments | all | ServiceAccount ci/deployer: RoleBinding builders ` +
+		`(ClusterRole build)
+User | mint | <none> | <none> | cluster-admin, warren:edit:payments | all | ServiceAccount ci/deployer: RoleBinding minter ` +
+		`(ClusterRole mint)`
 	if diff := cmp.Diff(want, drawn(t, payments())); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -138,7 +145,8 @@ func TestSudoersNobodyBound(t *testing.T) {
 	s := payments()
 	s.wide[0].subjects = s.wide[0].subjects[:1] // the service account of a listed sudoer was refused, the group withdrawn
 	got := drawn(t, s)
-	for _, line := range []string{"Group | pay-oncall | sudoers | <none> | <none> | <none> | <none>", "ServiceAccount | ci/deployer | sudoers | <none> | <none> | <none> | <none>"} {
+	for _, line := range []string{"Group | pay-oncall | sudoers | <none> | <none> | <none> | <none>",
+		"ServiceAccount | ci/deployer | sudoers | <none> | <none> | <none> | <none>"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("no line %q in\n%s", line, got)
 		}
@@ -174,7 +182,7 @@ func TestPartOfKubernetes(t *testing.T) {
 		"ServiceAccount kube-system/namespace-controller": true, "User system:kube-scheduler": true, "ServiceAccount ci/deployer": false,
 		"Group system:masters": false, "Group system:unauthenticated": false, "User bob": false, "User system:serviceaccount:ci:deployer": false,
 	} {
-		if got := partOfKubernetes(listSubject(subject(text))); got != want {
+		if got := partOfKubernetes(subjectOfList(subject(text))); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}

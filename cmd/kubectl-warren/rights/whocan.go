@@ -20,7 +20,7 @@ type WhoCan struct {
 	Subjects []Holder `json:"subjects"`
 	// LeftOut is how many subjects are parts of Kubernetes itself, which stand in the report only where one asks for them.
 	LeftOut int `json:"leftOut,omitempty"`
-	// Note says what the answer doesn't cover.
+	// Note states what the answer doesn't cover.
 	Note string `json:"note,omitempty"`
 	// Incomplete lists what the report lacks because the caller may not read or ask it.
 	Incomplete []string `json:"incomplete,omitempty"`
@@ -35,15 +35,15 @@ type Holder struct {
 	Via    []Via  `json:"via"`
 }
 
-// WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's authorizer about each.
-// Those bound in the namespace come first, then those bound in the whole cluster. Parts of Kubernetes itself are left out, and counted, unless
-// everything is wanted.
+// WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's
+// authorizer about each. Those bound in the namespace come first, then those bound in the whole cluster. Parts of
+// Kubernetes itself are left out, and counted, unless everything is wanted.
 func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*WhoCan, error) {
-	all, err := r.reader().bindingsHolding(ctx, q.Namespace)
+	all, err := r.readerAsCaller().bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	ask, candidates := r.asker(), all.findCandidates(q)
+	ask, candidates := r.askerAsCaller(), all.findCandidates(q)
 	found := make([][]Holder, len(candidates))
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -65,35 +65,35 @@ func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*Wh
 		result.Subjects = append(result.Subjects, h)
 	}
 	slices.SortStableFunc(result.Subjects, compareHolders)
-	result.Incomplete = r.memory.unread.list()
+	result.Incomplete = r.memory.unread.sortedGaps()
 	return result, nil
 }
 
 // confirmCandidate returns the candidate if it may really make the request. A group of sudoers stands for its sudoers.
 func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) ([]Holder, error) {
-	v, err := a.askWhetherMay(ctx, identityOf(c.Subject), q)
+	v, err := a.askWhetherMay(ctx, identityOfSubject(c.Subject), q)
 	if err != nil || v.answer == No || v.answer == Unknown && len(c.via) == 0 {
 		return nil, err
 	}
-	via := orReason(c.via, v)
-	name, ok := sudoTenant(c.Subject)
+	via := bindingsOrReason(c.via, v)
+	name, ok := tenantOfSudoGroup(c.Subject)
 	if !ok {
-		return []Holder{{Subject: listSubject(c.Subject), Via: via}}, nil
+		return []Holder{{Subject: subjectOfList(c.Subject), Via: via}}, nil
 	}
 	of, err := a.read.readTenant(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case of.exists == No:
-		return []Holder{{Subject: listSubject(c.Subject), Via: via}}, nil
+		return []Holder{{Subject: subjectOfList(c.Subject), Via: via}}, nil
 	}
 	sudoers, err := a.read.findSudoers(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	via = through(listSubject(c.Subject).String(), via)
+	via = reachedThrough(subjectOfList(c.Subject).String(), via)
 	if of.exists == Unknown && len(sudoers) == 0 {
-		return []Holder{{Subject: listSubject(c.Subject), Sudo: true, Tenant: name, Via: via}}, nil
+		return []Holder{{Subject: subjectOfList(c.Subject), Sudo: true, Tenant: name, Via: via}}, nil
 	}
 	return a.sudoersWhoMay(ctx, sudoers, name, via, q)
 }
@@ -102,9 +102,9 @@ func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) (
 func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via, q Question) ([]Holder, error) {
 	var holders []Holder
 	for _, s := range sudoers {
-		as, answer, err := a.raiseBySudo(ctx, identityOf(s), name, q)
+		as, answer, err := a.raiseBySudo(ctx, identityOfSubject(s), name, q)
 		if err == nil && answer == Yes {
-			var v verdict
+			var v rightDecision
 			v, err = a.askWhetherMay(ctx, as, q)
 			answer = v.answer
 		}
@@ -112,18 +112,18 @@ func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, nam
 			return nil, err
 		}
 		if answer != No { // the group may, and the subject is listed or bound; what is not known is told below
-			holders = append(holders, Holder{Subject: listSubject(s), Sudo: true, Tenant: name, Via: via})
+			holders = append(holders, Holder{Subject: subjectOfList(s), Sudo: true, Tenant: name, Via: via})
 		}
 	}
 	return holders, nil
 }
 
 func compareHolders(a, b Holder) int {
-	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Tenant, b.Tenant))
+	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant))
 }
 
-// rank orders holders: those that a RoleBinding names come before those that only a ClusterRoleBinding names, and sudo comes last.
-func (h Holder) rank() int {
+// rankOfHolder orders holders: those that a RoleBinding names come before those that only a ClusterRoleBinding names, and sudo comes last.
+func (h Holder) rankOfHolder() int {
 	wide := !slices.ContainsFunc(h.Via, func(v Via) bool { return v.Binding == nil || v.Binding.Kind == kindRoleBinding })
 	switch {
 	case !wide && !h.Sudo:

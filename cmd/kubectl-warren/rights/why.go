@@ -15,13 +15,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// Why says whether one person may make a request, without sudo and with it.
+// Why reports whether one person may make a request, without sudo and with it.
 type Why struct {
 	Identity Identity `json:"identity"`
 	Question Question `json:"question"`
 	// Cases are two: without sudo, and with it.
 	Cases []Case `json:"cases"`
-	// Note says what the answers don't cover.
+	// Note states what the answers don't cover.
 	Note       string   `json:"note,omitempty"`
 	Incomplete []string `json:"incomplete,omitempty"`
 }
@@ -34,33 +34,33 @@ type Case struct {
 	Tenant string    `json:"tenant,omitempty"`
 	As     *Identity `json:"as,omitempty"`
 	Via    []Via     `json:"via,omitempty"`
-	// Note says why sudo doesn't help.
+	// Note states why sudo doesn't help.
 	Note string `json:"note,omitempty"`
 }
 
 // Why answers for an identity: see Person.
 func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, error) {
-	ask := r.asker()
+	ask := r.askerAsCaller()
 	v, err := ask.askWhetherMay(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
-	via, err := ask.findReasons(ctx, id, q, v)
+	via, err := ask.findAllowingBindings(ctx, id, q, v)
 	if err != nil {
 		return nil, err
 	}
-	raised, err := ask.withSudo(ctx, id, q)
+	raised, err := ask.answerWithSudo(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
 	return &Why{
-		Identity: id, Question: q, Note: q.admissionNote(), Incomplete: r.memory.unread.list(),
+		Identity: id, Question: q, Note: q.admissionNote(), Incomplete: r.memory.unread.sortedGaps(),
 		Cases: []Case{{Allowed: v.answer, Via: via}, raised},
 	}, nil
 }
 
-// withSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace first.
-func (a *asker) withSudo(ctx context.Context, id Identity, q Question) (Case, error) {
+// answerWithSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace first.
+func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Case, error) {
 	names, err := a.read.candidateTenants(ctx, id, q)
 	if err != nil {
 		return Case{}, err
@@ -85,7 +85,7 @@ func (a *asker) withSudo(ctx context.Context, id Identity, q Question) (Case, er
 			return Case{}, err
 		}
 		if v.answer == Yes {
-			via, err := a.sudoReasons(ctx, id, as, name, q, v)
+			via, err := a.reasonsWithSudo(ctx, id, as, name, q, v)
 			return Case{Sudo: true, Allowed: Yes, Tenant: name, As: &as, Via: via}, err
 		}
 		if v.answer == Unknown {
@@ -100,25 +100,26 @@ func (a *asker) withSudo(ctx context.Context, id Identity, q Question) (Case, er
 	case len(names) == 0 && a.read.tenantsUnknown():
 		result.Allowed = Unknown
 	default:
-		result.Note = id.label() + " has no sudo that reaches there"
+		result.Note = id.labelInReports() + " has no sudo that reaches there"
 	}
 	return result, nil
 }
 
-// sudoReasons returns the bindings that allow the request to the impersonated identity, and the pairs that let the person impersonate it.
-func (a *asker) sudoReasons(ctx context.Context, id, as Identity, name string, q Question, v verdict) ([]Via, error) {
+// reasonsWithSudo returns the bindings that allow the request to the impersonated identity, and the pairs that let the
+// person impersonate it.
+func (a *asker) reasonsWithSudo(ctx context.Context, id, as Identity, name string, q Question, v rightDecision) ([]Via, error) {
 	all, err := a.read.bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(name)}
-	via := through(group.String(), all.thoseGranting(q, identityOf(rbacSubject(group))))
-	via = orReason(append(via, all.thoseGranting(q, as.Unraised())...), v)
-	wide, err := a.read.bindingsIn(ctx, "")
+	via := reachedThrough(group.String(), all.thoseGranting(q, identityOfSubject(subjectOfBinding(group))))
+	via = bindingsOrReason(append(via, all.thoseGranting(q, as.Unraised())...), v)
+	wide, err := a.read.bindingsInNamespace(ctx, "")
 	for _, b := range wide.items {
 		pair := grants.LetsSudo(b.Name, name) || b.Name == grants.SelfName(id.User)
-		if pair && slices.ContainsFunc(b.subjects, id.is) {
-			via = append(via, b.via())
+		if pair && slices.ContainsFunc(b.subjects, id.matchesSubject) {
+			via = append(via, b.viaBinding())
 		}
 	}
 	return via, err
@@ -127,7 +128,7 @@ func (a *asker) sudoReasons(ctx context.Context, id, as Identity, name string, q
 // candidateTenants returns the tenants whose sudo may allow the request: that of the question's namespace, and those that list the person.
 func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) ([]string, error) {
 	var names []string
-	place, err := r.tenantOf(ctx, q)
+	place, err := r.tenantOfQuestion(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -135,19 +136,19 @@ func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) 
 		names = append(names, place)
 	}
 	list := &v1alpha1.LNamespaceList{}
-	ok, err := r.readList(ctx, list, "lnamespaces", "")
+	ok, err := r.readListOrGap(ctx, list, "lnamespaces", "")
 	if apierrors.IsNotFound(err) {
 		return names, nil // without Warren there is no sudo
 	}
 	if !ok {
 		if err == nil {
-			names, err = r.ownTenants(ctx, id, names)
+			names, err = r.addOwnTenants(ctx, id, names)
 		}
 		return names, err
 	}
 	for _, lns := range list.Items {
-		r.memory.tenants.keep(lns.Name, &tenant{exists: Yes, spec: lns.Spec})
-		listed := slices.ContainsFunc(lns.Spec.Sudoers, func(s v1alpha1.Subject) bool { return id.is(rbacSubject(s)) })
+		r.memory.tenants.rememberValue(lns.Name, &tenant{exists: Yes, spec: lns.Spec})
+		listed := slices.ContainsFunc(lns.Spec.Sudoers, func(s v1alpha1.Subject) bool { return id.matchesSubject(subjectOfBinding(s)) })
 		if listed && lns.Name != place {
 			names = append(names, lns.Name)
 		}
@@ -155,8 +156,8 @@ func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) 
 	return names, nil
 }
 
-// ownTenants adds the tenants whose sudoers the caller may become, if the question is about the caller.
-func (r *reader) ownTenants(ctx context.Context, id Identity, names []string) ([]string, error) {
+// addOwnTenants adds the tenants whose sudoers the caller may become, if the question is about the caller.
+func (r *reader) addOwnTenants(ctx context.Context, id Identity, names []string) ([]string, error) {
 	me, err := r.readCaller(ctx)
 	if err != nil || me.User != id.User {
 		return names, err
@@ -173,7 +174,7 @@ func (r *reader) ownTenants(ctx context.Context, id Identity, names []string) ([
 		}
 		for _, group := range rule.ResourceNames {
 			if name, ok := strings.CutSuffix(group, v1alpha1.SudoersSuffix); ok && !slices.Contains(names, name) {
-				addTo(&mine, name)
+				addOnceTo(&mine, name)
 			}
 		}
 	}
@@ -181,8 +182,8 @@ func (r *reader) ownTenants(ctx context.Context, id Identity, names []string) ([
 	return append(names, mine...), nil
 }
 
-// tenantOf returns the tenant of the question's namespace; "" if it has none, or the caller may not read it.
-func (r *reader) tenantOf(ctx context.Context, q Question) (string, error) {
+// tenantOfQuestion returns the tenant of the question's namespace; "" if it has none, or the caller may not read it.
+func (r *reader) tenantOfQuestion(ctx context.Context, q Question) (string, error) {
 	if q.Group == v1alpha1.GroupVersion.Group && q.Resource == "lnamespaces" {
 		return q.Name, nil
 	}
@@ -199,19 +200,19 @@ func (r *reader) tenantOf(ctx context.Context, q Question) (string, error) {
 	case apierrors.IsNotFound(err):
 		return "", nil
 	case r.refused(err):
-		r.memory.unread.note("get namespaces/" + q.Namespace)
+		r.memory.unread.recordGap("get namespaces/" + q.Namespace)
 		return "", nil
 	}
 	return "", err
 }
 
-// tenantsUnknown says whether the caller may not list the tenants.
+// tenantsUnknown reports whether the caller may not list the tenants.
 func (r *reader) tenantsUnknown() bool {
-	return slices.Contains(r.memory.unread.list(), "can't list lnamespaces")
+	return slices.Contains(r.memory.unread.sortedGaps(), "can't list lnamespaces")
 }
 
-// label returns the name of an identity in reports.
-func (id Identity) label() string {
+// labelInReports returns the name of an identity in reports.
+func (id Identity) labelInReports() string {
 	if id.User == "" {
 		return strings.Join(id.Groups, ", ")
 	}

@@ -22,29 +22,30 @@ func (a *Access) Write(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
 	}
 	for _, e := range a.Subjects {
-		rights := []any{cell(e.WithoutSudo), cell(e.WithSudo), a.namespaces(e), cell(briefVia(e.Via))}
+		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.WithSudo), a.namespacesOfEntry(e), joinTableCell(describeBriefly(e.Via))}
 		if len(e.Via) == 0 && len(a.Incomplete) > 0 {
 			rights = []any{Unknown, Unknown, Unknown, Unknown}
 		}
-		terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", append([]any{e.Kind, nameOf(e.Subject), cell(e.Lists)}, rights...)...)
+		terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			append([]any{e.Kind, nameOfSubject(e.Subject), joinTableCell(e.Lists)}, rights...)...)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	writeLeftOut(w, a.LeftOut)
+	writeLeftOutCount(w, a.LeftOut)
 	return writeIncomplete(w, a.Incomplete)
 }
 
-// namespaces is "all" for the whole tree.
-func (a *Access) namespaces(e Entry) string {
+// namespacesOfEntry is "all" for the whole tree.
+func (a *Access) namespacesOfEntry(e Entry) string {
 	if len(a.Namespaces) > 0 && len(e.Namespaces) == len(a.Namespaces) {
 		return "all"
 	}
-	return cell(e.Namespaces)
+	return joinTableCell(e.Namespaces)
 }
 
-// briefVia is via in words. The column NAMESPACES says where, so that the copies of one binding are told once.
-func briefVia(via []Via) []string {
+// describeBriefly is via in words. The column NAMESPACES says where, so that the copies of one binding are told once.
+func describeBriefly(via []Via) []string {
 	var told []string
 	for _, v := range via {
 		if v.Binding != nil {
@@ -59,14 +60,14 @@ func briefVia(via []Via) []string {
 	return told
 }
 
-func nameOf(s v1alpha1.Subject) string {
+func nameOfSubject(s v1alpha1.Subject) string {
 	if s.Kind == v1alpha1.SubjectServiceAccount {
 		return s.Namespace + "/" + s.Name
 	}
 	return s.Name
 }
 
-func cell[T ~string](list []T) string {
+func joinTableCell[T ~string](list []T) string {
 	if len(list) == 0 {
 		return none
 	}
@@ -89,17 +90,17 @@ func (c *WhoCan) Write(w io.Writer) error {
 		terminal.Fprintf(w, "No one found who can %s.\n", c.Question)
 	}
 	for _, h := range c.Subjects {
-		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, yesNo(h.Sudo), cell(words(h.Via)))
+		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, formatYesNo(h.Sudo), joinTableCell(describeVia(h.Via)))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	writeLeftOut(w, c.LeftOut)
-	writeNote(w, c.Note)
+	writeLeftOutCount(w, c.LeftOut)
+	writeNoteLine(w, c.Note)
 	return writeIncomplete(w, c.Incomplete)
 }
 
-func words(via []Via) []string {
+func describeVia(via []Via) []string {
 	var text []string
 	for _, v := range via {
 		text = append(text, v.String())
@@ -107,7 +108,7 @@ func words(via []Via) []string {
 	return text
 }
 
-func yesNo(b bool) string {
+func formatYesNo(b bool) string {
 	if b {
 		return "yes"
 	}
@@ -116,30 +117,30 @@ func yesNo(b bool) string {
 
 // Write writes whom and what the report is about, and two lines: without sudo, and with it.
 func (y *Why) Write(w io.Writer) error {
-	terminal.Fprintf(w, "%s: %s\n", y.Identity.label(), y.Question)
+	terminal.Fprintf(w, "%s: %s\n", y.Identity.labelInReports(), y.Question)
 	table := printers.GetNewTabWriter(w)
 	fmt.Fprintln(table, "SUDO\tALLOWED\tVIA")
 	for _, c := range y.Cases {
-		via := cell(words(c.Via))
+		via := joinTableCell(describeVia(c.Via))
 		if c.Note != "" {
 			via = c.Note
 		}
-		terminal.Fprintf(table, "%s\t%s\t%s\n", yesNo(c.Sudo), c.Allowed, via)
+		terminal.Fprintf(table, "%s\t%s\t%s\n", formatYesNo(c.Sudo), c.Allowed, via)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	writeNote(w, y.Note)
+	writeNoteLine(w, y.Note)
 	return writeIncomplete(w, y.Incomplete)
 }
 
-func writeLeftOut(w io.Writer, count int) {
+func writeLeftOutCount(w io.Writer, count int) {
 	if count > 0 {
 		terminal.Fprintf(w, "left out: %d parts of Kubernetes itself; --system shows them\n", count)
 	}
 }
 
-func writeNote(w io.Writer, note string) {
+func writeNoteLine(w io.Writer, note string) {
 	if note != "" {
 		terminal.Fprintf(w, "note: %s\n", note)
 	}
