@@ -80,7 +80,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		case step.Deed == grants.DeedEnsure && r.leaving.isLeaving(tenant):
 			continue // Withdraw was called since this pass began
 		}
-		changes, err := r.runStep(ctx, tenant.Name, step, actual)
+		changes, err := r.runStep(ctx, tenant, step, actual)
 		if !step.Moves {
 			done.changes = append(done.changes, changes...)
 			r.clock.timeRevocation(tenant.Name, changes)
@@ -115,7 +115,7 @@ func (o *outcome) noteFailure(key grants.Key, err error) {
 
 // runStep carries out one step on the object as actual knows it, and tries again on the object as the API server has it where the
 // write shows that actual is out of date. actual is updated for the steps that follow.
-func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Step, actual grants.Actual) ([]change, error) {
+func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, step grants.Step, actual grants.Actual) ([]change, error) {
 	key := grants.KeyOf(step.Desired)
 	if grants.Shared(step.Desired) {
 		if _, taken := r.writing.LoadOrStore(key, true); taken {
@@ -129,10 +129,10 @@ func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Ste
 		actual.Put(key, existing)
 	}
 	var changes []change
-	left := r.triesOf(tenant, step)
+	left := r.triesOf(tenant.Name, step)
 	for range tries {
 		before := actual[key]
-		after, finished, err := r.tryStep(ctx, tenant, step, before)
+		after, finished, err := r.tryStep(ctx, tenant.Name, step, before)
 		if err == nil {
 			if before != after {
 				changes = append(changes, change{key: key, before: before, after: after})
@@ -148,6 +148,11 @@ func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Ste
 		}
 		if left--; left == 0 {
 			break
+		}
+		if step.Deed == grants.DeedEnsure && !step.Revokes {
+			if err := r.objects.checkCurrent(ctx, tenant); err != nil {
+				return changes, err
+			}
 		}
 		existing, err := r.objects.readLive(ctx, key)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
@@ -53,6 +54,20 @@ func (s *objectStore) readCached(ctx context.Context, key grants.Key) (grants.Ob
 // readLive reads an object from the API server. It is nil if there is none.
 func (s *objectStore) readLive(ctx context.Context, key grants.Key) (grants.Object, error) {
 	return readObject(ctx, s.live, key)
+}
+
+// checkCurrent returns an error if the LNamespace is another one by now, or says something else. An object that is not as the cache has it shows
+// that the cache is old: then the lists may be old too, and what they grant may have been taken away since.
+func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespace) error {
+	now := &v1alpha1.LNamespace{}
+	err := s.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)
+	case now.UID != tenant.UID || now.Generation != tenant.Generation:
+		return fmt.Errorf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that", tenant.Name)
+	}
+	return nil
 }
 
 func readObject(ctx context.Context, from client.Reader, key grants.Key) (grants.Object, error) {

@@ -1,0 +1,85 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// server has an LNamespace and a ClusterRoleBinding, which no cache knows: each POST is answered by AlreadyExists. Its reads are live.
+type server struct {
+	client.Client
+	tenant  v1alpha1.LNamespace
+	binding rbacv1.ClusterRoleBinding
+	updates int
+}
+
+func (s *server) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	return apierrors.NewAlreadyExists(schema.GroupResource{}, object.GetName())
+}
+
+func (s *server) Update(_ context.Context, object client.Object, _ ...client.UpdateOption) error {
+	s.updates++
+	object.(*rbacv1.ClusterRoleBinding).DeepCopyInto(&s.binding)
+	return nil
+}
+
+func (s *server) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	switch into := object.(type) {
+	case *v1alpha1.LNamespace:
+		s.tenant.DeepCopyInto(into)
+	case *rbacv1.ClusterRoleBinding:
+		s.binding.DeepCopyInto(into)
+	default:
+		return fmt.Errorf("%T isn't read here", object)
+	}
+	return nil
+}
+
+// A pass whose LNamespace is old grants nothing over an object that shows it: FLT-F15.
+func TestOldListsGrantNothing(t *testing.T) {
+	listing := func(uid types.UID, generation int64, users ...string) *v1alpha1.LNamespace {
+		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: uid, Generation: generation}}
+		for _, user := range users {
+			lns.Spec.Sudoers = append(lns.Spec.Sudoers, v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user})
+		}
+		return lns
+	}
+	facts := grants.Facts{Mode: v1alpha1.SudoLegacy, Forms: grants.Forms{Legacy: true}, UserClusterRole: "admin"}
+	for name, c := range map[string]struct {
+		seen, now *v1alpha1.LNamespace
+		grants    bool
+	}{
+		"as the watch has shown it":    {seen: listing("u1", 1, "bob", "sue"), now: listing("u1", 1, "bob", "sue"), grants: true},
+		"somebody was taken off it":    {seen: listing("u1", 1, "bob", "sue"), now: listing("u1", 2, "sue", "ann")},
+		"it was deleted and made anew": {seen: listing("u1", 1, "bob", "sue"), now: listing("u2", 1, "sue", "ann")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{tenant: *c.now, binding: *grants.For(listing(c.now.UID, c.now.Generation, "sue", "ann"), facts).Sudo.Binding}
+			store := &objectStore{client: s, live: s, recent: newRecent(time.Minute)}
+			runner := &stepRunner{objects: store, leaving: &leavingTenants{}, clock: &revocationClock{},
+				patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second)}
+			step := grants.Step{Deed: grants.DeedEnsure, Desired: grants.For(c.seen, facts).Sudo.Binding}
+			_, err := runner.runStep(t.Context(), c.seen, step, grants.Actual{})
+			if c.grants != (err == nil) || c.grants != (s.updates == 1) {
+				t.Errorf("%d updates, error %v", s.updates, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "LNamespace payments has changed") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// FLT-F07: what an LNamespace takes away waits for seconds, not for a reflector's minute, when the API server is back.
+func TestOurKindsAreAskedForSoonAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin, last, longest := time.Now(), time.Now(), time.Duration(0)
+		answer, err := askWhileAway(t.Context(), func(context.Context) (string, error) {
+			longest, last = max(longest, time.Since(last)), time.Now()
+			if time.Since(begin) < 5*time.Minute {
+				return "", errors.New("connection refused")
+			}
+			return "a list", nil
+		})
+		if err != nil || answer != "a list" {
+			t.Errorf("answer %q, error %v", answer, err)
+		}
+		if longest > 2*outageRetryMax {
+			t.Errorf("it waited %s", longest)
+		}
+	})
+}
+
+func TestAnAnswerEndsTheWaiting(t *testing.T) {
+	for name, answer := range map[string]error{"gone": apierrors.NewResourceExpired("too old"), "busy": apierrors.NewTooManyRequests("busy", 1)} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			_, err := askWhileAway(t.Context(), func(context.Context) (string, error) {
+				asked++
+				return "", answer
+			})
+			if !errors.Is(err, answer) || asked != 1 {
+				t.Errorf("asked %d times, error %v", asked, err)
+			}
+		})
+	}
+}
+
+func TestTheEndOfTheProcessEndsTheWaiting(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := askWhileAway(ctx, func(ctx context.Context) (string, error) { return "", ctx.Err() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
