@@ -245,3 +245,18 @@ func (s *stage) checkProcess() {
 		Expect(s.peak).To(BeNumerically("<=", 2*s.calmPeak), "FLT-I7: KiB")
 	}
 }
+
+// firstWrite is the resource and the name of what the operator wrote first since then about the scene. A status gives and takes nothing, and
+// another controller writes it.
+func (s *scene) firstWrite(ctx context.Context, since audit.Position) (string, error) {
+	writes, err := s.Writes(ctx, since)
+	if err != nil {
+		return "", err
+	}
+	for _, w := range writes {
+		if w.Code < 300 && w.Subresource != "status" && strings.Contains(w.URI, s.own("")) {
+			return w.Resource + " " + w.Name, nil
+		}
+	}
+	return "", fmt.Errorf("none of %d writes is about %s", len(writes), s.key)
+}

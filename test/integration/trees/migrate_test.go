@@ -153,7 +153,10 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.done(ctx, controlplane.Admin, "sub", "create", "h-since", "h-svc", "--wait")).NotTo(BeEmpty())
 		applied := s.state(ctx, "h-")
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("namespace h-since was placed below h-svc"))
-		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(applied)))
+		left := uidsOf(s.state(ctx, "h-"))
+		for name, uid := range uidsOf(applied) { // h-since may have got more copies meanwhile
+			Expect(left).To(HaveKeyWithValue(name, uid), "nothing is taken back")
+		}
 		Expect(s.now(ctx, "h-svc")).To(carry(v1alpha1.LabelParent, "h-team"))
 		Expect(s.Admin().Delete(ctx, subNamespace("h-svc/h-since"))).To(Succeed())
 		s.isRid(ctx, build.Namespace("h-since"))
