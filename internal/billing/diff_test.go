@@ -100,6 +100,10 @@ func TestDiffOnEngines(t *testing.T) {
 				if diff := cmp.Diff(c.want, bounds(t, store, "payments")); diff != "" {
 					t.Error(diff)
 				}
+				last := c.worlds[len(c.worlds)-1]["payments"]
+				if periods, err := store.History(t.Context(), "payments"); err != nil || last.Tenant == "payments" && periods[len(periods)-1].NamespaceUID != last.NamespaceUID {
+					t.Errorf("the last period is of namespace %q, want %q: %v", periods[len(periods)-1].NamespaceUID, last.NamespaceUID, err)
+				}
 			})
 		})
 	}

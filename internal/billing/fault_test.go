@@ -8,7 +8,9 @@ import (
 	"crypto/x509"
 	"database/sql"
 	"encoding/pem"
+	"errors"
 	"io"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
@@ -87,10 +89,15 @@ func TestFileFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			whole, err := os.ReadFile(e.dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if err := damage(e.dsn, info.Size()); err != nil {
 				t.Fatal(err)
 			}
-			store = e.store(t, e.open(t))
+			damaged := e.open(t)
+			store = e.store(t, damaged)
 			err = store.Schema().Ensure(t.Context())
 			if err == nil {
 				_, err = store.Append(t.Context(), tenants(500))
@@ -98,7 +105,26 @@ func TestFileFaults(t *testing.T) {
 			if err == nil || store.Trouble(err) != billing.Mismatch || !strings.Contains(store.Explain(err).Error(), "put back a copy of it, or move it away") {
 				t.Errorf("%s: %v", store.Trouble(err), store.Explain(err))
 			}
+			putBack(t, damaged, e.dsn, whole)
+			db = e.open(t)
+			if added := appended(t, e.store(t, db), tenants(600)...); added != 100 || count(t, db, "ledger") != 600 {
+				t.Errorf("%d rows were new, %d are there", added, count(t, db, "ledger"))
+			}
 		})
+	}
+}
+
+// putBack puts a copy back in place of a file that is damaged, as the message advises.
+func putBack(t *testing.T, damaged *sql.DB, path string, whole []byte) {
+	t.Helper()
+	_ = damaged.Close() // it may tell the damage once more
+	for _, beside := range []string{"-wal", "-shm"} {
+		if err := os.Remove(path + beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
