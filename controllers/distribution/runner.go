@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -122,35 +123,23 @@ func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	r.View.Subscribe(func(c view.Change) { r.apply(distribute.ForestChanged(c)) })
-	return errors.Join(mgr.Add(watching{r}), mgr.Add(writing{r}))
+	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.write)))
 }
 
-// watching keeps the State on every replica, so that a new leader starts with all that is known.
-type watching struct{ *Runner }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (watching) NeedLeaderElection() bool { return false }
-
-// Start implements manager.Runnable.
-func (w watching) Start(ctx context.Context) error {
-	if err := w.View.WaitForSync(ctx); err != nil {
+// watch keeps the State on every replica until ctx is done, so that a new leader starts with all that is known.
+func (r *Runner) watch(ctx context.Context) error {
+	if err := r.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
-	return w.watches.run(ctx)
+	return r.watches.run(ctx)
 }
 
-// writing carries out requests, on the leader alone.
-type writing struct{ *Runner }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (writing) NeedLeaderElection() bool { return true }
-
-// Start implements manager.Runnable. It returns when the requests under way have been answered.
-func (w writing) Start(ctx context.Context) error {
-	w.queue.Lead()
-	w.apply(distribute.Elected{})
-	w.queue.Work(w.Concurrency, func(key distribute.Key) (inVain bool) { w.work(ctx, key); return false }, func() { // only tenants' work rests
-		w.scrub(ctx) // until ctx is done
+// write carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
+func (r *Runner) write(ctx context.Context) error {
+	r.queue.Lead()
+	r.apply(distribute.Elected{})
+	r.queue.Work(r.Concurrency, func(key distribute.Key) (inVain bool) { r.work(ctx, key); return false }, func() { // only tenants' work rests
+		r.scrub(ctx) // until ctx is done
 	})
 	return nil
 }

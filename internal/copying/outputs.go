@@ -1,6 +1,8 @@
 package copying
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,6 +11,15 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/copies"
 )
+
+// EveryReplica runs on every replica, unlike a manager.RunnableFunc, which the manager runs on the leader alone.
+type EveryReplica func(context.Context) error
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (EveryReplica) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (run EveryReplica) Start(ctx context.Context) error { return run(ctx) }
 
 // SendEvent sends an Event that a State has decided.
 func SendEvent(to record.EventRecorder, e copies.Event) {

@@ -1,5 +1,5 @@
 // Package copying is what the runners of internal/copies and internal/distribute have in common: guarded requests (writer.go), the scrub, which
-// reads all copies whole (scrub.go), and what becomes of Events and log lines (outputs.go).
+// reads all copies whole (scrub.go), and how they run and what becomes of their Events and log lines (outputs.go).
 //
 // A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name) of one copy.
 package copying
