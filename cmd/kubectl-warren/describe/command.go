@@ -43,7 +43,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		if err := invocation.CheckNamespaces(args...); err != nil {
 			return err
 		}
-		found, err := describeNamespace(cmd.Context(), inv, args[0])
+		found, err := Read(cmd.Context(), inv, args[0])
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-func describeNamespace(ctx context.Context, inv *invocation.Invocation, name string) (*Namespace, error) {
+// Read describes the namespace called name. What the user may not read is told on ErrOut.
+func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namespace, error) {
 	api, err := inv.Connect()
 	if err != nil {
 		return nil, err

@@ -25,8 +25,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
-// fieldOwner is the manager of the fields that the plugin writes.
-const fieldOwner = ProgramName
+// FieldOwner is the manager of the fields that the plugin writes.
+const FieldOwner = ProgramName
 
 // RESTConfig is how to reach the API server, as flags and kubeconfig say.
 func (inv *Invocation) RESTConfig() (*rest.Config, error) {
@@ -86,7 +86,11 @@ func (inv *Invocation) connectBy(mapper meta.RESTMapper) (client.Client, error) 
 			return nil, err
 		}
 	}
-	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: fieldOwner, FieldValidation: metav1.FieldValidationStrict})
+	api, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: FieldOwner, FieldValidation: metav1.FieldValidationStrict})
+	if err != nil || inv.Restrict == nil {
+		return api, err
+	}
+	return inv.Restrict(api), nil
 }
 
 func knownResources() meta.RESTMapper {

@@ -5,6 +5,7 @@ package invocation
 import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ProgramName is the name under which kubectl finds the plugin, and under which the API server knows it.
@@ -15,6 +16,8 @@ type Invocation struct {
 	Flags   *genericclioptions.ConfigFlags
 	Streams genericiooptions.IOStreams
 	Build   Build
+	// Restrict, if it is set, bounds what the clients of Connect and ConnectDiscovering return.
+	Restrict func(client.Client) client.Client
 }
 
 // UsesNamespace is the annotation of commands to which --namespace means something.

@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,34 +32,43 @@ var unlisted = []string{"users", "groups", "uids", "userextras"}
 
 // readQuestion reads a verb and RESOURCE[/NAME] as `kubectl auth can-i` does, in the namespace of the command line.
 func readQuestion(inv *invocation.Invocation, cmd *cobra.Command, verb, resource, subresource string) (*Reporter, Question, error) {
-	var question Question
-	resource, name, named := strings.Cut(resource, "/")
-	if resource == "" || verb == "" || named && name == "" {
-		return nil, question, fmt.Errorf("name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db")
-	}
-	reporter, err := newReporter(inv)
+	namespace, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return nil, question, err
+		return nil, Question{}, err
+	}
+	asked := Question{Verb: verb, Resource: resource, Subresource: subresource, Namespace: namespace}
+	reporter, question, namespaced, err := ReadQuestion(cmd.Context(), inv, asked)
+	if err == nil && !namespaced && cmd.Flags().Changed("namespace") {
+		found := schema.GroupResource{Group: question.Group, Resource: question.Resource}
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: %s are not namespaced: --namespace is not used\n", found)
+	}
+	return reporter, question, err
+}
+
+// ReadQuestion completes a question in which a person has named the resource as RESOURCE[/NAME], and a namespace that counts only where
+// the resource is namespaced.
+func ReadQuestion(ctx context.Context, inv *invocation.Invocation, asked Question) (_ *Reporter, q Question, namespaced bool, err error) {
+	resource, name, named := strings.Cut(asked.Resource, "/")
+	if resource == "" || asked.Verb == "" || named && name == "" {
+		return nil, q, false, fmt.Errorf("name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db")
+	}
+	reporter, err := NewReporter(inv)
+	if err != nil {
+		return nil, q, false, err
 	}
 	found, namespaced, err := findResource(inv, resource)
 	if err != nil {
-		return nil, question, err
+		return nil, q, false, err
 	}
-	question = Question{Verb: verb, Group: found.Group, Resource: found.Resource, Subresource: subresource, Name: name}
+	q = Question{Verb: asked.Verb, Group: found.Group, Resource: found.Resource, Subresource: asked.Subresource, Name: name}
 	switch {
 	case namespaced:
-		question.Namespace, _, err = inv.Flags.ToRawKubeConfigLoader().Namespace()
-		if err == nil {
-			err = checkNamespaceExists(cmd, reporter.API, question.Namespace)
-		}
-		return reporter, question, err
-	case cmd.Flags().Changed("namespace"):
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: %s are not namespaced: --namespace is not used\n", found)
+		q.Namespace = asked.Namespace
+		err = checkNamespaceExists(ctx, reporter.API, q.Namespace)
+	case found.Group == "" && found.Resource == "namespaces" && !slices.Contains(nameless, asked.Verb):
+		q.Namespace = name // as the API server takes a request for one namespace
 	}
-	if found.Group == "" && found.Resource == "namespaces" && !slices.Contains(nameless, verb) {
-		question.Namespace = name // as the API server takes a request for one namespace
-	}
-	return reporter, question, nil
+	return reporter, q, namespaced, err
 }
 
 // findResource finds a resource by its name, a short name or a singular, with or without its group.
@@ -78,8 +88,8 @@ func findResource(inv *invocation.Invocation, name string) (found schema.GroupRe
 }
 
 // checkNamespaceExists fails if the caller can see that there is no such namespace.
-func checkNamespaceExists(cmd *cobra.Command, api client.Reader, name string) error {
-	_, err := gather.ReadNamespace(cmd.Context(), api, name)
+func checkNamespaceExists(ctx context.Context, api client.Reader, name string) error {
+	_, err := gather.ReadNamespace(ctx, api, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no namespace %q", name)

@@ -52,7 +52,7 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 		if err := invocation.CheckName("tenant", args[0]); err != nil {
 			return err
 		}
-		reporter, err := newReporter(inv)
+		reporter, err := NewReporter(inv)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		person, err := identityFromFlags(cmd.Context(), reporter, args[0], *groups)
+		person, err := reporter.WhoIs(cmd.Context(), args[0], *groups)
 		if err != nil {
 			return err
 		}
@@ -141,10 +141,10 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// identityFromFlags adds the caller's groups where the caller asks about itself and names none. Those of a sudo in
-// progress don't count: the report tells with and without.
-func identityFromFlags(ctx context.Context, reporter *Reporter, name string, groups []string) (Identity, error) {
-	caller, err := reporter.Caller(ctx)
+// WhoIs returns the identity of a user. It adds the caller's groups where the caller asks about itself and names none. Those of a sudo in progress don't count: the
+// report tells with and without.
+func (r *Reporter) WhoIs(ctx context.Context, name string, groups []string) (Identity, error) {
+	caller, err := r.Caller(ctx)
 	if err == nil && caller.User == name && len(groups) == 0 {
 		groups = caller.Unraised().Groups
 	}
@@ -155,7 +155,8 @@ func addSubresource(cmd *cobra.Command) *string {
 	return cmd.Flags().String("subresource", "", "Subresource, such as log or exec of pods")
 }
 
-func newReporter(inv *invocation.Invocation) (*Reporter, error) {
+// NewReporter returns a reporter for the caller of the plugin.
+func NewReporter(inv *invocation.Invocation) (*Reporter, error) {
 	api, err := inv.Connect()
 	if err != nil {
 		return nil, err

@@ -94,6 +94,15 @@ func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Que
 	return Identity{}, Unknown, nil
 }
 
+// Raise returns the identity that the caller has by sudo of a tenant, and whether the caller may take it for a request.
+func (r *Reporter) Raise(ctx context.Context, tenant string, q Question) (Identity, Answer, error) {
+	caller, err := r.Caller(ctx)
+	if err != nil {
+		return Identity{}, No, err
+	}
+	return r.asker().raiseBySudo(ctx, caller, tenant, q)
+}
+
 func (a *asker) raiseByForm(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
 	first := []Question{{Verb: f.verb, Group: f.group, Resource: "groups", Name: v1alpha1.SudoersGroup(name)}}
 	if f.on != "" {

@@ -81,7 +81,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	if err := invocation.CheckNamespaces(name, parent); err != nil {
 		return err
 	}
-	sub := newSub(parent, name, n.spec())
+	sub := New(parent, name, n.spec())
 	if n.change.IsRehearsed() {
 		written, err := change.ManifestOf(sub)
 		if err != nil {

@@ -66,7 +66,7 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 			if err != nil {
 				return err
 			}
-			if err := c.ClientFor(unwarned).Create(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
+			if err := c.ClientFor(unwarned).Create(ctx, New(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
 				return fmt.Errorf("namespace %s is below %s now, but its SubNamespace was not made: %w", name, parent, err)
 			}
 		}

@@ -124,7 +124,7 @@ func (m *move) createNewSub(ctx context.Context) error {
 // newSubNamespace returns the SubNamespace for the new parent. An annotation names the old parent, because once the label is
 // changed nothing else says which SubNamespace must be deleted.
 func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, error) {
-	sub := newSub(m.to, m.name, v1alpha1.SubNamespaceSpec{})
+	sub := New(m.to, m.name, v1alpha1.SubNamespaceSpec{})
 	if m.from == "" {
 		return sub, nil
 	}
@@ -179,5 +179,5 @@ func (m *move) deleteOldSub(ctx context.Context) error {
 		return err
 	}
 	done := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationMovedFrom+`":null}}}`))
-	return m.api.Patch(ctx, newSub(m.to, m.name, v1alpha1.SubNamespaceSpec{}), done)
+	return m.api.Patch(ctx, New(m.to, m.name, v1alpha1.SubNamespaceSpec{}), done)
 }

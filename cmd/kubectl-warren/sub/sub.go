@@ -28,8 +28,8 @@ func Commands(inv *invocation.Invocation) *cobra.Command {
 	return sub
 }
 
-// newSub is the SubNamespace name in parent, which knows its kind.
-func newSub(parent, name string, spec v1alpha1.SubNamespaceSpec) *v1alpha1.SubNamespace {
+// New is the SubNamespace name in parent, which knows its kind.
+func New(parent, name string, spec v1alpha1.SubNamespaceSpec) *v1alpha1.SubNamespace {
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name}, Spec: spec}
 	sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SubNamespace"))
 	return sub
@@ -49,7 +49,7 @@ func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound boo
 func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5}
 	err := retry.OnError(backoff, apierrors.IsForbidden, func() error {
-		return client.IgnoreNotFound(api.Delete(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})))
+		return client.IgnoreNotFound(api.Delete(ctx, New(parent, name, v1alpha1.SubNamespaceSpec{})))
 	})
 	if err != nil {
 		return fmt.Errorf("namespace %s no longer belongs to SubNamespace %s/%s, which was not deleted: %w", name, parent, name, err)

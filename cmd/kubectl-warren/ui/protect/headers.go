@@ -1,0 +1,45 @@
+package protect
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+)
+
+// policy lets a page use nothing but its own script, style and addresses, and no HTML that a script puts together.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// MaxBody and MaxHeader bound a request, in bytes.
+const (
+	MaxBody   = 64 << 10
+	MaxHeader = 64 << 10
+)
+
+// setHeaders sets what every answer carries.
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// refuse answers with a status and one sentence.
+func refuse(w http.ResponseWriter, status int, sentence string) {
+	writePage(w, status, http.StatusText(status), "<p>"+html.EscapeString(sentence)+"</p>")
+}
+
+// refuseSession answers a request without a session with what to do.
+func refuseSession(w http.ResponseWriter) {
+	refuse(w, http.StatusUnauthorized, "This browser has no session. Press Enter where kubectl warren ui runs: it prints another address.")
+}
+
+// writePage writes a page whose body the caller has put together from constants and escaped text.
+func writePage(w http.ResponseWriter, status int, title, body string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title></head><body><main><h1>%[1]s</h1>%s</main></body></html>\n",
+		html.EscapeString(title), body)
+}

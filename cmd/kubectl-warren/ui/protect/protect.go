@@ -1,0 +1,99 @@
+// Package protect decides which HTTP requests the page's server answers: those of a browser on this machine that holds the secret
+// path and a session. Other users of the machine reach the port, and foreign pages can have the user's browser send requests, so
+// neither the address nor the cookie is enough by itself.
+package protect
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Sizes of secrets, in bytes, and how long a token works.
+const (
+	runSize       = 16
+	tokenSize     = 32
+	sessionSize   = 32
+	tokenLifetime = 10 * time.Minute
+)
+
+// Guard holds the secrets of one run of the server.
+type Guard struct {
+	run      string
+	sessions *sessions
+	// report tells the person at the terminal what somebody has tried.
+	report func(sentence string)
+	now    func() time.Time
+}
+
+// New makes a guard with fresh secrets. report tells the person at the terminal of a token's second use; now is the clock.
+func New(report func(sentence string), now func() time.Time) *Guard {
+	return &Guard{run: newSecret(runSize), sessions: newSessions(), report: report, now: now}
+}
+
+// newSecret returns size random bytes, for use in an address or a cookie.
+func newSecret(size int) string {
+	bytes := make([]byte, size)
+	_, _ = rand.Read(bytes) // crypto/rand ends the program where it can't read
+	return base64.RawURLEncoding.EncodeToString(bytes)
+}
+
+// Path is where every address of this run begins: /RUN/.
+func (g *Guard) Path() string { return "/" + g.run + "/" }
+
+// NewLogin returns a path that works once, within ten minutes.
+func (g *Guard) NewLogin() string {
+	return g.Path() + "?" + tokenParameter + "=" + g.sessions.issueToken(g.now().Add(tokenLifetime))
+}
+
+// OnLogin calls done, once, when the path login is opened.
+func (g *Guard) OnLogin(login string, done func()) {
+	_, token, _ := strings.Cut(login, "?"+tokenParameter+"=")
+	g.sessions.onUse(token, done)
+}
+
+// tokenParameter is the parameter of an address that holds a token.
+const tokenParameter = "token"
+
+// Handler answers a request by next, whose paths begin behind RUN, if the request comes from a page of this server or from the
+// address line, begins with RUN and has a session.
+func (g *Guard) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setHeaders(w.Header())
+		rest, underRun := g.cutRun(r.URL.Path)
+		isLogin := underRun && rest == "/" && r.URL.Query().Has(tokenParameter)
+		switch {
+		case !isOwnHost(r), !isOwnOrigin(r), !isLogin && !isOwnSite(r):
+			refuse(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui.")
+		case !underRun:
+			refuse(w, http.StatusNotFound, "There is no such page.")
+		case isLogin:
+			g.logIn(w, r)
+		case !g.hasSession(r):
+			refuseSession(w)
+		default:
+			g.serveLimited(w, r, rest, next)
+		}
+	})
+}
+
+// cutRun returns the path behind RUN, which it compares in constant time.
+func (g *Guard) cutRun(path string) (rest string, ok bool) {
+	run, rest, found := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return "/" + rest, found && subtle.ConstantTimeCompare([]byte(run), []byte(g.run)) == 1
+}
+
+// serveLimited answers by next a request whose body is small enough.
+func (g *Guard) serveLimited(w http.ResponseWriter, r *http.Request, rest string, next http.Handler) {
+	if r.ContentLength > MaxBody {
+		refuse(w, http.StatusRequestEntityTooLarge, "The request is larger than 64 KiB.")
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	inner := r.Clone(WithSession(r.Context(), g.sessionOf(r)))
+	inner.URL.Path, inner.URL.RawPath = rest, ""
+	next.ServeHTTP(w, inner)
+}

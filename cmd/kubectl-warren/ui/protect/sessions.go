@@ -1,0 +1,124 @@
+package protect
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// cookieName is the name of the session's cookie. Its path is RUN, so that other servers on 127.0.0.1 don't get it.
+const cookieName = "warren-ui"
+
+// digest is what the server keeps of a secret, so that finding it takes the same time however much of a guess is right.
+type digest [sha256.Size]byte
+
+func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
+
+// token is a permission to begin one session.
+type token struct {
+	expires time.Time
+	used    bool
+	onUse   func()
+}
+
+// sessions are the tokens and sessions of one run. mu guards tokens and open.
+type sessions struct {
+	mu     sync.Mutex
+	tokens map[digest]*token
+	open   map[digest]bool
+}
+
+func newSessions() *sessions {
+	return &sessions{tokens: map[digest]*token{}, open: map[digest]bool{}}
+}
+
+// issueToken makes a token that works until expires.
+func (s *sessions) issueToken(expires time.Time) string {
+	secret := newSecret(tokenSize)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens[digestOf(secret)] = &token{expires: expires}
+	return secret
+}
+
+func (s *sessions) onUse(secret string, done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tokens[digestOf(secret)]; t != nil {
+		t.onUse = done
+	}
+}
+
+// redeem begins a session for a token. again reports whether the token was used before.
+func (s *sessions) redeem(secret string, now time.Time) (session string, ok, again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tokens[digestOf(secret)]
+	switch {
+	case t == nil, !t.used && now.After(t.expires):
+		return "", false, false
+	case t.used:
+		return "", false, true
+	}
+	t.used = true
+	if t.onUse != nil {
+		go t.onUse()
+	}
+	session = newSecret(sessionSize)
+	s.open[digestOf(session)] = true
+	return session, true, false
+}
+
+func (s *sessions) isOpen(session string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[digestOf(session)]
+}
+
+// logIn begins a session. Its answer is a page that goes on by itself: a browser that comes from a file or another program does not
+// send a Strict cookie on after a redirect.
+func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		refuse(w, http.StatusMethodNotAllowed, "The address of a session is opened by GET.")
+		return
+	}
+	session, ok, again := g.sessions.redeem(r.URL.Query().Get(tokenParameter), g.now())
+	if again {
+		g.report("an address was opened a second time and refused: if that was not you, somebody else has read it; end this program and start it anew")
+	}
+	if !ok {
+		refuseSession(w)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: session, Path: g.Path(), HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	w.Header().Set("Refresh", "0;url="+g.Path())
+	writePage(w, http.StatusOK, "Warren", "<p><a href=\""+g.Path()+"\">Go on</a></p>")
+}
+
+// sessionOf returns the session that a request names; "" if it names none.
+func (g *Guard) sessionOf(r *http.Request) string {
+	for _, cookie := range r.CookiesNamed(cookieName) {
+		if g.sessions.isOpen(cookie.Value) {
+			return cookie.Value
+		}
+	}
+	return ""
+}
+
+func (g *Guard) hasSession(r *http.Request) bool { return g.sessionOf(r) != "" }
+
+type sessionKey struct{}
+
+// WithSession returns a context of a request of that session.
+func WithSession(ctx context.Context, session string) context.Context {
+	return context.WithValue(ctx, sessionKey{}, session)
+}
+
+// SessionOf returns the session of a request that the guard let pass.
+func SessionOf(ctx context.Context) string {
+	session, _ := ctx.Value(sessionKey{}).(string)
+	return session
+}

@@ -1,0 +1,150 @@
+package restrict_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/restrict"
+)
+
+type sent struct{ requests int }
+
+func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests++
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+}
+
+const (
+	metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	whole    = "application/json, */*"
+	subs     = "/apis/tenancy.warren.dev/v1alpha1/namespaces/payments/subnamespaces"
+)
+
+func TestTransport(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, uri, accept string
+		passes              bool
+	}{
+		"discovery":                              {"GET", "/apis", whole, true},
+		"a list of ours":                         {"GET", subs, whole, true},
+		"a watch of ours":                        {"GET", subs + "?watch=true", whole, true},
+		"RBAC":                                   {"GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles", whole, true},
+		"Events":                                 {"GET", "/api/v1/namespaces/pay-web/events", whole, true},
+		"quotas":                                 {"GET", "/api/v1/namespaces/pay-web/resourcequotas", whole, true},
+		"metadata of Secrets":                    {"GET", "/api/v1/namespaces/pay-web/secrets", metadata, true},
+		"WEB-W6 Secrets whole":                   {"GET", "/api/v1/namespaces/pay-web/secrets", whole, false},
+		"WEB-W6 a Secret whole":                  {"GET", "/api/v1/namespaces/pay-web/secrets/db", whole, false},
+		"WEB-W6 Secrets in either form":          {"GET", "/api/v1/secrets", metadata + ",application/json", false},
+		"WEB-W6 Secrets as a table":              {"GET", "/api/v1/secrets", "application/json;as=Table;g=meta.k8s.io;v=v1", false},
+		"WEB-W6 Secrets in no form":              {"GET", "/api/v1/secrets", "", false},
+		"WEB-W6 Secrets by an old watch path":    {"GET", "/api/v1/watch/secrets", whole, false},
+		"WEB-W6 a ConfigMap whole":               {"GET", "/api/v1/namespaces/warren-system/configmaps/x", whole, false},
+		"a pod's logs":                           {"GET", "/api/v1/namespaces/pay-web/pods/p/log", metadata, false},
+		"a service by its proxy":                 {"GET", "/api/v1/namespaces/pay-web/services/s/proxy/", metadata, false},
+		"a review":                               {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", whole, true},
+		"a local review":                         {"POST", "/apis/authorization.k8s.io/v1/namespaces/pay-web/localsubjectaccessreviews", whole, true},
+		"a dry run":                              {"POST", subs + "?dryRun=All", whole, true},
+		"WEB-W7 a creation":                      {"POST", subs, whole, false},
+		"WEB-W7 an update":                       {"PUT", subs + "/pay-x", whole, false},
+		"WEB-W7 a patch":                         {"PATCH", "/apis/tenancy.warren.dev/v1alpha1/lnamespaces/payments", whole, false},
+		"WEB-W7 a deletion":                      {"DELETE", subs + "/pay-x", whole, false},
+		"WEB-W7 a deletion of all":               {"DELETE", subs, whole, false},
+		"WEB-W7 a dry run of nothing":            {"POST", subs + "?dryRun=", whole, false},
+		"WEB-W7 two dry runs":                    {"POST", subs + "?dryRun=All&dryRun=None", whole, false},
+		"WEB-W7 a token":                         {"POST", "/api/v1/namespaces/ci/serviceaccounts/deployer/token", whole, false},
+		"WEB-W7 a review below another resource": {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x/status", whole, false},
+		"WEB-W7 a review's name elsewhere":       {"POST", "/apis/tenancy.warren.dev/v1alpha1/selfsubjectaccessreviews", whole, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := &sent{}
+			r, err := http.NewRequestWithContext(t.Context(), c.method, "https://127.0.0.1"+c.uri, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.accept != "" {
+				r.Header.Set("Accept", c.accept)
+			}
+			_, err = restrict.NewTransport(next, "").RoundTrip(r)
+			var refused *restrict.RefusedError
+			if c.passes != (err == nil) || c.passes != (next.requests == 1) || err != nil && !errors.As(err, &refused) {
+				t.Errorf("passes: %v, sent: %d: %v", err == nil, next.requests, err)
+			}
+		})
+	}
+	t.Run("WEB-W6 Secrets whole, of a server behind a path", func(t *testing.T) {
+		for _, path := range []string{"/k8s/c1/api/v1/secrets", "/api/v1/secrets"} {
+			r, _ := http.NewRequest(http.MethodGet, "https://127.0.0.1"+path, nil)
+			if _, err := restrict.NewTransport(&sent{}, "/k8s/c1").RoundTrip(r); err == nil {
+				t.Errorf("%s was sent", path)
+			}
+		}
+	})
+	t.Run("a change of protocol", func(t *testing.T) {
+		r, _ := http.NewRequest(http.MethodGet, "https://127.0.0.1"+subs, nil)
+		r.Header.Set("Upgrade", "websocket")
+		if _, err := restrict.NewTransport(&sent{}, "").RoundTrip(r); err == nil {
+			t.Error("it was sent")
+		}
+	})
+}
+
+func TestConfirmed(t *testing.T) {
+	confirmed := restrict.Change{Method: http.MethodPost, URI: subs + "?fieldManager=x", Body: []byte(`{"a":1}`)}
+	for name, c := range map[string]struct {
+		method, uri, body string
+		passes            bool
+	}{
+		"WEB-C5 the confirmed request":              {"POST", subs + "?fieldManager=x", `{"a":1}`, true},
+		"WEB-C5 another method":                     {"PUT", subs + "?fieldManager=x", `{"a":1}`, false},
+		"WEB-C5 another address":                    {"POST", subs + "/y?fieldManager=x", `{"a":1}`, false},
+		"WEB-C5 another query":                      {"POST", subs, `{"a":1}`, false},
+		"WEB-C5 another body":                       {"POST", subs + "?fieldManager=x", `{"a":2}`, false},
+		"WEB-C5 a body that begins like it":         {"POST", subs + "?fieldManager=x", `{"a":1} `, false},
+		"WEB-C5 no body":                            {"POST", subs + "?fieldManager=x", ``, false},
+		"reads go on while a change is confirmed":   {"GET", subs, ``, true},
+		"reviews go on while a change is confirmed": {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", `{}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := &sent{}
+			ctx := restrict.Confirm(context.Background(), confirmed)
+			r, err := http.NewRequestWithContext(ctx, c.method, "https://127.0.0.1"+c.uri, strings.NewReader(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = restrict.NewTransport(next, "").RoundTrip(r)
+			if c.passes != (err == nil && next.requests == 1) {
+				t.Errorf("passes: %v, sent: %d: %v", err == nil, next.requests, err)
+			}
+		})
+	}
+}
+
+func TestDropAnnotations(t *testing.T) {
+	all := func() map[string]string {
+		return map[string]string{
+			"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"aHVudGVyMg=="}}`,
+			"tenancy.warren.dev/source-hash":                   "x", "tenancy.warren.dev.evil.test/y": "hunter2", "example.com/team": "neco",
+		}
+	}
+	for name, c := range map[string]struct {
+		kind, version string
+		want          map[string]string
+	}{
+		"WEB-W6 a Secret":                  {"Secret", "v1", map[string]string{"tenancy.warren.dev/source-hash": "x"}},
+		"a Namespace":                      {"Namespace", "v1", map[string]string{"tenancy.warren.dev/source-hash": "x", "tenancy.warren.dev.evil.test/y": "hunter2", "example.com/team": "neco"}},
+		"WEB-W6 somebody else's Namespace": {"Namespace", "evil.test/v1", map[string]string{"tenancy.warren.dev/source-hash": "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: c.kind, APIVersion: c.version}, ObjectMeta: metav1.ObjectMeta{Annotations: all()}}
+			if diff := cmp.Diff(c.want, restrict.DropAnnotations(object).GetAnnotations()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

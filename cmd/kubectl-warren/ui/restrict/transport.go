@@ -1,0 +1,150 @@
+// Package restrict bounds what the page's server may ask the API server: reads, reviews and dry runs, of the objects of others
+// nothing but metadata, and a change only where the person has confirmed exactly that request.
+package restrict
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Change is a request that changes something, as a person has confirmed it.
+type Change struct {
+	Method, URI string
+	Body        []byte
+}
+
+type changeKey struct{}
+
+// Confirm returns a context in which the transport lets pass exactly that change.
+func Confirm(ctx context.Context, change Change) context.Context {
+	return context.WithValue(ctx, changeKey{}, change)
+}
+
+// Transport is the only way of the page's server to the API server.
+type Transport struct {
+	next   http.RoundTripper
+	prefix string
+}
+
+// NewTransport returns a transport that sends by next what it lets pass. prefix is the path of the API server's address, "" or such as
+// "/k8s/clusters/one".
+func NewTransport(next http.RoundTripper, prefix string) http.RoundTripper {
+	return &Transport{next, strings.TrimSuffix(prefix, "/")}
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip refuses a request that the page's server has no business to send.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.checkRequest(r); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, err
+	}
+	return t.next.RoundTrip(r)
+}
+
+// resolver reads a path as the API server does.
+var resolver = request.RequestInfoFactory{
+	APIPrefixes: map[string]sets.Empty{"api": {}, "apis": {}}, GrouplessAPIPrefixes: map[string]sets.Empty{"api": {}},
+}
+
+// RefusedError is a request that was not sent.
+type RefusedError struct{ Method, Path, Why string }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("kubectl warren ui does not send %s %s: %s", e.Method, e.Path, e.Why)
+}
+
+func (t *Transport) checkRequest(r *http.Request) error {
+	path, within := strings.CutPrefix(r.URL.Path, t.prefix)
+	info, err := resolver.NewRequestInfo(&http.Request{Method: r.Method, URL: &url.URL{Path: path, RawQuery: r.URL.RawQuery}})
+	if err == nil && !within {
+		err = errors.New("it is outside of the API server's address")
+	}
+	if err != nil {
+		return &RefusedError{r.Method, r.URL.Path, err.Error()}
+	}
+	refused := func(why string) error { return &RefusedError{r.Method, r.URL.Path, why} }
+	switch {
+	case r.Header.Get("Upgrade") != "":
+		return refused("it changes the protocol")
+	case isConfirmed(r):
+		return nil
+	case isRead(r, info):
+		return checkRead(r, info, refused)
+	case info.IsResourceRequest && info.Verb == "create" && isReview(info):
+		return nil
+	case info.IsResourceRequest && slices.Equal(r.URL.Query()["dryRun"], []string{"All"}):
+		return nil
+	}
+	return refused("it changes something that nobody has confirmed")
+}
+
+func isRead(r *http.Request, info *request.RequestInfo) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && info.Subresource == "" &&
+		(!info.IsResourceRequest || slices.Contains([]string{"get", "list", "watch"}, info.Verb))
+}
+
+// whole are the API groups, and the resources of the core group, whose objects are read whole.
+var (
+	wholeGroups = []string{v1alpha1.GroupVersion.Group, "rbac.authorization.k8s.io", "events.k8s.io"}
+	wholeCore   = []string{"events", "resourcequotas"}
+)
+
+// checkRead refuses to read more than metadata of objects that can hold what the page must not know.
+func checkRead(r *http.Request, info *request.RequestInfo, refused func(string) error) error {
+	switch {
+	case !info.IsResourceRequest, slices.Contains(wholeGroups, info.APIGroup), info.APIGroup == "" && slices.Contains(wholeCore, info.Resource):
+		return nil
+	}
+	for _, accepted := range r.Header.Values("Accept") {
+		for form := range strings.SplitSeq(accepted, ",") {
+			if !strings.Contains(form, "as=PartialObjectMetadata") {
+				return refused("it reads " + info.Resource + " whole, of which the page shows the metadata alone")
+			}
+		}
+	}
+	if r.Header.Get("Accept") == "" {
+		return refused("it reads " + info.Resource + " whole, of which the page shows the metadata alone")
+	}
+	return nil
+}
+
+// isReview reports whether the request asks a question. The API server stores no review.
+func isReview(info *request.RequestInfo) bool {
+	reviews := map[string][]string{
+		"authentication.k8s.io": {"selfsubjectreviews"},
+		"authorization.k8s.io":  {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews", "localsubjectaccessreviews"},
+	}
+	return info.Subresource == "" && slices.Contains(reviews[info.APIGroup], info.Resource)
+}
+
+// isConfirmed reports whether the request is, byte for byte, the change that its context confirms.
+func isConfirmed(r *http.Request) bool {
+	change, ok := r.Context().Value(changeKey{}).(Change)
+	if !ok || r.Method != change.Method || r.URL.RequestURI() != change.URI {
+		return false
+	}
+	if r.Body == nil {
+		return len(change.Body) == 0
+	}
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return err == nil && bytes.Equal(body, change.Body)
+}
