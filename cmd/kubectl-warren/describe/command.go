@@ -110,10 +110,7 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 		err := gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
 			e := object.(*corev1.Event)
 			if list.concerns == nil || list.concerns(e.InvolvedObject) {
-				events = append(events, Event{
-					Time: timeOf(e), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
-					Object: strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name,
-				})
+				events = append(events, EventOf(e))
 			}
 		}, client.InNamespace(list.namespace), list.fields)
 		if failure.Refused(err) {
@@ -126,6 +123,14 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Reason, b.Reason))
 	})
 	return events, nil
+}
+
+// EventOf returns an Event as a description shows it.
+func EventOf(e *corev1.Event) Event {
+	return Event{
+		Time: timeOf(e), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
+		Object: strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name,
+	}
 }
 
 func eventsOn(kind, name string) client.MatchingFields {

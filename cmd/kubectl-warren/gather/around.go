@@ -49,3 +49,12 @@ func gatherSurroundings(ctx context.Context, api client.Client, name string) (tr
 	}
 	return view, nil
 }
+
+// Below returns a view of the whole forest or, for a user without cluster-wide rights, of what the user may read below the namespace.
+func Below(ctx context.Context, api client.Client, name string) (tree.View, error) {
+	view, err := Forest(ctx, api)
+	if failure.Refused(err) {
+		view, _, err = Walk(ctx, api, []string{name})
+	}
+	return view, err
+}

@@ -68,7 +68,7 @@ func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 
 // findTops returns the highest namespaces that a user without cluster-wide rights may read, one for each tree.
 func findTops(ctx context.Context, api client.Client, root, home string) ([]string, error) {
-	top, tenant, err := climb(ctx, api, home)
+	top, tenant, err := Climb(ctx, api, home)
 	switch {
 	case err != nil:
 		return nil, err
@@ -91,9 +91,9 @@ func findTops(ctx context.Context, api client.Client, root, home string) ([]stri
 	return tops, nil
 }
 
-// climb returns the highest ancestor of a namespace that the user may read, and the tenant, which is the root of its tree and may
+// Climb returns the highest ancestor of a namespace that the user may read, and the tenant, which is the root of its tree and may
 // be higher. Both are empty if the namespace is in no tree.
-func climb(ctx context.Context, api client.Reader, name string) (top, tenant string, err error) {
+func Climb(ctx context.Context, api client.Reader, name string) (top, tenant string, err error) {
 	for range forest.MaxDepth {
 		namespace, err := ReadNamespace(ctx, api, name)
 		switch {

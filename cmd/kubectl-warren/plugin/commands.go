@@ -21,6 +21,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/template"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tenant"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui"
 )
 
 // NewCommand returns the command "kubectl warren". A new subject is a package beside this one and a line here.
@@ -41,7 +42,7 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 		ns.SetCommand(inv), ns.ProtectCommand(inv),
 		distribution.Command(inv),
 		rights.AccessCommand(inv), rights.WhoCanCommand(inv), rights.WhyCommand(inv),
-		doctor.Command(inv), setup.VetCommand(inv), setup.VersionCommand(inv),
+		ui.Command(inv), doctor.Command(inv), setup.VetCommand(inv), setup.VersionCommand(inv),
 	)
 	warren.InitDefaultCompletionCmd()
 	for _, group := range append(groups, warren, completionOf(warren)) {

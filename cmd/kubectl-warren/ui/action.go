@@ -1,0 +1,224 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
+)
+
+// actionPage is the body of the page of a change: its form, its preview, or what came of it.
+type actionPage struct {
+	Asked url.Values
+	// Title, Command and the answer are those of the change that the form describes; empty before it is sent.
+	Title, Command string
+	Answer         *changes.Answer
+	// Run is what may be sent, and SudoTenant the tenant by whose sudo it would be; nil and "" for none.
+	Run        *changes.Run
+	SudoTenant string
+	// Ran reports whether the change was sent.
+	Ran bool
+}
+
+func sentence(err error) string { return terminal.Escape(failure.Sentence(err)) }
+
+// serveAction shows the form of a change. Where the pages change nothing, it shows the command, too.
+func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	frame, page := v.newFrame("Change"), &actionPage{Asked: asked}
+	frame.Body = page
+	if asked.Get("show") != "" {
+		action, err := v.readAction(r.Context(), asked)
+		if err != nil {
+			frame.Error = sentence(err)
+		} else {
+			page.Title, page.Command = action.Title, action.Command(v.settings.connection)
+		}
+	}
+	v.write(w, "action", frame, nil)
+}
+
+// readAction makes the change that a form describes.
+func (v *server) readAction(ctx context.Context, asked url.Values) (*changes.Action, error) {
+	ask := func(name string) string { return strings.TrimSpace(asked.Get(name)) }
+	if ask("do") == "sub" {
+		return changes.CreateSub(ask("parent"), ask("name"), ask("labels"))
+	}
+	api, err := v.newReading().Connect()
+	if err != nil {
+		return nil, err
+	}
+	tenant := &v1alpha1.LNamespace{}
+	if err := api.Get(ctx, client.ObjectKey{Name: ask("tenant")}, tenant); err != nil {
+		return nil, err
+	}
+	switch ask("do") {
+	case "add":
+		subject := v1alpha1.Subject{Kind: v1alpha1.SubjectKind(ask("kind")), Namespace: ask("namespace"), Name: asked.Get("name")}
+		if subject.Kind != v1alpha1.SubjectServiceAccount {
+			subject.Namespace = ""
+		}
+		return changes.AddSubject(tenant, ask("list"), subject)
+	case "remove":
+		place, err := strconv.Atoi(ask("place"))
+		if err != nil {
+			return nil, fmt.Errorf("invalid place %q: must be a number", ask("place"))
+		}
+		action, err := changes.RemoveSubject(tenant, ask("list"), place)
+		if err == nil && !strings.HasPrefix(action.Title, "Take "+asked.Get("subject")+" off ") {
+			return nil, errors.New("the list has changed: look again")
+		}
+		return action, err
+	}
+	return nil, fmt.Errorf("there is no change %q", ask("do"))
+}
+
+// servePreview has the API server try a change, and shows the command, the answer, and how to go on.
+func (v *server) servePreview(w http.ResponseWriter, r *http.Request) {
+	if !readForm(w, r) {
+		return
+	}
+	frame, page := v.newFrame("Change"), &actionPage{Asked: r.PostForm}
+	frame.Body = page
+	action, err := v.readAction(r.Context(), r.PostForm)
+	if err == nil {
+		err = v.preview(r.Context(), page, action)
+	}
+	if err != nil {
+		frame.Error = sentence(err)
+	}
+	v.write(w, "action", frame, nil)
+}
+
+func (v *server) preview(ctx context.Context, page *actionPage, action *changes.Action) error {
+	config, err := v.inv.RESTConfig()
+	if err != nil {
+		return err
+	}
+	page.Title, page.Command = terminal.Escape(action.Title), action.Command(v.settings.connection)
+	answer := changes.DryRun(ctx, config, action)
+	page.Answer = &answer
+	session := protect.SessionOf(ctx)
+	if answer.Done {
+		page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command})
+		return nil
+	}
+	if !answer.Refused {
+		return nil
+	}
+	tenant, as, err := v.findSudo(ctx, action)
+	if err != nil || as == nil {
+		return err
+	}
+	page.SudoTenant, page.Command = tenant, action.SudoCommand(v.settings.connection, tenant, "")
+	page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Sudo: as, Tenant: tenant})
+	return nil
+}
+
+// findSudo returns whom the caller may impersonate by sudo of the change's tenant; nil where the caller is no sudoer, or acts as
+// somebody already.
+func (v *server) findSudo(ctx context.Context, action *changes.Action) (tenant string, as *rest.ImpersonationConfig, err error) {
+	if *v.inv.Flags.Impersonate != "" {
+		return "", nil, nil
+	}
+	reading := v.newReading()
+	reporter, err := rights.NewReporter(reading.Invocation)
+	if err != nil {
+		return "", nil, err
+	}
+	if tenant = action.Tenant; tenant == "" {
+		tenant = v.tenantOf(ctx, reporter, action.Namespace)
+	}
+	if tenant == "" {
+		return "", nil, nil
+	}
+	raised, answer, err := reporter.Raise(ctx, tenant, action.Question)
+	if err != nil || answer != rights.Yes {
+		return "", nil, err
+	}
+	return tenant, &rest.ImpersonationConfig{UserName: raised.User, Groups: []string{v1alpha1.SudoersGroup(tenant)}}, nil
+}
+
+// tenantOf returns the tenant in whose tree a namespace is: by the namespace's annotation or, where the caller may not read that, by the
+// forest that the page shows.
+func (v *server) tenantOf(ctx context.Context, reporter *rights.Reporter, namespace string) string {
+	way := append(v.wayTo(namespace), "")
+	if found, err := gather.ReadNamespace(ctx, reporter.API, namespace); err == nil {
+		root, _, _ := strings.Cut(found.Annotations[v1alpha1.AnnotationAncestry], "/")
+		return cmp.Or(root, way[0])
+	}
+	return way[0]
+}
+
+// serveRun sends a change that was previewed, once.
+func (v *server) serveRun(w http.ResponseWriter, r *http.Request) {
+	if !readForm(w, r) {
+		return
+	}
+	frame, page := v.newFrame("Change"), &actionPage{Ran: true}
+	frame.Body = page
+	if err := v.send(r.Context(), r.PostForm, page); err != nil {
+		frame.Error = sentence(err)
+	}
+	v.write(w, "action", frame, nil)
+}
+
+func (v *server) send(ctx context.Context, form url.Values, page *actionPage) error {
+	for name := range form {
+		if name != "run" && name != "reason" {
+			return fmt.Errorf("a change is run as it was previewed: the field %q is not taken", name)
+		}
+	}
+	reason := strings.TrimSpace(form.Get("reason"))
+	if strings.ContainsFunc(reason, unicode.IsControl) || len(reason) > 256 {
+		return errors.New("the reason must be one line of at most 256 bytes")
+	}
+	config, err := v.inv.RESTConfig()
+	if err != nil {
+		return err
+	}
+	run, err := v.runs.Take(protect.SessionOf(ctx), form.Get("run"))
+	if err != nil {
+		return err
+	}
+	page.Title, page.Command = terminal.Escape(run.Action.Title), run.Command
+	if run.Sudo != nil {
+		page.Command = run.Action.SudoCommand(v.settings.connection, run.Tenant, reason)
+		if reason != "" {
+			run.Sudo.Extra = map[string][]string{reasonKey: {reason}}
+		}
+	}
+	answer := changes.Send(context.WithoutCancel(ctx), config, run)
+	page.Answer = &answer
+	return nil
+}
+
+// readForm reads the form of a request, or answers why it can't.
+func readForm(w http.ResponseWriter, r *http.Request) bool {
+	err := r.ParseForm()
+	if err == nil && r.URL.RawQuery == "" {
+		return true
+	}
+	status := http.StatusBadRequest
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		status = http.StatusRequestEntityTooLarge
+	}
+	http.Error(w, http.StatusText(status), status)
+	return false
+}

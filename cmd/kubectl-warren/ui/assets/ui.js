@@ -1,0 +1,185 @@
+// Live pages. One tab of a browser holds the stream of events, because a browser opens few connections to one server; the others hear
+// of it over a channel. Nothing here makes HTML of text: rows are clones of a template.
+
+import { page as tree } from "./forest.js";
+
+const { base, watch } = document.body.dataset;
+const $ = (id) => document.getElementById("w:" + id);
+const root = document.querySelector("[role=tree]");
+let version = Number(document.body.dataset.version);
+let source = null, release = null, busy = null;
+let channel = null;
+
+/** fill gives a row the text of a line. */
+function fill(li, line) {
+  const row = li.firstElementChild;
+  row.id = line.id;
+  row.className = line.class;
+  row.setAttribute("aria-level", line.level);
+  li.classList.toggle("troubled", line.troubled);
+  if (!li.className) li.removeAttribute("class");
+  const link = row.firstElementChild, name = document.createElement("b");
+  name.textContent = line.name;
+  if (line.class === "missing" || line.class === "unmade") link.replaceWith(name);
+  else {
+    const to = link.localName === "a" ? link : document.createElement("a");
+    to.tabIndex = -1;
+    to.setAttribute("href", "namespaces/" + encodeURIComponent(line.name));
+    to.replaceChildren(name);
+    if (to !== link) link.replaceWith(to);
+  }
+  const spans = [["", line.words], ["below", line.below], ["hidden", line.hidden], ...line.problems.map((p) => ["problem", p]), ["people", line.people]];
+  while (row.childNodes.length > 1) row.lastChild.remove();
+  for (const [kind, text] of spans) {
+    if (!text) continue;
+    const span = document.createElement("span");
+    if (kind) span.className = kind;
+    span.textContent = text;
+    row.append(" ", span);
+  }
+}
+
+/** groupOf returns the list below a row, and makes one where there is none. */
+function groupOf(li) {
+  let group = li.querySelector(":scope > [role=group]");
+  if (!group) {
+    group = document.createElement("ul");
+    group.setAttribute("role", "group");
+    li.append(group);
+  }
+  return group;
+}
+
+/** place puts a line where it belongs, and returns the list that holds it. */
+function place(line) {
+  const old = document.getElementById(line.id);
+  const li = old && root.contains(old) ? old.parentElement : $("row").content.firstElementChild.cloneNode(true);
+  fill(li, line);
+  const row = li.firstElementChild;
+  if (!line.hasChildren) {
+    row.removeAttribute("aria-expanded");
+    li.querySelector(":scope > [role=group]")?.remove();
+  } else {
+    groupOf(li);
+    if (!row.hasAttribute("aria-expanded")) row.setAttribute("aria-expanded", root.dataset.open);
+  }
+  const list = line.parent ? groupOf(document.getElementById(line.parent).parentElement) : root;
+  const before = line.after ? document.getElementById(line.after).parentElement : null;
+  const next = before ? before.nextSibling : list.firstChild;
+  const from = li.parentElement;
+  if (from !== list || next !== li) {
+    const focused = li.contains(document.activeElement) ? document.activeElement : null;
+    list.insertBefore(li, next); // where it stands before itself nothing moves
+    focused?.focus({ preventScroll: true });
+  }
+  return [list, from];
+}
+
+/** applyLines brings the tree to a newer version. */
+function applyLines(message) {
+  const lists = new Set();
+  const focusedRow = document.activeElement?.closest?.("[role=treeitem]");
+  for (const line of message.lines) for (const list of place(line)) list && lists.add(list);
+  for (const id of message.removed) {
+    const row = document.getElementById(id);
+    if (!row || !root.contains(row)) continue;
+    const li = row.parentElement, up = li.parentElement;
+    const neighbour = (li.nextElementSibling ?? li.previousElementSibling ?? up.parentElement)?.querySelector("[role=treeitem]");
+    const hadFocus = li.contains(document.activeElement);
+    lists.add(up);
+    li.remove();
+    if (hadFocus) neighbour?.focus();
+  }
+  for (const list of lists) {
+    let position = 0;
+    for (const li of list.children) {
+      li.firstElementChild.setAttribute("aria-posinset", ++position);
+      li.firstElementChild.setAttribute("aria-setsize", list.children.length);
+    }
+  }
+  if (focusedRow?.isConnected && document.activeElement === document.body) focusedRow.focus({ preventScroll: true });
+  tree?.changed();
+  $("nothing").hidden = !!root.firstElementChild;
+}
+
+/** texts replaces the items of a list by sentences. */
+function texts(list, sentences) {
+  if (!list || list.children.length === sentences.length && sentences.every((s, i) => list.children[i].textContent === s)) return;
+  list.replaceChildren(...sentences.map((sentence) => {
+    const li = document.createElement("li");
+    li.textContent = sentence;
+    return li;
+  }));
+}
+
+function warn(text) {
+  const trouble = $("trouble");
+  if (trouble.textContent !== text) trouble.textContent = text;
+  trouble.hidden = !text;
+}
+
+/** hear takes a message, or fetches what lies between where it begins later than this page. */
+function hear(message) {
+  warn(message.trouble);
+  if (message.version <= version) return;
+  if (message.from > version) { catchUp(); return; }
+  version = message.version;
+  if (root) {
+    applyLines(message);
+    $("counts").textContent = message.counts;
+    texts($("unread"), message.unread);
+  } else if (watch && (message.lines.some((line) => line.id === watch || line.parent === watch) || message.removed.includes(watch))) {
+    $("news").hidden = false;
+  }
+}
+
+async function catchUp() {
+  busy ??= fetch(base + "changes?since=" + version, { cache: "no-store" }).then((answer) => answer.ok ? answer.json() : null).catch(() => null);
+  const message = await busy;
+  busy = null;
+  if (message) hear(message);
+}
+
+function lead() {
+  return new Promise((done) => {
+    release = done;
+    source = new EventSource(base + "events?since=" + version);
+    source.onmessage = (event) => {
+      const message = JSON.parse(event.data);
+      channel?.postMessage({ message });
+      hear(message);
+    };
+    source.onopen = () => { channel?.postMessage({ up: true }); ended(""); };
+    source.onerror = () => { ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended."); };
+    source.addEventListener("end", (event) => { source.close(); ended(JSON.parse(event.data) + ": what is shown will not change any more."); });
+  });
+}
+
+function ended(text) {
+  channel?.postMessage({ ended: text });
+  warn(text);
+}
+
+function join() {
+  channel = new BroadcastChannel("warren" + base);
+  channel.onmessage = ({ data }) => {
+    if (data.message) hear(data.message);
+    else if ("ended" in data) warn(data.ended);
+  };
+  navigator.locks.request("warren" + base, lead).catch(() => {});
+  catchUp();
+}
+
+// A page that is left may be kept for the way back, and would keep the lock and the stream.
+addEventListener("pagehide", () => { source?.close(); source = null; release?.(); release = null; channel?.close(); channel = null; });
+addEventListener("pageshow", (event) => { if (event.persisted) join(); });
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.(".copy");
+  if (!button) return;
+  const code = button.previousElementSibling;
+  getSelection().selectAllChildren(code);
+  navigator.clipboard?.writeText(code.textContent).then(() => { button.textContent = "Copied"; }, () => {});
+});
+
+join();

@@ -1,0 +1,146 @@
+package changes
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/sub"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/restrict"
+)
+
+// Action is a change that a person has asked for and not confirmed yet.
+type Action struct {
+	// Title says what is done, such as "Create sub-namespace pay-x below payments".
+	Title string
+	restrict.Change
+	ContentType string
+	// Words are the command that sends the same request, without the flags of the connection.
+	Words []string
+	// Tenant is the tenant whose sudo could allow the change, or a Namespace in its tree; Question is the right that the change takes.
+	Tenant, Namespace string
+	Question          rights.Question
+}
+
+// Command is the command for a shell, with the flags of the connection.
+func (a *Action) Command(flags []string) string {
+	return Quote(slices.Concat(a.Words, flags)...)
+}
+
+// SudoCommand is the command for a shell that does the same with sudo.
+func (a *Action) SudoCommand(flags []string, tenant, reason string) string {
+	words := []string{"kubectl", "sudo", "--tenant", tenant}
+	if reason != "" {
+		words = append(words, "--reason", reason)
+	}
+	return Quote(slices.Concat(words, a.Words[1:], flags)...)
+}
+
+const path = "/apis/tenancy.warren.dev/v1alpha1/"
+
+// CreateSub is the creation of a sub-namespace. labels are KEY=VALUE, with commas between.
+func CreateSub(parent, name, labels string) (*Action, error) {
+	if err := invocation.CheckNamespaces(name, parent); err != nil {
+		return nil, err
+	}
+	var spec v1alpha1.SubNamespaceSpec
+	words := []string{"kubectl", "warren", "sub", "create", name, parent}
+	if labels = strings.TrimSpace(labels); labels != "" {
+		spec.Labels = map[string]v1alpha1.LabelValue{}
+		for pair := range strings.SplitSeq(labels, ",") {
+			key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+			if !ok || key == "" || strings.ContainsFunc(pair, unicode.IsControl) || strings.ContainsAny(pair, `"`) {
+				return nil, fmt.Errorf("invalid labels %q: must be KEY=VALUE, with commas between", labels)
+			}
+			spec.Labels[key] = v1alpha1.LabelValue(value)
+		}
+		words = append(words, "--labels", labels)
+	}
+	body, err := json.Marshal(sub.New(parent, name, spec))
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"fieldManager": {invocation.FieldOwner}, "fieldValidation": {"Strict"}}
+	return &Action{
+		Title:       "Create sub-namespace " + name + " below " + parent,
+		Change:      restrict.Change{Method: http.MethodPost, URI: path + "namespaces/" + parent + "/subnamespaces?" + query.Encode(), Body: body},
+		ContentType: "application/json", Words: words, Namespace: parent,
+		Question: rights.Question{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces", Namespace: parent},
+	}, nil
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// patchTenant is a change of an LNamespace, as kubectl patch sends it.
+func patchTenant(tenant, title string, operations ...operation) (*Action, error) {
+	if err := invocation.CheckName("tenant", tenant); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(operations)
+	if err != nil {
+		return nil, err
+	}
+	return &Action{
+		Title:       title,
+		Change:      restrict.Change{Method: http.MethodPatch, URI: path + "lnamespaces/" + tenant + "?fieldManager=kubectl-patch", Body: body},
+		ContentType: "application/json-patch+json",
+		Words:       []string{"kubectl", "patch", "lnamespaces", tenant, "--type=json", "-p", string(body)}, Tenant: tenant,
+		Question: rights.Question{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "lnamespaces", Name: tenant},
+	}, nil
+}
+
+// listOf returns a list of a tenant that the page can change.
+func listOf(tenant *v1alpha1.LNamespace, list string) ([]v1alpha1.Subject, error) {
+	switch list {
+	case "users":
+		return tenant.Spec.Users, nil
+	case "sudoers":
+		return tenant.Spec.Sudoers, nil
+	}
+	return nil, fmt.Errorf("invalid list %q: must be users or sudoers", list)
+}
+
+// AddSubject puts a subject on the list users or sudoers of a tenant, if the list is as it was read.
+func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subject) (*Action, error) {
+	present, err := listOf(tenant, list)
+	switch {
+	case err != nil:
+		return nil, err
+	case subject.Name == "":
+		return nil, fmt.Errorf("name the %s to add", subject.Kind)
+	case slices.Contains(present, subject):
+		return nil, fmt.Errorf("%s is one of the %s already", subject, list)
+	}
+	title := fmt.Sprintf("Add %s to the %s of %s", subject, list, tenant.Name)
+	if len(present) == 0 {
+		return patchTenant(tenant.Name, title, operation{"add", "/spec/" + list, []v1alpha1.Subject{subject}})
+	}
+	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, present}, operation{"add", "/spec/" + list + "/-", subject})
+}
+
+// RemoveSubject takes the subject at a place off the list users or sudoers of a tenant, if it still stands there.
+func RemoveSubject(tenant *v1alpha1.LNamespace, list string, place int) (*Action, error) {
+	present, err := listOf(tenant, list)
+	if err != nil {
+		return nil, err
+	}
+	if place < 0 || place >= len(present) {
+		return nil, fmt.Errorf("there is no entry %d in the %s of %s: the list has changed; look again", place, list, tenant.Name)
+	}
+	at := "/spec/" + list + "/" + strconv.Itoa(place)
+	return patchTenant(tenant.Name, fmt.Sprintf("Take %s off the %s of %s", present[place], list, tenant.Name),
+		operation{"test", at, present[place]}, operation{Op: "remove", Path: at})
+}

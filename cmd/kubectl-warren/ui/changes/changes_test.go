@@ -1,0 +1,100 @@
+package changes_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
+)
+
+func TestQuote(t *testing.T) {
+	for _, words := range [][]string{
+		{"kubectl", "warren", "sub", "create", "pay-x", "payments", "--labels", "app=web"},
+		{"User o'hara $(x)"}, {"`id`"}, {"a b", "", "  "}, {"$HOME", "~", "~root", "*", "?", "[a]", "{a,b}"}, {"a\nb"}, {`back\slash`}, {`"`},
+		{"#no comment"}, {"!history"}, {"a;b", "a&b", "a|b", "a>b", "a<b"}, {"='a'"}, {"PATH=x", "b"}, {"é", "‮"}, {"-n"}, {"''"},
+	} {
+		t.Run("WEB-C3 "+strings.Join(words, " "), func(t *testing.T) {
+			output, err := exec.Command("sh", "-c", `show() { for w; do printf '%s\0' "$w"; done; }; show `+changes.Quote(words...)).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Split(strings.TrimSuffix(string(output), "\x00"), "\x00")
+			if diff := cmp.Diff(words, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if got := changes.Quote("kubectl", "warren", "sub", "create", "pay-x", "payments", "--labels", "app=web"); strings.Contains(got, "'") {
+		t.Errorf("plain words are quoted: %s", got)
+	}
+}
+
+func TestActions(t *testing.T) {
+	subject := func(name string) v1alpha1.Subject { return v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: name} }
+	tenant := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{subject("alice")}, Sudoers: []v1alpha1.Subject{subject("eve"), subject("bob")}}}
+	tenant.Name = "payments"
+	removal, err := changes.RemoveSubject(tenant, "sudoers", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `kubectl patch lnamespaces payments --type=json -p '[{"op":"test","path":"/spec/sudoers/1","value":{"kind":"User","name":"bob"}},{"op":"remove","path":"/spec/sudoers/1"}]' --context=prod`
+	if diff := cmp.Diff(want, removal.Command([]string{"--context=prod"})); diff != "" {
+		t.Errorf("WEB-C3: %s", diff)
+	}
+	addition, err := changes.AddSubject(tenant, "users", subject("o'hara $(x)"))
+	if err != nil || !strings.Contains(string(addition.Body), `{"op":"test","path":"/spec/users","value":[{"kind":"User","name":"alice"}]}`) {
+		t.Errorf("WEB-C3: %v %s", err, addition.Body)
+	}
+	for name, try := range map[string]func() (*changes.Action, error){
+		"no such list":        func() (*changes.Action, error) { return changes.AddSubject(tenant, "managers", subject("x")) },
+		"no name":             func() (*changes.Action, error) { return changes.AddSubject(tenant, "users", subject("")) },
+		"listed already":      func() (*changes.Action, error) { return changes.AddSubject(tenant, "users", subject("alice")) },
+		"no such place":       func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", 2) },
+		"a place before all":  func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", -1) },
+		"a name with a slash": func() (*changes.Action, error) { return changes.CreateSub("payments", "x/../y", "") },
+		"a parent elsewhere":  func() (*changes.Action, error) { return changes.CreateSub("payments/subnamespaces/x?", "y", "") },
+		"labels without =":    func() (*changes.Action, error) { return changes.CreateSub("payments", "y", "app") },
+		"a label of CSV":      func() (*changes.Action, error) { return changes.CreateSub("payments", "y", `a="b,c"`) },
+	} {
+		if action, err := try(); err == nil {
+			t.Errorf("%s: %+v", name, action)
+		}
+	}
+}
+
+func TestStore(t *testing.T) {
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		session string
+		later   time.Duration
+		again   bool
+		runs    int
+	}{
+		"once":                        {"a", time.Minute, false, 1},
+		"WEB-C5 twice":                {"a", time.Minute, true, 1},
+		"WEB-C5 after five minutes":   {"a", 5*time.Minute + time.Second, false, 0},
+		"WEB-C5 from another session": {"b", time.Minute, false, 0},
+		"WEB-C5 from no session":      {"", time.Minute, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clock
+			store := changes.NewStore(func() time.Time { return now })
+			run := store.Put("a", &changes.Run{})
+			now = now.Add(c.later)
+			runs := 0
+			for range map[bool]int{false: 1, true: 2}[c.again] {
+				if _, err := store.Take(c.session, run.ID); err == nil {
+					runs++
+				}
+			}
+			if runs != c.runs {
+				t.Errorf("it ran %d times", runs)
+			}
+		})
+	}
+}

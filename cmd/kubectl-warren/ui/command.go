@@ -1,0 +1,111 @@
+// Package ui is the command "kubectl warren ui": a page on loopback that shows the forest, live, with the rights of the person who runs
+// it. Package protect decides which requests the server answers, restrict which requests it may send to the API server, live follows
+// the forest, and changes holds what a person has confirmed.
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// Lifetimes of the program.
+const (
+	usualLifetime   = 8 * time.Hour
+	longestLifetime = 24 * time.Hour
+)
+
+// settings are what the flags say.
+type settings struct {
+	port         int
+	open         bool
+	allowChanges bool
+	lifetime     time.Duration
+	auditLog     string
+	roots        []string
+	// connection are the flags of the connection, for the commands that the pages show. Tokens and passwords are left out.
+	connection []string
+}
+
+// Command is the command "ui [ROOT…]".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	s := &settings{}
+	cmd := &cobra.Command{
+		Use:   "ui [ROOT…]",
+		Short: "Show the trees of namespaces on a page of this machine, live",
+		Long: "Show the trees of namespaces on a page of this machine, live, with your own rights. Nothing is installed in the cluster.\n" +
+			"The page is served on 127.0.0.1 alone, and its address works once. Each page names the command that does the same.",
+		Example:           "  kubectl warren ui --open\n  kubectl warren ui payments --allow-changes",
+		ValidArgsFunction: inv.CompleteNamespaces,
+	}
+	cmd.Flags().IntVar(&s.port, "port", 0, "Port on 127.0.0.1; 0 chooses a free one")
+	cmd.Flags().BoolVar(&s.open, "open", false, "Open the page in the browser")
+	cmd.Flags().BoolVar(&s.allowChanges, "allow-changes", false, "Let the page change what you confirm there; else it shows commands to copy")
+	cmd.Flags().DurationVar(&s.lifetime, "lifetime", usualLifetime, "End after this time, at most 24h")
+	cmd.Flags().StringVar(&s.auditLog, "audit-log", "", "Audit log of the API server, for the history of sudo")
+	cmd.RunE = func(cmd *cobra.Command, roots []string) error {
+		s.roots, s.connection = roots, connectionFlags(cmd)
+		if err := s.validate(inv); err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
+		defer stop()
+		return run(ctx, inv, s)
+	}
+	return cmd
+}
+
+// connectionFlags are the flags by which a command of a page reaches the same API server as the same user.
+func connectionFlags(cmd *cobra.Command) []string {
+	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cmd.InheritedFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "token" && flag.Name != "password" {
+			shown.AddFlag(flag)
+		}
+	})
+	return kubectl.GivenFlags(shown)
+}
+
+func (s *settings) validate(inv *invocation.Invocation) error {
+	if err := invocation.CheckNamespaces(s.roots...); err != nil {
+		return err
+	}
+	switch {
+	case s.port < 0 || s.port > 65535:
+		return fmt.Errorf("invalid --port %d: must be between 0 and 65535", s.port)
+	case s.lifetime <= 0 || s.lifetime > longestLifetime:
+		return fmt.Errorf("invalid --lifetime %s: must be more than 0 and at most 24h", s.lifetime)
+	case s.allowChanges && isSudo(*inv.Flags.ImpersonateGroup):
+		return errors.New("sudo is for one command: leave out --allow-changes or --as-group, and confirm a change with sudo on its page")
+	}
+	return nil
+}
+
+func isSudo(groups []string) bool {
+	for _, group := range groups {
+		if strings.HasSuffix(group, v1alpha1.SudoersSuffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// run serves the pages until ctx is done or the lifetime is over.
+func run(ctx context.Context, inv *invocation.Invocation, s *settings) error {
+	server, err := newServer(ctx, inv, s)
+	if err != nil {
+		return err
+	}
+	return server.serve(ctx)
+}

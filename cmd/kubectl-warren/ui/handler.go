@@ -1,0 +1,118 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// handler answers the pages, whose paths begin behind RUN, until end is done.
+func (v *server) handler(end context.Context) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", v.serveForest)
+	mux.HandleFunc("GET /namespaces/{name}", v.serveNamespace)
+	mux.HandleFunc("GET /tenants/{name}", v.serveTenant)
+	mux.HandleFunc("GET /objects/{namespace}/{resource}/{name}", v.serveObject)
+	mux.HandleFunc("GET /questions", v.serveQuestion)
+	mux.HandleFunc("GET /new", v.serveAction)
+	mux.HandleFunc("GET /changes", v.follower.ServeChanges)
+	mux.Handle("GET /events", protect.LimitStreams(v.follower.ServeEvents(end)))
+	mux.HandleFunc("GET /assets/{file}", serveAsset)
+	if v.settings.allowChanges {
+		mux.HandleFunc("POST /preview", v.servePreview)
+		mux.HandleFunc("POST /run", v.serveRun)
+	}
+	return mux
+}
+
+// serveAsset answers with one of the style sheets and modules.
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	name, types := r.PathValue("file"), map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+	_, extension, _ := strings.Cut(name, ".")
+	contentType := types[extension]
+	for _, files := range []fs.FS{assets, graph.Assets} {
+		data, err := fs.ReadFile(files, "assets/"+name)
+		if err == nil && contentType != "" {
+			w.Header().Set("Content-Type", contentType)
+			_, _ = w.Write(data)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// parseTemplates returns the templates of the pages: those of the graph's pages, with rows that are links, and our own.
+func parseTemplates() *template.Template {
+	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
+		"text": terminal.Escape, "path": url.PathEscape,
+		"words": func(values []string) string { return terminal.Escape(strings.Join(values, ", ")) },
+	})
+	return template.Must(all.ParseFS(assets, "assets/*.html"))
+}
+
+// frame is what surrounds each page.
+type frame struct {
+	Title   string
+	Base    string // RUN, with both slashes
+	Place   string
+	Reader  string
+	Changes bool
+	Version int
+	// Watch are the rows whose change concerns the page.
+	Watch  []string
+	Unread []string
+	// Error says why there is nothing else; "" where there is.
+	Error string
+	Body  any
+}
+
+// reader names who reads, and whom that person acts as.
+func (v *server) reader() string {
+	name := v.caller.User
+	if len(*v.inv.Flags.ImpersonateGroup) > 0 {
+		name += " in " + strings.Join(*v.inv.Flags.ImpersonateGroup, ", ")
+	}
+	if *v.inv.Flags.Impersonate != "" {
+		name += " (by --as)"
+	}
+	return name
+}
+
+func (v *server) newFrame(title string, watch ...string) *frame {
+	return &frame{
+		Title: terminal.Escape(title), Base: v.guard.Path(), Place: terminal.Escape(v.place), Reader: terminal.Escape(v.reader()),
+		Changes: v.settings.allowChanges, Version: v.follower.Book().Page().Version, Watch: watch,
+	}
+}
+
+// write answers with a page, or with why it can't be shown.
+func (v *server) write(w http.ResponseWriter, name string, f *frame, err error) {
+	status := http.StatusOK
+	if err != nil {
+		status, name, f.Error = http.StatusBadGateway, "problem", terminal.Escape(failure.Sentence(err))
+		if failure.Unavailable(err) {
+			status = http.StatusNotFound
+		}
+	}
+	var page bytes.Buffer
+	if err := v.templates.ExecuteTemplate(&page, name, f); err != nil {
+		http.Error(w, "this page can't be shown", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = page.WriteTo(w)
+}

@@ -1,0 +1,191 @@
+package live
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
+)
+
+// Line is a row, and where it stands: below which row, and after which of the rows there.
+type Line struct {
+	*graph.Row
+	Parent string `json:"parent"`
+	After  string `json:"after"`
+	// HasChildren reports whether rows stand below.
+	HasChildren bool `json:"hasChildren"`
+	version     int
+}
+
+// Message tells a page that knows version From what is different in Version. Lines are in the order in which they are drawn.
+type Message struct {
+	From    int      `json:"from"`
+	Version int      `json:"version"`
+	Lines   []Line   `json:"lines"`
+	Removed []string `json:"removed"`
+	Counts  string   `json:"counts"`
+	Unread  []string `json:"unread"`
+	// Trouble says that the API server does not answer, and since when; "" where it does.
+	Trouble string `json:"trouble"`
+}
+
+// Page is the forest in one version.
+type Page struct {
+	Version int
+	Forest  *graph.Forest
+	Head    graph.Head
+	Trouble string
+	// Problem says why no tree can be shown.
+	Problem string
+}
+
+// Book holds the rows in their present version. mu guards everything below it.
+type Book struct {
+	roots []string
+
+	mu      sync.Mutex
+	homes   []string
+	page    Page
+	ready   bool
+	first   chan struct{}
+	lines   map[string]Line
+	order   []string
+	removed map[string]int // the version in which a row went
+	next    chan struct{}  // closed when there is a new version
+}
+
+func newBook(roots, homes []string) *Book {
+	return &Book{
+		roots: roots, homes: homes, first: make(chan struct{}), next: make(chan struct{}), lines: map[string]Line{}, removed: map[string]int{},
+		page: Page{Forest: &graph.Forest{}},
+	}
+}
+
+// AddHome has the tree below a namespace shown, too.
+func (b *Book) AddHome(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.homes, name) {
+		b.homes = append(b.homes, name)
+	}
+}
+
+// tops are where a walk begins.
+func (b *Book) tops() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Concat(b.roots, b.homes)
+}
+
+// Ready is closed once the first version is there.
+func (b *Book) Ready() <-chan struct{} { return b.first }
+
+// Page returns the present version.
+func (b *Book) Page() Page {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.page
+}
+
+// write makes the next version, if anything is different.
+func (b *Book) write(facts graph.Facts, trouble Trouble, failed error) {
+	var built *graph.Forest
+	if failed == nil {
+		built, failed = graph.Build(facts, b.roots...)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	page := Page{Forest: built, Problem: sentenceOf(failed), Trouble: trouble.String()}
+	if built == nil {
+		page.Forest = b.page.Forest // what was known
+	}
+	page.Head = page.Forest.Head(graph.About{})
+	page.Version = b.page.Version + 1
+	changed := b.turn(page.Forest.Rows(graph.RowOptions{People: true, OpenLevels: -1}), page.Version)
+	same := !changed && b.page.Problem == page.Problem && b.page.Trouble == page.Trouble && slices.Equal(b.page.Head.Unread, page.Head.Unread)
+	if b.ready && same {
+		return
+	}
+	b.page = page
+	close(b.next)
+	b.next = make(chan struct{})
+	if !b.ready {
+		b.ready = true
+		close(b.first)
+	}
+}
+
+// String is the trouble as a page shows it.
+func (t Trouble) String() string {
+	if t.Sentence == "" {
+		return ""
+	}
+	return "Since " + t.Since.UTC().Format(time.RFC3339) + " nothing is new: " + t.Sentence
+}
+
+// turn takes the rows of a new version, and reports whether any is different.
+func (b *Book) turn(rows []*graph.Row, version int) bool {
+	lines, order := make(map[string]Line, len(b.lines)), make([]string, 0, len(b.order))
+	changed := false
+	var take func(rows []*graph.Row, parent string)
+	take = func(rows []*graph.Row, parent string) {
+		after := ""
+		for _, row := range rows {
+			line := Line{Row: row, Parent: parent, After: after, HasChildren: len(row.Children) > 0, version: version}
+			if old, ok := b.lines[row.ID]; ok && old.equal(line) {
+				line.version = old.version
+			} else {
+				changed = true
+			}
+			children := row.Children
+			row.Children = nil // the lines are kept, not the trees
+			lines[row.ID] = line
+			order = append(order, row.ID)
+			after = row.ID
+			take(children, row.ID)
+		}
+	}
+	take(rows, "")
+	for id := range b.lines {
+		if _, stays := lines[id]; !stays {
+			b.removed[id], changed = version, true
+		}
+	}
+	maps.DeleteFunc(b.removed, func(id string, _ int) bool { _, back := lines[id]; return back })
+	b.lines, b.order = lines, order
+	return changed
+}
+
+// equal reports whether a page shows both lines alike. The page counts positions by itself.
+func (l Line) equal(other Line) bool {
+	return l.Parent == other.Parent && l.After == other.After && l.HasChildren == other.HasChildren && l.Level == other.Level &&
+		l.Name == other.Name && l.Class == other.Class && l.Words == other.Words && l.Below == other.Below && l.Hidden == other.Hidden &&
+		l.People == other.People && l.Troubled == other.Troubled && slices.Equal(l.Problems, other.Problems)
+}
+
+// Since returns what is different from a version, and a channel that is closed when there is a newer one.
+func (b *Book) Since(version int) (Message, <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := Message{
+		From: version, Version: b.page.Version, Lines: []Line{}, Removed: []string{}, Counts: b.page.Head.Counts,
+		Unread: append([]string{}, b.page.Head.Unread...), Trouble: b.page.Trouble,
+	}
+	if b.page.Problem != "" {
+		m.Unread = append(m.Unread, b.page.Problem)
+	}
+	for _, id := range b.order {
+		if line := b.lines[id]; line.version > version {
+			m.Lines = append(m.Lines, line)
+		}
+	}
+	for id, gone := range b.removed {
+		if gone > version {
+			m.Removed = append(m.Removed, id)
+		}
+	}
+	slices.Sort(m.Removed)
+	return m, b.next
+}

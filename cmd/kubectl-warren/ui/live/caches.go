@@ -1,0 +1,201 @@
+// Package live follows the forest through the caller's watches, and tells pages which rows have changed.
+package live
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/restrict"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// caches hold what the four cluster-wide watches show. mu guards the maps and sinks' states.
+type caches struct {
+	mu      sync.Mutex
+	view    graph.Facts
+	subs    map[types.NamespacedName]*v1alpha1.SubNamespace
+	tenants map[string]*v1alpha1.LNamespace
+	sinks   []*sink
+	changed func()
+}
+
+// newCaches makes empty caches. changed is called after each change, with a lock held: it must be quick.
+func newCaches(changed func()) *caches {
+	c := &caches{changed: changed}
+	c.view.View = gather.EmptyView()
+	c.subs, c.tenants = map[types.NamespacedName]*v1alpha1.SubNamespace{}, map[string]*v1alpha1.LNamespace{}
+	c.sinks = []*sink{
+		{caches: c, what: "namespaces", put: c.putNamespace, gone: c.dropNamespace, clear: func() { c.view.View.Forest = gather.EmptyView().Forest }},
+		{caches: c, what: "HierarchyConfigurations", put: c.putHierarchy, gone: c.dropHierarchy, clear: func() { clear(c.view.View.Conditions) }},
+		{caches: c, what: "SubNamespaces", put: c.putSub, gone: c.dropSub, clear: func() { clear(c.subs) }},
+		{caches: c, what: "LNamespaces", put: c.putTenant, gone: c.dropTenant, clear: func() { clear(c.tenants) }},
+	}
+	return c
+}
+
+func (c *caches) putNamespace(object client.Object) {
+	restrict.DropAnnotations(object)
+	c.view.View.Forest = c.view.View.Forest.WithNamespace(forest.NamespaceOf(object))
+}
+
+func (c *caches) dropNamespace(object client.Object) {
+	c.view.View.Forest = c.view.View.Forest.WithoutNamespace(object.GetName())
+}
+
+func (c *caches) putHierarchy(object client.Object) {
+	if hierarchy, ok := object.(*v1alpha1.HierarchyConfiguration); ok {
+		c.view.View.Conditions[hierarchy.Namespace] = hierarchy.Status.Conditions
+	}
+}
+
+func (c *caches) dropHierarchy(object client.Object) {
+	delete(c.view.View.Conditions, object.GetNamespace())
+}
+
+func (c *caches) putSub(object client.Object) {
+	if sub, ok := object.(*v1alpha1.SubNamespace); ok {
+		restrict.DropAnnotations(sub)
+		c.subs[client.ObjectKeyFromObject(sub)] = sub
+	}
+}
+
+func (c *caches) dropSub(object client.Object) { delete(c.subs, client.ObjectKeyFromObject(object)) }
+
+func (c *caches) putTenant(object client.Object) {
+	if tenant, ok := object.(*v1alpha1.LNamespace); ok {
+		restrict.DropAnnotations(tenant)
+		c.tenants[tenant.Name] = tenant
+	}
+}
+
+func (c *caches) dropTenant(object client.Object) { delete(c.tenants, object.GetName()) }
+
+// facts returns a copy of what is known, and since when the watches have been broken, if they are.
+func (c *caches) facts() (graph.Facts, Trouble) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	facts := graph.Facts{View: c.view.View, Tenants: slices.Collect(maps.Values(c.tenants))}
+	facts.View.Conditions = maps.Clone(c.view.View.Conditions)
+	facts.View.Subs = slices.SortedFunc(maps.Values(c.subs), func(a, b *v1alpha1.SubNamespace) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	var trouble Trouble
+	for _, s := range c.sinks {
+		if sentence := s.unread(); sentence != "" {
+			facts.Unread = append(facts.Unread, sentence)
+		}
+		trouble = trouble.or(troubleOf(s.status))
+	}
+	return facts, trouble
+}
+
+// state returns the state of the watch of Namespaces, which decides whether the caller sees all trees.
+func (c *caches) state() watchset.Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sinks[0].status
+}
+
+// settled reports whether all four watches have said what they can show.
+func (c *caches) settled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(c.sinks, func(s *sink) bool {
+		return s.status.State == "" || s.status.State == watchset.Pending || s.status.State == watchset.Syncing
+	})
+}
+
+// Trouble says that the API server does not answer; the zero value says that it does.
+type Trouble struct {
+	Sentence string
+	Since    time.Time
+}
+
+func (t Trouble) or(other Trouble) Trouble {
+	if t.Sentence != "" {
+		return t
+	}
+	return other
+}
+
+func troubleOf(status watchset.Status) Trouble {
+	if status.State != watchset.Degraded {
+		return Trouble{}
+	}
+	trouble := Trouble{Sentence: "the API server does not answer", Since: status.Since}
+	if degraded, ok := status.Err.(*watchset.DegradedError); ok {
+		if degraded.Cause != nil {
+			trouble.Sentence = failure.Sentence(degraded.Cause)
+		}
+		if !degraded.LastSync.IsZero() {
+			trouble.Since = degraded.LastSync
+		}
+	}
+	return trouble
+}
+
+// sink takes the objects of one kind into the caches.
+type sink struct {
+	caches    *caches
+	what      string
+	put, gone func(client.Object)
+	clear     func()
+	status    watchset.Status
+}
+
+// unread says why the kind is not shown; "" where it is.
+func (s *sink) unread() string {
+	switch s.status.State {
+	case watchset.Forbidden:
+		return "you may not list " + s.what
+	case watchset.NotServed:
+		return "the API server has no " + s.what
+	case watchset.Pending, watchset.Syncing, "":
+		return s.what + " are not read yet"
+	}
+	return ""
+}
+
+func (s *sink) locked(change func()) {
+	s.caches.mu.Lock()
+	defer s.caches.mu.Unlock()
+	change()
+	s.caches.changed()
+}
+
+// Replace implements watchset.Sink.
+func (s *sink) Replace(_, _ string, all []client.Object) {
+	s.locked(func() {
+		s.clear()
+		for _, object := range all {
+			s.put(object)
+		}
+	})
+}
+
+// Put implements watchset.Sink.
+func (s *sink) Put(object client.Object) { s.locked(func() { s.put(object) }) }
+
+// Gone implements watchset.Sink.
+func (s *sink) Gone(object client.Object) { s.locked(func() { s.gone(object) }) }
+
+// State implements watchset.Sink.
+func (s *sink) State(_ string, now watchset.Status) {
+	s.locked(func() {
+		s.status = now
+		if now.State == watchset.Forbidden || now.State == watchset.NotServed || now.State == watchset.Pending {
+			s.clear() // what was known no longer counts
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+const (
+	// reviewInterval is how often rights are reviewed while a page looks: the API server ends no watch when it takes a right away.
+	reviewInterval = 8 * time.Second
+	// publishInterval is the least time between two messages to a page.
+	publishInterval = 200 * time.Millisecond
+	controllerName  = "ui"
+)
+
+// resources are the four kinds that the forest is made of, in the order of the sinks.
+var resources = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "namespaces"},
+	v1alpha1.GroupVersion.WithResource("hierarchyconfigurations"),
+	v1alpha1.GroupVersion.WithResource("subnamespaces"),
+	v1alpha1.GroupVersion.WithResource("lnamespaces"),
+}
+
+// Follower follows the forest.
+type Follower struct {
+	set    *watchset.Set
+	caches *caches
+	roots  []string
+	// pages counts the open event streams.
+	pages atomic.Int32
+	wake  chan struct{}
+	// walked is what a walk from roots found last, for a caller who may not list namespaces. mu guards it.
+	mu        sync.Mutex
+	walked    graph.Facts
+	walkError error
+	book      *Book
+}
+
+// New makes a follower of the trees that begin at roots, or of all. For a caller who may not list namespaces, it shows what can be found
+// from homes, where roots is empty.
+func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*Follower, error) {
+	set, err := watchset.New(config, watchset.Options{
+		Scheme: scheme, WatchRBAC: watchset.Off, WatchCRDs: watchset.Off, VerifyInterval: ptr.To(time.Duration(0)),
+		Backoff: watchset.Backoff{Initial: reviewInterval / 2, Max: time.Minute}, DegradedAfter: 3 * time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := &Follower{set: set, roots: roots, wake: make(chan struct{}, 1), book: newBook(roots, homes)}
+	f.caches = newCaches(f.noteChange)
+	return f, nil
+}
+
+// Book holds the rows that pages show.
+func (f *Follower) Book() *Book { return f.book }
+
+// noteChange has the rows made anew soon.
+func (f *Follower) noteChange() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run follows until ctx is done.
+func (f *Follower) Run(ctx context.Context) error {
+	for i, resource := range resources {
+		form := watchset.Full
+		if i == 0 {
+			form = watchset.Metadata
+		}
+		_, err := f.set.Acquire(watchset.Static("forest"), watchset.Request{Resource: resource, Form: form, Sink: f.caches.sinks[i]})
+		if err != nil {
+			return fmt.Errorf("following %s: %w", resource.Resource, err)
+		}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go f.reviewWhileSeen(ctx)
+	go f.walkWhileForbidden(ctx)
+	go f.publish(ctx)
+	return f.set.Start(ctx)
+}
+
+// reviewWhileSeen reviews the rights while a page looks, and makes no request else.
+func (f *Follower) reviewWhileSeen(ctx context.Context) {
+	tick := time.NewTicker(reviewInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if f.pages.Load() > 0 {
+				f.set.Poke()
+			}
+		}
+	}
+}
+
+// publish makes the rows anew after changes.
+func (f *Follower) publish(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.wake:
+		}
+		if f.caches.settled() {
+			f.book.write(f.facts())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(publishInterval): // a burst becomes one message
+		}
+	}
+}
+
+// facts are what the caller sees: everything, or what a walk found.
+func (f *Follower) facts() (graph.Facts, Trouble, error) {
+	facts, trouble := f.caches.facts()
+	if f.caches.state().State != watchset.Forbidden {
+		return facts, trouble, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.walked, trouble, f.walkError
+}
+
+// walkWhileForbidden walks from the homes each time when something has changed in the trees that a walk found, for a caller who may not
+// list namespaces. The walk reads through informers, one for each kind and namespace.
+func (f *Follower) walkWhileForbidden(ctx context.Context) {
+	controller := f.set.For(controllerName)
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	for _, resource := range resources {
+		if err := controller.Source(resource, nil).Start(ctx, queue); err != nil {
+			return
+		}
+	}
+	if err := controller.States().Start(ctx, queue); err != nil {
+		return
+	}
+	context.AfterFunc(ctx, queue.ShutDown)
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "forest"}}
+	queue.Add(request)
+	for {
+		item, over := queue.Get()
+		if over {
+			return
+		}
+		queue.Done(item)
+		switch f.caches.state().State {
+		case watchset.Forbidden:
+			f.walk(ctx, controller.Session(request.NamespacedName))
+			f.noteChange()
+		case watchset.Synced:
+			controller.Release(request.NamespacedName)
+		}
+		queue.AddAfter(request, time.Second) // what a walk could not read yet, and changes of the right to list
+	}
+}
+
+// walk reads the trees of the homes through informers. A home in which the caller may read nothing is shown by its name alone.
+func (f *Follower) walk(ctx context.Context, session *watchset.Session) {
+	reader := session.Reader(watchset.SyncTimeout(reviewInterval))
+	tops, closed := f.book.tops(), []string{}
+	facts, err := graph.Read(ctx, reader, tops...)
+	for unseen := gather.UnseenError(""); errors.As(err, &unseen) && len(tops) > 0; {
+		closed = append(closed, string(unseen))
+		tops = slices.DeleteFunc(tops, func(name string) bool { return name == string(unseen) })
+		facts = graph.Facts{View: gather.EmptyView()}
+		facts.View.Partial = true
+		if err = nil; len(tops) > 0 {
+			facts, err = graph.Read(ctx, reader, tops...)
+		}
+	}
+	for _, name := range closed {
+		root := &forest.Namespace{Name: name, Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}
+		facts.View.Forest = facts.View.Forest.WithNamespace(root)
+		facts.Unread = append(facts.Unread, name+": without sudo you may read nothing here")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		session.Commit()
+		f.walked = facts
+	}
+	f.walkError = err
+}
+
+// sentenceOf says in one line why the forest can't be shown.
+func sentenceOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return failure.Sentence(err)
+}

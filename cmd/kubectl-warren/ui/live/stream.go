@@ -1,0 +1,81 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// heartbeat is how often a stream without news says that it lives.
+const heartbeat = 15 * time.Second
+
+// writePatience is how long a browser may take to read a message.
+const writePatience = 30 * time.Second
+
+// ServeChanges answers with what is different from the version that the parameter since names.
+func (f *Follower) ServeChanges(w http.ResponseWriter, r *http.Request) {
+	message, _ := f.book.Since(sinceOf(r))
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(message)
+}
+
+// ServeEvents returns a handler that sends each new version as an event, until end is done, whose cause it sends last.
+func (f *Follower) ServeEvents(end context.Context) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.pages.Add(1)
+		defer f.pages.Add(-1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		s := stream{w, http.NewResponseController(w)}
+		s.send(": open\n\n")
+		version := sinceOf(r)
+		for {
+			message, next := f.book.Since(version)
+			if message.Version != version && !s.sendMessage(message) {
+				return
+			}
+			version = message.Version
+			select {
+			case <-r.Context().Done():
+				return
+			case <-end.Done():
+				s.send("event: end\ndata: " + strconv.Quote(context.Cause(end).Error()) + "\n\n")
+				return
+			case <-time.After(heartbeat):
+				if !s.send(": nothing new\n\n") {
+					return
+				}
+			case <-next:
+			}
+		}
+	})
+}
+
+func sinceOf(r *http.Request) int {
+	since, err := strconv.Atoi(r.URL.Query().Get("since"))
+	if err != nil {
+		return 0
+	}
+	return since
+}
+
+// stream writes events.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (s stream) sendMessage(message Message) bool {
+	data, err := json.Marshal(message)
+	return err == nil && s.send(fmt.Sprintf("data: %s\n\n", data))
+}
+
+func (s stream) send(text string) bool {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writePatience))
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	return s.control.Flush() == nil
+}

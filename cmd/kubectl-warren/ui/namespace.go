@@ -1,0 +1,129 @@
+package ui
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+)
+
+// namespacePage is the body of the page of a namespace.
+type namespacePage struct {
+	*describe.Namespace
+	Way    []string
+	Keys   []describe.Inherited
+	Quotas []quotaRow
+	// Access is nil where the namespace is in no tenant's tree, or the caller may not read the tenant.
+	Access *rights.Access
+}
+
+// quotaRow is one resource of a ResourceQuota.
+type quotaRow struct{ Quota, Resource, Used, Hard string }
+
+func (v *server) serveNamespace(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	frame := v.newFrame("Namespace "+name, name)
+	body, unread, err := v.readNamespacePage(r.Context(), name)
+	frame.Body, frame.Unread = body, unread
+	v.write(w, "namespace", frame, err)
+}
+
+func (v *server) readNamespacePage(ctx context.Context, name string) (*namespacePage, []string, error) {
+	if err := invocation.CheckNamespaces(name); err != nil {
+		return nil, nil, err
+	}
+	reading := v.newReading()
+	found, err := describe.Read(ctx, reading.Invocation, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	api, err := reading.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	page := &namespacePage{Namespace: found, Way: v.wayTo(name)}
+	unread := reading.unread()
+	note := func(what string, err error) error {
+		if failure.Unavailable(err) {
+			unread = append(unread, "you may not "+what)
+			return nil
+		}
+		return err
+	}
+	page.Keys, err = readKeys(ctx, api, found)
+	if err := note("read namespace "+name, err); err != nil {
+		return nil, nil, err
+	}
+	page.Quotas, err = readQuotas(ctx, api, name)
+	if err := note("list resourcequotas in "+name, err); err != nil {
+		return nil, nil, err
+	}
+	if found.Root != "" {
+		page.Access = v.readAccess(ctx, found.Root, &unread)
+	}
+	return page, unread, nil
+}
+
+// readAccess reports who has rights in a tenant's tree; nil where that can't be told, and then unread says why.
+func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string) *rights.Access {
+	reading := v.newReading()
+	reporter, err := rights.NewReporter(reading.Invocation)
+	if err == nil {
+		var access *rights.Access
+		if access, err = reporter.Access(ctx, tenant, false); err == nil {
+			*unread = append(append(*unread, reading.unread()...), access.Incomplete...)
+			return access
+		}
+	}
+	*unread = append(*unread, "who has rights here: "+failure.Sentence(err))
+	return nil
+}
+
+// readKeys returns the labels and annotations of a namespace, with where each was set.
+func readKeys(ctx context.Context, api client.Reader, described *describe.Namespace) ([]describe.Inherited, error) {
+	namespace, err := gather.ReadNamespace(ctx, api, described.Name)
+	if err != nil {
+		return nil, err
+	}
+	var all []describe.Inherited
+	for _, keys := range []struct {
+		kind   string
+		values map[string]string
+	}{{"label", namespace.Labels}, {"annotation", namespace.Annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(keys.values)) {
+			one := describe.Inherited{Kind: keys.kind, Key: key, Value: keys.values[key], From: "this namespace"}
+			if i := slices.IndexFunc(described.Inherited, func(i describe.Inherited) bool { return i.Kind == one.Kind && i.Key == key }); i >= 0 {
+				one.From = described.Inherited[i].From
+			} else if domain, _, _ := strings.Cut(key, "/"); strings.HasSuffix(domain, v1alpha1.Domain) {
+				one.From = "the tree, by Warren"
+			} else if strings.HasSuffix(domain, "kubernetes.io") {
+				one.From = "Kubernetes"
+			}
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+func readQuotas(ctx context.Context, api client.Reader, namespace string) ([]quotaRow, error) {
+	var rows []quotaRow
+	err := gather.Each(ctx, api, &corev1.ResourceQuotaList{}, func(object client.Object) {
+		quota := object.(*corev1.ResourceQuota)
+		for _, resource := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
+			used, hard := quota.Status.Used[resource], quota.Status.Hard[resource]
+			rows = append(rows, quotaRow{quota.Name, string(resource), used.String(), hard.String()})
+		}
+	}, client.InNamespace(namespace))
+	return rows, err
+}

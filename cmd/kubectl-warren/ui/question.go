@@ -1,0 +1,83 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
+)
+
+// questionPage is the body of the page of questions.
+type questionPage struct {
+	Asked   url.Values
+	WhoCan  *rights.WhoCan
+	Why     *rights.Why
+	Command string
+}
+
+// serveQuestion answers who-can, or why where a user is named. The address holds the question.
+func (v *server) serveQuestion(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	frame, page := v.newFrame("Who may do what"), &questionPage{Asked: asked}
+	frame.Body = page
+	if asked.Get("resource") == "" {
+		v.write(w, "question", frame, nil)
+		return
+	}
+	v.answer(r, frame, page)
+	v.write(w, "question", frame, nil)
+}
+
+// answer fills in the answer, or why there is none.
+func (v *server) answer(r *http.Request, frame *frame, page *questionPage) {
+	ask := func(name string) string { return strings.TrimSpace(page.Asked.Get(name)) }
+	reading := v.newReading()
+	question := rights.Question{Verb: ask("verb"), Resource: ask("resource"), Subresource: ask("subresource"), Namespace: ask("namespace")}
+	page.Command = v.commandOf(question, ask("user"), page.Asked["group"])
+	reporter, question, _, err := rights.ReadQuestion(r.Context(), reading.Invocation, question)
+	if err == nil && ask("user") == "" {
+		page.WhoCan, err = reporter.WhoCan(r.Context(), question, false)
+	} else if err == nil {
+		var person rights.Identity
+		if person, err = reporter.WhoIs(r.Context(), ask("user"), nonEmpty(page.Asked["group"])); err == nil {
+			page.Why, err = reporter.Why(r.Context(), person, question)
+		}
+	}
+	frame.Unread = reading.unread()
+	if err != nil {
+		frame.Error = sentence(err)
+	}
+}
+
+func nonEmpty(values []string) []string {
+	var all []string
+	for _, value := range values {
+		if value = strings.TrimSpace(value); value != "" {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+// commandOf is the command that answers the same question.
+func (v *server) commandOf(q rights.Question, user string, groups []string) string {
+	words := []string{"kubectl", "warren", "who-can"}
+	if user != "" {
+		words = []string{"kubectl", "warren", "why", user}
+	}
+	words = append(words, q.Verb, q.Resource)
+	if q.Namespace != "" {
+		words = append(words, "-n", q.Namespace)
+	}
+	if q.Subresource != "" {
+		words = append(words, "--subresource", q.Subresource)
+	}
+	for _, group := range nonEmpty(groups) {
+		if user != "" {
+			words = append(words, "--group", group)
+		}
+	}
+	return changes.Quote(append(words, v.settings.connection...)...)
+}

@@ -1,0 +1,169 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/live"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/restrict"
+)
+
+// server answers the pages' requests.
+type server struct {
+	inv       *invocation.Invocation
+	settings  *settings
+	guard     *protect.Guard
+	follower  *live.Follower
+	runs      *changes.Store
+	templates *template.Template
+	// caller is whom the API server takes the plugin for, and place the kubeconfig's context or the server.
+	caller rights.Identity
+	place  string
+}
+
+func newServer(ctx context.Context, inv *invocation.Invocation, s *settings) (*server, error) {
+	restricted, err := restrictInvocation(inv)
+	if err != nil {
+		return nil, err
+	}
+	v := &server{inv: restricted, settings: s, runs: changes.NewStore(time.Now), templates: parseTemplates()}
+	v.guard = protect.New(func(sentence string) { terminal.Fprintln(inv.Streams.ErrOut, "Warning: "+sentence) }, time.Now)
+	config, err := restricted.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	reporter, err := rights.NewReporter(restricted)
+	if err != nil {
+		return nil, err
+	}
+	if v.caller, err = reporter.Caller(ctx); err != nil {
+		return nil, fmt.Errorf("asking the API server who you are: %w", err)
+	}
+	if v.place, err = placeOf(restricted, config); err != nil {
+		return nil, err
+	}
+	homes, err := v.findHomes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	v.follower, err = live.New(config, scheme, s.roots, homes)
+	return v, err
+}
+
+// restrictInvocation returns an invocation whose clients send only what the pages may send, and that keeps nothing on disk.
+func restrictInvocation(inv *invocation.Invocation) (*invocation.Invocation, error) {
+	config, err := inv.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	restricted := *inv
+	*restricted.Flags.CacheDir = "/dev/null" // discovery is kept in memory
+	restricted.Flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.Wrap(restrictTransport(server.Path))
+		return config
+	}
+	restricted.Restrict = restrict.NewReader
+	return &restricted, nil
+}
+
+// placeOf names the cluster: the kubeconfig's context, or the server where there is none.
+func placeOf(inv *invocation.Invocation, config *rest.Config) (string, error) {
+	raw, err := inv.Flags.ToRawKubeConfigLoader().RawConfig()
+	return cmp.Or(*inv.Flags.Context, raw.CurrentContext, config.Host), err
+}
+
+// reading is an invocation for one request of a page, and what its functions have warned of.
+type reading struct {
+	*invocation.Invocation
+	warnings *bytes.Buffer
+}
+
+func (v *server) newReading() reading {
+	r := reading{warnings: &bytes.Buffer{}}
+	one := *v.inv
+	one.Streams.ErrOut, one.Streams.Out = r.warnings, r.warnings
+	r.Invocation = &one
+	return r
+}
+
+// unread are the warnings, one a sentence: what the caller may not read, and what the API server warns of.
+func (r reading) unread() []string {
+	var all []string
+	for line := range strings.Lines(r.warnings.String()) {
+		if line = strings.TrimSpace(strings.TrimPrefix(line, "Warning: ")); line != "" && !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// findHomes returns the roots at which a caller begins who may not list namespaces: those of the LNamespaces that the caller may read by
+// name, those of whose sudoers the caller is one, and that of the context's namespace.
+func (v *server) findHomes(ctx context.Context) ([]string, error) {
+	if len(v.settings.roots) > 0 {
+		return nil, nil
+	}
+	api, err := v.inv.Connect()
+	if err != nil {
+		return nil, err
+	}
+	home, _, err := v.inv.Flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: home}}
+	if err := api.Create(ctx, rules); err != nil && !failure.Refused(err) {
+		return nil, fmt.Errorf("asking the API server what you may do: %w", err)
+	}
+	homes := homesByRules(rules.Status.ResourceRules)
+	top, tenant, err := gather.Climb(ctx, api, home)
+	if err != nil {
+		return nil, err
+	}
+	if root := cmp.Or(top, tenant); root != "" && !slices.Contains(homes, tenant) {
+		homes = append(homes, root)
+	}
+	slices.Sort(homes)
+	return slices.Compact(homes), nil
+}
+
+func homesByRules(rules []authorizationv1.ResourceRule) []string {
+	var homes []string
+	for _, rule := range rules {
+		for _, name := range rule.ResourceNames {
+			if slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) && slices.Contains(rule.Resources, "lnamespaces") {
+				homes = append(homes, name)
+			}
+			if tenant, ok := strings.CutSuffix(name, v1alpha1.SudoersSuffix); ok && tenant != "" && slices.Contains(rule.Resources, "groups") {
+				homes = append(homes, tenant)
+			}
+		}
+	}
+	return homes
+}

@@ -1,0 +1,96 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+)
+
+// tenantPage is the body of the page of a tenant.
+type tenantPage struct {
+	Name string
+	// Tenant is nil where the caller may not read it.
+	Tenant *v1alpha1.LNamespace
+	Lists  []listPart
+	Access *rights.Access
+	Events []describe.Event
+	Sudo   *sudoHistory
+}
+
+// listPart is one of the three lists of a tenant.
+type listPart struct {
+	Title, List string
+	Subjects    []v1alpha1.Subject
+	// Changeable reports whether the page offers to add and remove entries.
+	Changeable, Removable bool
+}
+
+func (v *server) serveTenant(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	frame := v.newFrame("Tenant "+name, name)
+	page := &tenantPage{Name: name}
+	err := invocation.CheckName("tenant", name)
+	if err == nil {
+		err = v.readTenantPage(r.Context(), page, &frame.Unread)
+	}
+	frame.Body = page
+	v.write(w, "tenant", frame, err)
+}
+
+func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[]string) error {
+	api, err := v.newReading().Connect()
+	if err != nil {
+		return err
+	}
+	tenant := &v1alpha1.LNamespace{}
+	switch err := api.Get(ctx, client.ObjectKey{Name: page.Name}, tenant); {
+	case failure.Refused(err):
+		*unread = append(*unread, "you may not read LNamespace "+page.Name)
+	case err != nil:
+		return err
+	default:
+		page.Tenant = tenant
+		page.Lists = []listPart{
+			{"Users", "users", tenant.Spec.Users, true, true}, {"Managers", "managers", tenant.Spec.Managers, false, false},
+			{"Sudoers", "sudoers", tenant.Spec.Sudoers, true, true},
+		}
+	}
+	page.Access = v.readAccess(ctx, page.Name, unread)
+	if page.Events, err = readTenantEvents(ctx, api, page.Name, unread); err != nil {
+		return err
+	}
+	page.Sudo = v.readSudoHistory(page.Name, page.Events)
+	return nil
+}
+
+// readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace are in default.
+func readTenantEvents(ctx context.Context, api client.Reader, name string, unread *[]string) ([]describe.Event, error) {
+	var events []describe.Event
+	fields := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": name}
+	err := gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
+		events = append(events, describe.EventOf(object.(*corev1.Event)))
+	}, client.InNamespace(metav1.NamespaceDefault), fields)
+	switch {
+	case failure.Refused(err):
+		*unread = append(*unread, "you may not list Events in default: those about the LNamespace are not shown")
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, err
+	}
+	slices.SortStableFunc(events, func(a, b describe.Event) int {
+		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Reason, b.Reason))
+	})
+	return events, nil
+}
