@@ -112,6 +112,7 @@ func printHint(p place) {
   kubectl create -f %[5]s -f %[6]s
   kubectl warren tree payments
 
+To look at it in a browser: kubectl warren ui --open
 The other users have theirs beside these; the cluster admin's is %[7]s.
 The operator's configuration is %[8]s, its log %[9]s.
 To end it: make down

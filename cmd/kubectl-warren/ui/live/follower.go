@@ -126,8 +126,8 @@ func (f *Follower) publish(ctx context.Context) {
 			return
 		case <-f.wake:
 		}
-		if f.caches.settled() {
-			f.book.write(f.facts())
+		if facts, trouble, err := f.facts(); f.caches.settled() && (err != nil || facts.View.Forest != nil) {
+			f.book.write(facts, trouble, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -137,7 +137,7 @@ func (f *Follower) publish(ctx context.Context) {
 	}
 }
 
-// facts are what the caller sees: everything, or what a walk found.
+// facts are what the caller sees: everything, or what a walk found; without a forest before the first walk.
 func (f *Follower) facts() (graph.Facts, Trouble, error) {
 	facts, trouble := f.caches.facts()
 	if f.caches.state().State != watchset.Forbidden {

@@ -13,10 +13,14 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/restrict"
 )
 
-type sent struct{ requests int }
+type sent struct {
+	requests int
+	accept   []string
+}
 
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests++
+	s.accept = r.Header.Values("Accept")
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
@@ -40,7 +44,7 @@ func TestTransport(t *testing.T) {
 		"metadata of Secrets":                    {"GET", "/api/v1/namespaces/pay-web/secrets", metadata, true},
 		"WEB-W6 Secrets whole":                   {"GET", "/api/v1/namespaces/pay-web/secrets", whole, false},
 		"WEB-W6 a Secret whole":                  {"GET", "/api/v1/namespaces/pay-web/secrets/db", whole, false},
-		"WEB-W6 Secrets in either form":          {"GET", "/api/v1/secrets", metadata + ",application/json", false},
+		"metadata of Secrets, else whole":        {"GET", "/api/v1/secrets", metadata + ",application/json", true},
 		"WEB-W6 Secrets as a table":              {"GET", "/api/v1/secrets", "application/json;as=Table;g=meta.k8s.io;v=v1", false},
 		"WEB-W6 Secrets in no form":              {"GET", "/api/v1/secrets", "", false},
 		"WEB-W6 Secrets by an old watch path":    {"GET", "/api/v1/watch/secrets", whole, false},
@@ -77,6 +81,17 @@ func TestTransport(t *testing.T) {
 			}
 		})
 	}
+	t.Run("WEB-W6 Secrets in either form, of which one is sent", func(t *testing.T) {
+		next := &sent{}
+		r, _ := http.NewRequest(http.MethodGet, "https://127.0.0.1/api/v1/secrets", nil)
+		r.Header.Set("Accept", metadata+",application/json")
+		if _, err := restrict.NewTransport(next, "").RoundTrip(r); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{metadata}, next.accept); diff != "" {
+			t.Error(diff)
+		}
+	})
 	t.Run("WEB-W6 Secrets whole, of a server behind a path", func(t *testing.T) {
 		for _, path := range []string{"/k8s/c1/api/v1/secrets", "/api/v1/secrets"} {
 			r, _ := http.NewRequest(http.MethodGet, "https://127.0.0.1"+path, nil)

@@ -49,11 +49,17 @@ func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip refuses a request that the page's server has no business to send.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := t.checkRequest(r); err != nil {
+	onlyMetadata, err := t.checkRequest(r)
+	if err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
 		return nil, err
+	}
+	if onlyMetadata {
+		forms := metadataForms(r)
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", strings.Join(forms, ","))
 	}
 	return t.next.RoundTrip(r)
 }
@@ -70,27 +76,32 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("kubectl warren ui does not send %s %s: %s", e.Method, e.Path, e.Why)
 }
 
-func (t *Transport) checkRequest(r *http.Request) error {
+// checkRequest returns an error for a request that must not be sent. onlyMetadata reports whether an answer may hold nothing but metadata.
+func (t *Transport) checkRequest(r *http.Request) (onlyMetadata bool, err error) {
 	path, within := strings.CutPrefix(r.URL.Path, t.prefix)
 	info, err := resolver.NewRequestInfo(&http.Request{Method: r.Method, URL: &url.URL{Path: path, RawQuery: r.URL.RawQuery}})
 	if err == nil && !within {
 		err = errors.New("it is outside of the API server's address")
 	}
 	if err != nil {
-		return &RefusedError{r.Method, r.URL.Path, err.Error()}
+		return false, &RefusedError{r.Method, r.URL.Path, err.Error()}
 	}
-	refused := func(why string) error { return &RefusedError{r.Method, r.URL.Path, why} }
+	refused := func(why string) (bool, error) { return false, &RefusedError{r.Method, r.URL.Path, why} }
 	switch {
 	case r.Header.Get("Upgrade") != "":
 		return refused("it changes the protocol")
 	case isConfirmed(r):
-		return nil
+		return false, nil
+	case isRead(r, info) && isReadWhole(info):
+		return false, nil
+	case isRead(r, info) && len(metadataForms(r)) == 0:
+		return refused("it reads " + info.Resource + " whole, of which the page shows the metadata alone")
 	case isRead(r, info):
-		return checkRead(r, info, refused)
+		return true, nil
 	case info.IsResourceRequest && info.Verb == "create" && isReview(info):
-		return nil
+		return false, nil
 	case info.IsResourceRequest && slices.Equal(r.URL.Query()["dryRun"], []string{"All"}):
-		return nil
+		return false, nil
 	}
 	return refused("it changes something that nobody has confirmed")
 }
@@ -106,23 +117,23 @@ var (
 	wholeCore   = []string{"events", "resourcequotas"}
 )
 
-// checkRead refuses to read more than metadata of objects that can hold what the page must not know.
-func checkRead(r *http.Request, info *request.RequestInfo, refused func(string) error) error {
-	switch {
-	case !info.IsResourceRequest, slices.Contains(wholeGroups, info.APIGroup), info.APIGroup == "" && slices.Contains(wholeCore, info.Resource):
-		return nil
-	}
+// isReadWhole reports whether objects are read whole: ours, and those of the kinds above. Discovery has no objects.
+func isReadWhole(info *request.RequestInfo) bool {
+	return !info.IsResourceRequest || slices.Contains(wholeGroups, info.APIGroup) || info.APIGroup == "" && slices.Contains(wholeCore, info.Resource)
+}
+
+// metadataForms returns those of the forms that a request accepts which hold nothing but metadata. Clients also accept the whole object,
+// for servers that know no other form.
+func metadataForms(r *http.Request) []string {
+	var forms []string
 	for _, accepted := range r.Header.Values("Accept") {
 		for form := range strings.SplitSeq(accepted, ",") {
-			if !strings.Contains(form, "as=PartialObjectMetadata") {
-				return refused("it reads " + info.Resource + " whole, of which the page shows the metadata alone")
+			if strings.Contains(form, ";as=PartialObjectMetadata") {
+				forms = append(forms, strings.TrimSpace(form))
 			}
 		}
 	}
-	if r.Header.Get("Accept") == "" {
-		return refused("it reads " + info.Resource + " whole, of which the page shows the metadata alone")
-	}
-	return nil
+	return forms
 }
 
 // isReview reports whether the request asks a question. The API server stores no review.
