@@ -151,7 +151,7 @@ verify-rights: ## Check the operator's rights: those of the golden file, few and
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are complete and tidy.
-	@for d in . hack/tools hack/lint hack/helm hack/licences test/gitops test/googlesql test/monitoring; do (cd "$$d" && go mod tidy -diff) || exit 1; done
+	@for d in . hack/tools hack/lint hack/helm hack/licences test/gitops test/googlesql test/monitoring test/ui; do (cd "$$d" && go mod tidy -diff) || exit 1; done
 
 ##@ Tests
 
@@ -186,6 +186,15 @@ test-monitoring: controlplane ## Check alerts and dashboards by Prometheus's own
 test-gitops: ## Check how Flux and Argo CD see our objects, by the libraries that they use: a module of its own.
 	@mkdir -p .reports
 	@cd test/gitops && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/gitops.json -- -count=1 .
+
+.PHONY: test-ui
+test-ui: ## Check the pages and drawings in Debian's Chromium, of the PATH or CHROMIUM: a module of its own. Screenshots in .reports/ui.
+	@mkdir -p .reports
+	@cd test/ui && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/ui.json -- -timeout=20m ./... $(if $(ARGS),-args $(ARGS))
+
+.PHONY: bench-ui
+bench-ui: ## Measure the page of kubectl warren graph beside a bare list of the same names, in Debian's Chromium, as ratios.
+	@cd test/ui && go test -run '^$$' -bench . -benchtime 1x .
 
 .PHONY: test-matrix
 test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them; VERSIONS="1.35.4 1.34.4": real ones, which take minutes to build.

@@ -5,7 +5,10 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"os"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -50,6 +53,15 @@ type writer struct {
 // NewWriter returns a writer that passes text on to w with everything escaped that a terminal obeys, but for line feeds and
 // tabs. In JSON the escapes mean the characters that they stand for.
 func NewWriter(w io.Writer) io.Writer { return &writer{to: w} }
+
+// Is reports whether what is written to w, or to the writer that NewWriter made w from, goes to a terminal.
+func Is(w io.Writer) bool {
+	if wrapped, ok := w.(*writer); ok {
+		w = wrapped.to
+	}
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
 
 // Write implements io.Writer.
 func (w *writer) Write(written []byte) (int, error) {

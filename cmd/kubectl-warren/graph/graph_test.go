@@ -4,65 +4,20 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"html"
 	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
-	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/forests"
 )
 
-// fixture is the forest of the specification: two tenants, a template with an instance, a placed namespace, a cycle, a missing parent, a
-// conflict, and a SubNamespace whose name is taken.
-func fixture() graph.Facts {
-	facts := graph.Facts{View: gather.EmptyView(), Unread: []string{"you may not list HierarchyConfigurations"}}
-	for name, labels := range map[string]string{
-		"payments": "type=root template=base", "pay-web": "parent=payments bound=true", "pay-db": "parent=pay-web bound=true",
-		"legacy": "parent=payments", "shop": "type=root", "taken": "", "org": "type=root", "base": "type=template", "ci": "template=base",
-		"lost": "parent=gone bound=true", "a": "parent=b", "b": "parent=a", "default": "", "dying": "parent=shop bound=true",
-	} {
-		n := &forest.Namespace{Name: name, UID: name, Labels: map[string]string{}, Annotations: map[string]string{}, Terminating: name == "dying"}
-		for _, word := range strings.Fields(labels) {
-			key, value, _ := strings.Cut(word, "=")
-			n.Labels[v1alpha1.Domain+"/"+key] = value
-		}
-		if name == "payments" || name == "shop" {
-			n.Annotations[v1alpha1.AnnotationLNamespaceUID] = "lns-" + name
-		}
-		facts.View.Forest = facts.View.Forest.WithNamespace(n)
-	}
-	facts.View.Conditions["pay-web"] = []metav1.Condition{bad(v1alpha1.ConditionPropagated, v1alpha1.ReasonConflict, "Secret db stands in the way")}
-	taken := build.SubNamespace("payments", "taken")
-	taken.Status.Conditions = []metav1.Condition{bad(v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "namespace taken exists outside of this tree")}
-	facts.View.Subs = []*v1alpha1.SubNamespace{taken, build.SubNamespace("payments", "pay-web")}
-	facts.Tenants = []*v1alpha1.LNamespace{
-		tenant(build.Tenant("payments").Users("alice").Managers("mia").Sudoers("bob").Object()),
-		tenant(build.Tenant("shop").Users("dave").Object()),
-		tenant(build.Tenant("late").Users("erin").Object()),
-	}
-	facts.Tenants[1].Status.Conditions = []metav1.Condition{bad(v1alpha1.ConditionAccessReady, v1alpha1.ReasonConflict, "User dave is refused")}
-	return facts
-}
-
-func tenant(object *v1alpha1.LNamespace) *v1alpha1.LNamespace {
-	object.UID = types.UID("lns-" + object.Name)
-	return object
-}
-
-func bad(t v1alpha1.ConditionType, reason v1alpha1.Reason, message string) metav1.Condition {
-	return metav1.Condition{Type: string(t), Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
-}
-
-// about is where and when the fixture was read.
-var about = graph.About{Context: "prod", Reader: "admin", Time: time.Unix(1700000000, 0)}
+// about is where and when the forests of the tests were read.
+var about = graph.About{Context: "prod", Time: time.Unix(1700000000, 0)}
 
 func buildForest(t *testing.T, facts graph.Facts, roots ...string) *graph.Forest {
 	t.Helper()
@@ -73,11 +28,29 @@ func buildForest(t *testing.T, facts graph.Facts, roots ...string) *graph.Forest
 	return f
 }
 
+// drawAs returns the forest in one format, and the warning that goes with it.
+func drawAs(t *testing.T, f *graph.Forest, format string, o graph.Options) (drawn, warning string) {
+	t.Helper()
+	var out bytes.Buffer
+	write := map[string]func(io.Writer, graph.Options) (string, error){
+		"html": f.WriteHTML, "svg": f.WriteSVG, "dot": f.WriteDOT, "mermaid": f.WriteMermaid,
+	}[format]
+	o.About = about
+	warning, err := write(&out, o)
+	if err != nil {
+		t.Fatalf("%s: %v", format, err)
+	}
+	return out.String(), warning
+}
+
+var formats = []string{"html", "svg", "dot", "mermaid"}
+
 // lines are the rows of a forest, indented by their depth.
 func lines(rows []*graph.Row) string {
 	var all strings.Builder
 	for _, row := range rows {
-		all.WriteString(strings.Repeat("  ", row.Level-1) + row.Name + ": " + strings.Join(append([]string{row.Words, row.Below, row.People}, row.Problems...), "|") + "\n")
+		words := append([]string{row.Words, row.Below, row.People}, row.Problems...)
+		all.WriteString(strings.Repeat("  ", row.Level-1) + row.Name + ": " + strings.Join(words, "|") + "\n")
 		all.WriteString(lines(row.Children))
 	}
 	return all.String()
@@ -101,7 +74,7 @@ gone: (missing)|1 below|
   lost: sub-namespace|||Halted=True (ParentMissing): parent namespace gone does not exist
 late: LNamespace without namespace||managers: nobody; users: User erin; sudoers: nobody
 `
-	f := buildForest(t, fixture())
+	f := buildForest(t, forests.Specified())
 	if diff := cmp.Diff(want, "\n"+lines(f.Rows(graph.RowOptions{People: true, OpenLevels: -1}))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -113,24 +86,130 @@ late: LNamespace without namespace||managers: nobody; users: User erin; sudoers:
 // Trees that overlap are drawn once.
 func TestRootsWithinOneAnother(t *testing.T) {
 	for _, roots := range [][]string{{"pay-web", "payments"}, {"payments", "pay-web", "payments"}} {
-		f := buildForest(t, fixture(), roots...)
+		f := buildForest(t, forests.Specified(), roots...)
 		if len(f.Trees) != 1 || f.Trees[0].Name != "payments" {
 			t.Errorf("%v: got %d trees", roots, len(f.Trees))
 		}
 	}
 }
 
-func TestSVGIsWellFormed(t *testing.T) {
-	var svg bytes.Buffer
-	if _, err := buildForest(t, fixture()).WriteSVG(&svg, graph.Options{About: about, People: true, Depth: -1}); err != nil {
-		t.Fatal(err)
+// What a text format must hold of the forest of the specification. A name stands alone in its line or element.
+func TestFormatsShowEachNamespaceOnce(t *testing.T) {
+	around := map[string][2]string{"html": {"<b>", "</b>"}, "svg": {"\">", "</text>"}, "dot": {"label=\"", "\\n"}, "mermaid": {"\"", "<br>"}}
+	for _, format := range formats {
+		t.Run("WEB-G1 "+format, func(t *testing.T) {
+			drawn, _ := drawAs(t, buildForest(t, forests.Specified()), format, graph.Options{Depth: -1})
+			times := 1
+			if format == "html" {
+				drawn, _, _ = strings.Cut(drawn, "<section") // the drawing has them once more
+			}
+			buildForest(t, forests.Specified()).Walk(func(n *graph.Node, _ int) {
+				if got := strings.Count(drawn, around[format][0]+n.Name+around[format][1]); got != times {
+					t.Errorf("%s is there %d times", n.Name, got)
+				}
+			})
+			for _, word := range []string{"sub-namespace", "placed", "template base", "instance", "terminating", "below", "InCycle", "ParentMissing", "without namespace"} {
+				if !strings.Contains(drawn, word) {
+					t.Errorf("%q is missing", word)
+				}
+			}
+		})
 	}
-	decoder := xml.NewDecoder(bytes.NewReader(svg.Bytes()))
+}
+
+func TestSVGIsWellFormed(t *testing.T) {
+	drawn, _ := drawAs(t, buildForest(t, forests.Hostile()), "svg", graph.Options{People: true, Depth: -1})
+	decoder := xml.NewDecoder(strings.NewReader(drawn))
 	for {
 		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			return
 		} else if err != nil {
 			t.Fatalf("WEB-G1 %v", err)
 		}
+	}
+}
+
+func TestSameInputSameBytes(t *testing.T) {
+	for _, format := range formats {
+		t.Run("WEB-G2 "+format, func(t *testing.T) {
+			o := graph.Options{People: true, Depth: -1}
+			first, _ := drawAs(t, buildForest(t, forests.Specified()), format, o)
+			second, _ := drawAs(t, buildForest(t, forests.Specified()), format, o)
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPeople(t *testing.T) {
+	people := []string{"mia", "alice", "bob", "dave", "erin"}
+	for _, format := range formats {
+		t.Run("WEB-G4 "+format, func(t *testing.T) {
+			without, _ := drawAs(t, buildForest(t, forests.Specified()), format, graph.Options{Depth: -1})
+			with, _ := drawAs(t, buildForest(t, forests.Specified()), format, graph.Options{Depth: -1, People: true})
+			for _, name := range people {
+				if strings.Contains(without, name) {
+					t.Errorf("%s is named without --people", name)
+				}
+				if !strings.Contains(with, name) {
+					t.Errorf("%s is not named with --people", name)
+				}
+			}
+		})
+	}
+}
+
+// A text that other people wrote ends no string and no element.
+func TestHostileTexts(t *testing.T) {
+	facts := forests.Hostile()
+	want := map[string][]string{
+		"dot":     {`</script><img src=x onerror=alert(1)>`, `]]> --> \" ' `},
+		"mermaid": {"#60;#47;script#62;#60;img src#61;x onerror#61;alert#40;1#41;#62;", "#93;#93;#62; --#62; #34; #39; #96;"},
+	}
+	for format, texts := range want {
+		t.Run("WEB-G3 "+format, func(t *testing.T) {
+			drawn, _ := drawAs(t, buildForest(t, facts), format, graph.Options{Depth: -1, People: true})
+			for _, text := range texts {
+				if !strings.Contains(drawn, text) {
+					t.Errorf("%q is missing in\n%s", text, drawn)
+				}
+			}
+			if strings.Contains(drawn, "\u202e") {
+				t.Error("a character that turns text around is there as it is")
+			}
+		})
+	}
+}
+
+func TestLargeForestsAreFolded(t *testing.T) {
+	f := buildForest(t, forests.Sized(10_000))
+	t.Run("WEB-G8", func(t *testing.T) {
+		chart, warning := drawAs(t, f, "mermaid", graph.Options{Depth: -1})
+		if edges := strings.Count(chart, "-->"); edges > 500 || len(chart) > 50_000 {
+			t.Errorf("%d edges, %d characters", edges, len(chart))
+		}
+		if !strings.Contains(warning, "what is deeper than 0 levels is folded") && !strings.Contains(warning, "trees are left out") {
+			t.Errorf("warning %q", warning)
+		}
+	})
+	t.Run("svg", func(t *testing.T) {
+		drawn, warning := drawAs(t, f, "svg", graph.Options{Depth: -1})
+		if boxes := strings.Count(drawn, "<g class=\"node"); boxes > 501 || warning == "" { // one more explains the kind
+			t.Errorf("%d boxes, warning %q", boxes, warning)
+		}
+		if !strings.Contains(html.UnescapeString(drawn), ", + ") {
+			t.Error("no box says what is folded below it")
+		}
+	})
+}
+
+func TestOnlyTroubled(t *testing.T) {
+	var names []string
+	for _, top := range buildForest(t, forests.Specified()).OnlyTroubled().Trees {
+		names = append(names, top.Name)
+	}
+	if diff := cmp.Diff([]string{"payments", "shop", "a", "gone"}, names); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

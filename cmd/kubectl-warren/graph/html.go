@@ -46,11 +46,11 @@ type page struct {
 }
 
 // WriteHTML writes the forest as one HTML file that needs nothing else: all rows are in its markup, and no request leaves it.
-func (f *Forest) WriteHTML(w io.Writer, o Options) error {
+func (f *Forest) WriteHTML(w io.Writer, o Options) (warning string, err error) {
 	p := page{Head: f.Head(o.About), People: o.People}
 	style := readAsset("forest.css")
 	if f.Counts.Rows <= maxDrawn {
-		p.Drawing = f.draw(o, f.Counts.Rows)
+		p.Drawing = f.draw(o, maxDrawn)
 		style += readAsset("drawing.css")
 	}
 	unfolded, script := readAsset("unfolded.css"), readAsset("forest.js")
@@ -59,7 +59,7 @@ func (f *Forest) WriteHTML(w io.Writer, o Options) error {
 		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 	// The three are files of this package, and the policy names their hashes.
 	p.Style, p.Unfolded, p.Script = template.CSS(style), template.CSS(unfolded), template.JS(script) //nolint:gosec // no text of others
-	return Templates.ExecuteTemplate(w, "page", p)
+	return "", Templates.ExecuteTemplate(w, "page", p)
 }
 
 // openLevels is how many levels of a page begin unfolded.

@@ -115,27 +115,18 @@ func (d *Drawing) connect(b *Box) {
 
 // addHead puts the head above the boxes.
 func (d *Drawing) addHead(head Head, left int) {
-	lines := []string{"Forest of " + head.Context, head.Counts, "Read at " + head.Time + "."}
-	if head.Reader != "" {
-		lines[2] = "Read at " + head.Time + " as " + head.Reader + "."
-	}
-	if head.Nothing != "" {
-		lines = append(lines, head.Nothing)
-	}
+	lines := head.lines()
 	if left > 0 {
 		lines = append(lines, fmt.Sprintf("+ %d more trees", left))
 	}
-	height := (len(lines)+len(head.Unread))*lineHeight + margin
+	height := len(lines)*lineHeight + margin
 	for _, b := range d.Boxes {
 		b.Y += height
 	}
-	for i, line := range append(lines, head.Unread...) {
+	for i, line := range lines {
 		class := "words"
-		switch {
-		case i == 0:
+		if i == 0 {
 			class = "name"
-		case i >= len(lines):
-			class = "bad"
 		}
 		d.Texts = append(d.Texts, Text{Class: class, X: margin, Y: margin + 12 + i*lineHeight, Text: line})
 		d.Width = max(d.Width, widthOf(line)+2*margin)

@@ -11,6 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/distribution"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/doctor"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/get"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/migrate"
@@ -37,7 +38,7 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 	warren.AddCommand(groups...)
 	warren.AddCommand( // in groups of subjects; --help shows them by name
 		tenant.CreateCommand(inv),
-		list.Command(inv), list.TreeCommand(inv), get.Command(inv), describe.Command(inv), trace.Command(inv),
+		list.Command(inv), list.TreeCommand(inv), graph.Command(inv), get.Command(inv), describe.Command(inv), trace.Command(inv),
 		sub.CreateCommand(inv), sub.DeleteCommand(inv),
 		ns.SetCommand(inv), ns.ProtectCommand(inv),
 		distribution.Command(inv),

@@ -21,7 +21,7 @@ import (
 type Browser struct{ ctx context.Context }
 
 // Start starts a Chromium that ends with the test. Where there is none, the test is skipped; in CI it fails.
-func Start(t *testing.T) *Browser {
+func Start(t testing.TB) *Browser {
 	t.Helper()
 	const advice = "no chromium: install Debian's package chromium or set CHROMIUM"
 	path := os.Getenv("CHROMIUM")
@@ -48,7 +48,7 @@ func Start(t *testing.T) *Browser {
 
 // Page is a tab whose faults are watched.
 type Page struct {
-	*testing.T
+	testing.TB
 	ctx     context.Context
 	allowed string
 
@@ -58,10 +58,10 @@ type Page struct {
 
 // Open opens a tab, takes the steps, and goes to an address. A request is a fault unless its address begins with allowed. The tab closes
 // with the test.
-func (b *Browser) Open(t *testing.T, address, allowed string, steps ...chromedp.Action[chromedp.Void]) *Page {
+func (b *Browser) Open(t testing.TB, address, allowed string, steps ...chromedp.Action[chromedp.Void]) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	p := &Page{T: t, ctx: ctx, allowed: allowed}
+	p := &Page{TB: t, ctx: ctx, allowed: allowed}
 	t.Cleanup(func() {
 		for _, fault := range p.Faults() {
 			t.Error("the page: " + fault)
@@ -80,7 +80,7 @@ func (b *Browser) Open(t *testing.T, address, allowed string, steps ...chromedp.
 }
 
 // OpenFile writes a page to a file of the test and opens it from disk, with hash behind its address. Any other request is a fault.
-func (b *Browser) OpenFile(t *testing.T, name string, content []byte, hash string, steps ...chromedp.Action[chromedp.Void]) *Page {
+func (b *Browser) OpenFile(t testing.TB, name string, content []byte, hash string, steps ...chromedp.Action[chromedp.Void]) *Page {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(file, content, 0o600); err != nil {

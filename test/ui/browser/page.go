@@ -10,6 +10,8 @@ import (
 
 	_ "embed"
 
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
@@ -121,4 +123,45 @@ func (p *Page) CheckAxe() {
 			}
 		}
 	}
+}
+
+// Accessible is what assistive technology is told of an element.
+type Accessible struct {
+	Role, Name string
+	Properties map[string]string
+}
+
+// AccessibleNodes returns the accessibility tree of the page, without what it ignores.
+func (p *Page) AccessibleNodes() []Accessible {
+	p.Helper()
+	type value struct {
+		Value any `json:"value"`
+	}
+	type tree struct {
+		Nodes []struct {
+			Ignored    bool  `json:"ignored"`
+			Role       value `json:"role"`
+			Name       value `json:"name"`
+			Properties []struct {
+				Name  string `json:"name"`
+				Value value  `json:"value"`
+			} `json:"properties"`
+		} `json:"nodes"`
+	}
+	got, err := chromedp.Call(p.ctx, cdp.Command[accessibility.GetFullAXTreeParams, tree]{Method: accessibility.CommandGetFullAXTree}, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		p.Fatalf("read the accessibility tree: %v", err)
+	}
+	var all []Accessible
+	for _, node := range got.Nodes {
+		if node.Ignored {
+			continue
+		}
+		a := Accessible{Role: fmt.Sprint(node.Role.Value), Name: fmt.Sprint(node.Name.Value), Properties: map[string]string{}}
+		for _, property := range node.Properties {
+			a.Properties[property.Name] = fmt.Sprint(property.Value.Value)
+		}
+		all = append(all, a)
+	}
+	return all
 }

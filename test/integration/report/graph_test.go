@@ -1,0 +1,31 @@
+package report_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+)
+
+var _ = Describe("a drawing of the forest", func() {
+	It("WEB-G4 WEB-G5 shows a user who may not list namespaces the tree of a root, and says what could not be read", func(ctx SpecContext) {
+		out, problems, status := world.Kubectl(ctx, "alice", "warren", "graph", "-o", "dot")
+		Expect(out).To(BeEmpty())
+		Expect(problems).To(Equal("error: you may not list namespaces; name a root\n"))
+		Expect(status).To(Equal(1))
+		out, problems, status = world.Kubectl(ctx, "alice", "warren", "graph", "payments", "-o", "dot", "--people")
+		Expect(status).To(BeZero(), problems)
+		Expect(out).To(And(ContainSubstring(`"payments" -> "pay-web"`), ContainSubstring("you may not read LNamespace payments"), ContainSubstring("as alice")))
+	})
+
+	It("WEB-G4 names no person without --people, and three lists with it", func(ctx SpecContext) {
+		without, problems, status := world.Kubectl(ctx, controlplane.Admin, "warren", "graph", "payments", "-o", "svg")
+		Expect(status).To(BeZero(), problems)
+		with, problems, status := world.Kubectl(ctx, controlplane.Admin, "warren", "graph", "payments", "-o", "svg", "--people")
+		Expect(status).To(BeZero(), problems)
+		for _, person := range []string{"User alice", "User mia", "User bob"} {
+			Expect(without).NotTo(ContainSubstring(person))
+			Expect(with).To(ContainSubstring(person))
+		}
+	})
+})

@@ -1,0 +1,99 @@
+package ui_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/warren-tenancy/warren/test/forests"
+	"github.com/warren-tenancy/warren/test/ui/browser"
+)
+
+// bare is a page with one <li> for each of n names: what its loading takes is F(n), the measure of the others.
+func bare(n int) []byte {
+	var page bytes.Buffer
+	page.WriteString("<!DOCTYPE html><html lang=en><meta charset=utf-8><title>bare</title><ul>")
+	for i := range n {
+		fmt.Fprintf(&page, "<li>team-%04d-%02d</li>", i/30, i%30)
+	}
+	page.WriteString("</ul></html>")
+	return page.Bytes()
+}
+
+// Expressions that take a time in the page, in seconds: until it was loaded, until it is painted and the tree has a row for the Tab key, and
+// from a statement until the page is painted after it.
+const (
+	loadTime  = `performance.getEntriesByType("navigation")[0].loadEventStart / 1000`
+	readyTime = `new Promise((done) => { const ask = () => document.querySelector("[role=treeitem][tabindex='0']") ?
+		requestAnimationFrame(() => setTimeout(() => done(performance.now() / 1000))) : setTimeout(ask); ask(); })`
+	paintTime = `new Promise((done) => { const from = performance.now(); %s;
+		requestAnimationFrame(() => setTimeout(() => done((performance.now() - from) / 1000))); })`
+)
+
+// BenchmarkFile measures the page of graph beside a bare one, in turns, and fails where it takes more than the specification allows.
+func BenchmarkFile(b *testing.B) {
+	for _, c := range []struct {
+		rows          int
+		ratio, margin float64
+	}{{1000, 2, 0.1}, {10_000, 1.5, 0.1}} {
+		b.Run(fmt.Sprintf("WEB-P1 %d", c.rows), func(b *testing.B) {
+			f, ready := measureLoads(b, c.rows)
+			report(b, "ready", ready, f, c.ratio*f+c.margin)
+		})
+	}
+	b.Run("WEB-P3", func(b *testing.B) {
+		f, _ := measureLoads(b, 10_000)
+		p := browser.Start(b).OpenFile(b, "forest.html", draw(b, forests.Sized(10_000), "html", false), "")
+		for what, act := range map[string]struct {
+			statement string
+			limit     float64
+		}{
+			"search":     {`const s = document.getElementById("w:search"); s.value = s.value ? "" : "t"; s.dispatchEvent(new Event("input"))`, f / 2},
+			"fold all":   {`document.getElementById("w:fold").click()`, 2 * f},
+			"unfold all": {`document.getElementById("w:unfold").click()`, 2 * f},
+		} {
+			took := median(func() float64 {
+				if what == "fold all" {
+					p.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("w:unfold").click()`))
+				} else {
+					p.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("w:fold").click()`))
+				}
+				return browser.Eval[float64](p, paintTime, act.statement)
+			})
+			report(b, what, took, f, act.limit)
+		}
+	})
+}
+
+// measureLoads returns the medians of what loading a bare page takes, and of when the page of graph is ready.
+func measureLoads(b *testing.B, rows int) (f, ready float64) {
+	chromium, page := browser.Start(b), draw(b, forests.Sized(rows), "html", false)
+	var loads, readies []float64
+	for range 5 {
+		loads = append(loads, browser.Eval[float64](chromium.OpenFile(b, "bare.html", bare(rows), ""), loadTime))
+		readies = append(readies, browser.Eval[float64](chromium.OpenFile(b, "forest.html", page, ""), readyTime))
+	}
+	slices.Sort(loads)
+	slices.Sort(readies)
+	return loads[2], readies[2]
+}
+
+func median(measure func() float64) float64 {
+	var all []float64
+	for range 5 {
+		all = append(all, measure())
+	}
+	slices.Sort(all)
+	return all[2]
+}
+
+func report(b *testing.B, what string, took, f, limit float64) {
+	b.Helper()
+	b.Logf("%s: %.3f s, F %.3f s, ratio %.2f, allowed %.3f s", what, took, f, took/f, limit)
+	if took > limit {
+		b.Errorf("%s takes too long", what)
+	}
+}
