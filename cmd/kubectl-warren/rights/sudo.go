@@ -100,7 +100,7 @@ func (r *Reporter) Raise(ctx context.Context, tenant string, q Question) (Identi
 	if err != nil {
 		return Identity{}, No, err
 	}
-	return r.asker().raiseBySudo(ctx, caller, tenant, q)
+	return r.askerAsCaller().raiseBySudo(ctx, caller, tenant, q)
 }
 
 func (a *asker) raiseByForm(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
