@@ -78,7 +78,7 @@ func Sized(n int) graph.Facts {
 // add adds a namespace with labels of our domain.
 func add(facts *graph.Facts, name, labels string) {
 	n := &forest.Namespace{Name: name, UID: name, Labels: map[string]string{}, Annotations: map[string]string{}}
-	for _, word := range strings.Fields(labels) {
+	for word := range strings.FieldsSeq(labels) {
 		key, value, _ := strings.Cut(word, "=")
 		n.Labels[v1alpha1.Domain+"/"+key] = value
 	}

@@ -28,7 +28,7 @@ func openBrowser(ctx context.Context, address string) (removeFile func(), err er
 		return removeFile, fmt.Errorf("writing the file that the browser opens: %w", err)
 	}
 	words := browserCommand()
-	browser := exec.CommandContext(context.WithoutCancel(ctx), words[0], append(words[1:], file.Name())...) //nolint:gosec // the person's own browser
+	browser := exec.CommandContext(context.WithoutCancel(ctx), words[0], append(words[1:], file.Name())...)
 	if err := browser.Start(); err != nil {
 		return removeFile, fmt.Errorf("opening the browser %s: %w: leave out --open, and open the address that is printed then", words[0], err)
 	}

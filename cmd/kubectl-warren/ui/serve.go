@@ -84,14 +84,14 @@ func (v *server) invite(ctx context.Context, origin string) (removeFile func(), 
 		}
 		v.guard.OnLogin(login, removeFile)
 	}
-	print := func() {
+	printAddress := func() {
 		terminal.Fprintf(out, "forest of %s as %s: %s%s\n", v.place, v.reader(), origin, v.guard.NewLogin())
 	}
-	print()
+	printAddress()
 	terminal.Fprintln(out, "works once; Enter prints another, Ctrl-C ends")
 	go func() {
 		for lines := bufio.NewScanner(v.inv.Streams.In); lines.Scan() && ctx.Err() == nil; {
-			print()
+			printAddress()
 		}
 	}()
 	return removeFile, nil

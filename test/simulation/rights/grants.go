@@ -2,6 +2,7 @@ package rights
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -241,7 +242,7 @@ func (h *history) carryOut(p *pass, key grants.Key, step grants.Step) bool {
 		}
 		after, err := h.send(p, step, next)
 		switch {
-		case err == errStale:
+		case errors.Is(err, errStale):
 			p.actual.Put(key, h.server.objects[key])
 			continue
 		case err != nil:

@@ -3,6 +3,7 @@ package live
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -134,7 +135,8 @@ func troubleOf(status watchset.Status) Trouble {
 		return Trouble{}
 	}
 	trouble := Trouble{Sentence: "the API server does not answer", Since: status.Since}
-	if degraded, ok := status.Err.(*watchset.DegradedError); ok {
+	degraded := &watchset.DegradedError{}
+	if errors.As(status.Err, &degraded) {
 		if degraded.Cause != nil {
 			trouble.Sentence = failure.Sentence(degraded.Cause)
 		}

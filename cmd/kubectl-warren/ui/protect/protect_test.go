@@ -38,8 +38,19 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
+// reply is an answer that was read to its end.
+type reply struct {
+	Status     string
+	StatusCode int
+	Header     http.Header
+	Text       string
+	cookies    []*http.Cookie
+}
+
+func (r reply) Cookies() []*http.Cookie { return r.cookies }
+
 // do sends a request; change may alter it.
-func (s *server) do(t *testing.T, method, path string, change func(*http.Request)) *http.Response {
+func (s *server) do(t *testing.T, method, path string, change func(*http.Request)) reply {
 	t.Helper()
 	r, err := http.NewRequest(method, s.URL+path, nil)
 	if err != nil {
@@ -57,8 +68,7 @@ func (s *server) do(t *testing.T, method, path string, change func(*http.Request
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	answer.Body = io.NopCloser(strings.NewReader(string(body)))
-	return answer
+	return reply{Status: answer.Status, StatusCode: answer.StatusCode, Header: answer.Header, Text: string(body), cookies: answer.Cookies()}
 }
 
 // logIn returns the cookie of a new session.
@@ -78,9 +88,8 @@ func TestSession(t *testing.T) {
 		t.Errorf("the cookie is %+v", cookie)
 	}
 	answer := s.do(t, http.MethodGet, s.guard.Path()+"namespaces/pay-web", func(r *http.Request) { r.AddCookie(cookie) })
-	body, _ := io.ReadAll(answer.Body)
-	if string(body) != "inside /namespaces/pay-web" {
-		t.Errorf("with a session: %s %q", answer.Status, body)
+	if answer.Text != "inside /namespaces/pay-web" {
+		t.Errorf("with a session: %s %q", answer.Status, answer.Text)
 	}
 }
 
@@ -222,11 +231,10 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-func expectHint(t *testing.T, answer *http.Response) {
+func expectHint(t *testing.T, answer reply) {
 	t.Helper()
-	body, _ := io.ReadAll(answer.Body)
-	if answer.StatusCode != http.StatusUnauthorized || !strings.Contains(string(body), "Press Enter where kubectl warren ui runs") {
-		t.Errorf("%s %s", answer.Status, body)
+	if answer.StatusCode != http.StatusUnauthorized || !strings.Contains(answer.Text, "Press Enter where kubectl warren ui runs") {
+		t.Errorf("%s %s", answer.Status, answer.Text)
 	}
 }
 
@@ -258,9 +266,8 @@ func TestHeaders(t *testing.T) {
 							t.Errorf("%s: %q", name, got)
 						}
 					}
-					body, _ := io.ReadAll(answer.Body)
-					if strings.Contains(string(body), "token=") {
-						t.Errorf("the page holds a token: %s", body)
+					if strings.Contains(answer.Text, "token=") {
+						t.Errorf("the page holds a token: %s", answer.Text)
 					}
 				})
 			}

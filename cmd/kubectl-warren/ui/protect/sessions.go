@@ -93,7 +93,9 @@ func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 		refuseSession(w)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: session, Path: g.Path(), HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	// Without Secure: on loopback there is no TLS, and not every browser takes such a cookie from there.
+	cookie := &http.Cookie{Name: cookieName, Value: session, Path: g.Path(), HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // as said above
+	http.SetCookie(w, cookie)
 	w.Header().Set("Refresh", "0;url="+g.Path())
 	writePage(w, http.StatusOK, "Warren", "<p><a href=\""+g.Path()+"\">Go on</a></p>")
 }
