@@ -42,10 +42,16 @@ func (m model) allows(w who, r request) bool {
 	tenant, exists := m.tenants[r.name]
 	edits := r.verb == "get" || r.verb == "update" || r.verb == "patch"
 	return exists && edits && r.group == "tenancy.warren.dev" && r.resource == "lnamespaces" && r.subresource == "" &&
-		(slices.Contains(w.groups, sudoersOf(r.name)) && !isSole(tenant) || lists(tenant.Managers, w))
+		(slices.Contains(w.groups, sudoersOf(r.name)) && groupEdits(tenant) || lists(tenant.Managers, w))
 }
 
-// isSole says whether one user is the only manager and the only sudoer of a tenant. That user's sole pair gives the group nothing: with sudo
+// groupEdits reports whether the group of sudoers may edit the LNamespace. A tenant without managers and sudoers has no binding for it, and a
+// sole pair gives the group nothing (ACC-R20).
+func groupEdits(tenant v1alpha1.LNamespaceSpec) bool {
+	return len(tenant.Managers)+len(tenant.Sudoers) > 0 && !isSole(tenant)
+}
+
+// isSole reports whether one user is the only manager and the only sudoer of a tenant. That user's sole pair gives the group nothing: with sudo
 // the user is still the user, who may edit the LNamespace (ACC-R20).
 func isSole(tenant v1alpha1.LNamespaceSpec) bool {
 	return len(tenant.Managers) == 1 && slices.Equal(tenant.Managers, tenant.Sudoers) && tenant.Managers[0].Kind == v1alpha1.SubjectUser
