@@ -254,7 +254,8 @@ func (s *scene) firstWrite(ctx context.Context, since audit.Position) (string, e
 		return "", err
 	}
 	for _, w := range writes {
-		if w.Code < 300 && w.Subresource != "status" && strings.Contains(w.URI, s.own("")) {
+		// Whatever the answer: a write whose connection ends is answered by an error, and may be done all the same.
+		if w.Subresource != "status" && strings.Contains(w.URI, s.own("")) {
 			return w.Resource + " " + w.Name, nil
 		}
 	}

@@ -176,7 +176,9 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 			s.loses(ctx, s.own("bob"))
 			Eventually(ctx, s.users).WithTimeout(3*time.Minute).Should(ContainElement(s.own("ann")), s.explain)
 			s.ready(ctx)
-			Expect(s.firstWrite(ctx, mark)).To(Equal("clusterrolebindings warren:sudo:"+s.own("payments")), "revocations first")
+			writes, err := st.Writes(ctx, mark)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(s.firstWrite(ctx, mark)).To(Equal("clusterrolebindings warren:sudo:"+s.own("payments")), "revocations first: %+v", writes)
 		}
 		Expect(st.Operator.Process().Running()).To(BeTrue())
 	}, SpecTimeout(15*time.Minute))
