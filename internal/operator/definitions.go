@@ -69,8 +69,8 @@ func newDefinitions(cfg *rest.Config) (*definitions, error) {
 }
 
 // newInformer is a cache's NewInformer. An informer of a kind whose CRD has been missing since the start has synced with an empty list, asks
-// again with its usual back-off of up to a minute (while the API server is away, every two seconds), and goes on as any other once the CRD is there. For a kind that was served once and whose
-// CRD goes later, a 404 is an error, as for any informer: the watch brings the deletions of its objects before the CRD goes, and a 404 alone
+// again with its usual back-off of up to a minute (while the API server is away, every two seconds), and goes on as any other once the CRD is
+// there. For a kind that was served once and whose CRD goes later, a 404 is an error, as for any informer: the watch brings the deletions of its objects before the CRD goes, and a 404 alone
 // drops no object.
 func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	kind, ok := ownKinds[kindOf(obj)]

@@ -178,7 +178,7 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 			s.ready(ctx)
 			writes, err := st.Writes(ctx, mark)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(s.firstWrite(ctx, mark)).To(Equal("clusterrolebindings warren:sudo:"+s.own("payments")), "revocations first: %+v", writes)
+			Expect(s.firstWrite(writes)).To(Equal("clusterrolebindings warren:sudo:"+s.own("payments")), "revocations first: %+v", writes)
 		}
 		Expect(st.Operator.Process().Running()).To(BeTrue())
 	}, SpecTimeout(15*time.Minute))
