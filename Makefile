@@ -33,8 +33,8 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 VERSIONS ?= 1.35 1.34
 # What looking through the changes of `make vet-admin` has shown.
 NOTE ?= not reviewed
-# Suites run this many processes at once: their cases wait more than they compute.
-PROCS ?= 6
+# Suites run this many processes at once. Most of them have a control plane of their own, which costs more than waiting.
+PROCS ?= 4
 
 # Without git, or in a folder that is no clone, there is still a version.
 VERSION ?= $(shell [ -e .git ] && git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)

@@ -48,7 +48,8 @@ run suites-1 "${lane1[@]}" 2>&1 | tee "$reports/suites-1.txt" || first=FAILED
 wait $! || second=FAILED
 cat "$reports/suites-2.txt"
 
-# The last lines name what failed: whoever sees only them sees enough.
+# The last lines say what failed, and name it: whoever sees only them sees enough.
+grep -h -A4 '\[FAILED\]' "$reports"/suites-?.txt | cut -c1-300 | tail -60 || true
 grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
 printf '\nunit tests       %s (%s)\n' "$unit" "$reports/unit.json"
 printf 'suites, lane 1   %s (%s)\n' "$first" "$reports/suites-1.json"

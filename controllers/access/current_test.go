@@ -69,7 +69,7 @@ func TestOldListsGrantNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{tenant: *c.now, binding: *grants.For(listing(c.now.UID, c.now.Generation, "sue", "ann"), facts).Sudo.Binding}
-			store := &objectStore{client: s, live: s, recent: newRecent(time.Minute)}
+			store := &objectStore{client: s, live: s, recent: newRecent(time.Minute, neverRead)}
 			runner := &stepRunner{objects: store, leaving: &leavingTenants{}, clock: &revocationClock{},
 				patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second)}
 			step := grants.Step{Deed: grants.DeedEnsure, Desired: grants.For(c.seen, facts).Sudo.Binding}

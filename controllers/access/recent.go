@@ -12,9 +12,13 @@ import (
 )
 
 // recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't write
-// the same again. It never waits: a write that no watch confirms is forgotten after lasts, which costs at worst one refused write.
+// the same again. A write that no watch confirms is forgotten after lasts, which costs at worst one refused write. But what was created or
+// updated is remembered as long as the watch of its kind is behind, such as after an outage: a plan on what was there before would grant first
+// and revoke late.
 type recent struct {
 	lasts time.Duration
+	// readTo returns the resourceVersion up to which the watch of a kind has read; "" where that is not known.
+	readTo func(kind string) string
 
 	mu      sync.Mutex
 	writes  map[grants.Key]write
@@ -27,8 +31,8 @@ type write struct {
 	at     time.Time
 }
 
-func newRecent(lasts time.Duration) *recent {
-	return &recent{lasts: lasts, writes: map[grants.Key]write{}, highest: map[string]string{}}
+func newRecent(lasts time.Duration, readTo func(kind string) string) *recent {
+	return &recent{lasts: lasts, readTo: readTo, writes: map[grants.Key]write{}, highest: map[string]string{}}
 }
 
 // noteSeen notes that the watch has brought object.
@@ -63,13 +67,16 @@ func (r *recent) remember(key grants.Key, w write) {
 	}
 }
 
-// isOver says whether the cache holds the result of a write by now, or has been waited for long enough.
+// isOver reports whether the cache holds the result of a write by now, or has been waited for long enough.
 func (r *recent) isOver(key grants.Key, w write) bool {
-	if time.Since(w.at) > r.lasts {
+	if w.object == nil {
+		return time.Since(w.at) > r.lasts
+	}
+	version := w.object.GetResourceVersion()
+	if highest, ok := r.highest[key.Kind]; ok && !forest.IsNewer(version, highest) {
 		return true
 	}
-	highest, ok := r.highest[key.Kind]
-	return w.object != nil && ok && !forest.IsNewer(w.object.GetResourceVersion(), highest)
+	return time.Since(w.at) > r.lasts && !forest.IsNewer(version, r.readTo(key.Kind))
 }
 
 // latestOf returns the newer of cached, which may be nil, and what was last written. It is nil if the object was deleted.

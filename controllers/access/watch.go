@@ -6,9 +6,11 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -87,7 +89,11 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 			return err
 		}
 	}
-	r.objects = &objectStore{client: r.Client, live: r.Live, recent: newRecent(r.Timing.Recent)}
+	readTo, err := readPositions(mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	r.objects = &objectStore{client: r.Client, live: r.Live, recent: newRecent(r.Timing.Recent, readTo)}
 	r.modes = newModes(r)
 	r.accounts = &accountRecorder{live: r.Live, view: r.View, report: r.Report}
 	r.leaving, r.clock = &leavingTenants{}, &revocationClock{}
@@ -97,6 +103,26 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust}
 	objectCount.reader.Store(&r.Client)
 	return nil
+}
+
+// readPositions returns a function that returns the resourceVersion up to which the informer of a kind of access objects has read.
+func readPositions(from cache.Cache) (func(kind string) string, error) {
+	informers := map[string]toolscache.SharedInformer{}
+	for _, object := range []grants.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}} {
+		informer, err := from.GetInformer(context.Background(), object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("getting the informer of %T: %w", object, err)
+		}
+		if shared, ok := informer.(toolscache.SharedInformer); ok {
+			informers[grants.KeyOf(object).Kind] = shared
+		}
+	}
+	return func(kind string) string {
+		if informer := informers[kind]; informer != nil {
+			return informer.LastSyncResourceVersion()
+		}
+		return ""
+	}, nil
 }
 
 func indexFields(mgr ctrl.Manager) error {

@@ -68,16 +68,16 @@ func newDefinitions(cfg *rest.Config) (*definitions, error) {
 	}}, nil
 }
 
-// newInformer is a cache's NewInformer. An informer of a kind whose CRD has been missing since the start has synced with an empty list, asks
-// again with its usual back-off of up to a minute (while the API server is away, every two seconds), and goes on as any other once the CRD is
-// there. For a kind that was served once and whose CRD goes later, a 404 is an error, as for any informer: the watch brings the deletions of its objects before the CRD goes, and a 404 alone
-// drops no object.
+// newInformer is a cache's NewInformer. Every informer asks every two seconds while the API server is away. An informer of a kind of ours whose
+// CRD has been missing since the start has synced with an empty list, asks again with its usual back-off of up to a minute, and goes on as any
+// other once the CRD is there. For a kind that was served once and whose CRD goes later, a 404 is an error, as for any informer: the watch brings
+// the deletions of its objects before the CRD goes, and a 404 alone drops no object.
 func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	inner, served := askOften(lw), &atomic.Bool{}
 	kind, ok := ownKinds[kindOf(obj)]
 	if !ok {
-		return toolscache.NewSharedIndexInformer(lw, obj, resync, indexers)
+		return toolscache.NewSharedIndexInformer(inner, obj, resync, indexers)
 	}
-	inner, served := toolscache.ToListerWatcherWithContext(lw), &atomic.Bool{}
 	note := func(err error) {
 		if err == nil && !served.Swap(true) {
 			d.setMissing(kind, false)
@@ -85,7 +85,7 @@ func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Objec
 	}
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := askWhileAway(ctx, func(ctx context.Context) (runtime.Object, error) { return inner.ListWithContext(ctx, options) })
+			list, err := inner.ListWithContext(ctx, options)
 			if note(err); apierrors.IsNotFound(err) && !served.Load() && apierrors.IsNotFound(d.read(ctx, kind.definition())) {
 				d.setMissing(kind, true)
 				return kind.emptyList(), nil
@@ -93,7 +93,7 @@ func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Objec
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			w, err := askWhileAway(ctx, func(ctx context.Context) (watch.Interface, error) { return inner.WatchWithContext(ctx, options) })
+			w, err := inner.WatchWithContext(ctx, options)
 			note(err)
 			return w, err
 		},

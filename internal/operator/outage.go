@@ -6,11 +6,28 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// outageRetryMax is the longest pause between two tries of a list or watch of a kind of ours while the API server can't be reached.
+// outageRetryMax is the longest pause between two tries of a list or watch while the API server can't be reached.
 const outageRetryMax = 2 * time.Second
+
+// askOften returns lw with lists and watches that ask again while the API server can't be reached.
+func askOften(lw toolscache.ListerWatcher) *toolscache.ListWatch {
+	inner := toolscache.ToListerWatcherWithContext(lw)
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return askWhileAway(ctx, func(ctx context.Context) (runtime.Object, error) { return inner.ListWithContext(ctx, options) })
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return askWhileAway(ctx, func(ctx context.Context) (watch.Interface, error) { return inner.WatchWithContext(ctx, options) })
+		},
+	}
+}
 
 // askWhileAway asks again while the API server can't be reached, and returns its first answer. A reflector's own back-off may wait for a minute
 // after the server is back, and what an LNamespace takes away must not wait for that.

@@ -12,7 +12,7 @@ import (
 
 // Patience is how long the cases wait for what should come: an upper bound where several of them share few cores, and no claim
 // about speed.
-const Patience = 90 * time.Second
+const Patience = 3 * time.Minute
 
 // Run runs the cases of a package.
 func Run(t *testing.T, name string) {
@@ -21,7 +21,8 @@ func Run(t *testing.T, name string) {
 	log.SetLogger(ginkgo.GinkgoLogr) // else controller-runtime asks for one; the operator logs into a file of its own
 	gomega.EnforceDefaultTimeoutsWhenUsingContexts()
 	gomega.SetDefaultEventuallyTimeout(Patience)
-	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	gomega.SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
+	// An API server takes milliseconds of a core for each question, and many cases ask at once.
+	gomega.SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	gomega.SetDefaultConsistentlyPollingInterval(200 * time.Millisecond)
 	ginkgo.RunSpecs(t, name)
 }

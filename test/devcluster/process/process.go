@@ -34,8 +34,9 @@ type Process struct {
 	logFrom int64 // where in the log the lines of the last start begin
 }
 
-// killAfter is how long a process may take to end by itself. The API server drains watches for some seconds.
-const killAfter = 10 * time.Second
+// killAfter is how long a process may take to end by itself: as long as the operator's Deployment gives it. The API server drains watches for
+// some seconds.
+const killAfter = 20 * time.Second
 
 // New describes a process; Start starts it. env is added to the program's own environment.
 func New(path string, args, env []string, logFile string) *Process {

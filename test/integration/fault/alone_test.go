@@ -211,7 +211,9 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 			GinkgoHelper()
 			name := fmt.Sprint("s", number.Add(1))
 			s.create(ctx, s.source(name, "1"))
-			s.copied(ctx, "n0", name, "1")
+			for _, child := range []string{"n0", "n1", "n2"} {
+				s.copied(ctx, child, name, "1")
+			}
 		}
 		for what, spoil := range map[string]func() error{
 			"removed":      func() error { return os.Remove(file) },

@@ -62,7 +62,11 @@ func (s *scene) configure(ctx context.Context, text string) {
 	GinkgoHelper()
 	s.together.meet(func() {
 		Expect(s.Operator.WriteConfig(text)).To(Succeed())
-		life := s.now()
+		life := 0
+		Eventually(ctx, func() bool { // SIGTERM ends a process that has just begun as SIGKILL does
+			life = s.now()
+			return s.isReady(ctx, life)
+		}).Should(BeTrue(), s.explain)
 		s.terminate(life)
 		Eventually(ctx, s.isReady).WithArguments(life+1).Should(BeTrue(), s.explain)
 	})

@@ -214,8 +214,9 @@ func (s *scene) uids() map[string]types.UID {
 	return uids
 }
 
-// atOnce is how many plans run at the same time: a scene needs the operator for a while between the deaths of the others.
-const atOnce = 24
+// atOnce is how many plans run at the same time: a scene needs the operator for a while between the deaths of the others, and the API server
+// for the end of its namespaces.
+const atOnce = 10
 
 // playPlans plays a story with these plans, and returns what was otherwise than without a fault.
 func (s *stage) playPlans(ctx context.Context, story story, calm ending, plans []plan) []string {

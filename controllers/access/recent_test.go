@@ -1,0 +1,43 @@
+package access
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// neverRead is the readTo of a recent without informers.
+func neverRead(string) string { return "" }
+
+// FLT-F07: after an outage, a plan on what was there before would find no binding to revoke, and grant first.
+func TestOwnWritesAreKnownUntilTheWatchHasReadThem(t *testing.T) {
+	written := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "warren:sudo:payments", ResourceVersion: "20"}}
+	key := grants.KeyOf(written)
+	for name, c := range map[string]struct {
+		readTo string
+		after  time.Duration
+		known  bool
+	}{
+		"at once":                                        {readTo: "10", after: time.Second, known: true},
+		"an hour later, and the watch is still behind":   {readTo: "10", after: time.Hour, known: true},
+		"the watch has just read on":                     {readTo: "30", after: time.Second, known: true},
+		"the watch has read on, and the object was lost": {readTo: "30", after: time.Minute},
+		"nobody knows how far the watch has read":        {readTo: "", after: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRecent(10*time.Second, func(string) string { return c.readTo })
+				r.noteWritten(written)
+				time.Sleep(c.after)
+				if got := r.latestOf(key, nil); (got != nil) != c.known {
+					t.Errorf("got %v", got)
+				}
+			})
+		})
+	}
+}
