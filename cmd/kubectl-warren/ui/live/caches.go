@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -137,7 +138,10 @@ func troubleOf(status watchset.Status) Trouble {
 	trouble := Trouble{Sentence: "the API server does not answer", Since: status.Since}
 	degraded := &watchset.DegradedError{}
 	if errors.As(status.Err, &degraded) {
-		if degraded.Cause != nil {
+		switch {
+		case apierrors.IsUnauthorized(degraded.Cause):
+			trouble.Sentence = "the API server does not know you any more (401 Unauthorized): log in again; if this page does not go on then, run kubectl warren ui anew"
+		case degraded.Cause != nil:
 			trouble.Sentence = failure.Sentence(degraded.Cause)
 		}
 		if !degraded.LastSync.IsZero() {

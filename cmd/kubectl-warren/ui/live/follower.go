@@ -59,7 +59,7 @@ type Follower struct {
 // New makes a follower of the trees that begin at roots, or of all. For a caller who may not list namespaces, it shows what can be found
 // from homes, where roots is empty.
 func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*Follower, error) {
-	set, err := watchset.New(config, watchset.Options{
+	set, err := watchset.New(newGate(config), watchset.Options{
 		Scheme: scheme, WatchRBAC: watchset.Off, WatchCRDs: watchset.Off, VerifyInterval: ptr.To(time.Duration(0)),
 		Backoff: watchset.Backoff{Initial: reviewInterval / 2, Max: time.Minute}, DegradedAfter: 3 * time.Second,
 	})
