@@ -192,7 +192,7 @@ func (v *hierarchyValidator) namespaceExistence(ctx context.Context, reads *read
 	}
 }
 
-// isKeyUndelegated reports whether only a cluster admin may propagate or override a key: the configuration says so, or the key says who
+// isKeyUndelegated reports whether only a cluster admin may propagate or override a key: the configuration says so, or the key names who
 // pays.
 func (v *hierarchyValidator) isKeyUndelegated(key string) bool {
 	c := v.config

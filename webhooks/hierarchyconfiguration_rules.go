@@ -107,7 +107,7 @@ func (r request) problemOfDenial(user string, no authority.Question, parent *str
 	return field.Forbidden(r.field, fmt.Sprintf("user %q may not %s: %s", user, r.what, no.Needs(g.maySeeNamespace)))
 }
 
-// keyRules say whose consent the keys of a HierarchyConfiguration need.
+// keyRules determine whose consent the keys of a HierarchyConfiguration need.
 type keyRules struct {
 	inheritLabel, inheritAnnotation, undelegated func(key string) bool
 	// declared returns the HierarchyConfiguration of a namespace; an empty one where it has none.

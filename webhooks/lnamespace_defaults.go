@@ -43,7 +43,7 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 		} `json:"metadata"`
 	}
 	if d.decoder.Decode(req, lns) != nil || json.Unmarshal(req.Object.Raw, &written) != nil {
-		return admission.Allowed("") // nothing can be filled in; the schema is judged next, and says which field is wrong
+		return admission.Allowed("") // nothing can be filled in; the schema is judged next, and names which field is wrong
 	}
 	patches, warnings, err := d.defaultPeoplePatches(ctx, lns, req.UserInfo)
 	if err != nil {

@@ -24,7 +24,7 @@ type tenantRules struct {
 	operatorNamespace string
 }
 
-// checkTenantForm checks what the API server would say in words that mislead: of a name that is no DNS label it may say that dots are
+// checkTenantForm checks what the API server would say in words that mislead: of a name that is no DNS label it may report that dots are
 // allowed, and of a person without a kind only the type. raw is an LNamespace as it was written, before its schema is judged.
 func checkTenantForm(raw []byte) field.ErrorList {
 	var problems field.ErrorList

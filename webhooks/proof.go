@@ -63,7 +63,7 @@ func checkSpecLength(k kind, raw []byte) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("spec of the review's object has %d names, values and brackets; send at most %d", object.Spec,
 			most))
 	}
-	return nil // text that is no JSON is left to the decoder, whose error says what is wrong
+	return nil // text that is no JSON is left to the decoder, whose error describes what is wrong
 }
 
 // checkObjectUID compares the UID of the object that a review is about with the UID that the forest knows. Only a user who may read the

@@ -34,7 +34,7 @@ type Options struct {
 	Config *config.OperatorConfiguration
 	// Namespace is the namespace that the operator runs in.
 	Namespace string
-	// Live reads from the API server, without a cache, and Authorizer says what a user may do. SetupWithManager sets both.
+	// Live reads from the API server, without a cache, and Authorizer describes what a user may do. SetupWithManager sets both.
 	Live       client.Reader
 	Authorizer authorizer.Authorizer
 	// Mapper knows the kinds that the API server serves, and Rehearse writes objects by dry run. SetupWithManager sets both.

@@ -45,7 +45,7 @@ func (g *visibility) maySeeNamespace(namespace string) bool {
 }
 
 // joinVisibleTexts joins texts that each begin with the name of a namespace, without those about namespaces that the user may not see. It
-// doesn't say how many it leaves out.
+// does not tell how many it leaves out.
 func (g *visibility) joinVisibleTexts(texts []string) string {
 	seen, hidden := g.divideByVisibility(texts)
 	switch {

@@ -11,7 +11,7 @@ import (
 )
 
 // validateNewSub checks a new SubNamespace by the same rules as its reconciler (controllers/subnamespace): an obstacle that can't
-// pass by itself is a refusal, one that can is a warning. placed says that the HierarchyConfiguration of the parent namespace asks
+// pass by itself is a refusal, one that can is a warning. placed reports that the HierarchyConfiguration of the parent namespace asks
 // for a parent, so that the namespace may be in a tree soon.
 func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool) findings {
 	var f findings
@@ -72,7 +72,7 @@ func checkNewKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.
 		now.Annotations)...)
 }
 
-// checkNoBillingKeys refuses new or changed keys that say who pays, even if the configuration allows them in SubNamespaces.
+// checkNoBillingKeys refuses new or changed keys that name who pays, even if the configuration allows them in SubNamespaces.
 func checkNoBillingKeys[V ~string](at *field.Path, billing forest.BillingKeys, old, now map[string]V) field.ErrorList {
 	var problems field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(now)) {

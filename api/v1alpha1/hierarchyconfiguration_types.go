@@ -16,7 +16,7 @@ type RequiredChild string
 // +kubebuilder:validation:XValidation:rule="!self.startsWith('tenancy.warren.dev/') && !self.contains('.tenancy.warren.dev/')",message="keys of tenancy.warren.dev and its subdomains can't be propagated"
 type MetadataKey string
 
-// HierarchyConfigurationSpec places a namespace in a tree and says what its descendants inherit. Only people write it.
+// HierarchyConfigurationSpec places a namespace in a tree and describes what its descendants inherit. Only people write it.
 type HierarchyConfigurationSpec struct {
 	// parent is the namespace to be placed below; "" asks to be a root, absent asks nothing.
 	// +kubebuilder:validation:MaxLength=63

@@ -4,7 +4,7 @@ import "strings"
 
 // Labels and annotations that Warren reads or writes. Who may set which is in docs/reference/keys.md.
 const (
-	// LabelType on a Namespace says that it is a root (TypeRoot) or a template (TypeTemplate).
+	// LabelType on a Namespace states that it is a root (TypeRoot) or a template (TypeTemplate).
 	LabelType = Domain + "/type"
 	// LabelParent on a Namespace names its parent. It is the one source of truth for the forest.
 	LabelParent = Domain + "/parent"
@@ -64,7 +64,7 @@ const (
 	// AnnotationAdopted = "true" on a distributed copy: the object was there before, and is handed back, never deleted.
 	AnnotationAdopted = Domain + "/adopted"
 
-	// LabelAccess on an access object says what it is for; see the Access constants.
+	// LabelAccess on an access object describes what it is for; see the Access constants.
 	LabelAccess = Domain + "/access"
 	// LabelTenant on an access object names its tenant. Self pairs, which tenants share, have none.
 	LabelTenant = Domain + "/tenant"
@@ -131,7 +131,7 @@ func TreeLabel(ancestor string) string { return ancestor + TreeLabelSuffix }
 // SudoersGroup is the group whose members are cluster-admin in the tree of tenant.
 func SudoersGroup(tenant string) string { return tenant + SudoersSuffix }
 
-// IsReservedKey says whether a label or annotation key is in the operator's domain or a subdomain of it.
+// IsReservedKey reports whether a label or annotation key is in the operator's domain or a subdomain of it.
 func IsReservedKey(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
 	return found && (domain == Domain || strings.HasSuffix(domain, "."+Domain))

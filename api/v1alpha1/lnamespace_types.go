@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// LNamespaceSpec says who belongs to a tenant and what it may have.
+// LNamespaceSpec states who belongs to a tenant and what it may have.
 type LNamespaceSpec struct {
 	// users hold the ClusterRole that the configuration names (admin by default) in every namespace of the tree.
 	// +listType=map
@@ -39,7 +39,7 @@ type LNamespaceSpec struct {
 	// +optional
 	Template string `json:"template,omitempty"`
 
-	// billing says who pays for the tenant. Cluster admins only, but for its creator.
+	// billing states who pays for the tenant. Cluster admins only, but for its creator.
 	// +optional
 	Billing *Billing `json:"billing,omitempty"`
 
@@ -53,7 +53,7 @@ type LNamespaceSpec struct {
 	AllowCascadingDeletion bool `json:"allowCascadingDeletion,omitempty"`
 }
 
-// Billing says who pays.
+// Billing states who pays.
 type Billing struct {
 	// costCenter in the words of the accounts department.
 	// +kubebuilder:validation:MaxLength=64
@@ -110,7 +110,7 @@ type LNamespaceStatus struct {
 	// +optional
 	SubNamespaces int32 `json:"subNamespaces"`
 
-	// sudo says what a sudoer types.
+	// sudo describes what a sudoer types.
 	// +optional
 	Sudo *SudoStatus `json:"sudo,omitempty"`
 
@@ -148,7 +148,7 @@ type ListedServiceAccount struct {
 	// +required
 	Name string `json:"name"`
 
-	// namespaceUID tells which namespace had the name when the account was listed: "sha256:" and the digest of its UID. Where it is
+	// namespaceUID names which namespace had the name when the account was listed: "sha256:" and the digest of its UID. Where it is
 	// absent, there was none, or it has been in the tenant's tree since: the account gets nothing until it is off all lists and
 	// listed again.
 	// +optional
@@ -180,7 +180,7 @@ const (
 	SudoConstrained SudoMode = "Constrained"
 )
 
-// SudoStatus says how a sudoer of the tenant raises its rights.
+// SudoStatus describes how a sudoer of the tenant raises its rights.
 type SudoStatus struct {
 	// group that a sudoer impersonates.
 	// +required
@@ -220,7 +220,7 @@ type LNamespace struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says who belongs to the tenant and what it may have.
+	// spec states who belongs to the tenant and what it may have.
 	// +kubebuilder:default={}
 	// +optional
 	Spec LNamespaceSpec `json:"spec,omitempty"`

@@ -22,13 +22,13 @@ const (
 	// Condition NamespaceReady, Event: a namespace of that name exists and does not belong to this LNamespace. The message has the command by
 	// which a cluster admin hands it over.
 	ReasonNamespaceConflict Reason = "NamespaceConflict"
-	// Condition NamespaceReady: the namespace is being deleted. The message says what still holds it.
+	// Condition NamespaceReady: the namespace is being deleted. The message describes what still holds it.
 	ReasonTerminating Reason = "Terminating"
 	// Condition NamespaceReady, Event: the LNamespace is being deleted, but has sub-namespaces that may not be deleted with it. Until they
 	// are deleted or the deletion may cascade, everything stays as it is, rights included.
 	ReasonChildrenExist Reason = "ChildrenExist"
 	// Condition NamespaceReady: the operator is revoking rights or deleting the namespace, or the namespace is protected and is therefore
-	// not deleted. The message says which.
+	// not deleted. The message states which.
 	ReasonDeleting Reason = "Deleting"
 
 	// Condition AccessReady: all rights are granted.
@@ -263,7 +263,7 @@ const (
 	ReasonKindNotAllowed Reason = "KindNotAllowed"
 	// Condition Ready is False: `spec.resource` is not valid, or the configuration does not allow `spec.conflictPolicy`.
 	ReasonInvalidResource Reason = "InvalidResource"
-	// Conditions Ready, Propagated: the operator cannot list or watch what it needs. The message says what is missing, and where.
+	// Conditions Ready, Propagated: the operator cannot list or watch what it needs. The message describes what is missing, and where.
 	ReasonNotObserved Reason = "NotObserved"
 	// Condition Ready is False: `spec.suspend` is true. `status.plan` has what would be written.
 	ReasonSuspended Reason = "Suspended"

@@ -19,7 +19,7 @@ type NamespaceReference struct {
 	Name NamespaceName `json:"name"`
 }
 
-// Combination says how the options of targets go together.
+// Combination describes how the options of targets go together.
 // +kubebuilder:validation:Enum=Intersection;Union
 type Combination string
 
@@ -29,7 +29,7 @@ const (
 	CombinationUnion        Combination = "Union"
 )
 
-// ConflictPolicy says what happens where an object of that kind and name stands already.
+// ConflictPolicy describes what happens where an object of that kind and name stands already.
 // +kubebuilder:validation:Enum=Fail;Skip;AdoptIdentical;Overwrite
 type ConflictPolicy string
 
@@ -41,7 +41,7 @@ const (
 	ConflictOverwrite      ConflictPolicy = "Overwrite"
 )
 
-// DriftPolicy says what happens to a copy that somebody has changed.
+// DriftPolicy describes what happens to a copy that somebody has changed.
 // +kubebuilder:validation:Enum=Ignore;Revert
 type DriftPolicy string
 
@@ -51,7 +51,7 @@ const (
 	DriftRevert DriftPolicy = "Revert"
 )
 
-// DeletionPolicy says what happens to a copy whose namespace is a target no longer, or whose distribution is deleted.
+// DeletionPolicy describes what happens to a copy whose namespace is a target no longer, or whose distribution is deleted.
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
 
@@ -61,7 +61,7 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// DistributionTargets says which namespaces get a copy. Protected and terminating namespaces never do.
+// DistributionTargets states which namespaces get a copy. Protected and terminating namespaces never do.
 // +kubebuilder:validation:XValidation:rule="!(has(self.allNamespaces) && self.allNamespaces) || !(has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees))",message="allNamespaces can't be combined with includedNamespaces, namespaceLabelSelector or trees"
 // +kubebuilder:validation:XValidation:rule="!has(self.allNamespaces) || self.allNamespaces || has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees)",message="no target: set includedNamespaces, namespaceLabelSelector or trees"
 // +kubebuilder:validation:XValidation:rule="!has(self.combination) || self.combination != 'Union' || !has(self.namespaceLabelSelector) || (has(self.namespaceLabelSelector.matchLabels) && size(self.namespaceLabelSelector.matchLabels) > 0) || (has(self.namespaceLabelSelector.matchExpressions) && size(self.namespaceLabelSelector.matchExpressions) > 0)",message="namespaceLabelSelector: an empty selector would select everything"
@@ -137,7 +137,7 @@ type DistributionRollout struct {
 	First *metav1.LabelSelector `json:"first,omitempty"`
 }
 
-// ResourceDistributionSpec holds one object and says which namespaces get a copy of it.
+// ResourceDistributionSpec holds one object and states which namespaces get a copy of it.
 // +kubebuilder:validation:XValidation:rule="self.resource.apiVersion == oldSelf.resource.apiVersion && self.resource.kind == oldSelf.resource.kind && has(self.resource.metadata.name) == has(oldSelf.resource.metadata.name) && (!has(self.resource.metadata.name) || self.resource.metadata.name == oldSelf.resource.metadata.name)",message="spec.resource: apiVersion, kind and metadata.name are immutable; create another ResourceDistribution"
 type ResourceDistributionSpec struct {
 	// resource is the object that is copied, without a namespace.
@@ -153,22 +153,22 @@ type ResourceDistributionSpec struct {
 	// +optional
 	Targets DistributionTargets `json:"targets,omitempty"`
 
-	// conflictPolicy says what happens where somebody else's object stands.
+	// conflictPolicy describes what happens where somebody else's object stands.
 	// +kubebuilder:default=Fail
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// driftPolicy says what happens to a copy that somebody has changed.
+	// driftPolicy describes what happens to a copy that somebody has changed.
 	// +kubebuilder:default=Ignore
 	// +optional
 	DriftPolicy DriftPolicy `json:"driftPolicy,omitempty"`
 
-	// deletionPolicy says what happens to a copy that nothing wants any more.
+	// deletionPolicy describes what happens to a copy that nothing wants any more.
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// suspend stops all writes to namespaces; status.plan says what would be written.
+	// suspend stops all writes to namespaces; status.plan describes what would be written.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 

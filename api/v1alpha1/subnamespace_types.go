@@ -10,7 +10,7 @@ type LabelValue string
 // +kubebuilder:validation:MaxLength=8192
 type AnnotationValue string
 
-// SubNamespaceSpec says what the namespace carries. Only keys that the configuration allows are transferred.
+// SubNamespaceSpec describes what the namespace carries. Only keys that the configuration allows are transferred.
 type SubNamespaceSpec struct {
 	// labels of the namespace; keys that the configuration names in subNamespaces.labels.
 	// +kubebuilder:validation:MaxProperties=64
@@ -61,7 +61,7 @@ type SubNamespace struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what the namespace carries. Only keys that the configuration allows are transferred.
+	// spec describes what the namespace carries. Only keys that the configuration allows are transferred.
 	// +optional
 	Spec SubNamespaceSpec `json:"spec,omitempty"`
 

@@ -20,7 +20,7 @@ func DigestUID(uid string) string {
 	return uidDigestPrefix + hex.EncodeToString(digest[:])
 }
 
-// RecordsUID says whether recorded is the digest of uid or, as earlier versions wrote it, uid itself.
+// RecordsUID reports whether recorded is the digest of uid or, as earlier versions wrote it, uid itself.
 func RecordsUID(recorded, uid string) bool {
 	return recorded == uid || recorded == DigestUID(uid)
 }

@@ -33,17 +33,17 @@ type change struct {
 	before, after grants.Object
 }
 
-// conflictError says that an object that isn't the operator's has the name.
+// conflictError reports that an object that isn't the operator's has the name.
 type conflictError struct{ key grants.Key }
 
 func (e conflictError) Error() string {
 	return fmt.Sprintf("%s exists and is not the operator's", e.key)
 }
 
-// errContended says that an object changed under each of several tries.
+// errContended reports that an object changed under each of several tries.
 var errContended = errors.New("the object has changed under each try")
 
-// errBusy says that another worker is writing the shared object for another tenant. Waiting for that worker would delay the
+// errBusy reports that another worker is writing the shared object for another tenant. Waiting for that worker would delay the
 // revocations of this tenant; competing with it would cost both of them refused writes.
 var errBusy = errors.New("the object is being written for another tenant")
 
@@ -174,7 +174,7 @@ func (r *stepRunner) triesOf(tenant string, step grants.Step) int {
 	return fewTries
 }
 
-// isStale says whether a write was refused because the object isn't in the state before any more.
+// isStale reports whether a write was refused because the object isn't in the state before any more.
 func isStale(err error, before grants.Object) bool {
 	if before == nil {
 		return apierrors.IsAlreadyExists(err)

@@ -29,7 +29,7 @@ type announcer struct {
 // forgetTenant forgets which foreign bindings of the tenant's group Events have named.
 func (a *announcer) forgetTenant(tenant string) { a.told.Delete(tenant) }
 
-// tellChanges sends one Event for each list of the LNamespace whose grants have changed. settled says that the lists were already
+// tellChanges sends one Event for each list of the LNamespace whose grants have changed. settled reports that the lists were already
 // in force before this pass: every write of the pass then repaired an object that somebody had changed. actual holds the objects after
 // the pass.
 func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change, actual grants.Actual) {

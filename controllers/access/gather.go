@@ -23,7 +23,7 @@ type facts struct {
 	objects  grants.Objects
 	actual   grants.Actual
 	group    groupState
-	// unbounded says that nobody holds rights in the root yet, and that the copies of its template are still to be made there.
+	// unbounded reports that nobody holds rights in the root yet, and that the copies of its template are still to be made there.
 	// Grants wait for these copies, because they limit what the rights allow.
 	unbounded bool
 	// unremembered is the error of writing down the namespaces of service accounts. Accounts whose namespaces are not written down
@@ -46,7 +46,7 @@ func (f *facts) withheldGrants() grants.Withheld {
 	}
 }
 
-// groupInUse says whether a first grant of sudo would also give the sudoers what somebody else bound to their group. Where only
+// groupInUse reports whether a first grant of sudo would also give the sudoers what somebody else bound to their group. Where only
 // constrained impersonation is granted it would not: that ends at the edge of the tree, whatever is bound outside.
 func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.Forms.Legacy }
 
@@ -56,7 +56,7 @@ func (f *facts) firstGrant() bool {
 	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(f.actual.Holders(grants.ListSudoers, f.tenant)) > 0
 }
 
-// holdsRights says whether a RoleBinding of the tenant exists in its root namespace.
+// holdsRights reports whether a RoleBinding of the tenant exists in its root namespace.
 func (f *facts) holdsRights() bool {
 	for _, binding := range f.objects.RootBindings() {
 		if f.actual[grants.KeyOf(binding)] != nil {

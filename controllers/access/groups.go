@@ -47,11 +47,11 @@ type groups struct {
 	forbidden string              // the API server's message if it refused the last scan; else ""
 }
 
-// groupState says what foreign bindings mean for a tenant's sudo.
+// groupState describes what foreign bindings mean for a tenant's sudo.
 type groupState struct {
 	// inTheWay are foreign bindings that stop the tenant's first grant.
 	inTheWay []holder
-	// pending says that the scan before the tenant's first grant has not finished. It requeues the tenant when it has.
+	// pending reports that the scan before the tenant's first grant has not finished. It requeues the tenant when it has.
 	pending bool
 	// forbidden is the API server's message if it refuses scans to the operator; else "".
 	forbidden string
@@ -61,7 +61,7 @@ type groupState struct {
 type holder struct {
 	key grants.Key
 	uid types.UID // an Event on the binding needs it
-	// leftover says that the operator wrote the binding for an earlier LNamespace of the same name.
+	// leftover reports that the operator wrote the binding for an earlier LNamespace of the same name.
 	leftover bool
 }
 
@@ -152,7 +152,7 @@ func (g *groups) scanForWaiting(ctx context.Context) ([]string, error) {
 }
 
 // putBack makes the tenants of a failed scan wait for the next one. It returns all of them when the API server begins to refuse
-// scans, so that their conditions say why they wait. The caller holds the lock.
+// scans, so that their conditions explain why they wait. The caller holds the lock.
 func (g *groups) putBack(waiting map[string]bool, err error) []string {
 	begins := apierrors.IsForbidden(err) && g.forbidden == ""
 	if apierrors.IsForbidden(err) {

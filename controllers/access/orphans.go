@@ -87,7 +87,7 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// isClaimed says whether the object must be left alone: a tenant that it names exists, or a mark has already left it to the garbage
+// isClaimed reports whether the object must be left alone: a tenant that it names exists, or a mark has already left it to the garbage
 // collector.
 func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
 	if grants.IsLeftToCollector(object) {

@@ -31,11 +31,11 @@ import (
 
 // View answers questions about namespaces that access depends on.
 type View interface {
-	// Owns says whether the Namespace root is the one that the LNamespace with this UID made or adopted.
+	// Owns reports whether the Namespace root is the one that the LNamespace with this UID made or adopted.
 	Owns(root string, uid types.UID) bool
-	// InTree says whether namespace is root or a descendant of it.
+	// InTree reports whether namespace is root or a descendant of it.
 	InTree(namespace, root string) bool
-	// BelongsTo says whether namespace counts as part of the tree of root when a request is refused: also while it is halted, in a
+	// BelongsTo reports whether namespace counts as part of the tree of root when a request is refused: also while it is halted, in a
 	// cycle or protected.
 	BelongsTo(namespace, root string) bool
 	// UID returns the UID of the namespace called name; "" if there is none.
@@ -98,7 +98,7 @@ type Reconciler struct {
 	// namespace joined or left its tree. A View that fills up in the background needs a source.SyncingSource here: nothing is
 	// reconciled before the source has synced, and an empty View would have all access taken back for a moment after a restart.
 	Changes source.Source
-	// AwaitsRails says whether rights in the root are to wait for the copies of a template that limit these rights there (such as
+	// AwaitsRails reports whether rights in the root are to wait for the copies of a template that limit these rights there (such as
 	// quotas and network policies). It says so for a limited time only. The answer is copies.Runner.AwaitsRails; if it is nil, grants
 	// never wait.
 	AwaitsRails func(root string) bool

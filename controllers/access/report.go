@@ -27,7 +27,7 @@ type finding struct {
 	message string
 	// event is the reason of the Event that reports the finding; "" if only the condition does.
 	event v1alpha1.Reason
-	// retry says that no event of a watch will show that the finding is over, so the tenant is requeued with back-off.
+	// retry reports that no event of a watch will show that the finding is over, so the tenant is requeued with back-off.
 	retry bool
 }
 
@@ -142,7 +142,7 @@ func (f *facts) rememberGrant(s *v1alpha1.LNamespaceStatus) {
 	}
 }
 
-// modeChanged says whether sudo is granted in another mode than the tenant's status says.
+// modeChanged reports whether sudo is granted in another mode than the tenant's status says.
 func modeChanged(tenant *v1alpha1.LNamespace, seen *facts) bool {
 	return tenant.Status.Sudo != nil && tenant.Status.Sudo.Mode != seen.mode.Told
 }

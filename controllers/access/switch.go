@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree the RoleBinding that the
+// inPlace reports whether every tenant with sudo has rules of both forms, and every namespace of its tree the RoleBinding that the
 // constrained form needs there. If that can't be found out, it is not in place.
 func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 	err := m.checkInPlace(ctx, mode)

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
-// errOutdated says that someone else wrote an object after we had read it.
+// errOutdated reports that someone else wrote an object after we had read it.
 var errOutdated = errors.New("the object has changed meanwhile")
 
 // The kinds of our two webhook configurations.
@@ -63,7 +63,7 @@ func readConfigurations(ctx context.Context, c client.Reader) ([]configuration, 
 	return found, nil
 }
 
-// trustsCertificate says whether every webhook of both configurations would accept the certificate.
+// trustsCertificate reports whether every webhook of both configurations would accept the certificate.
 func trustsCertificate(ctx context.Context, c client.Reader, leaf *x509.Certificate) (bool, error) {
 	configurations, err := readConfigurations(ctx, c)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents)
 	return time.Since(b.since), nil
 }
 
-// putBundle writes one configuration where its bundles differ. wrote says that it did, or that the cache doesn't hold an earlier
+// putBundle writes one configuration where its bundles differ. wrote reports that it did, or that the cache doesn't hold an earlier
 // write yet.
 func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
 	version := c.object.GetResourceVersion()
@@ -152,7 +152,7 @@ func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte)
 	return true, nil
 }
 
-// testFailed says whether a JSON patch was refused because of its test operation: the API server answers with the code of an
+// testFailed reports whether a JSON patch was refused because of its test operation: the API server answers with the code of an
 // invalid object, but names no field.
 func testFailed(err error) bool {
 	var status apierrors.APIStatus

@@ -56,7 +56,7 @@ func (f *follower) seen(secret *corev1.Secret) {
 	}
 }
 
-// checkReady says whether the API server can call this replica: it serves a certificate that the webhook configurations held at
+// checkReady reports whether the API server can call this replica: it serves a certificate that the webhook configurations held at
 // least once. A later change of the configurations concerns all replicas alike, so it makes none of them unready.
 func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	return func(req *http.Request) error {
@@ -81,7 +81,7 @@ func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	}
 }
 
-// isExcused says whether there is no certificate and this replica, which doesn't lead, can't make one. If such a replica were not
+// isExcused reports whether there is no certificate and this replica, which doesn't lead, can't make one. If such a replica were not
 // ready, an upgrade would wait for ever for the leader of an earlier version that makes no certificate.
 func (f *follower) isExcused() bool {
 	select {

@@ -20,7 +20,7 @@ func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("the webhooks have no certificate yet")
 }
 
-// exchangeCertificate serves c from the next handshake on, and says whether c differs from the certificate before.
+// exchangeCertificate serves c from the next handshake on, and reports whether c differs from the certificate before.
 func (s *Serving) exchangeCertificate(c *tls.Certificate) bool {
 	before := s.current.Swap(c)
 	return before == nil || !bytes.Equal(before.Leaf.Raw, c.Leaf.Raw)

@@ -53,10 +53,10 @@ func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copie
 	return &removalChecks{view: v, api: api, read: read, done: lru.New(mostChecks), share: newShare()}
 }
 
-// check returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source, is
-// not above it, or if both the view and the State say that from is above it, so that a plan made from now on knows of that. It returns
-// ErrBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace that is newer
-// than in the forest is entered in the view.
+// check returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source,
+// is not above it, or if both the view and the State report that from is above it, so that a plan made from now on knows of that. It
+// returns ErrBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace
+// that is newer than in the forest is entered in the view.
 func (c *removalChecks) check(ctx context.Context, slot copies.Slot, from, version string) error {
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()

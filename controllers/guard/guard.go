@@ -79,7 +79,7 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(mgr.Add(elected), loop.SetupWithManager(mgr))
 }
 
-// Missing says whether a policy, named without `warren-`, was not in force at the last look. It is false before the first look.
+// Missing reports whether a policy, named without `warren-`, was not in force at the last look. It is false before the first look.
 func (g *Guard) Missing(policy string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -110,7 +110,7 @@ func actions(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string
 	return strings.Join(words, ", ")
 }
 
-// coversWrites says whether one rule of a policy matches create, update and delete of a resource.
+// coversWrites reports whether one rule of a policy matches create, update and delete of a resource.
 func coversWrites(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema.GroupResource) bool {
 	if p.Spec.MatchConstraints == nil {
 		return false

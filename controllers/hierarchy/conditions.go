@@ -18,7 +18,7 @@ type finding struct {
 	message string
 }
 
-// wrong says whether the finding reports something wrong, in this namespace or below it; bad says whether it makes the namespace
+// wrong reports whether the finding reports something wrong, in this namespace or below it; bad reports whether it makes the namespace
 // unready.
 func (f finding) wrong() bool { return wrong(f.kind, f.status) }
 

@@ -14,7 +14,7 @@ import (
 
 // Copies answers what is wrong with copies of propagated objects. controllers/copies implements it.
 type Copies interface {
-	// Known says whether everything that concerns a namespace has been looked at since the start. Before that, a missing trouble
+	// Known reports whether everything that concerns a namespace has been looked at since the start. Before that, a missing trouble
 	// says nothing.
 	Known(namespace string) bool
 	// UnobservedIn returns one sentence for each kind whose copies in a namespace the operator can't observe now.
@@ -28,7 +28,7 @@ type Copies interface {
 // mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
-// propagated says whether the copies in the namespace called name, and in those below it, are what they should be.
+// propagated reports whether the copies in the namespace called name, and in those below it, are what they should be.
 func propagated(s *forest.Snapshot, name string, known Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
 	if texts := known.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {

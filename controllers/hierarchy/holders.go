@@ -67,7 +67,7 @@ func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant
 	return holders, nil
 }
 
-// findPower says whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more
+// findPower reports whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more
 // ClusterRoles once powers has mostRoles answers: only somebody who wants to delay the operator binds more.
 func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bool, ref rbacv1.RoleRef) (bool, error) {
 	power, known := powers[ref]
@@ -98,7 +98,7 @@ func listedSubjects(binding *rbacv1.RoleBinding, tenant *forest.Tenant) []string
 	return listed
 }
 
-// changesBindings says whether rules let their holder change every RoleBinding.
+// changesBindings reports whether rules let their holder change every RoleBinding.
 func changesBindings(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		has := func(values []string, wanted string) bool {

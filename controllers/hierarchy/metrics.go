@@ -28,7 +28,7 @@ func countMoves(c view.Change) {
 	}
 }
 
-// movedVia says who gave a namespace another parent; "" if its parent is the same, or the namespace is new, gone or replaced.
+// movedVia names who gave a namespace another parent; "" if its parent is the same, or the namespace is new, gone or replaced.
 func movedVia(old, now *forest.Namespace) string {
 	switch {
 	case old == nil || now == nil || old.UID != now.UID || old.Parent() == now.Parent():
@@ -70,7 +70,7 @@ func (t troubled) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// wrong says whether a condition of that type and status reports something wrong.
+// wrong reports whether a condition of that type and status reports something wrong.
 func wrong[T ~string](kind T, status metav1.ConditionStatus) bool {
 	if string(kind) == string(v1alpha1.ConditionHalted) {
 		return status == metav1.ConditionTrue

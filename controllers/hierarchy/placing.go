@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// errMoveWaits says that another namespace is being moved: who waits is queued when its turn has come.
+// errMoveWaits reports that another namespace is being moved: who waits is queued when its turn has come.
 var errMoveWaits = errors.New("another namespace is being moved")
 
 // placing lets one namespace at a time be placed elsewhere, so that two moves can't form a cycle. No worker waits meanwhile: who finds another move
@@ -25,7 +25,8 @@ type placing struct {
 	again    requeue.Source[reconcile.Request]
 }
 
-// begin says whether the namespace called name may be placed elsewhere now. Who may calls end, and who may not is queued again when it may.
+// begin reports whether the namespace called name may be placed elsewhere now. Who may calls end, and who may not is queued again when it
+// may.
 func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -181,8 +181,8 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	return 0, nil
 }
 
-// beginMove says whether the namespace called name may be placed elsewhere now. If not, it is judged again when its turn comes, and not at every
-// change until then: of a hundred that asked at once, each was judged forty times.
+// beginMove reports whether the namespace called name may be placed elsewhere now. If not, it is judged again when its turn comes, and
+// not at every change until then: of a hundred that asked at once, each was judged forty times.
 func (r *Reconciler) beginMove(s *forest.Snapshot, name, parent string) bool {
 	if r.placing.begin(s, name, parent) {
 		return true

@@ -194,7 +194,7 @@ func (r *Reporter) since(name string) (left time.Duration) {
 	return r.Pace - time.Since(first.(time.Time))
 }
 
-// asks says whether a person wrote h: the HierarchyConfigurations that the operator creates have an empty spec.
+// asks reports whether a person wrote h: the HierarchyConfigurations that the operator creates have an empty spec.
 func asks(h *forest.Hierarchy) bool {
 	return h != nil && !h.Is(forest.HierarchyOf(h.Namespace, h.UID, v1alpha1.HierarchyConfigurationSpec{}))
 }
@@ -227,7 +227,7 @@ func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, 
 	return ctrl.Result{}, nil
 }
 
-// hasUnboundChild says whether the namespace has a child without a SubNamespace. People who may not list namespaces see such a
+// hasUnboundChild reports whether the namespace has a child without a SubNamespace. People who may not list namespaces see such a
 // child in the status of a HierarchyConfiguration only.
 func hasUnboundChild(s *forest.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.Children(name), func(child string) bool { return !s.Namespace(child).Bound() })

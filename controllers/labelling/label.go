@@ -58,7 +58,7 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// isManaged says whether namespace is a root, a sub-namespace or a template, where labelled objects are sources.
+// isManaged reports whether namespace is a root, a sub-namespace or a template, where labelled objects are sources.
 func (l *Labeller) isManaged(namespace string) bool {
 	f := l.View.Snapshot()
 	n := f.Namespace(namespace)

@@ -87,15 +87,15 @@ func (t *tables) slotsOf(controller types.UID) []copies.Slot {
 	return slots
 }
 
-// putObject takes in an object, and says whether it is to be queued. now is nil for an object of which nothing is kept.
+// putObject takes in an object, and reports whether it is to be queued. now is nil for an object of which nothing is kept.
 func (t *tables) putObject(slot copies.Slot, now *copies.Generated) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.setObject(slot, now)
 }
 
-// setObject keeps an object, unless now is nil or older than the known version, which may come from the answer to an apply. It says whether
-// the object is to be queued. The caller holds the lock.
+// setObject keeps an object, unless now is nil or older than the known version, which may come from the answer to an apply. It reports
+// whether the object is to be queued. The caller holds the lock.
 func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 	was := t.objects[slot]
 	if was != nil && now != nil && was.UID == now.UID && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
@@ -141,8 +141,8 @@ func dropSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies
 	}
 }
 
-// replace says that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were forgotten for a
-// moment, the objects that it controls would lose their label, and with the label their copies.
+// replace reports that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were forgotten
+// for a moment, the objects that it controls would lose their label, and with the label their copies.
 func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator, objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +195,7 @@ func (t *tables) noteApplied(slot copies.Slot, answer metav1.Object) {
 	}
 }
 
-// wasApplied says whether this process labelled this object: if so and the label is missing, somebody else took it off.
+// wasApplied reports whether this process labelled this object: if so and the label is missing, somebody else took it off.
 func (t *tables) wasApplied(slot copies.Slot, uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

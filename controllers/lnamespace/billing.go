@@ -12,7 +12,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// dateBilling returns who pays for the tenant, and since when; nil where nothing is billed. settled says that the root namespace is
+// dateBilling returns who pays for the tenant, and since when; nil where nothing is billed. settled reports that the root namespace is
 // ready: before that, the status stays as it was. Each change of the payer is dated once, by the API server's clock, so that the
 // ledger gets the same instant after any restart.
 func (r *Reconciler) dateBilling(ctx context.Context, lns *v1alpha1.LNamespace, settled bool) (*v1alpha1.BillingStatus, error) {

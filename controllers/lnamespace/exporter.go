@@ -35,7 +35,7 @@ type ExporterWatch struct {
 	// Tenants reads from a cache, Live without one.
 	Tenants, Live client.Reader
 	Report        *Reporter
-	// Bills says whether a billing driver is configured.
+	// Bills reports whether a billing driver is configured.
 	Bills bool
 	// Lease is the name of the exporter's Lease.
 	Lease  client.ObjectKey

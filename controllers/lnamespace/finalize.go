@@ -50,8 +50,8 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	return r.removeFinalizer(ctx, lns)
 }
 
-// deleteRoot deletes the root namespace if this LNamespace owns it. gone says that this LNamespace owns no namespace any more; else v
-// says what the deletion waits for.
+// deleteRoot deletes the root namespace if this LNamespace owns it. gone reports that this LNamespace owns no namespace any more; else v
+// describes what the deletion waits for.
 func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s *forest.Snapshot) (v verdict, gone bool) {
 	n := s.Namespace(lns.Name)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// labelVerdict is condition BillingLabelled of a tenant: whether the labels that say who pays are on each namespace of its tree. An
+// labelVerdict is condition BillingLabelled of a tenant: whether the labels that name who pays are on each namespace of its tree. An
 // empty reason means that the configuration names no such labels, and that there is no condition.
 type labelVerdict struct {
 	reason  v1alpha1.Reason

@@ -43,14 +43,14 @@ type Reconciler struct {
 	Namespaces *namespaces.Writer
 	View       *view.View
 	Events     record.EventRecorder
-	// Reserved says whether the configuration forbids a new LNamespace to have the name.
+	// Reserved reports whether the configuration forbids a new LNamespace to have the name.
 	Reserved func(name string) bool
 	// MaxPerCreator returns how many LNamespaces may count for one maker; 0 is no limit.
 	MaxPerCreator int
 	// WebhookConfiguration is the name of the configuration by which the API server asks the operator about LNamespaces; "" where it
 	// serves no webhooks.
 	WebhookConfiguration string
-	// Bills says whether tenants are billed.
+	// Bills reports whether tenants are billed.
 	Bills bool
 	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler.
 	Access      Withdrawer
@@ -150,12 +150,12 @@ type verdict struct {
 	reason  v1alpha1.Reason
 	message string
 	ready   bool
-	// template says why nothing is inherited from the root's template, or "".
+	// template explains why nothing is inherited from the root's template, or "".
 	template string
 	again    time.Duration // how long to wait before the next pass, where no event will cause one; 0: not at all
 }
 
-// ensureRoot creates or adopts the root namespace, or says why it can't be had now.
+// ensureRoot creates or adopts the root namespace, or explains why it can't be had now.
 func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	tenant := forest.TenantOf(lns)
 	if most := r.MaxPerCreator; most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
@@ -195,7 +195,7 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	return r.adoptRoot(ctx, lns, n, forest.Adoption(s, tenant))
 }
 
-// nameWithheld says why an LNamespace doesn't get a name that is free now, or "": namespaces that wait for a parent of that name
+// nameWithheld explains why an LNamespace doesn't get a name that is free now, or "": namespaces that wait for a parent of that name
 // would become its own, or somebody else had the name when the LNamespace asked for it.
 func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *v1alpha1.LNamespace) (string, error) {
 	if lns.Status.Namespace == lns.Name {

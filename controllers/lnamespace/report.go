@@ -85,7 +85,7 @@ func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionReady, ready, reason, message)
 }
 
-// writeTo returns the change of the status that reports v. s says whether the LNamespace owns its root.
+// writeTo returns the change of the status that reports v. s reports whether the LNamespace owns its root.
 func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1alpha1.LNamespaceStatus) {
 	return func(status *v1alpha1.LNamespaceStatus) {
 		status.Namespace, status.SubNamespaces = "", 0

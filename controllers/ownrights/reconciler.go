@@ -36,11 +36,11 @@ const leavePause = time.Second
 type Reconciler struct {
 	Client client.Client
 	View   *view.View
-	// Enabled says that the operator is to bind its role; the file's propagation.bindOwnRole.
+	// Enabled reports that the operator is to bind its role; the file's propagation.bindOwnRole.
 	Enabled bool
 	// OperatorNamespace is the namespace of the service account that is bound.
 	OperatorNamespace string
-	// HoldsCopies says whether a namespace holds copies that the operator deletes when the namespace leaves the forest:
+	// HoldsCopies reports whether a namespace holds copies that the operator deletes when the namespace leaves the forest:
 	// copies.Runner.HoldsCopies.
 	HoldsCopies func(namespace string) bool
 	Concurrency int
@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// need says whether the operator works in a namespace.
+// need reports whether the operator works in a namespace.
 type need int8
 
 const (

@@ -39,7 +39,7 @@ func (w *waitingRoom) leave(key types.NamespacedName) (root string) {
 	return w.lines.leave(key)
 }
 
-// isEmpty says whether no limit holds any SubNamespace back.
+// isEmpty reports whether no limit holds any SubNamespace back.
 func (w *waitingRoom) isEmpty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *waitingRoom) waitingIn(root string) []types.NamespacedName {
 
 // reserve takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
 // SubNamespaces that wait in line come first. release gives the place back once the namespace is in the view, or couldn't be
-// created; it is nil where there is no room, and v then says why.
+// created; it is nil where there is no room, and v then explains why.
 func (w *waitingRoom) reserve(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ type full struct {
 	text             string
 }
 
-// noRoom says why there is no room, as forest.Snapshot.NoRoom does. It walks the tree once for all that ask about the same
+// noRoom explains why there is no room, as forest.Snapshot.NoRoom does. It walks the tree once for all that ask about the same
 // snapshot: where there is no room for some number, there is none for more. The caller holds the lock.
 func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
 	if last := w.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {

@@ -38,7 +38,7 @@ func newLines() *lines {
 	return &lines{rootOf: map[types.NamespacedName]string{}, tooLow: map[string][]types.NamespacedName{}, forest: map[string][]waiter{}}
 }
 
-// isEmpty says whether no limit holds any SubNamespace back.
+// isEmpty reports whether no limit holds any SubNamespace back.
 func (l *lines) isEmpty() bool { return len(l.rootOf) == 0 }
 
 // ahead returns how many older SubNamespaces wait for room in the tree of root.

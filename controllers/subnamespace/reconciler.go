@@ -113,7 +113,7 @@ func (r *Reconciler) wrote(key, resourceVersion string) {
 	r.written[key] = resourceVersion
 }
 
-// seen says whether the cache has caught up with our own writes; resourceVersion "" says that the object is gone.
+// seen reports whether the cache has caught up with our own writes; resourceVersion "" reports that the object is gone.
 func (r *Reconciler) seen(key, resourceVersion string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

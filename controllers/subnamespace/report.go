@@ -81,14 +81,14 @@ func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
 	}
 }
 
-// wasActive says whether the last report was about a namespace that existed.
+// wasActive reports whether the last report was about a namespace that existed.
 func wasActive(sub *v1alpha1.SubNamespace) bool {
 	ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == string(v1alpha1.ReasonNamespaceTerminating) ||
 		ready.Reason == string(v1alpha1.ReasonMetadataRejected))
 }
 
-// announceEnd sends an Event that says what became of the namespace of a deleted SubNamespace. It sends none where the parent is
+// announceEnd sends an Event that describes what became of the namespace of a deleted SubNamespace. It sends none where the parent is
 // terminating: the API server takes no Events there.
 func (r *Reconciler) announceEnd(sub *v1alpha1.SubNamespace, reason v1alpha1.Reason, message string) {
 	if message == "" {

@@ -1,5 +1,5 @@
 // Package vetted holds the lists of what the ClusterRole admin grants, one file for each minor version of Kubernetes, as they
-// stand in the binaries. README.md says how they come about.
+// stand in the binaries. README.md describes how they come about.
 package vetted
 
 import "embed"

@@ -14,7 +14,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// values are the chart's values: config/chart/values.yaml has their defaults and says what they mean.
+// values are the chart's values: config/chart/values.yaml has their defaults and describes what they mean.
 type values struct {
 	// Global is what Helm gives every chart that is a part of another one.
 	Global     map[string]any `json:"global"`

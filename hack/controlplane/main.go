@@ -1,6 +1,6 @@
 // Command controlplane builds etcd, the API server, the controller manager and kubectl from Go modules into a cache
 // outside the clone, and prints the folder. It is silent and instant where everything is there already; the first
-// build takes minutes and says how far it is.
+// build takes minutes and describes how far it is.
 package main
 
 import (

@@ -117,7 +117,7 @@ func (p *player) showFile(args []string) error {
 	return nil
 }
 
-// checkAnswer says what is wrong with an answer, nothing if it is as expected.
+// checkAnswer describes what is wrong with an answer, nothing if it is as expected.
 func (w want) checkAnswer(answer string, code int) string {
 	switch {
 	case code < 0:

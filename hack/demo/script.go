@@ -23,7 +23,7 @@ type want struct {
 	hasNot  []string
 	// within is how long the expected answer may take, because the operator acts a moment later; 0 means that the first answer counts.
 	within time.Duration
-	// timed says that the time until the answer is printed, counted from the end of the command before.
+	// timed reports that the time until the answer is printed, counted from the end of the command before.
 	timed bool
 }
 

@@ -3,7 +3,7 @@
 //
 // Three processes take part. `up` starts `supervise` in a session of its own, and returns when that is ready.
 // `supervise` owns the control plane and the operator, which die with it. As long as it lives it holds a lock on
-// .dev/playground.lock: that, and no process number, tells whether the playground runs. `down` asks it to end.
+// .dev/playground.lock: that, and no process number, reports whether the playground runs. `down` asks it to end.
 package main
 
 import (

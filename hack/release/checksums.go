@@ -27,7 +27,7 @@ type material struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// provenance says how the files were made: https://slsa.dev/provenance/v1.
+// provenance describes how the files were made: https://slsa.dev/provenance/v1.
 type provenance struct {
 	BuildDefinition struct {
 		BuildType            string            `json:"buildType"`

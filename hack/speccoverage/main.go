@@ -1,4 +1,4 @@
-// Speccoverage says which numbered cases of the specification have a test that carries their number in its name and
+// Speccoverage names which numbered cases of the specification have a test that carries their number in its name and
 // passed.
 //
 //	go run ./hack/speccoverage [-spec DIR] [-all] [REPORT...]

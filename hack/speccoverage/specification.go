@@ -12,7 +12,7 @@ import (
 const (
 	numberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
 
-	// longRun in the row of a case says that `make test` gives less than the case, so that its reports do not show it.
+	// longRun in the row of a case reports that `make test` gives less than the case, so that its reports do not show it.
 	longRun = "`make test-long`"
 )
 
@@ -20,7 +20,7 @@ var (
 	// A case is a row of a table whose first cell begins with its number.
 	caseRow = regexp.MustCompile(`^\| *(` + numberPattern + `)`)
 
-	// Rows under these headings are numbered too, but say what is so, not what a test must show.
+	// Rows under these headings are numbered too, but describe what is so, not what a test must show.
 	notCases = regexp.MustCompile(`Facts|Verified|Invariants|faults enter|Crash points|How much runs|Budgets`)
 )
 

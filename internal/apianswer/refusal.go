@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// IsRefusal says whether the API server refuses a request because of its content (4xx), so that the same request will be refused
-// again. Code 429 is no refusal: it says that the server is busy.
+// IsRefusal reports whether the API server refuses a request because of its content (4xx), so that the same request will be refused
+// again. Code 429 is no refusal: it reports that the server is busy.
 func IsRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -28,7 +28,7 @@ func IsQuotaExceeded(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: ")
 }
 
-// IsGone says whether a write failed because the object, or its namespace, is deleted or being deleted.
+// IsGone reports whether a write failed because the object, or its namespace, is deleted or being deleted.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -104,7 +104,7 @@ type Change struct {
 
 // Verdict is the judgement on a Change, before the authorizer is asked.
 type Verdict struct {
-	// Problems are sentences that say why nobody may make the change. Where there is one, Questions is empty.
+	// Problems are sentences that explain why nobody may make the change. Where there is one, Questions is empty.
 	Problems []string
 	// Questions are in the order in which a no is reported: those about the old parent first.
 	Questions []Question
@@ -119,7 +119,7 @@ type Verdict struct {
 	Moves bool
 }
 
-// Judge checks a change as a move from the place that the namespace's label gives it, whatever the old request was. exists says
+// Judge checks a change as a move from the place that the namespace's label gives it, whatever the old request was. exists reports
 // whether a namespace that the forest lacks exists after all.
 func Judge(s *forest.Snapshot, c Change, exists func(name string) bool) Verdict {
 	if equalNames(c.Old, c.New) {

@@ -10,7 +10,7 @@ import (
 // Keys are the label or annotation keys that a HierarchyConfiguration propagates and overrides.
 type Keys struct{ Propagated, Overridden []string }
 
-// KeyRules say whose consent a key needs. The functions must not be nil.
+// KeyRules determine whose consent a key needs. The functions must not be nil.
 type KeyRules struct {
 	// Inherits states which keys the configuration makes every namespace inherit; Undelegated, which keys only a cluster admin may
 	// propagate.

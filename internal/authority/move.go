@@ -16,7 +16,7 @@ type move struct {
 	from, to string
 	// earlier is the parent of a request that is withdrawn and may be under way, or "".
 	earlier string
-	// estranged says that another namespace, at another place, has taken the name of the parent. It has no authority over n, which
+	// estranged reports that another namespace, at another place, has taken the name of the parent. It has no authority over n, which
 	// still belongs to its old place.
 	estranged bool
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Authorizer says whether the user of a SubjectAccessReview may do what the review asks for.
+// Authorizer reports whether the user of a SubjectAccessReview may do what the review asks for.
 type Authorizer interface {
 	Review(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (allowed bool, err error)
 }

@@ -143,7 +143,7 @@ func (a Asker) reviewRequest(ctx context.Context, user authenticationv1.UserInfo
 	return allowed, err
 }
 
-// IsClusterAdmin says whether the user may update every LNamespace.
+// IsClusterAdmin reports whether the user may update every LNamespace.
 func (a Asker) IsClusterAdmin(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func (a Asker) IsClusterAdmin(ctx context.Context, user authenticationv1.UserInf
 	return yes, unanswered(ctx, err)
 }
 
-// HasAuthority says whether the user has authority over all namespaces of the cluster, or over each of those named. Above
+// HasAuthority reports whether the user has authority over all namespaces of the cluster, or over each of those named. Above
 // namespacesPerRequest namespaces, it asks only for authority over all.
 func (a Asker) HasAuthority(ctx context.Context, user authenticationv1.UserInfo, namespaces []string) (bool, error) {
 	if len(namespaces) > namespacesPerRequest {

@@ -9,7 +9,7 @@ import (
 
 var reasonColumns = []string{"event_id", "author", "reason", "recorded_at"}
 
-// Correction says how the periods of a tenant should have been billed from From until Until.
+// Correction describes how the periods of a tenant should have been billed from From until Until.
 type Correction struct {
 	Tenant      string
 	From, Until time.Time
@@ -19,7 +19,7 @@ type Correction struct {
 	Author, Reason string
 }
 
-// Reason says who made a correcting event, and why.
+// Reason names who made a correcting event, and why.
 type Reason struct {
 	EventID, Author, Reason string
 	RecordedAt              time.Time

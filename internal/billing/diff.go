@@ -31,7 +31,7 @@ type Comparison struct {
 	// Unknown are namespaces whose tenant can't be told now, for example because a parent is missing. Their periods stay as they are.
 	Unknown map[string]bool
 
-	// Complete says that Desired has all namespaces of tenants. Otherwise a missing namespace may not have been read yet, and no
+	// Complete reports that Desired has all namespaces of tenants. Otherwise a missing namespace may not have been read yet, and no
 	// period ends.
 	Complete bool
 

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Op says what an event does to its namespace.
+// Op describes what an event does to its namespace.
 type Op string
 
 const (

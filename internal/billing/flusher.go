@@ -44,7 +44,7 @@ type Flushed struct {
 	Parked []Parked
 }
 
-// FlushError says why the ledger took no more events: those left stay in the outbox.
+// FlushError explains why the ledger took no more events: those left stay in the outbox.
 type FlushError struct {
 	Trouble Trouble
 	// Until is the earliest time of another try; zero means that the next flush tries again.

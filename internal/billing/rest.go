@@ -11,7 +11,7 @@ type Rest struct {
 // RestFor returns a rest of that length that begins at from.
 func RestFor(length time.Duration, from time.Time) Rest { return Rest{from, length} }
 
-// Lasts says whether the rest goes on. A clock that was set back to before the rest's beginning ends it, because how much of it is
+// Lasts reports whether the rest goes on. A clock that was set back to before the rest's beginning ends it, because how much of it is
 // left is unknown then.
 func (r Rest) Lasts(now time.Time) bool {
 	passed := now.Sub(r.from)

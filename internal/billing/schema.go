@@ -81,7 +81,7 @@ func (s *Schema) create(ctx context.Context, name, text string) error {
 // column is a column of a table, as the engine describes it.
 type column struct {
 	name, kind string
-	// required says that an INSERT must state the column.
+	// required reports that an INSERT must state the column.
 	required bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Options say which table, of which cluster, and how much one statement may hold.
+// Options determine which table, of which cluster, and how much one statement may hold.
 type Options struct {
 	// Table is a plain SQL name; the view of periods has that name with _periods appended.
 	Table string
@@ -49,7 +49,7 @@ func (s *Store) Schema() *Schema { return &s.schema }
 // Holding is a namespace and the UID of a tenant that holds, or held, that namespace.
 type Holding struct{ Namespace, TenantUID string }
 
-// Latest says when the newest events of some namespaces took effect: the newest SET of each namespace, the newest END of each
+// Latest reports when the newest events of some namespaces took effect: the newest SET of each namespace, the newest END of each
 // namespace and tenant.
 type Latest struct {
 	Sets map[string]time.Time

@@ -28,7 +28,7 @@ func Load(path string) (*config.OperatorConfiguration, error) {
 	return Parse(path, data)
 }
 
-// Read returns the content of the file at path, or an error "FILE: problem" that says what to do.
+// Read returns the content of the file at path, or an error "FILE: problem" that describes what to do.
 func Read(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	var cause *fs.PathError

@@ -38,7 +38,7 @@ func validateKindForm(at *field.Path, kind schema.GroupVersionKind) field.ErrorL
 	return problems
 }
 
-// checkKindAllowed refuses kinds that are cluster-scoped, ours, or refused; verb says what can't be done with them.
+// checkKindAllowed refuses kinds that are cluster-scoped, ours, or refused; verb describes what can't be done with them.
 func checkKindAllowed(at *field.Path, kind schema.GroupKind, refused map[string][]string, verb string) field.ErrorList {
 	switch {
 	case slices.Contains(clusterScoped[kind.Group], kind.Kind):

@@ -23,12 +23,12 @@ const ruleVersion = "1"
 
 // Rules are what the configuration says about copies. A nil function matches nothing.
 type Rules struct {
-	// ExcludedLabel and ExcludedAnnotation say which keys no copy gets.
+	// ExcludedLabel and ExcludedAnnotation determine which keys no copy gets.
 	ExcludedLabel, ExcludedAnnotation func(key string) bool
 	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
 	// with an empty type where that is not known yet.
 	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
-	// ContentAlone says that it does not matter who owns labels and annotations.
+	// ContentAlone reports that it does not matter who owns labels and annotations.
 	ContentAlone bool
 	// Memo caches what these rules say about managedFields, and must not be shared with other Rules; nil for no cache.
 	Memo *Memo
@@ -106,8 +106,8 @@ func (r Rules) written(all map[string]string, excluded func(string) bool) map[st
 	return keys
 }
 
-// travels says whether copies get this label or annotation key from their source. Copies don't get what the configuration excludes, kubectl's
-// last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
+// travels reports whether copies get this label or annotation key from their source. Copies don't get what the configuration excludes,
+// kubectl's last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
 func (r Rules) travels(key string, excluded func(string) bool) bool {
 	if marksAccess(key) {
 		return true
@@ -115,7 +115,7 @@ func (r Rules) travels(key string, excluded func(string) bool) bool {
 	return !v1alpha1.IsReservedKey(key) && key != lastApplied && (excluded == nil || !excluded(key))
 }
 
-// marksAccess says whether key is one by which an access object, and each of its copies, names its purpose and its tenant.
+// marksAccess reports whether key is one by which an access object, and each of its copies, names its purpose and its tenant.
 func marksAccess(key string) bool {
 	return key == v1alpha1.LabelAccess || key == v1alpha1.LabelTenant || key == v1alpha1.AnnotationLNamespaceUID
 }
@@ -304,7 +304,7 @@ func adaptJob(object map[string]any, labels map[string]string) {
 	}
 }
 
-// Within says whether all that b writes stands in found, too, with the same values. found may hold more: mutating
+// Within reports whether all that b writes stands in found, too, with the same values. found may hold more: mutating
 // admission adds keys that no manager owns, and an identical PUT would not take them away (PROP-F7).
 func (b *Body) Within(found *Body) bool {
 	if !bytes.Equal(b.head, found.head) || !subset(b.labels, found.labels) || !subset(b.annotations, found.annotations) {
@@ -326,7 +326,7 @@ func subset(wanted, there map[string]string) bool {
 	return true
 }
 
-// holds says whether there equals wanted but for more keys in its maps.
+// holds reports whether there equals wanted but for more keys in its maps.
 func holds(there, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:

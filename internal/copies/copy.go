@@ -15,20 +15,20 @@ import (
 type Copy struct {
 	UID, ResourceVersion, From string
 	Hash                       Hash
-	// Ours says that the place in the hash fits the slot where the copy stands. An object that is not ours is somebody else's object.
+	// Ours reports that the place in the hash fits the slot where the copy stands. An object that is not ours is somebody else's object.
 	Ours        bool
 	Terminating bool
 	// Digest covers the metadata as our own last write left it; see Rules.Digest. It is 0 for a copy that this process has not written.
 	Digest uint64
-	// Meta is the digest of labels and annotations, Foreign says that another manager owns a field that matters: both show drift while Digest
-	// is 0. Marked says that the copy has a key of ours that the operator writes on no copy, which is drift for certain.
+	// Meta is the digest of labels and annotations, Foreign reports that another manager owns a field that matters: both show drift while
+	// Digest is 0. Marked reports that the copy has a key of ours that the operator writes on no copy, which is drift for certain.
 	Meta    uint64
 	Foreign bool
 	Marked  bool
-	// Access says that the copy is a RoleBinding that hands out the access of a tenant. Rights that its source no longer gives are taken away
-	// from such a copy even in a halted namespace.
+	// Access reports that the copy is a RoleBinding that hands out the access of a tenant. Rights that its source no longer gives are taken
+	// away from such a copy even in a halted namespace.
 	Access bool
-	// Drifted says that the copy differs from what we wrote there last.
+	// Drifted reports that the copy differs from what we wrote there last.
 	Drifted bool
 	// Kept is what a PUT must carry over; nil for nearly all.
 	Kept *Kept
@@ -106,17 +106,17 @@ func (c *Copies) In(kind schema.GroupKind, namespace string) (slots []Slot) {
 	return slots
 }
 
-// HasCopyOf says whether a copy of the source at slot stands anywhere.
+// HasCopyOf reports whether a copy of the source at slot stands anywhere.
 func (c *Copies) HasCopyOf(slot Slot) bool { return len(c.bySource[slot.source()]) > 0 }
 
-// HasUpdatedIn says whether a copy of ours in mode update stands in namespace. Such a copy is deleted when its source's namespace is no
+// HasUpdatedIn reports whether a copy of ours in mode update stands in namespace. Such a copy is deleted when its source's namespace is no
 // longer above.
 func (c *Copies) HasUpdatedIn(namespace string) bool {
 	r := c.rooms[namespace]
 	return r != nil && len(r.froms) > 0
 }
 
-// GiveRightsFrom says whether a RoleBinding stands in namespace that was copied from the namespace called from: the subjects of that
+// GiveRightsFrom reports whether a RoleBinding stands in namespace that was copied from the namespace called from: the subjects of that
 // RoleBinding have rights in namespace already.
 func (c *Copies) GiveRightsFrom(namespace, from string) bool {
 	r := c.rooms[namespace]
@@ -265,7 +265,7 @@ func (r *record) mode() string {
 	return ""
 }
 
-// binding says whether the copy is ours and in mode update: such a copy is deleted when its source's namespace is no longer above.
+// binding reports whether the copy is ours and in mode update: such a copy is deleted when its source's namespace is no longer above.
 func (r *record) binding() bool { return r.flags.has(ours) && r.flags.has(modeUpdate) }
 
 func (r *record) set(flag flags, on bool) {

@@ -34,8 +34,8 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	return c
 }
 
-// foreignMark says whether keys, the labels or annotations of a copy, have a reserved key that the operator writes on no copy. ours is the
-// key that the operator writes on every copy.
+// foreignMark reports whether keys, the labels or annotations of a copy, have a reserved key that the operator writes on no copy. ours is
+// the key that the operator writes on every copy.
 func foreignMark(keys map[string]string, ours string) bool {
 	for key := range keys {
 		if v1alpha1.IsReservedKey(key) && key != ours && !marksAccess(key) {
@@ -96,7 +96,7 @@ func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	})
 }
 
-// DigestOf is Digest, where ours says which keys count.
+// DigestOf is Digest, where ours names which keys count.
 func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 	h := fnv.New64a()
 	digestMap(h, filter(meta.Labels, ours.Label))
@@ -228,7 +228,7 @@ type repair struct {
 
 func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
 
-// isPast says whether nobody has changed the copy for so long that it counts no more.
+// isPast reports whether nobody has changed the copy for so long that it counts no more.
 func (r *repair) isPast(now time.Time, window time.Duration) bool {
 	return now.Sub(r.last()) >= 2*window
 }

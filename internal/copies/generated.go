@@ -49,7 +49,7 @@ func GeneratedOf(meta metav1.Object) *Generated {
 	return g
 }
 
-// ownsLabel says whether the label propagate was applied by GeneratedManager.
+// ownsLabel reports whether the label propagate was applied by GeneratedManager.
 func ownsLabel(entries []metav1.ManagedFieldsEntry) bool {
 	for _, entry := range entries {
 		if entry.Manager == GeneratedManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&
@@ -74,8 +74,8 @@ func IsMode(mode string) bool {
 	return mode == "" || mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeUpdate
 }
 
-// PlanLabel says whether the label propagate of a generated object is to be applied with the value wanted, the mode that its generator asks
-// for; to apply "" takes the label off. A label that somebody else has set is never touched, whatever its value.
+// PlanLabel reports whether the label propagate of a generated object is to be applied with the value wanted, the mode that its generator
+// asks for; to apply "" takes the label off. A label that somebody else has set is never touched, whatever its value.
 func (g *Generated) PlanLabel(wanted string) (apply bool) {
 	switch {
 	case g.Untouchable:

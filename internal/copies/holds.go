@@ -255,7 +255,7 @@ func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
 // rights allow.
 var roleBindings = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}
 
-// GivesRights says whether a copy at slot gives somebody rights in its namespace.
+// GivesRights reports whether a copy at slot gives somebody rights in its namespace.
 func GivesRights(slot Slot) bool { return slot.Kind == roleBindings }
 
 // MissingRails returns the slots in namespace of rails that are still to be made, and of rails whose source is still to be read. They are in
@@ -270,7 +270,7 @@ func (w *World) MissingRails(namespace string) []Slot {
 	return missing
 }
 
-// MissesRail says whether slot is one of MissingRails.
+// MissesRail reports whether slot is one of MissingRails.
 func (w *World) MissesRail(slot Slot) bool {
 	if GivesRights(slot) {
 		return false

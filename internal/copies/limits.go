@@ -70,7 +70,7 @@ func (s *State) reviewLimits(root string) {
 	}
 }
 
-// allotment says for which sources in one tree the tree's limits leave no room. Existing copies count, whatever the limits are. Missing
+// allotment names for which sources in one tree the tree's limits leave no room. Existing copies count, whatever the limits are. Missing
 // copies get the room that is left: the oldest source comes first, and of a source all copies are written or none. So the copies of a tree
 // never exceed its limits, unless somebody lowers the limits.
 type allotment struct {
@@ -114,14 +114,14 @@ func (a *Allotter) allotmentOf(root string) *allotment {
 	return known
 }
 
-// recount says that the allotment of the tree around namespace is to be counted anew.
+// recount reports that the allotment of the tree around namespace is to be counted anew.
 func (a *Allotter) recount(namespace string) {
 	if len(a.allotments) > 0 {
 		delete(a.allotments, a.world.Forest.RootOf(namespace))
 	}
 }
 
-// recountAll says that all allotments are to be counted anew.
+// recountAll reports that all allotments are to be counted anew.
 func (a *Allotter) recountAll() { clear(a.allotments) }
 
 func (a *Allotter) allot(root string, limits v1alpha1.Limits) *allotment {
@@ -146,8 +146,8 @@ func (a *Allotter) allot(root string, limits v1alpha1.Limits) *allotment {
 	return of
 }
 
-// isHeld says whether limits forbid to create a copy of s, which stands at from, or to replace the copy over by a larger one. Limits never
-// hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
+// isHeld reports whether limits forbid to create a copy of s, which stands at from, or to replace the copy over by a larger one. Limits
+// never hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
 func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != roleBindings.Group &&
 		(s.Size > a.writtenSize(from.source()) || over.from != from.Namespace)
@@ -174,13 +174,13 @@ func (a *Allotter) NoteHeld(slot Slot) {
 	}
 }
 
-// IsLimited says whether limits bound the copies in the tree around namespace, by the forest f.
+// IsLimited reports whether limits bound the copies in the tree around namespace, by the forest f.
 func IsLimited(f *forest.Snapshot, namespace string) bool {
 	limits := f.Limits(f.RootOf(namespace))
 	return limits.Copies != nil || limits.Bytes != nil
 }
 
-// HoldsBack says whether NoteHeld was called for the tree around namespace, and not everything was released since.
+// HoldsBack reports whether NoteHeld was called for the tree around namespace, and not everything was released since.
 func (a *Allotter) HoldsBack(namespace string) bool {
 	return len(a.heldIn) > 0 && len(a.heldIn[a.world.Forest.RootOf(namespace)]) > 0
 }
@@ -370,8 +370,8 @@ func (t *tally) noteFound(source sourceKey, size int) {
 	}
 }
 
-// noteWritten says that a copy of s was written as s is now. It returns whether the copies of s have another size thereby: in mode create, the
-// other copies stay as large as they were.
+// noteWritten reports that a copy of s was written as s is now. It returns whether the copies of s have another size thereby: in mode
+// create, the other copies stay as large as they were.
 func (t *tally) noteWritten(source sourceKey, s *Source) (changed bool) {
 	size := t.written[source]
 	if size == s.Size || s.Mode == v1alpha1.ModeCreate && size > s.Size {

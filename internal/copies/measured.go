@@ -84,7 +84,7 @@ func (f fanouts) open(source Slot) {
 	f.underWay[of][fanoutKey{source.Namespace, true}] = &fanout{since: since, left: map[string]bool{}}
 }
 
-// record records which of slots are to be written because of the source's change. plan says what a slot needs now.
+// record records which of slots are to be written because of the source's change. plan describes what a slot needs now.
 func (f fanouts) record(source Slot, slots []Slot, plan func(Slot) Action) {
 	one := f.underWay[source.place()][fanoutKey{source.Namespace, true}]
 	if one == nil {

@@ -15,7 +15,7 @@ import (
 // Input is something that has happened. Apply takes it into a State.
 type Input interface{ apply(s *State) }
 
-// ForestChanged says that the forest has changed, and for which namespaces, existing or not, copies may differ now.
+// ForestChanged reports that the forest has changed, and for which namespaces, existing or not, copies may differ now.
 type ForestChanged struct {
 	Old, New   *forest.Snapshot
 	Namespaces []string
@@ -27,7 +27,7 @@ type Watch struct {
 	Role Role
 }
 
-// Role says which objects of a kind a watch shows.
+// Role names which objects of a kind a watch shows.
 type Role int8
 
 // The roles of a watch.
@@ -40,26 +40,26 @@ const (
 func (r Role) showsSources() bool { return r != CopiesAlone }
 func (r Role) showsCopies() bool  { return r != SourcesAlone }
 
-// ObjectSeen says that a watch has shown an object, which is new or has changed.
+// ObjectSeen reports that a watch has shown an object, which is new or has changed.
 type ObjectSeen struct {
 	Watch
 	Object *metav1.PartialObjectMetadata
 }
 
-// ObjectGone says that a watch has shown that an object was deleted, or does not match the watch's selector any more.
+// ObjectGone reports that a watch has shown that an object was deleted, or does not match the watch's selector any more.
 type ObjectGone struct {
 	Watch
 	Object *metav1.PartialObjectMetadata
 }
 
-// Listed says that a watch shows exactly these objects in Namespace, or Everywhere, as of ResourceVersion.
+// Listed reports that a watch shows exactly these objects in Namespace, or Everywhere, as of ResourceVersion.
 type Listed struct {
 	Watch
 	Namespace, ResourceVersion string
 	Objects                    []*metav1.PartialObjectMetadata
 }
 
-// WatchChanged says that the state of a watch has changed in Namespace, or Everywhere.
+// WatchChanged reports that the state of a watch has changed in Namespace, or Everywhere.
 type WatchChanged struct {
 	Watch
 	Namespace string
@@ -69,19 +69,19 @@ type WatchChanged struct {
 // FollowDue asks for the namespaces in which narrow kinds are to be watched. The answer is a Follow, if they have changed.
 type FollowDue struct{}
 
-// Elected says that this replica leads from now on: everything that is known is worked on.
+// Elected reports that this replica leads from now on: everything that is known is worked on.
 type Elected struct{}
 
-// Ticked comes once in Timing.Tick on the leader. Idle says that no key waits or is worked on.
+// Ticked comes once in Timing.Tick on the leader. Idle reports that no key waits or is worked on.
 type Ticked struct{ Idle bool }
 
-// Started says that a worker has taken a Key from the queue. The worker gets at most one Request.
+// Started reports that a worker has taken a Key from the queue. The worker gets at most one Request.
 type Started struct{ Key Key }
 
 // RightsAsked asks whether rights in Namespace are to wait for rails. The answer is a RightsWait, or none if they need not wait.
 type RightsAsked struct{ Namespace string }
 
-// BodyRead says what a read of a source has shown.
+// BodyRead describes what a read of a source has shown.
 type BodyRead struct {
 	Source               Slot
 	UID, ResourceVersion string
@@ -118,22 +118,22 @@ type CopyWritten struct {
 type Result struct {
 	// Written is the copy as a write has left it.
 	Written *metav1.PartialObjectMetadata
-	// Found is a copy of the operator's own that was found where none was known. Unlabelled says that its label inherited-from is missing.
+	// Found is a copy of the operator's own that was found where none was known. Unlabelled reports that its label inherited-from is missing.
 	Found      *metav1.PartialObjectMetadata
 	Unlabelled bool
-	// Absent says that the copy does not exist, Deleted that the API server has accepted its deletion.
+	// Absent reports that the copy does not exist, Deleted that the API server has accepted its deletion.
 	Absent, Deleted bool
 	// Compared is the source's body with which the whole copy, of this version, was compared: it needs no change.
 	Compared        *Body
 	ComparedUID     string
 	ComparedVersion string
-	// FoundDrifted says that the copy was read whole, and differs from what the operator wrote.
+	// FoundDrifted reports that the copy was read whole, and differs from what the operator wrote.
 	FoundDrifted bool
-	// Repaired says that the write has put back what somebody had changed.
+	// Repaired reports that the write has put back what somebody had changed.
 	Repaired bool
 }
 
-// DriftFound says that this version of a copy differs from what its source says.
+// DriftFound reports that this version of a copy differs from what its source says.
 type DriftFound struct {
 	Slot                 Slot
 	UID, ResourceVersion string
@@ -179,7 +179,7 @@ type WriteCopy struct {
 	Action   Action
 	// Over is the copy at the slot, as it is known; nil if there is none.
 	Over *Copy
-	// Probe says that another object was at the slot at the last try: a read comes before the write.
+	// Probe reports that another object was at the slot at the last try: a read comes before the write.
 	Probe bool
 }
 
@@ -194,10 +194,10 @@ type Follow struct{ Namespaces map[string]types.UID }
 // FollowSoon asks for a FollowDue soon.
 type FollowSoon struct{}
 
-// RightsWait says that rights are to wait for rails.
+// RightsWait reports that rights are to wait for rails.
 type RightsWait struct{}
 
-// Report says that there is something new to report on these namespaces.
+// Report reports that there is something new to report on these namespaces.
 type Report struct{ Namespaces []string }
 
 // Event is an Event on a source or a copy.
@@ -229,19 +229,19 @@ const (
 
 // These Outputs are for metrics.
 type (
-	// CopyRepaired says that the drift of a copy was repaired.
+	// CopyRepaired reports that the drift of a copy was repaired.
 	CopyRepaired struct {
 		Kind  schema.GroupKind
 		Found DriftSource
 	}
-	// RightsBeforeRails says that rights were given although rails are missing.
+	// RightsBeforeRails reports that rights were given although rails are missing.
 	RightsBeforeRails struct{}
-	// FanoutEnded says that all writes that follow from one change of a source were answered, and when the change came.
+	// FanoutEnded reports that all writes that follow from one change of a source were answered, and when the change came.
 	FanoutEnded struct {
 		Kind  schema.GroupKind
 		Verb  Verb
 		Since time.Time
 	}
-	// MoveEnded says that all copies below a namespace that has moved are what they should be, and when it moved.
+	// MoveEnded reports that all copies below a namespace that has moved are what they should be, and when it moved.
 	MoveEnded struct{ Since time.Time }
 )

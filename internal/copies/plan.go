@@ -1,13 +1,12 @@
-// Package copies keeps copies of objects in many namespaces as their sources are. It is pure: a State takes in what has happened (Input), and says
-// what is to be done (Output). A World of forest, sources and copies goes
-// in, actions come out.
+// Package copies keeps copies of objects in many namespaces as their sources are. It is pure: a State takes in what has happened (Input),
+// and describes what is to be done (Output). A World of forest, sources and copies goes in, actions come out.
 //
-// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears
-// the label inherited-from. A slot is the place (kind, namespace, name) of one copy, whether or not the copy exists. An access copy is a copy
-// of a RoleBinding by which the operator hands out the access of a tenant. A rail is a copy of any kind but RoleBinding, such as a quota or a
-// network policy; rails keep in bounds what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight of such a
-// kind says in which namespaces the operator sees its objects. A namespace is halted while its way to a root is broken, as by a missing
-// parent or a cycle: nothing is given there.
+// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and
+// bears the label inherited-from. A slot is the place (kind, namespace, name) of one copy, whether or not the copy exists. An access copy
+// is a copy of a RoleBinding by which the operator hands out the access of a tenant. A rail is a copy of any kind but RoleBinding, such
+// as a quota or a network policy; rails keep in bounds what rights allow. A narrow kind is watched only where the operator's RBAC allows;
+// the sight of such a kind says in which namespaces the operator sees its objects. A namespace is halted while its way to a root is
+// broken, as by a missing parent or a cycle: nothing is given there.
 package copies
 
 import (
@@ -47,7 +46,7 @@ type Action struct {
 	Reason v1alpha1.Reason
 }
 
-// verdict says whether a source is wanted at a place.
+// verdict reports whether a source is wanted at a place.
 type verdict int
 
 const (
@@ -56,7 +55,7 @@ const (
 	frozen // a source above can't be judged: nothing of this kind and name is written or deleted
 )
 
-// Plan says what to do at slot now. Planned again after the action, the answer is Nothing.
+// Plan describes what to do at slot now. Planned again after the action, the answer is Nothing.
 func (w *World) Plan(slot Slot) Action {
 	kind, known := w.kinds[slot.Kind]
 	if !known || !kind.synced {
@@ -106,7 +105,7 @@ func (w *World) planner(slot Slot) planner {
 	return p
 }
 
-// sees says whether the operator sees all that the plan rests on: the copies in the slot's namespace, and the sources above.
+// sees reports whether the operator sees all that the plan rests on: the copies in the slot's namespace, and the sources above.
 func (p *planner) sees() bool { return p.world.Sights.sees(p.slot, p.world.Forest, p.sources.Names...) }
 
 // wanted finds the source of this kind and name that reaches the slot; of several, the first in the order of candidates. The verdict is
@@ -232,7 +231,7 @@ func (p *planner) write(verb Verb, at Slot, s *Source) Action {
 	return Action{Verb: verb, Source: at, Hash: Hash{s.Mode, PlaceOf(p.slot, at.Namespace), s.Content}}
 }
 
-// awaitsSource says whether the source that reaches the slot is known, but was not read yet.
+// awaitsSource reports whether the source that reaches the slot is known, but was not read yet.
 func (p *planner) awaitsSource() bool {
 	kind := p.world.kinds[p.slot.Kind]
 	if !p.managed || !kind.synced || kind.mode == Remove || !p.sees() {

@@ -17,7 +17,7 @@ type Step struct {
 	Verb Verb
 	// From is the namespace of the source.
 	From string
-	// Why says what makes the write necessary.
+	// Why describes what makes the write necessary.
 	Why string
 	// Held is why nothing is written all the same: Conflict, LimitExceeded; or "".
 	Held v1alpha1.Reason
@@ -120,9 +120,9 @@ func UnlabelledFrom(f *forest.Snapshot, slot Slot, meta metav1.Object) string {
 	return ""
 }
 
-// Differs says whether a copy was changed; found is the body that was rendered from the copy itself. foreign says that another manager owns a
-// field that matters. Without foreign, what the copy has beyond its source was added by mutating admission, would be added again, and is no
-// change.
+// Differs reports whether a copy was changed; found is the body that was rendered from the copy itself. foreign reports that another
+// manager owns a field that matters. Without foreign, what the copy has beyond its source was added by mutating admission, would be added
+// again, and is no change.
 func (b *Body) Differs(found *Body, foreign bool) bool {
 	return found.Content != b.Content && (foreign || !b.Within(found))
 }

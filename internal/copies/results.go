@@ -118,22 +118,22 @@ func (s *State) FindUnchanged(slot Slot, uid, resourceVersion string) *Copy {
 
 // Errors that the requests for a slot end with, beside the API server's own.
 var (
-	// ErrObstacle says that another object is where a copy should be.
+	// ErrObstacle reports that another object is where a copy should be.
 	ErrObstacle = errors.New("an object of that name exists")
-	// ErrBeingDeleted says that the object that is there is being deleted.
+	// ErrBeingDeleted reports that the object that is there is being deleted.
 	ErrBeingDeleted = errors.New("the object is being deleted")
-	// ErrBehind says that the forest, as the watch has shown it, is older than the cluster.
+	// ErrBehind reports that the forest, as the watch has shown it, is older than the cluster.
 	ErrBehind = errors.New("the watch of Namespaces is behind")
 )
 
-// OtherRoleError says that the Role that a RoleBinding names is another one where its copy would be, or none.
+// OtherRoleError reports that the Role that a RoleBinding names is another one where its copy would be, or none.
 type OtherRoleError struct{ Namespace, Role, Source string }
 
 func (e OtherRoleError) Error() string {
 	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.Role, e.Namespace, e.Source)
 }
 
-// UnkeptBindingError says that a RoleBinding in mode create names this Role: nobody would withdraw the copy when the Role's copy goes.
+// UnkeptBindingError reports that a RoleBinding in mode create names this Role: nobody would withdraw the copy when the Role's copy goes.
 type UnkeptBindingError string
 
 func (e UnkeptBindingError) Error() string {

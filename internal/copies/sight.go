@@ -19,8 +19,8 @@ import (
 // Everywhere stands for the whole cluster in place of a namespace.
 const Everywhere = ""
 
-// Sight says whether the operator sees the objects of a narrow kind in one namespace, or in the whole cluster. Only where the kind is Seen
-// does a missing object not exist.
+// Sight reports whether the operator sees the objects of a narrow kind in one namespace, or in the whole cluster. Only where the kind is
+// Seen does a missing object not exist.
 type Sight int8
 
 // The sights of a narrow kind.
@@ -46,7 +46,7 @@ func (s *Sights) SetNarrow(kind schema.GroupKind) {
 	s.kinds[kind] = &kindSights{map[string]Sight{}, map[string]Sight{}}
 }
 
-// IsNarrow says whether SetNarrow was called for a kind.
+// IsNarrow reports whether SetNarrow was called for a kind.
 func (s *Sights) IsNarrow(kind schema.GroupKind) bool { return s.kinds[kind] != nil }
 
 // Set sets the sight of the sources, or copies, or both, of a narrow kind in namespace, or Everywhere. For any other kind it does nothing.
@@ -65,14 +65,14 @@ func (s *Sights) Set(kind schema.GroupKind, namespace string, sources, copies bo
 
 func (s *Sights) forget(kind schema.GroupKind) { delete(s.kinds, kind) }
 
-// sees says whether the operator sees all that a plan for slot rests on: the copies in its namespace, and the sources in these namespaces of
-// the forest f.
+// sees reports whether the operator sees all that a plan for slot rests on: the copies in its namespace, and the sources in these
+// namespaces of the forest f.
 func (s *Sights) sees(slot Slot, f *forest.Snapshot, sources ...string) bool {
 	k := s.kinds[slot.Kind]
 	return k == nil || sightIn(k.copies, slot.Namespace) == Seen && k.seesSources(f, sources)
 }
 
-// seesSources says whether the operator sees the sources in these namespaces. A namespace that doesn't exist holds no source.
+// seesSources reports whether the operator sees the sources in these namespaces. A namespace that doesn't exist holds no source.
 func (k *kindSights) seesSources(f *forest.Snapshot, namespaces []string) bool {
 	return !slices.ContainsFunc(namespaces, func(name string) bool { return f.Namespace(name) != nil && sightIn(k.sources, name) != Seen })
 }
@@ -90,14 +90,15 @@ func setSight(all map[string]Sight, namespace string, now Sight) {
 	}
 }
 
-// SeesSource says whether the operator sees the place of the source at slot: a source that is missing there doesn't exist.
+// SeesSource reports whether the operator sees the place of the source at slot: a source that is missing there doesn't exist.
 func (w *World) SeesSource(slot Slot) bool {
 	k := w.Sights.kinds[slot.Kind]
 	return k == nil || k.seesSources(w.Forest, []string{slot.Namespace})
 }
 
-// AwaitsSight says whether rails of some kind can't be planned in namespace yet, because the operator doesn't see the copies there or the
-// sources above: they are about to be listed, or may not be listed. Rights wait for sight as they wait for missing rails, and no longer.
+// AwaitsSight reports whether rails of some kind can't be planned in namespace yet, because the operator doesn't see the copies there or
+// the sources above: they are about to be listed, or may not be listed. Rights wait for sight as they wait for missing rails, and no
+// longer.
 func (w *World) AwaitsSight(namespace string) bool {
 	if len(w.Sights.kinds) == 0 {
 		return false

@@ -31,7 +31,7 @@ type Source struct {
 	Excluded string
 	// Selector selects among the namespaces below; nil selects all.
 	Selector labels.Selector
-	// Terminating says that the source is being deleted. Until it is gone, no copy is written or deleted because of it.
+	// Terminating reports that the source is being deleted. Until it is gone, no copy is written or deleted because of it.
 	Terminating bool
 	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations among that. Both are empty until
 	// the body of this version has been read.
@@ -43,14 +43,14 @@ type Source struct {
 	Size int
 	// Created is when the object was made, in Unix seconds.
 	Created int64
-	// Access says that the object is a RoleBinding that the operator made to hand out the access of a tenant.
+	// Access reports that the object is a RoleBinding that the operator made to hand out the access of a tenant.
 	Access bool
 
 	reached   int              // how many namespaces below the selector selects
 	reachedIn *forest.Snapshot // the forest for which reached was counted
 }
 
-// IsUnread says whether the body of this version is still to be read, and may be written.
+// IsUnread reports whether the body of this version is still to be read, and may be written.
 func (s *Source) IsUnread() bool {
 	return s.Content == "" && s.Excluded == "" && s.Invalid == "" && s.Mode != v1alpha1.ModeNone && !s.Terminating
 }
@@ -143,7 +143,7 @@ var notCopied = map[string]bool{
 // ByConfiguration is why an object is never propagated that propagation.neverPropagate names.
 const ByConfiguration = "the configuration says so (propagation.neverPropagate)"
 
-// Excluded says why an object is never propagated, or "". secretType is "" where it is not known (yet).
+// Excluded explains why an object is never propagated, or "". secretType is "" where it is not known (yet).
 func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string {
 	switch labels := meta.GetLabels(); {
 	case len(meta.GetFinalizers()) > 0:

@@ -17,9 +17,9 @@ const spreadStep = 32
 // spread walks over the slots that a source concerns, in steps: one in every namespace below the source, and one for every copy of it.
 type spread struct {
 	source Slot
-	// seeking says that the source was not read yet: the spread looks for a slot whose plan asks for the body, and queues nothing.
+	// seeking reports that the source was not read yet: the spread looks for a slot whose plan asks for the body, and queues nothing.
 	seeking bool
-	// wasRead says that a read of the source has just ended.
+	// wasRead reports that a read of the source has just ended.
 	wasRead bool
 
 	below   []string // namespaces below the source that are next; those below them follow

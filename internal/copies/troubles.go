@@ -19,7 +19,7 @@ type Trouble struct {
 	Reason v1alpha1.Reason
 	// From is the namespace of the source.
 	From string
-	// Text says what stands in the way.
+	// Text describes what stands in the way.
 	Text string
 }
 
@@ -51,7 +51,7 @@ type troubles struct {
 	slots map[string]map[Slot]*slotTrouble // by namespace
 	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
 	invalid map[string]map[Slot]string
-	// complete says that every slot was worked on since this replica leads, but for those in unknown: slots whose first try has failed for
+	// complete reports that every slot was worked on since this replica leads, but for those in unknown: slots whose first try has failed for
 	// a reason that passes by itself, and has not passed yet; true for sources that could not be read.
 	complete bool
 	unknown  map[Slot]bool
@@ -69,7 +69,7 @@ func (s *State) troubleOf(slot Slot) slotTrouble {
 	return slotTrouble{}
 }
 
-// recordTrouble counts one more try of a slot that failed. isNew says that the reason is another one than before.
+// recordTrouble counts one more try of a slot that failed. isNew reports that the reason is another one than before.
 func (s *State) recordTrouble(slot Slot, now slotTrouble) (recorded *slotTrouble, isNew bool) {
 	t := &s.troubles
 	known := t.slots[slot.Namespace][slot]
@@ -247,7 +247,7 @@ func (s *State) IsKnown(namespace string) bool {
 	return s.troubles.complete
 }
 
-// report says that these namespaces, and those above them, have something new to report.
+// report reports that these namespaces, and those above them, have something new to report.
 func (s *State) report(namespaces ...string) {
 	for _, name := range namespaces {
 		if name != "" {

@@ -169,7 +169,7 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 }
 
 // settleWatch makes a watch of a narrow kind active once every namespace that is to be watched has a status, of whatever kind: readiness
-// depends on no right. While some namespace says that the API server does not serve the kind, the watch is pending.
+// depends on no right. While some namespace reports that the API server does not serve the kind, the watch is pending.
 func (s *State) settleWatch(k *watchedKind, w *watchState) {
 	state := KindSyncing
 	switch {

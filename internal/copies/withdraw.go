@@ -33,7 +33,7 @@ func (p *planner) planWithdrawal() Action {
 
 // Withdrawal is what is to be done with an access copy so that it gives nothing that its source doesn't give.
 type Withdrawal struct {
-	// Remove says that the copy is to be deleted, because none of the access that it gives may stay.
+	// Remove reports that the copy is to be deleted, because none of the access that it gives may stay.
 	Remove bool
 	// Body is the request body of a PUT, guarded by the UID and resourceVersion of the copy as it was read; nil if the copy
 	// may stay as it is.

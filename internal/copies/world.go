@@ -59,14 +59,14 @@ func NewWorld(f *forest.Snapshot) *World {
 	return w
 }
 
-// SetKind says how a kind is propagated, and whether all its sources and copies are known. Nothing is planned for a kind that is not synced,
-// because an object that is missing then may exist all the same.
+// SetKind describes how a kind is propagated, and whether all its sources and copies are known. Nothing is planned for a kind that is not
+// synced, because an object that is missing then may exist all the same.
 func (w *World) SetKind(kind schema.GroupKind, mode KindMode, synced bool) {
 	w.kinds[kind] = kindState{mode, synced}
 	w.Limits.recountAll()
 }
 
-// Synced says whether plans are made for a kind.
+// Synced reports whether plans are made for a kind.
 func (w *World) Synced(kind schema.GroupKind) bool { return w.kinds[kind].synced }
 
 // ForgetKind drops a kind and all that is known of it.
@@ -131,7 +131,7 @@ func (w *World) NoteContent(slot Slot, s *Source, b *Body) {
 	w.Limits.recount(slot.Namespace)
 }
 
-// NoteWritten says that a copy of the source at slot was written with this content.
+// NoteWritten reports that a copy of the source at slot was written with this content.
 func (w *World) NoteWritten(slot Slot, content string) {
 	s := w.Sources.At(slot)
 	if s != nil && s.Content == content && w.Copies.tally.noteWritten(slot.source(), s) {
@@ -139,7 +139,7 @@ func (w *World) NoteWritten(slot Slot, content string) {
 	}
 }
 
-// Loss says what is known of the loss of the source at slot.
+// Loss describes what is known of the loss of the source at slot.
 func (w *World) Loss(slot Slot) Loss { return w.lost[slot.source()] }
 
 // SetLoss notes what a live look at a missing source has shown. A source that is there can't be lost, and one without

@@ -116,7 +116,7 @@ func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, na
 	return meta, err
 }
 
-// ErrTooLarge says that a page has more bytes than were allowed.
+// ErrTooLarge reports that a page has more bytes than were allowed.
 var ErrTooLarge = errors.New("the page is too large")
 
 // Page lists whole objects, in a namespace or in all if it is "", as JSON. It returns ErrTooLarge for a page of more than most bytes; with

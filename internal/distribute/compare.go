@@ -4,13 +4,13 @@ import (
 	"reflect"
 )
 
-// Identical says whether an unrelated object has the template's content: everything but apiVersion, kind, metadata and status,
+// Identical reports whether an unrelated object has the template's content: everything but apiVersion, kind, metadata and status,
 // where an empty field counts as absent.
 func (t *Template) Identical(object map[string]any) bool {
 	return reflect.DeepEqual(contentOf(t.object), contentOf(object))
 }
 
-// Holds says whether a copy still has all of the template's content. If foreign is set, another field manager owns content, and the
+// Holds reports whether a copy still has all of the template's content. If foreign is set, another field manager owns content, and the
 // copy must have nothing else; so must a Secret or ConfigMap. Otherwise further fields are allowed, because the API server and mutating
 // admission set defaults.
 func (t *Template) Holds(object map[string]any, foreign bool) bool {
@@ -39,7 +39,7 @@ func contentOf(object map[string]any) map[string]any {
 	return c
 }
 
-// isWithin says whether there has all fields of wanted with equal values.
+// isWithin reports whether there has all fields of wanted with equal values.
 func isWithin(there, wanted map[string]any) bool {
 	for key, value := range wanted {
 		if inner, ok := value.(map[string]any); ok {

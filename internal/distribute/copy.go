@@ -17,7 +17,7 @@ const Kind = "ResourceDistribution"
 // Copy is an object with the label distributed-by, as its metadata describes it.
 type Copy struct {
 	UID, ResourceVersion string
-	// By is the ResourceDistribution that the label names. Ours says that the hash in the annotation was made for By and this slot;
+	// By is the ResourceDistribution that the label names. Ours reports that the hash in the annotation was made for By and this slot;
 	// without that, somebody else wrote the object.
 	By   string
 	Ours bool
@@ -26,12 +26,12 @@ type Copy struct {
 	// Owner is the UID in the ownerReference to By; "" where there is none.
 	Owner                        string
 	Terminating, Locked, Adopted bool
-	// Foreign says that a field manager other than the operator owns content of the copy. After a start, that shows drift.
+	// Foreign reports that a field manager other than the operator owns content of the copy. After a start, that shows drift.
 	Foreign bool
 	// Digest is a hash of who owns which content field, and of the labels and annotations that the operator wrote. If it differs
 	// from the digest after the operator's last write, the copy has drifted.
 	Digest uint64
-	// Known says that Digest was compared with the one after the operator's last write, Drifted that they differ. The caller that
+	// Known reports that Digest was compared with the one after the operator's last write, Drifted that they differ. The caller that
 	// stores copies sets both.
 	Drifted, Known bool
 	// Kept is the metadata that others added, and that a PUT must repeat to keep; nil for nearly all copies.
@@ -115,8 +115,8 @@ func writtenKeys(meta *metav1.PartialObjectMetadata) copies.Keys {
 	return copies.Keys{Label: in(written.Metadata.Labels), Annotation: in(written.Metadata.Annotations)}
 }
 
-// notOurs returns what reports whether others added a key, and may keep it: the operator did not write it, and it is not reserved, unless the
-// object was adopted and the key says what its owner wants propagated.
+// notOurs returns what reports whether others added a key, and may keep it: the operator did not write it, and it is not reserved, unless
+// the object was adopted and the key describes what its owner wants propagated.
 func notOurs(ours func(string) bool, adopted bool) func(string) bool {
 	return func(key string) bool {
 		return !ours(key) && (!v1alpha1.IsReservedKey(key) || adopted && !isOperators(key))
@@ -162,7 +162,7 @@ func HandBackMeta(meta *metav1.ObjectMeta) {
 }
 
 // isOperators reports whether a label or annotation of an object is the operator's alone: it is reserved, and none of those by which
-// the object's owner says what is propagated.
+// the object's owner describes what is propagated.
 func isOperators(key string) bool {
 	switch key {
 	case v1alpha1.LabelPropagate, v1alpha1.AnnotationSelect, v1alpha1.AnnotationPropagateGenerated:
@@ -206,8 +206,8 @@ func setMarks(meta *metav1.ObjectMeta, marks copies.Marks) {
 	meta.OwnerReferences = append(meta.OwnerReferences, marks.OwnerReferences...)
 }
 
-// Holds reports whether a copy, which was read whole, still has the template's content, labels and annotations. foreign says that another
-// field manager owns content of it.
+// Holds reports whether a copy, which was read whole, still has the template's content, labels and annotations. foreign reports that
+// another field manager owns content of it.
 func (d *Distribution) Holds(object map[string]any, foreign bool) bool {
 	meta, err := metaOf(object)
 	if err != nil {

@@ -294,8 +294,8 @@ func (t *copyTable) keysOf(slot copies.Slot, by string) []Key {
 	return keys
 }
 
-// takeWritten puts the answer to the operator's own write into the table, so that the next plan knows it before a watch does. known says that
-// the copy's content need not be read. It reports whether the copy is there now.
+// takeWritten puts the answer to the operator's own write into the table, so that the next plan knows it before a watch does. known
+// reports that the copy's content need not be read. It reports whether the copy is there now.
 func (t *copyTable) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata, known bool) bool {
 	one, watched := t.reader.Copy(slot, meta), t.At(slot)
 	one.Known = known

@@ -40,7 +40,7 @@ type Distribution struct {
 	Drift    v1alpha1.DriftPolicy
 	Deletion v1alpha1.DeletionPolicy
 	Suspend  bool
-	// Deleting says that it has a deletionTimestamp. From then on the garbage collector decides about its copies.
+	// Deleting reports that it has a deletionTimestamp. From then on the garbage collector decides about its copies.
 	Deleting bool
 	Rollout  Rollout
 	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed counts as long as
@@ -48,7 +48,7 @@ type Distribution struct {
 	Check string
 	// Named is the record of the status that was read with the spec; nil if that has none of these targets.
 	Named Named
-	// unrecorded says that the operator has served the object before, and that no version of it has recorded names.
+	// unrecorded reports that the operator has served the object before, and that no version of it has recorded names.
 	unrecorded bool
 	// written is when the spec was written last, by the API server's clock.
 	written time.Time
@@ -60,11 +60,11 @@ type Settings struct {
 	Kinds []schema.GroupVersionKind
 	// AllowOverwrite allows conflictPolicy Overwrite.
 	AllowOverwrite bool
-	// Protected says whether a namespace, by its name, is never a target.
+	// Protected reports whether a namespace, by its name, is never a target.
 	Protected func(namespace string) bool
 }
 
-// Allows says whether a kind may be distributed.
+// Allows reports whether a kind may be distributed.
 func (s Settings) Allows(kind schema.GroupVersionKind) bool {
 	return slices.Contains(s.Kinds, kind)
 }
@@ -99,7 +99,7 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	return d
 }
 
-// Choose says whether a namespace is a target, by the record of names in the status that was read with the spec.
+// Choose reports whether a namespace is a target, by the record of names in the status that was read with the spec.
 func (d *Distribution) Choose(f *forest.Snapshot, namespace string, protected func(string) bool) Choice {
 	return d.Targets.Choose(f, namespace, protected, d.Named)
 }
@@ -178,12 +178,12 @@ func (d *Distribution) marks(namespace string, adopted bool, content string) cop
 	return m
 }
 
-// AllOrNothing says whether no copy may be created while any target is in conflict.
+// AllOrNothing reports whether no copy may be created while any target is in conflict.
 func (d *Distribution) AllOrNothing() bool {
 	return d.Conflict == v1alpha1.ConflictFail || d.Conflict == v1alpha1.ConflictAdoptIdentical
 }
 
-// Distributes says whether anything may be written for d.
+// Distributes reports whether anything may be written for d.
 func (d *Distribution) Distributes() bool { return d.Problem == "" && !d.Suspend && !d.Deleting }
 
 func secondsOf(d *metav1.Duration) time.Duration {
@@ -276,7 +276,7 @@ func checkMetadata(meta map[string]any) (name string, err error) {
 	return name, nil
 }
 
-// isEmpty says whether a field counts as absent.
+// isEmpty reports whether a field counts as absent.
 func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case nil:

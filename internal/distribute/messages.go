@@ -20,24 +20,24 @@ func reviewKey(distribution string) Key { return Key{Distribution: distribution}
 // Input is something that has happened. Apply takes it into a State.
 type Input interface{ apply(s *State) }
 
-// ForestChanged says that the forest has changed, and for which namespaces, existing or not, targets may differ now.
+// ForestChanged reports that the forest has changed, and for which namespaces, existing or not, targets may differ now.
 type ForestChanged struct {
 	Old, New   *forest.Snapshot
 	Namespaces []string
 }
 
-// DefinitionChanged is the state of the watch of ResourceDistributions. A status without a state says that the watch begins.
+// DefinitionChanged is the state of the watch of ResourceDistributions. A status without a state reports that the watch begins.
 type DefinitionChanged struct{ watchset.Status }
 
-// DistributionsListed says that exactly these ResourceDistributions exist.
+// DistributionsListed reports that exactly these ResourceDistributions exist.
 type DistributionsListed struct {
 	All []*v1alpha1.ResourceDistribution
 }
 
-// DistributionSeen says that a ResourceDistribution is new or has changed.
+// DistributionSeen reports that a ResourceDistribution is new or has changed.
 type DistributionSeen struct{ *v1alpha1.ResourceDistribution }
 
-// DistributionGone says that a ResourceDistribution was deleted.
+// DistributionGone reports that a ResourceDistribution was deleted.
 type DistributionGone struct{ *v1alpha1.ResourceDistribution }
 
 // KindChanged is the state of the watch of a kind's copies.
@@ -46,19 +46,19 @@ type KindChanged struct {
 	Status watchset.Status
 }
 
-// CopiesListed says that exactly these copies of a kind exist.
+// CopiesListed reports that exactly these copies of a kind exist.
 type CopiesListed struct {
 	Kind    schema.GroupKind
 	Objects []*metav1.PartialObjectMetadata
 }
 
-// CopySeen says that a copy is new or has changed.
+// CopySeen reports that a copy is new or has changed.
 type CopySeen struct {
 	Kind   schema.GroupKind
 	Object *metav1.PartialObjectMetadata
 }
 
-// CopyGone says that a copy was deleted, or lost its label.
+// CopyGone reports that a copy was deleted, or lost its label.
 type CopyGone struct {
 	Kind   schema.GroupKind
 	Object *metav1.PartialObjectMetadata
@@ -73,28 +73,28 @@ type ObstacleWatch struct {
 	Resource     schema.GroupVersionResource
 }
 
-// ObstaclesListed says that the watch shows exactly these objects.
+// ObstaclesListed reports that the watch shows exactly these objects.
 type ObstaclesListed struct {
 	Watch   *ObstacleWatch
 	Objects []*metav1.PartialObjectMetadata
 }
 
-// ObstacleSeen says that the watch has shown an object that is new or has changed.
+// ObstacleSeen reports that the watch has shown an object that is new or has changed.
 type ObstacleSeen struct {
 	Watch  *ObstacleWatch
 	Object *metav1.PartialObjectMetadata
 }
 
-// ObstacleGone says that an object was deleted that the watch has shown.
+// ObstacleGone reports that an object was deleted that the watch has shown.
 type ObstacleGone struct {
 	Watch  *ObstacleWatch
 	Object *metav1.PartialObjectMetadata
 }
 
-// Elected says that this replica leads from now on: everything that is known is worked on.
+// Elected reports that this replica leads from now on: everything that is known is worked on.
 type Elected struct{}
 
-// Started says that a worker has taken a Key from the queue. A Started, or an answer, leads to at most one Request.
+// Started reports that a worker has taken a Key from the queue. A Started, or an answer, leads to at most one Request.
 type Started struct{ Key }
 
 // ObstaclesFound is the answer to a ListObstacles.
@@ -124,14 +124,14 @@ type Answer struct {
 	Written *metav1.PartialObjectMetadata
 	// Found is the object that a create has found in the slot.
 	Found *metav1.PartialObjectMetadata
-	// Absent says that there is no such object, Deleted that the API server has accepted its deletion.
+	// Absent reports that there is no such object, Deleted that the API server has accepted its deletion.
 	Absent, Deleted bool
-	// Compared says that the object was read whole, Same that it has the template's content and, for a copy, the template's labels and
+	// Compared reports that the object was read whole, Same that it has the template's content and, for a copy, the template's labels and
 	// annotations.
 	Compared, Same bool
 }
 
-// DriftFound says that this version of a copy differs from the template.
+// DriftFound reports that this version of a copy differs from the template.
 type DriftFound struct {
 	Slot                 copies.Slot
 	UID, ResourceVersion string
@@ -146,10 +146,10 @@ type Queue struct {
 	After time.Duration
 }
 
-// FollowObstacles says that State.ObstacleWatches may have changed.
+// FollowObstacles reports that State.ObstacleWatches may have changed.
 type FollowObstacles struct{}
 
-// RolloutEnded says that a change of a ResourceDistribution is in force everywhere, and when the change came. It is for metrics.
+// RolloutEnded reports that a change of a ResourceDistribution is in force everywhere, and when the change came. It is for metrics.
 type RolloutEnded struct{ Since time.Time }
 
 // Request is an Output that a worker carries out: it makes the requests and applies their answer.

@@ -33,7 +33,7 @@ const (
 	Unlock
 )
 
-// TargetState says how a target's object compares to the template.
+// TargetState describes how a target's object compares to the template.
 type TargetState int
 
 // The states. None is the state of a namespace that is no target.
@@ -47,7 +47,7 @@ const (
 
 // Gate is what a review of all targets together allows now.
 type Gate struct {
-	// Create says that missing copies may be created, because the check for conflicts has passed.
+	// Create reports that missing copies may be created, because the check for conflicts has passed.
 	Create bool
 	// Updates are the copies that may be updated in the present batch; nil means all.
 	Updates map[string]bool
@@ -149,7 +149,7 @@ func (d *Distribution) planCopy(t Target, gate Gate) Action {
 	return Action{State: Current}
 }
 
-// marked says whether a copy has the ownerReference and the lock that it should have.
+// marked reports whether a copy has the ownerReference and the lock that it should have.
 func (d *Distribution) marked(c *Copy) bool {
 	owner := ""
 	if d.Deletion == v1alpha1.DeletionDelete && !c.Adopted {
@@ -177,7 +177,7 @@ func (d *Distribution) planObstacle(o *Obstacle, gate Gate) Action {
 	return a
 }
 
-// Blocks says whether a target keeps the check for conflicts from passing. unknown says that an obstacle must be examined first.
+// Blocks reports whether a target keeps the check for conflicts from passing. unknown reports that an obstacle must be examined first.
 func (d *Distribution) Blocks(a Action, ours bool) (blocks, unknown bool) {
 	if a.State != InConflict || ours {
 		return false, false
@@ -202,7 +202,7 @@ func Farewell(c *Copy) Verb {
 	return Nothing
 }
 
-// Unmarked says whether a copy of d lacks marks that it should have. c may be nil.
+// Unmarked reports whether a copy of d lacks marks that it should have. c may be nil.
 func (d *Distribution) Unmarked(c *Copy) bool {
 	return c != nil && c.Ours && c.By == d.Name && !c.Terminating && !d.marked(c)
 }
@@ -218,14 +218,14 @@ type Obstacle struct {
 	Reason               v1alpha1.Reason
 	// By names the object's controller, source namespace or ResourceDistribution, if it has one.
 	By string
-	// Examined says that the object was read whole, or that the API server refused to overwrite it: Reason is final for this
-	// resourceVersion. Identical says that its content is the template's.
+	// Examined reports that the object was read whole, or that the API server refused to overwrite it: Reason is final for this
+	// resourceVersion. Identical reports that its content is the template's.
 	Examined, Identical bool
 }
 
 const byLength = 64 // of the text in By, in bytes
 
-// ReadObstacle returns the obstacle that an object is for a distribution of which it is no copy. source says whether propagation
+// ReadObstacle returns the obstacle that an object is for a distribution of which it is no copy. source reports whether propagation
 // copies the object to other namespaces.
 func ReadObstacle(meta *metav1.PartialObjectMetadata, source bool) *Obstacle {
 	o := &Obstacle{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}

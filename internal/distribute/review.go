@@ -47,7 +47,7 @@ func (s *State) reviewSoon(r *run) {
 	}
 }
 
-// review reviews a distribution. looked says that obstacles were listed for this review.
+// review reviews a distribution. looked reports that obstacles were listed for this review.
 func (s *State) review(r *run, looked bool) {
 	found := Review{Admitted: r.admitted}
 	if r.Problem != "" {

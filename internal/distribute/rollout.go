@@ -39,7 +39,7 @@ func readRollout(spec v1alpha1.DistributionRollout) (Rollout, error) {
 	return r, nil
 }
 
-// Batched says whether updates are made in batches with pauses between them.
+// Batched reports whether updates are made in batches with pauses between them.
 func (r Rollout) Batched() bool { return r.batch != nil && r.interval > 0 }
 
 // Interval is the pause between batches.

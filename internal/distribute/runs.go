@@ -24,7 +24,7 @@ type run struct {
 	admitted        string // the check for conflicts that has passed
 	named           Named  // which namespaces the names in the spec mean
 	gate            Gate
-	// judged is the spec for which the gate was decided. unreported says that the status must record that decision before anything is
+	// judged is the spec for which the gate was decided. unreported reports that the status must record that decision before anything is
 	// written, and does not yet.
 	judged     *Distribution
 	unreported bool

@@ -19,11 +19,11 @@ const (
 	maxMessage                                                   = 256 // bytes
 )
 
-// Failure says why the API server refused a write.
+// Failure explains why the API server refused a write.
 type Failure struct {
 	Reason  v1alpha1.Reason
 	Message string
-	// Final says that a retry of the same write will fail too, until a person changes something.
+	// Final reports that a retry of the same write will fail too, until a person changes something.
 	Final bool
 }
 
@@ -32,7 +32,7 @@ type Result struct {
 	Namespace string
 	Action
 	Failure *Failure
-	// Unmarked says that the copy lacks marks that it should have.
+	// Unmarked reports that the copy lacks marks that it should have.
 	Unmarked bool
 	copy     *Copy // the copy there; nil if there is none
 }
@@ -46,7 +46,7 @@ type Review struct {
 	Named Named
 	// Resource is what kubectl calls the kind, such as "networkpolicies.networking.k8s.io".
 	Resource string
-	// Checked says that obstacles are known.
+	// Checked reports that obstacles are known.
 	Checked bool
 	// Unobserved is why the copies can't be watched; "" if they can.
 	Unobserved string
@@ -228,7 +228,7 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 	return metav1.ConditionTrue, v1alpha1.ReasonDistributed, fmt.Sprintf("all %d copies are current", s.Targets)
 }
 
-// conflictMessage says how many namespaces are in conflict, and how to list them all.
+// conflictMessage reports how many namespaces are in conflict, and how to list them all.
 func (d *Distribution) conflictMessage(r Review, s *v1alpha1.ResourceDistributionStatus) string {
 	var names []string
 	for _, one := range s.ConflictingNamespaces[:min(maxNamed, len(s.ConflictingNamespaces))] {

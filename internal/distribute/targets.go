@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Choice says whether a namespace is a target.
+// Choice reports whether a namespace is a target.
 type Choice int
 
 // The choices. In a Frozen namespace nothing is written or removed: it is protected, terminating or gone, another namespace was meant
@@ -27,7 +27,7 @@ const (
 	Frozen
 )
 
-// Targets say which namespaces get a copy.
+// Targets determine which namespaces get a copy.
 type Targets struct {
 	included, excluded   map[string]bool
 	selector             labels.Selector // nil where none is set
@@ -69,7 +69,7 @@ func nameSet(references []v1alpha1.NamespaceReference) map[string]bool {
 	return set
 }
 
-// Bounded says whether all targets are named, or lie in a named tree.
+// Bounded reports whether all targets are named, or lie in a named tree.
 func (t Targets) Bounded() bool {
 	if len(t.included) == 0 && len(t.trees) == 0 {
 		return false
@@ -126,7 +126,7 @@ func (t Targets) Covers() (names, trees []string) {
 	return names, t.trees
 }
 
-// Choose says whether a namespace is a target, where named says which namespaces the names mean. A namespace is never a target if
+// Choose reports whether a namespace is a target, where named names which namespaces the names mean. A namespace is never a target if
 // protected says so for its name, or if it has the label for protected namespaces.
 func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool, named Named) Choice {
 	n := f.Namespace(namespace)
@@ -214,7 +214,7 @@ func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree strin
 	return Unchosen
 }
 
-// Named says which namespaces the names in includedNamespaces and trees mean: for each name a digest of the namespace's UID. So
+// Named names which namespaces the names in includedNamespaces and trees mean: for each name a digest of the namespace's UID. So
 // whoever takes the name of a namespace that is missing or gone gets no copy. The zero value takes every namespace for the one that
 // its name means.
 type Named map[string]string

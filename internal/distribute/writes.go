@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// trouble says why the last write of a target failed, and when the next one may be tried.
+// trouble explains why the last write of a target failed, and when the next one may be tried.
 type trouble struct {
 	failure *Failure // nil for an error that may pass without a change, such as a 503
 	tries   int
@@ -190,7 +190,7 @@ func (s *State) takeExamined(c CopyWritten) {
 	c.run.obstacles[c.Slot.Namespace] = &examined
 }
 
-// ErrStale says that the object has changed since the plan. The watch will show the newer version.
+// ErrStale reports that the object has changed since the plan. The watch will show the newer version.
 var ErrStale = errors.New("the object has changed meanwhile")
 
 // recordOutcome records the result of a write, and when a failed one is tried again.

@@ -7,7 +7,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// BelongsTo says whether the namespace called name counts as part of the tree of root for the refusals of requests: the namespace
+// BelongsTo reports whether the namespace called name counts as part of the tree of root for the refusals of requests: the namespace
 // is the root, its labels lead there, or its last sound path began there. Unlike InTree, BelongsTo counts a namespace that is
 // halted, in a cycle or protected, because the users of the tree keep their rights in such a namespace.
 func (s *Snapshot) BelongsTo(name, root string) bool {
@@ -56,7 +56,7 @@ func (s *Snapshot) TenantOf(root string) *Tenant {
 	return nil
 }
 
-// Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
+// Owns reports whether the namespace called root is the one that the LNamespace with this UID made or adopted.
 func (s *Snapshot) Owns(root, uid string) bool {
 	n := s.Namespace(root)
 	return n != nil && uid != "" && n.TenantUID() == uid

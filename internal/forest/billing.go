@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// BillingKeys are the keys of the labels by which the namespaces of a tenant's tree say who pays, for tools that read labels and no
+// BillingKeys are the keys of the labels by which the namespaces of a tenant's tree name who pays, for tools that read labels and no
 // ledger. An empty key writes nothing.
 type BillingKeys struct{ CostCenter, Owner string }
 
-// Has says whether key is one of the two keys; "" never is.
+// Has reports whether key is one of the two keys; "" never is.
 func (b BillingKeys) Has(key string) bool {
 	return key != "" && (key == b.CostCenter || key == b.Owner)
 }
@@ -22,7 +22,7 @@ type BillingLabel struct {
 	Field, Value string
 }
 
-// invalid says whether the value can't be that of a label, and so is written nowhere.
+// invalid reports whether the value can't be that of a label, and so is written nowhere.
 func (l BillingLabel) invalid() bool { return len(validation.IsValidLabelValue(l.Value)) > 0 }
 
 // listBillingLabels returns the billing labels of the namespaces in the tree of root: none where root belongs to no LNamespace. An
@@ -53,7 +53,7 @@ func addBillingLabels(s *Snapshot, n *Namespace, path []string, e *effective) {
 	}
 }
 
-// takesKey says whether the key of label has another value on n, inherited or set by a person. e is what n inherits.
+// takesKey reports whether the key of label has another value on n, inherited or set by a person. e is what n inherits.
 func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 	if value, comes := e.written[label.Key]; comes {
 		return value != label.Value
@@ -85,7 +85,7 @@ func BillingLabelProblems(s *Snapshot, root string) (invalid []BillingLabel, tak
 	return invalid, taken
 }
 
-// billsOtherwise says whether the billing labels of the tree of root differ between s and old.
+// billsOtherwise reports whether the billing labels of the tree of root differ between s and old.
 func billsOtherwise(s, old *Snapshot, root string) bool {
 	return !slices.Equal(listBillingLabels(s, root), listBillingLabels(old, root))
 }

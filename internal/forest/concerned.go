@@ -26,7 +26,7 @@ func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 	return concerned
 }
 
-// RequestMayChange says whether the refused request of the HierarchyConfiguration in the namespace called name may be judged
+// RequestMayChange reports whether the refused request of the HierarchyConfiguration in the namespace called name may be judged
 // otherwise after a change that concerns these names. The answer is always true where that namespace is in no tree, or where the
 // parent that it asks for exists and is in no tree: without a sound path to a root, concerned doesn't tell whether the change
 // matters.

@@ -4,7 +4,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// KeepsNamespace says why the operator doesn't delete the namespace of the SubNamespace name in parent when that SubNamespace is
+// KeepsNamespace explains why the operator doesn't delete the namespace of the SubNamespace name in parent when that SubNamespace is
 // deleted. The reason is "" if the namespace is to be deleted; the message is "" where there is no namespace left to delete.
 func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, message string) {
 	child := s.Namespace(name)
@@ -37,7 +37,7 @@ func Bequest(s *Snapshot, n *Namespace) Change {
 	return Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}}
 }
 
-// CascadingAllowed says whether the deletion of the namespace called name may delete what is below it: the configuration allows
+// CascadingAllowed reports whether the deletion of the namespace called name may delete what is below it: the configuration allows
 // every such deletion, or the namespace or an ancestor carries the annotation that allows it.
 func CascadingAllowed(s *Snapshot, name string) bool {
 	if s.rules.AllowCascading {
@@ -53,7 +53,7 @@ func CascadingAllowed(s *Snapshot, name string) bool {
 	return false
 }
 
-// HeldByChildren says why the namespace called name may not be deleted: the sub-namespaces below it that no permission lets go with
+// HeldByChildren explains why the namespace called name may not be deleted: the sub-namespaces below it that no permission lets go with
 // it. It is "" if there are none.
 func HeldByChildren(s *Snapshot, name string) string {
 	children := HoldingChildren(s, name)

@@ -39,7 +39,7 @@ type Sub struct {
 	Labels, Annotations map[string]string
 	Created             time.Time
 	Deleting            bool
-	// NameLost says that a namespace outside of the tree had the name when the SubNamespace, with its present spec, asked for that
+	// NameLost reports that a namespace outside of the tree had the name when the SubNamespace, with its present spec, asked for that
 	// name.
 	NameLost bool
 }
@@ -72,7 +72,7 @@ func (n *Namespace) Parent() string { return n.label(v1alpha1.LabelParent) }
 // Template names the template that is referenced; "" where there is none.
 func (n *Namespace) Template() string { return n.label(v1alpha1.LabelTemplate) }
 
-// Bound says that a SubNamespace of the namespace's name, in its parent, owns the namespace's life.
+// Bound reports that a SubNamespace of the namespace's name, in its parent, owns the namespace's life.
 func (n *Namespace) Bound() bool { return n.label(v1alpha1.LabelBound) == v1alpha1.True }
 
 // TenantUID is the UID of the LNamespace that made or adopted the namespace, or "".

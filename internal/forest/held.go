@@ -32,7 +32,7 @@ func RecordOfHolders(holders []string) *string {
 // tenantAround returns the tenant in whose tree n counts, sound or halted; nil if there is none.
 func tenantAround(s *Snapshot, n *Namespace) *Tenant { return s.TenantOf(s.RootOf(n.Name)) }
 
-// isAbandoned says whether n was placed in the tree of a tenant whose lists name none of n's holders any more (see HeldBy). Such
+// isAbandoned reports whether n was placed in the tree of a tenant whose lists name none of n's holders any more (see HeldBy). Such
 // holders keep their own bindings in n, and so would read whatever the tenant's sources bring there; that is why the operator
 // releases n.
 func isAbandoned(s *Snapshot, n *Namespace) bool {
@@ -55,7 +55,7 @@ func released(s *Snapshot, n *Namespace) *Namespace {
 	return free
 }
 
-// IsReleased says whether the operator has released the namespace called name, and nothing has placed that namespace since.
+// IsReleased reports whether the operator has released the namespace called name, and nothing has placed that namespace since.
 func IsReleased(s *Snapshot, name string) bool {
 	n := s.Namespace(name)
 	return n != nil && n.kindByLabels() == None && n.label(v1alpha1.LabelReleased) == v1alpha1.True
@@ -93,7 +93,7 @@ func newlyAbandoned(s, old *Snapshot, name string) []string {
 	return AbandonedBy(s, name)
 }
 
-// NeedsHolders says whether a move of the namespace called name below parent must record its holders (see HeldBy), and for which
+// NeedsHolders reports whether a move of the namespace called name below parent must record its holders (see HeldBy), and for which
 // tenant: where the namespace comes from outside of that tenant's tree, or from below a namespace that came from outside.
 func NeedsHolders(s *Snapshot, name, parent string) (tenant *Tenant, needed bool) {
 	n, root := s.Namespace(name), s.RootOf(parent)

@@ -23,7 +23,7 @@ type Hierarchy struct {
 	Propagated, Overridden [2][]string
 }
 
-// Is says whether the HierarchyConfigurations say the same. Either may be nil.
+// Is reports whether the HierarchyConfigurations say the same. Either may be nil.
 func (h *Hierarchy) Is(other *Hierarchy) bool {
 	if h == nil || other == nil {
 		return h == other
@@ -33,7 +33,7 @@ func (h *Hierarchy) Is(other *Hierarchy) bool {
 	return reflect.DeepEqual(mine, theirs)
 }
 
-// Asks says whether spec.parent of the object is parent; nil equals nil alone.
+// Asks reports whether spec.parent of the object is parent; nil equals nil alone.
 func (h *Hierarchy) Asks(parent *string) bool {
 	return h.Parent == parent || h.Parent != nil && parent != nil && *h.Parent == *parent
 }
@@ -45,7 +45,7 @@ type Request struct {
 	Asked bool
 	// Parent is the parent that is asked for; "" asks for a root.
 	Parent string
-	// Obstacles say why the request is not carried out.
+	// Obstacles explain why the request is not carried out.
 	Obstacles []Obstacle
 }
 
@@ -109,7 +109,7 @@ func ExcludedBy(s *Snapshot, name, parent string) string {
 	return ""
 }
 
-// Exclusion says that the requests of two namespaces exclude each other.
+// Exclusion reports that the requests of two namespaces exclude each other.
 func Exclusion(other, name string) string {
 	return fmt.Sprintf("the HierarchyConfiguration of namespace %s waits for a place below %s: the two requests exclude each other; take one of them back", other, name)
 }
@@ -154,7 +154,7 @@ func asRequested(s *Snapshot, n *Namespace) *Namespace {
 	return moved
 }
 
-// standsBelow says whether the labels of n make it a child of parent, or a root where parent is "".
+// standsBelow reports whether the labels of n make it a child of parent, or a root where parent is "".
 func (n *Namespace) standsBelow(parent string) bool {
 	return n.Parent() == parent && (parent != "" || n.Type() == v1alpha1.TypeRoot)
 }
@@ -211,14 +211,14 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	return obstacles
 }
 
-// MarkedFor says whether a cluster admin has marked n, with the annotation adopt, for the tree that parent stands in: the
+// MarkedFor reports whether a cluster admin has marked n, with the annotation adopt, for the tree that parent stands in: the
 // annotation's value is the UID of the tree's LNamespace or of its root.
 func MarkedFor(s *Snapshot, n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.Namespace(s.RootOf(parent))
 	return mark != "" && root != nil && (mark == root.UID || mark == root.TenantUID() && s.TenantOf(root.Name) != nil)
 }
 
-// markedForOthers says whether n, on its way into the tree of parent, has an annotation adopt that doesn't name this tree. The
+// markedForOthers reports whether n, on its way into the tree of parent, has an annotation adopt that doesn't name this tree. The
 // value "true", which earlier versions took as a mark, names nobody.
 func markedForOthers(s *Snapshot, n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.RootOf(parent)
@@ -241,7 +241,7 @@ func (h *Hierarchy) overriddenKeys(side int) []string {
 	return h.Overridden[side]
 }
 
-// declaresAs says whether both declare the same keys for their descendants. Either may be nil.
+// declaresAs reports whether both declare the same keys for their descendants. Either may be nil.
 func (h *Hierarchy) declaresAs(other *Hierarchy) bool {
 	return slices.Equal(h.declaredKeys(0), other.declaredKeys(0)) && slices.Equal(h.declaredKeys(1), other.declaredKeys(1))
 }

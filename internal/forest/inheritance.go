@@ -10,17 +10,17 @@ import (
 
 // Rules are what the configuration says about trees. A nil function matches nothing.
 type Rules struct {
-	// InheritLabel and InheritAnnotation say which keys flow down a tree and out of templates.
+	// InheritLabel and InheritAnnotation determine which keys flow down a tree and out of templates.
 	InheritLabel, InheritAnnotation func(key string) bool
-	// SubLabel and SubAnnotation say which keys of a SubNamespace's spec reach its namespace.
+	// SubLabel and SubAnnotation determine which keys of a SubNamespace's spec reach its namespace.
 	SubLabel, SubAnnotation func(key string) bool
-	// ProtectedName says which namespaces are never in the forest, besides those with the label protected.
+	// ProtectedName names which namespaces are never in the forest, besides those with the label protected.
 	ProtectedName func(name string) bool
-	// ReservedName says which names no new sub-namespace gets; nil reserves none.
+	// ReservedName names which names no new sub-namespace gets; nil reserves none.
 	ReservedName func(name string) bool
 	// AllowCascading lets the deletion of any namespace delete the sub-namespaces below it.
 	AllowCascading bool
-	// CheckName returns an error that says why a new sub-namespace in the tree of root may not bear that name; nil allows every
+	// CheckName returns an error that explains why a new sub-namespace in the tree of root may not bear that name; nil allows every
 	// name.
 	CheckName func(root, name string) error
 	// Limits hold for each field that the LNamespace of a tree leaves out.
@@ -52,7 +52,7 @@ type side struct {
 	index          int    // of this side in a Hierarchy's pairs: 0 labels, 1 annotations
 	// declared are the keys that the HierarchyConfigurations of the ancestors, and of the namespace itself, propagate.
 	declared map[string]bool
-	// billing are keys that no SubNamespace's spec may set, because they say who pays.
+	// billing are keys that no SubNamespace's spec may set, because they name who pays.
 	billing BillingKeys
 }
 
@@ -235,7 +235,7 @@ func RefusedKeys(s *Snapshot, name string) []string {
 	return slices.Compact(refused)
 }
 
-// flowDiffers says whether the descendants of the namespace called name inherit other values from it in a than in b.
+// flowDiffers reports whether the descendants of the namespace called name inherit other values from it in a than in b.
 func flowDiffers(a, b *Snapshot, name string) bool {
 	x, y := inheritedKeys(a, name), inheritedKeys(b, name)
 	return !maps.Equal(x[0].flowing, y[0].flowing) || !maps.Equal(x[1].flowing, y[1].flowing)

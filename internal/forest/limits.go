@@ -27,7 +27,7 @@ func treeName(s *Snapshot, root string) string {
 	return "tree " + root
 }
 
-// TooDeep returns a sentence that says why the tree of root may not reach that depth, or "".
+// TooDeep returns a sentence that explains why the tree of root may not reach that depth, or "".
 func TooDeep(s *Snapshot, root string, depth int) string {
 	most, raise := MaxDepth, ""
 	if limit := s.Limits(root).Depth; limit != nil && int(*limit) < most {
@@ -39,7 +39,7 @@ func TooDeep(s *Snapshot, root string, depth int) string {
 	return fmt.Sprintf("%s: depth %d exceeds %d: choose a place nearer to the root%s", treeName(s, root), depth, most, raise)
 }
 
-// NoRoom returns a sentence that says why the tree of root can't take adding more namespaces, or "". reserved counts the namespaces
+// NoRoom returns a sentence that explains why the tree of root can't take adding more namespaces, or "". reserved counts the namespaces
 // that are being created and that the snapshot doesn't hold yet: they count as in use.
 func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 	limit := s.Limits(root).SubNamespaces

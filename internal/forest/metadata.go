@@ -14,7 +14,7 @@ type Change struct {
 	Labels, Annotations map[string]*string
 }
 
-// Empty says that there is nothing to write.
+// Empty reports that there is nothing to write.
 func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) == 0 }
 
 // DesiredChange returns the change that takes the namespace called name to what it should carry: tree labels, ancestry, inherited keys,
@@ -247,7 +247,7 @@ func AffectedNamespaces(s, old *Snapshot, name string) []string {
 	return affected
 }
 
-// reachesBelow says whether the change of name between old and s matters to its descendants.
+// reachesBelow reports whether the change of name between old and s matters to its descendants.
 func reachesBelow(s, old *Snapshot, name string) bool {
 	before, after := old.Namespace(name), s.Namespace(name)
 	if before == nil || after == nil || before.UID != after.UID || before.Terminating != after.Terminating {

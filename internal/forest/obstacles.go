@@ -9,7 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Obstacle says why the operator can't create, adopt or move a namespace: the reason that a condition shows, and a sentence. The
+// Obstacle explains why the operator can't create, adopt or move a namespace: the reason that a condition shows, and a sentence. The
 // zero value is no obstacle. The sentence names what is in the way, and never its owner, whom the reader may not be allowed to
 // know.
 type Obstacle struct {
@@ -17,14 +17,14 @@ type Obstacle struct {
 	Message string
 }
 
-// Exists says whether there is an obstacle.
+// Exists reports whether there is an obstacle.
 func (o Obstacle) Exists() bool { return o.Reason != "" }
 
 func obstacle(reason v1alpha1.Reason, format string, args ...any) Obstacle {
 	return Obstacle{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// BoundTo says whether n is bound to the SubNamespace of its name in parent. A nil n is not.
+// BoundTo reports whether n is bound to the SubNamespace of its name in parent. A nil n is not.
 func (n *Namespace) BoundTo(parent string) bool {
 	return n != nil && n.Bound() && n.Parent() == parent
 }
@@ -75,7 +75,7 @@ func NameLost(name string) Obstacle {
 
 const askAgain = "this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free"
 
-// shareTree says whether n stands in the tree of parent, or stood there before it was halted.
+// shareTree reports whether n stands in the tree of parent, or stood there before it was halted.
 func shareTree(s *Snapshot, parent string, n *Namespace) bool {
 	own := s.Place(parent)
 	return own.InTree() && n.Parent() != "" && s.RootOf(n.Name) == own.Path[0]
@@ -102,7 +102,7 @@ func DepthObstacle(s *Snapshot, parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NotAdoptable says why tenant can't make a root of the existing namespace n, which is not the tenant's; "" if it can. A tenant can
+// NotAdoptable explains why tenant can't make a root of the existing namespace n, which is not the tenant's; "" if it can. A tenant can
 // if a cluster admin marked n for this LNamespace's UID or for the user who made it, and n is not terminating, protected, halted, a
 // sub-namespace or a template.
 func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
@@ -123,7 +123,7 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	return ""
 }
 
-// NotMarked says that the namespace of tenant's name exists and that no mark names the tenant. The message says nothing else about
+// NotMarked reports that the namespace of tenant's name exists and that no mark names the tenant. The message says nothing else about
 // that namespace, which may be a stranger's.
 func NotMarked(tenant *Tenant) string {
 	return "namespace " + tenant.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(tenant.Name, tenant)
@@ -142,7 +142,7 @@ func adoptCommand(namespace string, tenant *Tenant) string {
 	return "kubectl annotate namespace " + namespace + " " + v1alpha1.AnnotationAdopt + "=" + user
 }
 
-// HeldBy says that the namespace called name may not be deleted, because of these children.
+// HeldBy reports that the namespace called name may not be deleted, because of these children.
 func HeldBy(name, children string) string {
 	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion in its LNamespace or HierarchyConfiguration", name, children)
 }
@@ -187,7 +187,7 @@ func Few(names []string) string {
 	return First(slices.Sorted(slices.Values(names)), Named, ", ")
 }
 
-// First joins at most most of texts for a message, and says how many more there are.
+// First joins at most most of texts for a message, and reports how many more there are.
 func First(texts []string, most int, separator string) string {
 	if len(texts) <= most {
 		return strings.Join(texts, separator)

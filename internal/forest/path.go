@@ -12,17 +12,17 @@ import (
 // ancestors.
 type Sources struct {
 	Names []string
-	// Unknown says why everything that came from templates is frozen: a namespace of the chain is missing, terminating, no template
+	// Unknown explains why everything that came from templates is frozen: a namespace of the chain is missing, terminating, no template
 	// or in a cycle. Names then holds the ancestors alone.
 	Unknown string
 	chain   []string
 	of      *Snapshot
 }
 
-// Has says whether objects are propagated from namespace to this place.
+// Has reports whether objects are propagated from namespace to this place.
 func (p Sources) Has(namespace string) bool { return slices.Contains(p.Names, namespace) }
 
-// Frozen says whether a copy from namespace must stay as it is because it came from templates that can't be judged now.
+// Frozen reports whether a copy from namespace must stay as it is because it came from templates that can't be judged now.
 func (p Sources) Frozen(namespace string) bool {
 	if p.Unknown == "" || p.Has(namespace) {
 		return false
@@ -84,7 +84,7 @@ func (s *Snapshot) templateChain(n *Namespace) (chain []string, unknown string) 
 	return chain, unknown
 }
 
-// TemplateProblem says why everything that came from templates is frozen in the namespace called name, or "".
+// TemplateProblem explains why everything that came from templates is frozen in the namespace called name, or "".
 func TemplateProblem(s *Snapshot, name string) string {
 	sources, _ := s.Sources(name)
 	return sources.Unknown

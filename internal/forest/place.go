@@ -11,7 +11,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Kind says what a namespace is in the forest.
+// Kind describes what a namespace is in the forest.
 type Kind int
 
 // The kinds of namespaces. None is not in the forest.
@@ -26,13 +26,13 @@ const (
 // MaxDepth is the fixed ceiling of a tree's depth, for everybody.
 const MaxDepth = 128
 
-// Halt says why the operator gives nothing to a namespace. The zero value means that the namespace is not halted.
+// Halt explains why the operator gives nothing to a namespace. The zero value means that the namespace is not halted.
 type Halt struct {
 	Reason  v1alpha1.Reason
 	Message string
 }
 
-// Place says what a namespace is in the forest, and where it stands.
+// Place describes what a namespace is in the forest, and where it stands.
 type Place struct {
 	Kind Kind
 	// Path holds the names from the root to the namespace, both included. It is empty for a halted namespace, a template, an
@@ -41,10 +41,10 @@ type Place struct {
 	Halt Halt
 }
 
-// Halted says whether the namespace, or one above it, has lost its way to a root.
+// Halted reports whether the namespace, or one above it, has lost its way to a root.
 func (p Place) Halted() bool { return p.Halt.Reason != "" }
 
-// InTree says whether the namespace is a root or a sub-namespace with a sound way to its root.
+// InTree reports whether the namespace is a root or a sub-namespace with a sound way to its root.
 func (p Place) InTree() bool { return len(p.Path) > 0 }
 
 // Depth is the distance to the root. It is meaningful only if InTree.
@@ -58,7 +58,7 @@ func (s *Snapshot) KindOf(n *Namespace) Kind {
 	return n.kindByLabels()
 }
 
-// Protected says whether the namespace called name is never in the forest, by its name or by its label.
+// Protected reports whether the namespace called name is never in the forest, by its name or by its label.
 func (s *Snapshot) Protected(name string) bool {
 	if n := s.Namespace(name); n != nil {
 		return s.rules.isProtected(n)
@@ -170,7 +170,7 @@ func ancestorHalted(name string, reason v1alpha1.Reason) Halt {
 	return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(reason) + "); resolve that first"}
 }
 
-// stepToParent returns the parent of a sub-namespace, or the halt that says why there is none.
+// stepToParent returns the parent of a sub-namespace, or the halt that explains why there is none.
 func (s *Snapshot) stepToParent(at *Namespace) (*Namespace, Halt) {
 	up := s.Namespace(at.Parent())
 	switch kind := s.KindOf(up); {
@@ -197,7 +197,7 @@ func cycleMessage(path []string, i int, name string) Halt {
 	return Halt{v1alpha1.ReasonInCycle, strings.Join(text, " -> ")}
 }
 
-// InTree says whether namespace is root or lies below it, on a sound path.
+// InTree reports whether namespace is root or lies below it, on a sound path.
 func (s *Snapshot) InTree(namespace, root string) bool {
 	p := s.Place(namespace)
 	return p.InTree() && p.Path[0] == root

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// These labels of a Namespace say which pods the API server admits there (Pod Security Standards). The labels for warnings and
+// These labels of a Namespace determine which pods the API server admits there (Pod Security Standards). The labels for warnings and
 // audits only inform, so they are inherited like any other label.
 const (
 	enforceLevel   = "pod-security.kubernetes.io/enforce"
@@ -41,7 +41,7 @@ func levelOf(labels map[string]string) podLevel {
 	return l
 }
 
-// atLeast says whether l is as strict as other, in level and in version.
+// atLeast reports whether l is as strict as other, in level and in version.
 func (l podLevel) atLeast(other podLevel) bool { return l.rank >= other.rank && l.minor >= other.minor }
 
 // stricter returns the stricter level and the later version of the two.

@@ -62,7 +62,7 @@ func childObstacle(s *Snapshot, parent, name string, underWay int) Obstacle {
 	return why(v1alpha1.ReasonChildPending, "SubNamespace "+parent+"/"+name+" is being created")
 }
 
-// awaitedByOthers says whether namespaces wait for a parent of that name without having stood below place before. A required child
+// awaitedByOthers reports whether namespaces wait for a parent of that name without having stood below place before. A required child
 // of that name would take them in, and nobody would have asked whether its maker may have them.
 func awaitedByOthers(s *Snapshot, place Place, name string) bool {
 	path := strings.Join(append(slices.Clone(place.Path), name), "/")

@@ -49,7 +49,7 @@ func ServiceAccounts(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	return accounts
 }
 
-// DoubtAccount says why an account gets nothing where the namespace that has its name now, with UID uidNow, is not the remembered
+// DoubtAccount explains why an account gets nothing where the namespace that has its name now, with UID uidNow, is not the remembered
 // one; else "".
 func DoubtAccount(account v1alpha1.Subject, remembered []v1alpha1.ListedServiceAccount, uidNow types.UID) string {
 	known := slices.IndexFunc(remembered, isAccount(account))

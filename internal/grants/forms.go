@@ -36,7 +36,7 @@ func FormsIn(role *rbacv1.ClusterRole) Forms {
 	return f
 }
 
-// GrantsSudo says whether role is one of ours that allows impersonation.
+// GrantsSudo reports whether role is one of ours that allows impersonation.
 func GrantsSudo(role *rbacv1.ClusterRole) bool {
 	kind := role.Labels[v1alpha1.LabelAccess]
 	return kind == v1alpha1.AccessSudo || kind == v1alpha1.AccessSelf || kind == v1alpha1.AccessSole

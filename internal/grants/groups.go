@@ -67,13 +67,13 @@ func isSudoersCopy(binding Object, group string) bool {
 		labels[v1alpha1.LabelAccess] == v1alpha1.AccessSudoers && v1alpha1.SudoersGroup(labels[v1alpha1.LabelTenant]) == group
 }
 
-// IsOurs says whether a binding is one that the operator writes for a tenant.
+// IsOurs reports whether a binding is one that the operator writes for a tenant.
 func IsOurs(binding Object) bool {
 	expected, ok := Expected(binding)
 	return ok && Removable(binding, expected)
 }
 
-// WasGranted says whether sudo was granted to sudoers of this LNamespace before: the status says when, or, for a grant older than
+// WasGranted reports whether sudo was granted to sudoers of this LNamespace before: the status reports when, or, for a grant older than
 // that field, an existing pair grants it in the legacy form.
 func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 	if tenant.Status.SudoGrantedAt != nil {
@@ -92,7 +92,7 @@ func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 	return false
 }
 
-// StopsGrant says whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace is that of the
+// StopsGrant reports whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace is that of the
 // binding, "" for a ClusterRoleBinding. Only a binding in the tree, on a sound path, doesn't stop it: a halted namespace may as
 // well belong to an earlier LNamespace of the same name. A leftover, which the operator wrote for such an earlier LNamespace, stops
 // it everywhere.
@@ -100,13 +100,13 @@ func StopsGrant(tenant, namespace string, leftover bool, inTree func(namespace s
 	return leftover || namespace == "" || (namespace != tenant && !inTree(namespace))
 }
 
-// IsCopied says whether an access object is a copy below a root, which controllers/copies writes.
+// IsCopied reports whether an access object is a copy below a root, which controllers/copies writes.
 func IsCopied(object metav1.Object) bool {
 	labels := object.GetLabels()
 	return labels[v1alpha1.LabelInheritedFrom] != "" && object.GetNamespace() != labels[v1alpha1.LabelTenant]
 }
 
-// IsLeftToCollector says whether a tenant has released the object by a mark (see Marked), so that the garbage collector deletes it.
+// IsLeftToCollector reports whether a tenant has released the object by a mark (see Marked), so that the garbage collector deletes it.
 func IsLeftToCollector(object Object) bool {
 	return slices.ContainsFunc(Owners(object), func(o metav1.OwnerReference) bool { return o.UID == Marked })
 }

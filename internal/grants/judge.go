@@ -10,7 +10,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Verdict says how an existing object compares to the desired one of its name.
+// Verdict describes how an existing object compares to the desired one of its name.
 type Verdict string
 
 // The verdicts of Judge.
@@ -37,13 +37,13 @@ func Judge(existing, desired Object) Verdict {
 	return Drift
 }
 
-// Removable says whether an object that is no longer wanted may be deleted. It asks less than Judge, because without an owner
+// Removable reports whether an object that is no longer wanted may be deleted. It asks less than Judge, because without an owner
 // nobody knows the subjects any more: our labels, and an owner, or the desired rules (in either form of impersonation) or roleRef.
 func Removable(existing, desired Object) bool {
 	return labelledAlike(existing, desired) && (len(Owners(existing)) > 0 || grantsAlike(existing, desired) || roleOfAnotherForm(existing))
 }
 
-// roleOfAnotherForm says whether existing is a role as the operator writes it in either form of impersonation, even if that form is
+// roleOfAnotherForm reports whether existing is a role as the operator writes it in either form of impersonation, even if that form is
 // not in force.
 func roleOfAnotherForm(existing Object) bool {
 	role, ok := existing.(*rbacv1.ClusterRole)
@@ -54,7 +54,7 @@ func roleOfAnotherForm(existing Object) bool {
 	return ok && grantsAlike(role, expected)
 }
 
-// labelledAlike compares the labels that say what the object is. Other labels may differ.
+// labelledAlike compares the labels that describe what the object is. Other labels may differ.
 func labelledAlike(existing, desired Object) bool {
 	for _, key := range []string{v1alpha1.LabelAccess, v1alpha1.LabelTenant} {
 		if existing.GetLabels()[key] != desired.GetLabels()[key] {
@@ -72,7 +72,7 @@ func grantsAlike(existing, desired Object) bool {
 	return !MustRecreate(existing, desired)
 }
 
-// MustRecreate says whether existing has another roleRef than desired. A roleRef is immutable, so such an object has to be deleted
+// MustRecreate reports whether existing has another roleRef than desired. A roleRef is immutable, so such an object has to be deleted
 // and created anew.
 func MustRecreate(existing, desired Object) bool {
 	before, bound := roleRef(existing)

@@ -27,7 +27,7 @@ type Mode struct {
 	Told v1alpha1.SudoMode
 	// Forms are the forms that the rules contain now; none before the first Next of an operator that found no rules.
 	Forms Forms
-	// Unavailable says that the configuration wants the constrained form alone and that the API server doesn't know it. Then
+	// Unavailable reports that the configuration wants the constrained form alone and that the API server doesn't know it. Then
 	// nothing is switched, and nobody gets sudo anew.
 	Unavailable bool
 
@@ -91,12 +91,12 @@ func (m Mode) halted() Mode {
 	return m
 }
 
-// Same says whether tenants have the same rules, and the same status, in both modes.
+// Same reports whether tenants have the same rules, and the same status, in both modes.
 func (m Mode) Same(other Mode) bool {
 	return m.Told == other.Told && m.Forms == other.Forms && m.Unavailable == other.Unavailable
 }
 
-// Switching says whether the rules contain both forms until both are in place everywhere. Finish ends the switch.
+// Switching reports whether the rules contain both forms until both are in place everywhere. Finish ends the switch.
 func (m Mode) Switching() bool { return !m.Unavailable && m.Forms != FormsOf(m.target) }
 
 // Towards returns the mode that a switch leads to.

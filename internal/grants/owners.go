@@ -42,7 +42,7 @@ func ownsAsLNamespace(reference metav1.OwnerReference) bool {
 	return err == nil && gv.Group == v1alpha1.Domain && reference.Kind == kindLNamespace
 }
 
-// Shared says whether several tenants may own the object.
+// Shared reports whether several tenants may own the object.
 func Shared(object Object) bool {
 	return object.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessSelf
 }
@@ -115,7 +115,7 @@ func OwnersChanged(before, after Object) ([]string, bool) {
 
 func sameReference(a, b metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// LastOwner says whether nobody but the tenant owns the object, marked references aside.
+// LastOwner reports whether nobody but the tenant owns the object, marked references aside.
 func LastOwner(existing Object, tenant string) bool {
 	for _, reference := range existing.GetOwnerReferences() {
 		if reference.UID != Marked && (!ownsAsLNamespace(reference) || reference.Name != tenant) {

@@ -30,11 +30,11 @@ type Step struct {
 	Desired Object
 	// Needs is the ClusterRole that must be as desired before this binding to it is written; the zero Key for none.
 	Needs Key
-	// Last says that a shared object that nobody else owns is deleted rather than marked.
+	// Last reports that a shared object that nobody else owns is deleted rather than marked.
 	Last bool
-	// Revokes says that the step takes a right away. Nothing is granted before all steps that revoke have succeeded.
+	// Revokes reports that the step takes a right away. Nothing is granted before all steps that revoke have succeeded.
 	Revokes bool
-	// Moves says that the step is one of those that move rights from one pair to another: nobody gains or loses any.
+	// Moves reports that the step is one of those that move rights from one pair to another: nobody gains or loses any.
 	Moves bool
 }
 
@@ -45,7 +45,7 @@ type Plan struct {
 	Conflicts []Key // names that someone else's objects have
 }
 
-// Withheld says what of a tenant's access is not granted at present. For Everything, Sudo and
+// Withheld describes what of a tenant's access is not granted at present. For Everything, Sudo and
 // Users, existing objects that grant it are deleted.
 type Withheld struct {
 	Everything bool
@@ -156,7 +156,7 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	}
 }
 
-// frozen says whether an object may lose rights, but get none.
+// frozen reports whether an object may lose rights, but get none.
 func (p *planner) frozen(binding Object) bool {
 	grantsSudo := binding.GetName() == SudoOnBinding || LetsSudo(binding.GetName(), p.tenant)
 	return p.withheld.Additions || (p.withheld.SudoAdditions && grantsSudo)
@@ -317,7 +317,7 @@ func (p *planner) removeAsExpected(existing Object) {
 	}
 }
 
-// ownsMarked says whether the tenant marked its reference earlier and nobody else owns the object. A tenant that is being deleted
+// ownsMarked reports whether the tenant marked its reference earlier and nobody else owns the object. A tenant that is being deleted
 // deletes such an object itself, without waiting for the garbage collector.
 func ownsMarked(existing Object, tenant string) bool {
 	for _, owner := range Owners(existing) {

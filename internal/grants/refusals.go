@@ -19,9 +19,9 @@ type Refusal struct {
 type Surroundings struct {
 	// OperatorNamespace is the namespace that the operator runs in.
 	OperatorNamespace string
-	// InTree says whether a namespace counts as part of the tree of this tenant, sound or halted.
+	// InTree reports whether a namespace counts as part of the tree of this tenant, sound or halted.
 	InTree func(namespace string) bool
-	// Doubt says why the namespace of a service account may not be the one that was meant when the account was listed; "" where it
+	// Doubt explains why the namespace of a service account may not be the one that was meant when the account was listed; "" where it
 	// is.
 	Doubt func(account v1alpha1.Subject) string
 }
@@ -41,7 +41,7 @@ func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	return refusals
 }
 
-// refuse says why the subject of a list gets nothing; "" where it gets what the list grants.
+// refuse explains why the subject of a list gets nothing; "" where it gets what the list grants.
 func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.Subject) string {
 	if s.Kind != v1alpha1.SubjectServiceAccount {
 		return refuseName(s)
@@ -57,7 +57,7 @@ func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.
 	return a.Doubt(s)
 }
 
-// refuseName says why a User or a Group of this name gets nothing. The schema refuses such names too, unless the CRD is older.
+// refuseName explains why a User or a Group of this name gets nothing. The schema refuses such names too, unless the CRD is older.
 func refuseName(s v1alpha1.Subject) string {
 	switch {
 	case strings.HasPrefix(s.Name, "system:"), strings.HasPrefix(s.Name, "warren:"):

@@ -39,7 +39,7 @@ func roleRef(object Object) (*rbacv1.RoleRef, bool) {
 	return nil, false
 }
 
-// SameSubjects says whether both have the same subjects in the same order.
+// SameSubjects reports whether both have the same subjects in the same order.
 func SameSubjects(a, b Object) bool { return slices.Equal(Subjects(a), Subjects(b)) }
 
 // Narrow returns the binding without the subjects that desired doesn't have, or false if it has no such subject. Nothing else

@@ -17,9 +17,9 @@ type Write struct {
 	Verb WriteVerb
 	// Object is what is written; for a deletion, the existing object.
 	Object Object
-	// Unchanged says that a deletion is meant for this version of the object only.
+	// Unchanged reports that a deletion is meant for this version of the object only.
 	Unchanged bool
-	// Unfinished says that the step needs another request after this one.
+	// Unfinished reports that the step needs another request after this one.
 	Unfinished bool
 }
 

@@ -180,8 +180,8 @@ func (a *acceptance) writeRecord(ctx context.Context) error {
 	return a.api.Update(ctx, record)
 }
 
-// ReportInvalidFile sends an Event that says why the configuration file is invalid, where kubectl describe shows it. Without an access to an API
-// server it does nothing.
+// ReportInvalidFile sends an Event that explains why the configuration file is invalid, where kubectl describe shows it. Without an
+// access to an API server it does nothing.
 func ReportInvalidFile(ctx context.Context, o *Options, problem error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {

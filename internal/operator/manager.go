@@ -32,7 +32,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/leader"
 )
 
-// Options are the flags that say where and how the manager runs.
+// Options are the flags that determine where and how the manager runs.
 type Options struct {
 	OperatorNamespace string
 	LeaderElect       bool

@@ -275,7 +275,7 @@ func (s *setup) addGenerated() error {
 	return labeller.SetupWithManager(s.mgr)
 }
 
-// copiesUnprotected says whether the policy is missing that forbids everybody else to change copies.
+// copiesUnprotected reports whether the policy is missing that forbids everybody else to change copies.
 func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy) }
 
 // addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.

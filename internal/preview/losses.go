@@ -26,7 +26,7 @@ type Loss struct {
 	Of   int
 }
 
-// Large says whether the loss is so large that the administrator must confirm it.
+// Large reports whether the loss is so large that the administrator must confirm it.
 func (l Loss) Large() bool { return l.Lost > fewLosses && l.Lost*lossFraction > l.Of }
 
 func (l Loss) String() string { return fmt.Sprintf("%d of %d %s", l.Lost, l.Of, l.What) }

@@ -1,4 +1,4 @@
-// Package preview says what the operator would write on a cluster under a configuration, and why, without writing anything. It
+// Package preview describes what the operator would write on a cluster under a configuration, and why, without writing anything. It
 // reads each list once, with the caller's rights, and plans with the operator's own planners.
 package preview
 
@@ -22,8 +22,8 @@ import (
 // Verb is what a write does.
 type Verb string
 
-// The verbs. Conflict and Held are no writes. Conflict says that an unrelated object has the name of the object to be written; Held
-// says that a limit, a conflict elsewhere or a partition holds the write back.
+// The verbs. Conflict and Held are no writes. Conflict reports that an unrelated object has the name of the object to be written; Held
+// reports that a limit, a conflict elsewhere or a partition holds the write back.
 const (
 	Create   Verb = "create"
 	Update   Verb = "update"
@@ -149,7 +149,7 @@ func tenantOf(f *forest.Snapshot, name string) string {
 	return cmp.Or(f.RootOf(name), n.FormerRoot())
 }
 
-// Count says how many writes of each verb one kind gets in one tenant. Its JSON form is an interface that scripts rely on.
+// Count reports how many writes of each verb one kind gets in one tenant. Its JSON form is an interface that scripts rely on.
 type Count struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`

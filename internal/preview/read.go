@@ -30,7 +30,7 @@ type reading struct {
 	notes []string
 	// copies are how many there are of each kind.
 	copies map[string]int
-	// deletions says that the caller wants planned deletions only. They don't depend on content, so only metadata is read.
+	// deletions reports that the caller wants planned deletions only. They don't depend on content, so only metadata is read.
 	deletions bool
 	// unread are the kinds that may not be listed.
 	unread []schema.GroupKind

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Severity says how grave a finding is.
+// Severity describes how grave a finding is.
 type Severity string
 
 // The severities. A finding has one of them: a dangerous right doesn't count as new, too.
@@ -97,7 +97,7 @@ func Messages(findings []Finding, of Severity) []string {
 	return messages
 }
 
-// Same says whether a and b are the same findings, by severity and message.
+// Same reports whether a and b are the same findings, by severity and message.
 func Same(a, b []Finding) bool {
 	return slices.EqualFunc(a, b, func(a, b Finding) bool { return a.Severity == b.Severity && a.Message == b.Message })
 }

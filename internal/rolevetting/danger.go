@@ -19,7 +19,7 @@ var guarded = []schema.GroupResource{
 
 var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// Dangerous says whether a right lets its holder write a guarded resource, or take rights that nobody gave. A right with a * is
+// Dangerous reports whether a right lets its holder write a guarded resource, or take rights that nobody gave. A right with a * is
 // dangerous, too, because nobody can say today what it will include. A right for some names only is just as dangerous.
 func (r Right) Dangerous() bool {
 	switch {

@@ -23,7 +23,7 @@ type List struct {
 	APIResources []string `yaml:"apiResources"`
 }
 
-// Review says when a list was reviewed, as 2026-11-20, and with what outcome.
+// Review reports when a list was reviewed, as 2026-11-20, and with what outcome.
 type Review struct {
 	Date string `yaml:"date"`
 	Note string `yaml:"note"`
@@ -61,7 +61,7 @@ func (r Right) MarshalYAML() (any, error) {
 	return line, err
 }
 
-// Agrees says whether two lists are the same apart from the review and the patch release, so that there is nothing to review.
+// Agrees reports whether two lists are the same apart from the review and the patch release, so that there is nothing to review.
 func (l *List) Agrees(other *List) bool {
 	a, b := *l, *other
 	a.Reviewed, b.Reviewed = Review{}, Review{}

@@ -20,7 +20,7 @@ var Shipped = Lists{vetted.Files}
 type Lists struct{ Files fs.FS }
 
 // For returns the list of a minor version, or of the nearest lower one that has a list; where there is none, the lowest list. exact
-// says that the list is of this very version.
+// reports that the list is of this very version.
 func (l Lists) For(minor *version.Version) (list *List, exact bool, err error) {
 	names, err := fs.Glob(l.Files, "*"+extension)
 	if err != nil {
@@ -50,7 +50,7 @@ func (l Lists) For(minor *version.Version) (list *List, exact bool, err error) {
 	return list, best.EqualTo(minor), nil
 }
 
-// isNearer says whether version a fits minor better than b: the highest version that is not above minor fits best, then the lowest
+// isNearer reports whether version a fits minor better than b: the highest version that is not above minor fits best, then the lowest
 // one above.
 func isNearer(a, b, minor *version.Version) bool {
 	switch aFits, bFits := !a.GreaterThan(minor), !b.GreaterThan(minor); {

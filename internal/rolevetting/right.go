@@ -1,5 +1,5 @@
 // Package rolevetting compares the rights of one ClusterRole, which the users of every tenant hold, with a vetted list: the rights
-// that somebody has reviewed and written down. It says which rights are new and which are dangerous. It is pure: the operator and
+// that somebody has reviewed and written down. It names which rights are new and which are dangerous. It is pure: the operator and
 // kubectl warren vet read the cluster.
 //
 // A ClusterRole becomes a set of rights (right.go). A list is such a set, for one version of Kubernetes (list.go, lists.go). The

@@ -19,7 +19,7 @@ type Role struct {
 // Contributor is a ClusterRole that is aggregated into another.
 type Contributor struct {
 	Name string
-	// Aggregated says that the contributor's own rules are aggregated from others in turn.
+	// Aggregated reports that the contributor's own rules are aggregated from others in turn.
 	Aggregated bool
 	Rules      []rbacv1.PolicyRule
 }
@@ -70,7 +70,7 @@ func (r *Role) originsOf(right Right) []string {
 	return []string{r.Name}
 }
 
-// rulesGrant says whether rules grant a right, or a part of it.
+// rulesGrant reports whether rules grant a right, or a part of it.
 func rulesGrant(rules []rbacv1.PolicyRule, right Right) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		if !slices.Contains(splitActions(rule), right.actionName()) {

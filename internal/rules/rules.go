@@ -40,7 +40,7 @@ func ForCopies(c *config.OperatorConfiguration) copies.Rules {
 	}
 }
 
-// ForDistributions returns the configuration's rules about ResourceDistributions. covered says whether every object of a kind is
+// ForDistributions returns the configuration's rules about ResourceDistributions. covered reports whether every object of a kind is
 // propagated (mode All), so that even an object without labels is in the way of a distributed copy in a tree.
 func ForDistributions(c *config.OperatorConfiguration, operatorNamespace string) (settings distribute.Settings, covered func(schema.GroupKind) bool) {
 	settings = distribute.Settings{
@@ -56,7 +56,7 @@ func ForDistributions(c *config.OperatorConfiguration, operatorNamespace string)
 	}
 }
 
-// neverPropagate returns a function that says whether a configured rule excludes an object from propagation. A rule that names a
+// neverPropagate returns a function that reports whether a configured rule excludes an object from propagation. A rule that names a
 // type doesn't match while the type is unknown ("").
 func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string, string, map[string]string) bool {
 	return func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool {
@@ -72,7 +72,7 @@ func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string
 	}
 }
 
-// matchesGlob says whether text matches a glob that was validated when the configuration was loaded; the glob "" matches any text.
+// matchesGlob reports whether text matches a glob that was validated when the configuration was loaded; the glob "" matches any text.
 func matchesGlob(glob, text string) bool {
 	ok, err := path.Match(glob, text)
 	return glob == "" || ok && err == nil && text != ""

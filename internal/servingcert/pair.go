@@ -36,7 +36,7 @@ func Names(service, namespace string) []string {
 // Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// Empty says whether there is neither a certificate nor a key.
+// Empty reports whether there is neither a certificate nor a key.
 func (p Pair) Empty() bool { return len(p.Certificate) == 0 && len(p.Key) == 0 }
 
 // New makes a pair for names, valid from an hour before now, because the API server's clock may be slow.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrMissing says that a certificate or its key is missing.
+// ErrMissing reports that a certificate or its key is missing.
 var ErrMissing = errors.New("there is none")
 
 // The keys in the Secret's data.
@@ -58,7 +58,7 @@ func (c Contents) Data() map[string][]byte {
 	return data
 }
 
-// Equal says whether c and other have the same data.
+// Equal reports whether c and other have the same data.
 func (c Contents) Equal(other Contents) bool {
 	return maps.EqualFunc(c.Data(), other.Data(), bytes.Equal)
 }
@@ -96,7 +96,7 @@ const (
 // Step is the next step of a rotation.
 type Step struct {
 	Action Action
-	// Reason says why the step is taken, as a clause.
+	// Reason explains why the step is taken, as a clause.
 	Reason string
 	// Again is how long to wait before Decide is called again if nothing changes; zero: until the next change.
 	Again time.Duration

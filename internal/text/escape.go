@@ -15,7 +15,7 @@ func Escape(value string) string {
 	return string(AppendEscaped(nil, []byte(value), ""))
 }
 
-// obeyed says whether a terminal does something else with r than show it: control characters, separators of lines and paragraphs,
+// obeyed reports whether a terminal does something else with r than show it: control characters, separators of lines and paragraphs,
 // and characters that change the direction of the text.
 func obeyed(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || r == '\ufeff'

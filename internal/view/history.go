@@ -20,7 +20,7 @@ func newHistory() history {
 	return history{made: map[string]time.Time{}, asked: map[string]time.Time{}}
 }
 
-// isStarting says whether the view isn't synced yet.
+// isStarting reports whether the view isn't synced yet.
 func (h *history) isStarting() bool { return h.made != nil }
 
 // noteNamespace records a Namespace that the watch has brought.

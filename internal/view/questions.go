@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
+// Owns reports whether the namespace called root is the one that the LNamespace with this UID made or adopted.
 func (v *View) Owns(root string, uid types.UID) bool { return v.Snapshot().Owns(root, string(uid)) }
 
 // UID returns the UID of the namespace called name; "" if there is none.
@@ -23,10 +23,10 @@ func (v *View) Living(root string) []string {
 	return append([]string{root}, slices.DeleteFunc(s.Subtree(root), func(name string) bool { return s.Namespace(name).Terminating })...)
 }
 
-// BelongsTo says whether namespace counts as part of the tree of root when a request is refused: also while it is halted.
+// BelongsTo reports whether namespace counts as part of the tree of root when a request is refused: also while it is halted.
 func (v *View) BelongsTo(namespace, root string) bool {
 	return v.Snapshot().BelongsTo(namespace, root)
 }
 
-// InTree says whether namespace is root or lies below it.
+// InTree reports whether namespace is root or lies below it.
 func (v *View) InTree(namespace, root string) bool { return v.Snapshot().InTree(namespace, root) }

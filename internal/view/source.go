@@ -35,9 +35,10 @@ func (s *subscription) Start(_ context.Context, queue workqueue.TypedRateLimitin
 // WaitForSync implements source.SyncingSource: no controller reconciles against half a forest.
 func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.WaitForSync(ctx) }
 
-// Queue returns what makes the queue of a controller, in which tenants take turns: one with very many requests delays each request of another by
-// one of its own. NamespaceOf says which namespace a request is about; its tenant is the root of the tree around it, or, outside of every tree,
-// the namespace itself. Hurried, unless it is nil, reports whether a request goes before all others of its tenant, because others wait for it.
+// Queue returns what makes the queue of a controller, in which tenants take turns: one with very many requests delays each request of
+// another by one of its own. NamespaceOf names which namespace a request is about; its tenant is the root of the tree around it, or,
+// outside of every tree, the namespace itself. Hurried, unless it is nil, reports whether a request goes before all others of its tenant,
+// because others wait for it.
 func (v *View) Queue(namespaceOf func(reconcile.Request) string, hurried func(reconcile.Request) bool) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	attributesOf := func(r reconcile.Request) fairqueue.Attributes {
 		namespace, class := namespaceOf(r), 1

@@ -52,7 +52,7 @@ func (v *View) SeenVersion() string {
 	return v.seen.version
 }
 
-// Synced says whether everything that existed at the start is in the snapshot. Before that, no decision may be based on the view.
+// Synced reports whether everything that existed at the start is in the snapshot. Before that, no decision may be based on the view.
 func (v *View) Synced() bool {
 	select {
 	case <-v.synced:

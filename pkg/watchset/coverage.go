@@ -114,7 +114,7 @@ func (c *coverage) partShowing(namespace string) *part {
 		if p := c.partInNamespace(namespace); p != nil || c.hasNoRoomFor(namespace) {
 			return p
 		}
-		return c.parts[place{}] // outside the NamespaceSet, the cluster-wide part's state says why nothing is seen
+		return c.parts[place{}] // outside the NamespaceSet, the cluster-wide part's state explains why nothing is seen
 	}
 	return c.partInNamespace(namespace)
 }

@@ -30,7 +30,7 @@ var (
 	ErrStopped = errors.New("the watch set has stopped")
 )
 
-// ForbiddenError says that list or watch is not allowed. apierrors.IsForbidden is true for it.
+// ForbiddenError reports that list or watch is not allowed. apierrors.IsForbidden is true for it.
 type ForbiddenError struct {
 	Resource        schema.GroupVersionResource
 	Namespace, Name string // empty for all
@@ -55,7 +55,7 @@ func (e *ForbiddenError) Status() metav1.Status {
 	}
 }
 
-// NotServedError says that the server serves no such resource or kind, whichever the Request names, or not in this scope.
+// NotServedError reports that the server serves no such resource or kind, whichever the Request names, or not in this scope.
 // meta.IsNoMatchError is true for it.
 type NotServedError struct {
 	Resource schema.GroupVersionResource
@@ -94,7 +94,7 @@ func (e *NotServedError) Unwrap() error {
 	return &meta.NoResourceMatchError{PartialResource: e.Resource}
 }
 
-// DegradedError says that an informer had no working watch for Options.DegradedAfter. Objects that a read returns beside it are as
+// DegradedError reports that an informer had no working watch for Options.DegradedAfter. Objects that a read returns beside it are as
 // the informer saw them last, and may be outdated.
 type DegradedError struct {
 	Resource  schema.GroupVersionResource

@@ -2,7 +2,7 @@ package watchset
 
 import "sync"
 
-// setLock is the one lock of a Set. It guards what the Set, its parts, its leases and their runs say that it guards, and is taken in
+// setLock is the one lock of a Set. It guards what the Set, its parts, its leases and their runs report that it guards, and is taken in
 // this file alone. Events of objects read, so that events of different parts are stored at the same time; every change of a state
 // changes. No request is made while the lock is held, and no event handler called; a Sink is called.
 type setLock struct {

@@ -114,7 +114,7 @@ func readErrorOf(parts []*part, missing map[string]error) error {
 	return ErrLimit
 }
 
-// Get returns an object, which callers must not change: it is shared. An error that apierrors.IsNotFound knows says that it is
+// Get returns an object, which callers must not change: it is shared. An error that apierrors.IsNotFound knows reports that it is
 // not there. *DegradedError may come with the object as it was last known. Other errors are those of Wait, and ErrNotSynced.
 func (l *Lease) Get(key types.NamespacedName) (object client.Object, err error) {
 	l.set.lock.readUnderLock(func() { object, err = l.findLeasedObject(key) })

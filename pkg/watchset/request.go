@@ -21,7 +21,7 @@ type Request struct {
 	// Resource to list and watch. Its version and its resource are needed.
 	Resource schema.GroupVersionResource
 	// Kind to list and watch, in place of Resource. An empty version means the one that the server prefers. The Set asks discovery for the
-	// kind's resource, also anew after the server has ceased to serve the kind; Status says which resource that is.
+	// kind's resource, also anew after the server has ceased to serve the kind; Status names which resource that is.
 	Kind schema.GroupVersionKind
 	// Scope says in which namespaces, or for which object; the zero value is Cluster().
 	Scope Scope

@@ -178,7 +178,7 @@ func ruleAllowsVerb(rule authorizationv1.ResourceRule, sel *selection, verb stri
 		(len(rule.ResourceNames) == 0 || sel.key.kind == objectScope && slices.Contains(rule.ResourceNames, sel.key.name))
 }
 
-// recordRefusal sets *since to now if err says that reviews of one kind are forbidden or not served.
+// recordRefusal sets *since to now if err reports that reviews of one kind are forbidden or not served.
 func (r *rights) recordRefusal(since *time.Time, err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		r.mu.Lock()

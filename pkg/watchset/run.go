@@ -145,7 +145,7 @@ func (r *run) recordWatchOpened(initial bool) {
 }
 
 // recordWatchClosed records the end of a watch. Servers end watches regularly and the reflector opens the next, so this
-// is an error only if the initial objects were not complete. The server doesn't say why such a stream ends; a list may
+// is an error only if the initial objects were not complete. The server doesn't explain why such a stream ends; a list may
 // be told.
 func (r *run) recordWatchClosed() {
 	ask := false

@@ -8,13 +8,13 @@ import (
 // locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the
 // order in which things happened.
 type Sink interface {
-	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a
+	// Replace reports that exactly these objects existed in a namespace, or in the cluster if it is empty, at a
 	// resourceVersion. It comes before Synced after Pending, Forbidden and NotServed, and only once a watch is open. In
 	// Synced and Degraded it comes where a watch could not go on from where it ended, such as from a resourceVersion that
 	// has expired; from Degraded, Synced follows. Where an Auto lease changes between the cluster and its namespaces,
 	// objects that another informer of the lease has put before may be newer.
 	Replace(namespace, resourceVersion string, all []client.Object)
-	// Put says that an object exists, Gone that it doesn't, or no longer matches the selectors.
+	// Put reports that an object exists, Gone that it doesn't, or no longer matches the selectors.
 	Put(client.Object)
 	Gone(client.Object)
 	// State gives the state of the informer of a namespace, or of the cluster-wide one if namespace is empty, when the state begins and

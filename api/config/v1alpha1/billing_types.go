@@ -7,7 +7,7 @@ import (
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Billing says where the ledger is written and what a tenant must state.
+// Billing states where the ledger is written and what a tenant must state.
 type Billing struct {
 	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
 	Driver BillingDriver `json:"driver"`
@@ -58,7 +58,7 @@ const (
 	DriverBigQuery BillingDriver = "bigquery"
 )
 
-// BillingSchema says who makes the table and the view.
+// BillingSchema states who makes the table and the view.
 type BillingSchema string
 
 // Who makes the table and the view.
@@ -131,7 +131,7 @@ type BillingBigQuery struct {
 	// Location of the dataset, such as EU or europe-west1. No default; required.
 	Location string `json:"location"`
 
-	// CredentialsFile holds a key, or says how an identity is federated. Default none: what the environment gives, such as GKE's
+	// CredentialsFile holds a key, or describes how an identity is federated. Default none: what the environment gives, such as GKE's
 	// workload identity.
 	CredentialsFile string `json:"credentialsFile"`
 

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Propagation says what is copied down the trees, and how hard the operator works on it.
+// Propagation describes what is copied down the trees, and how hard the operator works on it.
 type Propagation struct {
 	// Kinds that are propagated, each group and kind once. Default: Role, RoleBinding, Secret and ConfigMap in mode OptIn.
 	// RoleBinding is always among them, also where the file says [].
@@ -45,7 +45,7 @@ type PropagatedKind struct {
 	// Mode is OptIn (default), All or Remove.
 	Mode KindMode `json:"mode"`
 
-	// Scope says how the objects of the kind are watched: Cluster (default) or Namespaces.
+	// Scope describes how the objects of the kind are watched: Cluster (default) or Namespaces.
 	Scope KindScope `json:"scope"`
 }
 
@@ -64,7 +64,7 @@ func (c *OperatorConfiguration) Propagated(kind schema.GroupKind) *PropagatedKin
 	return nil
 }
 
-// KindMode says which objects of a kind are sources.
+// KindMode states which objects of a kind are sources.
 type KindMode string
 
 // The modes of a propagated kind.
@@ -74,7 +74,7 @@ const (
 	ModeRemove KindMode = "Remove" // none; the operator's update copies are taken away
 )
 
-// KindScope says how the objects of a kind are watched.
+// KindScope describes how the objects of a kind are watched.
 type KindScope string
 
 // The scopes of a propagated kind.
@@ -120,7 +120,7 @@ type Generator struct {
 	Kind  string `json:"kind"`
 }
 
-// Distribution says what a ResourceDistribution may hold.
+// Distribution describes what a ResourceDistribution may hold.
 type Distribution struct {
 	// Kinds that may be distributed, namespaced. Default: v1 Secret and v1 ConfigMap.
 	Kinds []DistributedKind `json:"kinds"`

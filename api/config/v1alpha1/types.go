@@ -53,7 +53,7 @@ type OperatorConfiguration struct {
 	FeatureGates map[string]bool `json:"featureGates"`
 }
 
-// Inheritance says which keys of Namespaces flow down each tree and out of templates.
+// Inheritance states which keys of Namespaces flow down each tree and out of templates.
 type Inheritance struct {
 	// Labels and Annotations that are inherited. Default: labels pod-security.kubernetes.io/*, no annotations.
 	Labels      Globs `json:"labels"`
@@ -64,7 +64,7 @@ type Inheritance struct {
 	Undelegated Globs `json:"undelegated"`
 }
 
-// SubNamespaces says what a SubNamespace may ask for.
+// SubNamespaces describes what a SubNamespace may ask for.
 type SubNamespaces struct {
 	// Labels and Annotations that spec.labels and spec.annotations may hold. Default [].
 	Labels      Globs `json:"labels"`
@@ -89,7 +89,7 @@ type NamingPolicy struct {
 	Match string `json:"match"`
 }
 
-// Tenants says what LNamespaces may be called and how many a user may make.
+// Tenants describes what LNamespaces may be called and how many a user may make.
 type Tenants struct {
 	// ReservedNames are refused when an LNamespace is created, on top of what is protected: see Reserved.
 	// Default ["*-system", "accurate"].
@@ -99,20 +99,20 @@ type Tenants struct {
 	MaxPerCreator int `json:"maxPerCreator"`
 }
 
-// Access says what a tenant's users may do.
+// Access describes what a tenant's users may do.
 type Access struct {
 	// UserClusterRole is bound to a tenant's users in its tree; never cluster-admin. Default "admin".
 	UserClusterRole string `json:"userClusterRole"`
 }
 
-// Sudo says how sudoers impersonate their group.
+// Sudo describes how sudoers impersonate their group.
 type Sudo struct {
 	// Mode is Legacy, Constrained (from Kubernetes 1.36) or Auto. Default Legacy.
 	Mode tenancy.SudoMode `json:"mode"`
 }
 
 // SudoAuto is Constrained where a probe shows that it works, else Legacy. It is a choice of the configuration only: a
-// tenant's status says which of the two is in force.
+// tenant's status states which of the two is in force.
 const SudoAuto tenancy.SudoMode = "Auto"
 
 // Informers tunes package watchset, which watches the kinds that are copied.

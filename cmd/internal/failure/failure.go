@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Sentence says what went wrong, in one line, to the person who typed the command.
+// Sentence describes what went wrong, in one line, to the person who typed the command.
 func Sentence(err error) string {
 	var request *url.Error
 	var timeout net.Error
@@ -32,16 +32,16 @@ func Sentence(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// ImpersonationRefused says whether a 403 is about --as and not about the request itself. Only its text shows that, because with
+// ImpersonationRefused reports whether a 403 is about --as and not about the request itself. Only its text shows that, because with
 // constrained impersonation the API server's answer names the requested resource.
 func ImpersonationRefused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate")
 }
 
-// Refused says that the user lacks the right.
+// Refused reports that the user lacks the right.
 func Refused(err error) bool { return apierrors.IsForbidden(err) && !ImpersonationRefused(err) }
 
-// Unavailable says whether an optional object can't be read: the user may not read it, it doesn't exist, or its kind isn't served.
+// Unavailable reports whether an optional object can't be read: the user may not read it, it doesn't exist, or its kind isn't served.
 func Unavailable(err error) bool { return Refused(err) || apierrors.IsNotFound(err) }
 
 func host(request *url.Error) string {

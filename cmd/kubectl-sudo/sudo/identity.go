@@ -98,10 +98,10 @@ func (i identity) sudoTenants() []string {
 	return tenants
 }
 
-// isSudoerEverywhere says whether the user may impersonate any group, as cluster admins may.
+// isSudoerEverywhere reports whether the user may impersonate any group, as cluster admins may.
 func (i identity) isSudoerEverywhere() bool { return i.legacy.groups.all || i.constrained.groups.all }
 
-// isSudoerOf says whether the user may impersonate the tenant's group of sudoers.
+// isSudoerOf reports whether the user may impersonate the tenant's group of sudoers.
 func (i identity) isSudoerOf(tenant string) bool {
 	group := v1alpha1.SudoersGroup(tenant)
 	return i.legacy.groups.has(group) || i.constrained.groups.has(group)
@@ -119,7 +119,7 @@ func (i identity) impersonatedUser(tenant string) string {
 	return grants.SudoUser(tenant)
 }
 
-// constrainedIn says whether sudo in the tenant is constrained impersonation, for which the API server checks each request's verb
+// constrainedIn reports whether sudo in the tenant is constrained impersonation, for which the API server checks each request's verb
 // and resource.
 func (i identity) constrainedIn(tenant string) bool {
 	return i.constrained.groups.has(v1alpha1.SudoersGroup(tenant))

@@ -26,7 +26,7 @@ type execution struct {
 	args []string // behind the program's name
 	// tenant in which sudo holds.
 	tenant string
-	// watched says that kubectl's stderr is searched for a refusal that needs an explanation.
+	// watched reports that kubectl's stderr is searched for a refusal that needs an explanation.
 	watched bool
 }
 

@@ -32,7 +32,7 @@ func relaySignal(process *os.Process, s os.Signal) {
 	_ = process.Signal(s) // it fails only where the child has ended
 }
 
-// inForeground says that our process group, which is the child's too, has the keyboard of a terminal.
+// inForeground reports that our process group, which is the child's too, has the keyboard of a terminal.
 func inForeground() bool {
 	terminal, err := os.Open("/dev/tty")
 	if err != nil {

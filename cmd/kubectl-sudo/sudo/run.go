@@ -45,7 +45,7 @@ func Run(args []string, streams genericiooptions.IOStreams, version string) int 
 	return status
 }
 
-// errUsage says that the usage was printed in place of an error.
+// errUsage reports that the usage was printed in place of an error.
 var errUsage = errors.New("a command is missing")
 
 // call is one call of kubectl sudo.
@@ -57,7 +57,7 @@ type call struct {
 	listing        bool   // --list
 
 	flags      *genericclioptions.ConfigFlags
-	connection *pflag.FlagSet // those flags: kubectl's own that say where the API server is, and as whom
+	connection *pflag.FlagSet // those flags: kubectl's own that determine where the API server is, and as whom
 
 	// kubectl is what is to be run, nil if nothing is.
 	kubectl *execution

@@ -11,7 +11,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// refusals says why a flag of kubectl can't be used with sudo, by the flag's long name: kubectl sudo sets it itself, or it
+// refusals explains why a flag of kubectl can't be used with sudo, by the flag's long name: kubectl sudo sets it itself, or it
 // contradicts sudo.
 var refusals = map[string]string{
 	"as":            "--as is set by kubectl sudo",
@@ -65,7 +65,7 @@ func readWords(connection *pflag.FlagSet, words []string, isGlobal func(flag *pf
 	return tenant, nil
 }
 
-// isLNamespaceWord says whether a word is our kind as kubectl's users write it: lns, lnamespaces.tenancy.warren.dev, lns/payments. The
+// isLNamespaceWord reports whether a word is our kind as kubectl's users write it: lns, lnamespaces.tenancy.warren.dev, lns/payments. The
 // name is what stands behind the slash.
 func isLNamespaceWord(word string) (name string, is bool) {
 	resource, name, _ := strings.Cut(word, "/")
@@ -95,7 +95,7 @@ type reader struct {
 	isGlobal   func(flag *pflag.Flag, behind []string) bool
 }
 
-// readLongFlag reads --name, --name=value or --name value. open says that the next word may be a value.
+// readLongFlag reads --name, --name=value or --name value. open reports that the next word may be a value.
 func (r *reader) readLongFlag(word string) (open bool, err error) {
 	name, value, given := strings.Cut(word[2:], "=")
 	if err := refuseFlag(name, value); err != nil {

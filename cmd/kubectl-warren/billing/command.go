@@ -28,7 +28,7 @@ func Commands(streams genericiooptions.IOStreams) *cobra.Command {
 	return group
 }
 
-// Flags that say where the query runs.
+// Flags that determine where the query runs.
 const (
 	namespaceFlag = "operator-namespace"
 	configFlag    = "config"

@@ -32,13 +32,13 @@ func AddFlags(cmd *cobra.Command) Options {
 	}
 }
 
-// IsRehearsed says that nothing is to be sent.
+// IsRehearsed reports that nothing is to be sent.
 func (c Options) IsRehearsed() bool { return c.dryRun.Value == dryRunClient }
 
 // PrintsObjects reports whether the output is an object in a format for programs, and not a line for people.
 func (c Options) PrintsObjects() bool { return c.output.Value != "" }
 
-// IsStored says that what was sent is stored, so that something comes of it.
+// IsStored reports that what was sent is stored, so that something comes of it.
 func (c Options) IsStored() bool { return c.dryRun.Value == dryRunNone }
 
 // ClientFor returns api, or with --dry-run=server a client whose writes the API server validates and doesn't store.

@@ -34,7 +34,7 @@ type Namespace struct {
 	Events     []Event            `json:"events"`
 }
 
-// Cascading says whether the namespaces below may be deleted with this one. The plugin doesn't see whether the operator's
+// Cascading reports whether the namespaces below may be deleted with this one. The plugin doesn't see whether the operator's
 // configuration allows that everywhere.
 type Cascading struct {
 	Allowed bool `json:"allowed"`
@@ -42,7 +42,7 @@ type Cascading struct {
 	By string `json:"by,omitempty"`
 }
 
-// Limits says how much of the tree's limits is used.
+// Limits reports how much of the tree's limits is used.
 type Limits struct {
 	SubNamespaces Usage `json:"subNamespaces"`
 	Depth         Usage `json:"depth"`
@@ -78,7 +78,7 @@ type Event struct {
 }
 
 // Of describes the namespace called name by the objects in view. tenant is the LNamespace of its tree, nil if there is none; known
-// says whether that could be read. The caller adds Resources and Events. Of returns nil if there is no such namespace.
+// reports whether that could be read. The caller adds Resources and Events. Of returns nil if there is no such namespace.
 func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *Namespace {
 	node := view.Node(name)
 	if node == nil {

@@ -14,7 +14,7 @@ type Inherited struct {
 	Kind  string `json:"kind"`
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// From says where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one above.
+	// From names where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one above.
 	From string `json:"from"`
 }
 
@@ -87,7 +87,7 @@ func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) st
 	return n.Name
 }
 
-// isWrittenByOperator says whether the operator wrote the key on the namespace.
+// isWrittenByOperator reports whether the operator wrote the key on the namespace.
 func isWrittenByOperator(n *forest.Namespace, k key) bool {
 	return slices.Contains(keysOf(n), k)
 }

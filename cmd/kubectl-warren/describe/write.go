@@ -43,7 +43,7 @@ func (d *Namespace) depth() string {
 	return strconv.Itoa(*d.Depth)
 }
 
-// String says which namespace allows the deletion, if any.
+// String names which namespace allows the deletion, if any.
 func (c Cascading) String() string {
 	if !c.Allowed {
 		return "allowed neither here nor above"

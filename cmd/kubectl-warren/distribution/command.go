@@ -80,7 +80,7 @@ func planDistribution(ctx context.Context, inv *invocation.Invocation, names []s
 		if rd, err = readDistribution(inv, file); err != nil {
 			return err
 		}
-		// Existing copies belong to the ResourceDistribution of that name in the cluster, whose status says which namespaces its names mean.
+		// Existing copies belong to the ResourceDistribution of that name in the cluster, whose status names which namespaces its names mean.
 		if live, err := List(ctx, api, []string{rd.Name}); err == nil {
 			rd.UID, rd.Status = live[0].UID, live[0].Status
 		}

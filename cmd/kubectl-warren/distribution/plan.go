@@ -34,7 +34,7 @@ var verbs = []struct {
 	{"unlock", []distribute.Verb{distribute.Unlock}},
 }
 
-// Plan says what the operator would do for rd now, by the same rules. It reads namespaces, and metadata of objects of the
+// Plan describes what the operator would do for rd now, by the same rules. It reads namespaces, and metadata of objects of the
 // kind and name; a roll-out's order and batches, and namespaces that only the operator's configuration protects, are left out.
 // What it says first are warnings about spec.targets.
 func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) (said []string, all []Step, err error) {
@@ -128,7 +128,7 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 	return all
 }
 
-// protected says whether a namespace is never a target whatever the configuration is, if the operator runs in its usual namespace.
+// protected reports whether a namespace is never a target whatever the configuration is, if the operator runs in its usual namespace.
 func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
 
 // WritePlan writes the warnings, and a line for each step, with as many names as fit.

@@ -26,7 +26,7 @@ type Check struct {
 	Name    string `json:"name"`
 	Status  Status `json:"status"`
 	Message string `json:"message"`
-	// Advice says what to do; empty if there is nothing to do.
+	// Advice describes what to do; empty if there is nothing to do.
 	Advice string `json:"advice,omitempty"`
 }
 

@@ -29,7 +29,7 @@ const (
 	unsoundSource // a key of the object isn't valid
 )
 
-// leftOutTexts say what is left out; %s is how many objects.
+// leftOutTexts describe what is left out; %s is how many objects.
 var leftOutTexts = map[exclusion]string{
 	byLabel:         "mode All leaves out %s with label " + v1alpha1.LabelPropagate + "=" + v1alpha1.ModeNone,
 	byFinalizers:    "mode All leaves out %s with finalizers",
@@ -95,7 +95,7 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 	}, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
 }
 
-// excludedBy says whether and why a source isn't copied to every namespace below it.
+// excludedBy reports whether and why a source isn't copied to every namespace below it.
 func excludedBy(source *copies.Source, object client.Object) (why exclusion, out bool) {
 	switch {
 	case source.Invalid != "":

@@ -88,7 +88,7 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	return ok(name, "each namespace that the file protects has the label too")
 }
 
-// byName says whether the policies protect a namespace by its name.
+// byName reports whether the policies protect a namespace by its name.
 func byName(name, operatorNamespace string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") || name == operatorNamespace
 }

@@ -66,7 +66,7 @@ func identityExpression(policy *admissionv1.ValidatingAdmissionPolicy, name stri
 	return "nothing"
 }
 
-// bindingProblem says what is wrong with the bindings of the policy; empty if nothing is.
+// bindingProblem describes what is wrong with the bindings of the policy; empty if nothing is.
 func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissionPolicyBinding) string {
 	for _, expected := range e.Bindings {
 		mark := expected.Mark

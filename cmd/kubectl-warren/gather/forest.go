@@ -43,7 +43,7 @@ func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	return view, nil
 }
 
-// Unread says why objects of some kinds could not be listed, where failure.Unavailable reports that they can't be.
+// Unread explains why objects of some kinds could not be listed, where failure.Unavailable reports that they can't be.
 func Unread(what string, err error) string {
 	if failure.Refused(err) {
 		return "you may not list " + what

@@ -24,7 +24,7 @@ type OwnNamespace struct {
 	Tenant string `json:"tenant,omitempty"`
 	Parent string `json:"parent,omitempty"`
 	Phase  string `json:"phase"`
-	// Unread says that the user may not read the Namespace itself, and that only its parent names it.
+	// Unread reports that the user may not read the Namespace itself, and that only its parent names it.
 	Unread bool `json:"-"`
 }
 

@@ -23,7 +23,7 @@ const AtOnce = 8
 type step struct {
 	name, parent string
 	bound        bool
-	reported     bool // the operator says that it is there, so it counts even if it can't be read
+	reported     bool // the operator reports that it is there, so it counts even if it can't be read
 }
 
 // sight is the result of a step.
@@ -158,7 +158,7 @@ func (s step) unreadNamespace() *forest.Namespace {
 	return &forest.Namespace{Name: s.name, Labels: labels}
 }
 
-// hasNamespace says whether, by its status, a SubNamespace has made its namespace and the namespace is still there.
+// hasNamespace reports whether, by its status, a SubNamespace has made its namespace and the namespace is still there.
 func hasNamespace(sub *v1alpha1.SubNamespace) bool {
 	ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && (ready.Status == metav1.ConditionTrue ||

@@ -21,7 +21,7 @@ type tableOptions struct {
 	ColumnLabels          []string
 }
 
-// isTable says whether the answer is a table, which the API server makes.
+// isTable reports whether the answer is a table, which the API server makes.
 func (o *options) isTable() bool {
 	return (*o.print.OutputFormat == "" && *o.print.TemplatePrinterFlags.TemplateArgument == "") || *o.print.OutputFormat == invocation.OutputWide
 }

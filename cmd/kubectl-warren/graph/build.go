@@ -204,7 +204,7 @@ func (b *builder) strayNodes() []*Node {
 	return nodes
 }
 
-// addProblems adds the conditions that say False of types that the node has not: Ready only where nothing else tells why.
+// addProblems adds the conditions that say False of types that the node has not: Ready only where nothing else reports why.
 func (n *Node) addProblems(of Object, conditions []metav1.Condition) {
 	add := func(c metav1.Condition) {
 		known := slices.ContainsFunc(n.Problems, func(p Condition) bool { return p.Type == c.Type })

@@ -72,7 +72,7 @@ func (f *Forest) WriteSVG(w io.Writer, o Options) (warning string, err error) {
 	return foldWarning("an SVG of more than 500 boxes", levels, left), Templates.ExecuteTemplate(w, "svg", drawing)
 }
 
-// foldWarning says what a drawing leaves out; "" where it leaves out nothing.
+// foldWarning describes what a drawing leaves out; "" where it leaves out nothing.
 func foldWarning(what string, levels, left int) string {
 	switch {
 	case left > 0:

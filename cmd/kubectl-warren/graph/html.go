@@ -24,7 +24,7 @@ const (
 	maxDrawn = 500
 )
 
-// Options say what a drawing shows.
+// Options describe what a drawing shows.
 type Options struct {
 	About
 	// People has the lists of the tenants shown.

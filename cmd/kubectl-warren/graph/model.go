@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
-// Kind says what a row of the forest is, in the word that the reader sees.
+// Kind describes what a row of the forest is, in the word that the reader sees.
 type Kind string
 
 // The kinds of rows. The last two stand for objects whose namespace does not exist, or is another's.

@@ -13,11 +13,11 @@ type Row struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	Class string `json:"class"`
-	// Words say what the row is, such as "sub-namespace, terminating".
+	// Words describe what the row is, such as "sub-namespace, terminating".
 	Words string `json:"words"`
-	// Below says how many rows are below, such as "12 below"; "" where there are none.
+	// Below reports how many rows are below, such as "12 below"; "" where there are none.
 	Below string `json:"below"`
-	// Hidden says how many of the rows below have problems, which a folded row hides, such as "1 with a problem"; "" where none have.
+	// Hidden reports how many of the rows below have problems, which a folded row hides, such as "1 with a problem"; "" where none have.
 	Hidden   string   `json:"hidden"`
 	Problems []string `json:"problems"`
 	// People are the lists of a tenant in one sentence; "" where there are none, or they are not asked for.
@@ -26,13 +26,13 @@ type Row struct {
 	Level    int `json:"level"`
 	Position int `json:"position"`
 	Size     int `json:"size"`
-	// Open says whether the page begins with the rows below unfolded.
+	// Open reports whether the page begins with the rows below unfolded.
 	Open     bool   `json:"-"`
 	Troubled bool   `json:"troubled"`
 	Children []*Row `json:"-"`
 }
 
-// RowOptions say what rows tell, and which of them begin unfolded.
+// RowOptions describe what rows tell, and which of them begin unfolded.
 type RowOptions struct {
 	People bool
 	// OpenLevels is how many levels begin unfolded: 0 shows the first row of each tree. A negative number unfolds all.
@@ -75,7 +75,7 @@ func (n *Node) Row(options RowOptions) *Row {
 	return row
 }
 
-// words say what the node is.
+// words describe what the node is.
 func (n *Node) words() string {
 	words := []string{string(n.Kind)}
 	if n.Template != "" {
@@ -90,7 +90,7 @@ func (n *Node) words() string {
 	return strings.Join(words, ", ")
 }
 
-// sentence says what is wrong. The messages of an LNamespace name people.
+// sentence describes what is wrong. The messages of an LNamespace name people.
 func (c Condition) sentence(people bool) string {
 	message := c.Message
 	if c.Of == OfTenant && !people {

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Build says from what the program was built.
+// Build describes from what the program was built.
 type Build struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit,omitempty"`

@@ -13,7 +13,7 @@ type StatusError struct {
 	Err    error
 }
 
-// Error says what happened.
+// Error describes what happened.
 func (e StatusError) Error() string { return e.Err.Error() }
 
 // Unwrap lets others see what happened.

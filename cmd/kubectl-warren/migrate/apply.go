@@ -96,7 +96,7 @@ func (x *executor) runUntilDone(ctx context.Context) (Plan, error) {
 	}
 }
 
-// planOn returns the plan, or an error if the estate says that the migration must not go on.
+// planOn returns the plan, or an error if the estate reports that the migration must not go on.
 func planOn(estate *Estate, c Cluster) (Plan, error) {
 	if estate.Stop != "" {
 		return Plan{}, errors.New(estate.Stop)

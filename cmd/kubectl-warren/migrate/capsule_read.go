@@ -92,7 +92,7 @@ func (r *reader) readReplicas(ctx context.Context, found *Capsule) error {
 	return read(roleBindings.GroupKind(), &found.Made, client.MatchingLabels{v1alpha1.LabelCreatedBy: madeHere})
 }
 
-// replicatedKinds returns the kinds of which TenantResources and GlobalTenantResources say that they have replicated objects.
+// replicatedKinds returns the kinds of which TenantResources and GlobalTenantResources report that they have replicated objects.
 func replicatedKinds(resources []unstructured.Unstructured) map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, resource := range resources {

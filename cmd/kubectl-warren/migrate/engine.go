@@ -119,7 +119,7 @@ func (p *planner) planPeerShutdown() {
 	p.planFinalizers()
 }
 
-// planRecordChange records a change in the record; the first note says how the other operator ran.
+// planRecordChange records a change in the record; the first note describes how the other operator ran.
 func (p *planner) planRecordChange(phase Phase, change func(*Record)) {
 	r := p.Peer.Record
 	verb, body := Patch, map[string]any{}

@@ -23,7 +23,7 @@ import (
 type Estate struct {
 	// Places are the namespaces that stand in one of the peer's trees, or that are its templates or reference one.
 	Places map[string]Place
-	// Sources are the objects of which the peer says how they are copied. In kinds of mode All the others are copied, too.
+	// Sources are the objects of which the peer describes how they are copied. In kinds of mode All the others are copied, too.
 	Sources map[copies.Slot]Source
 	// Copies are the objects that the peer has copied, with the namespace of each one's source.
 	Copies map[copies.Slot]string
@@ -34,7 +34,7 @@ type Estate struct {
 	Creator string
 	// Stop states why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
-	// IsGone says that the API server has no definitions of the peer's any more: the migration can only be finished.
+	// IsGone reports that the API server has no definitions of the peer's any more: the migration can only be finished.
 	IsGone bool
 	// Owned are Namespaces and objects that the garbage collector deletes when an object of the peer's is deleted, which is of
 	// API group OwnerGroup; that ends with the last step.

@@ -17,7 +17,7 @@ const restFinalizers = 3
 
 // condition states how a webhook on the peer's own kinds is restricted.
 type condition struct {
-	// wanted says that the webhook is restricted while the peer is at rest.
+	// wanted reports that the webhook is restricted while the peer is at rest.
 	wanted bool
 	// count is how many match conditions it has, ours the index of the one below; -1 for none.
 	count, ours int

@@ -35,15 +35,15 @@ type peer struct {
 	copyLabel struct{ key, value string }
 	// labelAdvice states which of Warren's labels stand for the peer's, in the end of a sentence.
 	labelAdvice string
-	// holdsNamespaces says that objects of its kinds in namespaces have finalizers.
+	// holdsNamespaces reports that objects of its kinds in namespaces have finalizers.
 	holdsNamespaces bool
-	// needsFile says that its configuration is a file, which the flag --peer-config names.
+	// needsFile reports that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
 	// bystander begins the names of Deployments in that namespace that only serve users, and run on.
 	bystander string
 	// readGrantRoles reads the names of the ClusterRoles by which users do what only the peer's webhooks keep in bounds; nil without any.
 	readGrantRoles func(ctx context.Context, r *reader) ([]string, error)
-	// readEstate reads its objects, and says what they say.
+	// readEstate reads its objects, and describes what they say.
 	readEstate func(ctx context.Context, r *reader, c *Cluster) (*Estate, error)
 }
 
@@ -186,7 +186,7 @@ func (r *reader) readPeerEngine(ctx context.Context, c *Cluster) error {
 }
 
 // webhooksOfPeer returns the webhooks of a configuration, if the peer serves them, and how they are while it is at
-// rest: what it can't judge any more passes, but for its own objects. Those say where namespaces belong, and tenants
+// rest: what it can't judge any more passes, but for its own objects. Those determine where namespaces belong, and tenants
 // may write them: nobody changes them then.
 func (r *reader) webhooksOfPeer(w unstructured.Unstructured) (found Webhooks, theirs bool) {
 	found = Webhooks{PartialObjectMetadata: partialMetadataOf(w), Guards: namespaceGuardNames(w)}

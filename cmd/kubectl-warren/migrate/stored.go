@@ -43,7 +43,7 @@ func storageVersion(definition unstructured.Unstructured) string {
 	return ""
 }
 
-// checkOldStored returns an error that says how to write the objects anew, as long as the peer runs.
+// checkOldStored returns an error that describes how to write the objects anew, as long as the peer runs.
 func (e Engine) checkOldStored(p peer) error {
 	if e.Record != nil || len(e.OldStored) == 0 {
 		return nil

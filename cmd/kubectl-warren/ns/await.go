@@ -22,7 +22,7 @@ const (
 	lookEvery = 300 * time.Millisecond
 )
 
-// await waits for the operator's answer to the request, and returns an error that says why the namespace does not stand there.
+// await waits for the operator's answer to the request, and returns an error that explains why the namespace does not stand there.
 func (p *placement) await(ctx context.Context, generation int64) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()

@@ -68,7 +68,7 @@ func (p *placement) mayUpdateNamespaces(ctx context.Context) (bool, error) {
 }
 
 // makeParentRoot makes the parent a root if it is a plain namespace that asks for no place of its own. In every other case the API
-// server's answer to the request says what is wrong with the parent.
+// server's answer to the request describes what is wrong with the parent.
 func (p *placement) makeParentRoot(ctx context.Context) error {
 	parent, err := gather.ReadNamespace(ctx, p.api, p.parent)
 	if err != nil || !isPlain(parent) {

@@ -55,7 +55,7 @@ func setProtected(ctx context.Context, inv *invocation.Invocation, name string, 
 	return change.PrintRelabelled(inv, namespace, changed, c, operation)
 }
 
-// inTree says whether a namespace is a root, a template or below another.
+// inTree reports whether a namespace is a root, a template or below another.
 func inTree(namespace *metav1.PartialObjectMetadata) bool {
 	return namespace.Labels[v1alpha1.LabelType] != "" || namespace.Labels[v1alpha1.LabelParent] != ""
 }

@@ -33,7 +33,7 @@ type Entry struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	Via        []Via    `json:"via,omitempty"`
 
-	// near says that the tenant's lists or a binding of its tree name the subject.
+	// near reports that the tenant's lists or a binding of its tree name the subject.
 	near bool
 }
 

@@ -58,14 +58,14 @@ type binding struct {
 	role     Ref
 	subjects []rbacv1.Subject
 	rules    []rbacv1.PolicyRule
-	// opaque says that the role can't be read, so that rules are not known.
+	// opaque reports that the role can't be read, so that rules are not known.
 	opaque bool
 }
 
 // bindings are the bindings of one or more namespaces, or of the cluster.
 type bindings struct {
 	items []binding
-	// partial says that some could not be read, or not what they grant.
+	// partial reports that some could not be read, or not what they grant.
 	partial bool
 }
 

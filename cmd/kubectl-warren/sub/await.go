@@ -24,7 +24,7 @@ func pollUntil(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, lookEvery, true, done)
 }
 
-// awaitReady waits until a SubNamespace that was just made is ready. It returns an error once a condition says that waiting won't help.
+// awaitReady waits until a SubNamespace that was just made is ready. It returns an error once a condition reports that waiting won't help.
 func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamespace) (*v1alpha1.SubNamespace, error) {
 	now := &v1alpha1.SubNamespace{}
 	return now, pollUntil(ctx, func(ctx context.Context) (bool, error) {

@@ -122,7 +122,7 @@ func (m *move) createNewSub(ctx context.Context) error {
 }
 
 // newSubNamespace returns the SubNamespace for the new parent. An annotation names the old parent, because once the label is
-// changed nothing else says which SubNamespace must be deleted.
+// changed nothing else names which SubNamespace must be deleted.
 func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, error) {
 	sub := New(m.to, m.name, v1alpha1.SubNamespaceSpec{})
 	if m.from == "" {

@@ -67,7 +67,7 @@ func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) 
 	return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s %s", name, name, advice)
 }
 
-// changedNothing says whether a failed request has certainly changed nothing: it was refused, or never sent. A request without an
+// changedNothing reports whether a failed request has certainly changed nothing: it was refused, or never sent. A request without an
 // answer may have changed something.
 func changedNothing(err error) bool {
 	var status apierrors.APIStatus

@@ -10,7 +10,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// nextTrouble is where condition Propagated begins to tell of another object, or says how many more there are.
+// nextTrouble is where condition Propagated begins to tell of another object, or reports how many more there are.
 var nextTrouble = regexp.MustCompile(`; ([A-Z][A-Za-z0-9]* "[^"]*" from "|and [0-9]+ more$)`)
 
 // describeDue returns the end of a sentence about a copy from a namespace that is due and not there: what condition Propagated says of

@@ -54,7 +54,7 @@ func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	return notes
 }
 
-// missingLabels says which labels of the source a copy does not have, if there are any: users of other operators look for them.
+// missingLabels names which labels of the source a copy does not have, if there are any: users of other operators look for them.
 func (c Case) missingLabels(from string) []string {
 	source := c.foundAbove(from).Object
 	if source == nil || c.Rules.ExcludedLabel == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// Presence says what stands of a source in a namespace that it could reach.
+// Presence describes what stands of a source in a namespace that it could reach.
 type Presence string
 
 // The presences. Nested is a copy of another source of that name, or such a source itself.
@@ -36,7 +36,7 @@ type Reach struct {
 	Object Object
 	// Mode is that of the source, and From its namespace where the object is itself a copy.
 	Mode, From string
-	// Problem says why the object is no source; "" where it is one.
+	// Problem explains why the object is no source; "" where it is one.
 	Problem string
 	Places  []Reached
 }
@@ -107,7 +107,7 @@ func namesBelow(view tree.View, namespace string) []string {
 	return names
 }
 
-// reached says what stands of a source in a namespace below; object is nil where nothing of that name does.
+// reached describes what stands of a source in a namespace below; object is nil where nothing of that name does.
 func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot copies.Slot, below string, object *metav1.PartialObjectMetadata) Reached {
 	place := Reached{Namespace: below}
 	selected := source.Selector == nil || source.Selector.Matches(labels.Set(view.Forest.SelectableLabels(below)))

@@ -1,4 +1,4 @@
-// Package trace says from which source an object was copied, or why a copy is missing, by the objects that the user could read. It
+// Package trace names from which source an object was copied, or why a copy is missing, by the objects that the user could read. It
 // is pure, and uses the operator's own planner. A source is an object that the operator copies to the namespaces below.
 package trace
 
@@ -27,7 +27,7 @@ type Case struct {
 	// Mode is the kind's configured mode of propagation; "" if the kind isn't configured. It is valid only if Configured is true.
 	Mode       copies.KindMode
 	Configured bool
-	// Rules are those of the configuration, which say what is never propagated; the zero value if it can't be read.
+	// Rules are those of the configuration, which describe what is never propagated; the zero value if it can't be read.
 	Rules copies.Rules
 }
 
@@ -39,7 +39,7 @@ type Place struct {
 	Unread    bool                          // the user may not read it
 }
 
-// Verdict says what an object is.
+// Verdict describes what an object is.
 type Verdict string
 
 // The verdicts. Other is an object of somebody's own.
@@ -268,7 +268,7 @@ func (c Case) ofCopy(from, mode string) []string {
 	return notes
 }
 
-// whyAbsent says why nothing is here.
+// whyAbsent explains why nothing is here.
 func (c Case) whyAbsent() []string {
 	sources, ok := c.View.Forest.Sources(c.Slot.Namespace)
 	at, s := c.wantedSource()
@@ -318,7 +318,7 @@ func (c Case) notListed() string {
 	return fmt.Sprintf("the configuration doesn't have %s among propagation.kinds", c.Slot.Kind)
 }
 
-// whyUntouched says why the operator writes nothing in the namespace.
+// whyUntouched explains why the operator writes nothing in the namespace.
 func (c Case) whyUntouched() string {
 	name := c.Slot.Namespace
 	n, place := c.View.Forest.Namespace(name), c.View.Forest.Place(name)

@@ -19,7 +19,7 @@ type View struct {
 	Forest *forest.Snapshot
 	// Conditions of the HierarchyConfigurations, by namespace.
 	Conditions map[string][]metav1.Condition
-	// Partial says that Forest holds only what a walk from some namespaces found. A parent that is not in Forest may exist then, so
+	// Partial reports that Forest holds only what a walk from some namespaces found. A parent that is not in Forest may exist then, so
 	// a namespace counts as halted (its ancestors can't be followed to a root) only if its HierarchyConfiguration says so.
 	Partial bool
 	// References makes the drawings follow only references to templates: below a template are all namespaces that reference it,
@@ -31,7 +31,7 @@ type View struct {
 	Unread []string
 }
 
-// Type says what a namespace is.
+// Type describes what a namespace is.
 type Type string
 
 // The types of namespaces. TypeMissing stands for a parent or template that does not exist, TypeNone for a parent that is
@@ -139,7 +139,7 @@ func (v View) childrenShown(name string) []string {
 	return slices.Compact(names)
 }
 
-// isShown says whether the namespace called name has a place in a drawing of its own accord, or because others hang below it.
+// isShown reports whether the namespace called name has a place in a drawing of its own accord, or because others hang below it.
 func (v View) isShown(name string) bool {
 	n := v.Forest.Namespace(name)
 	if n == nil {

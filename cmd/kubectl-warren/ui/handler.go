@@ -74,7 +74,7 @@ type frame struct {
 	// Watch are the rows whose change concerns the page.
 	Watch  []string
 	Unread []string
-	// Error says why there is nothing else; "" where there is.
+	// Error explains why there is nothing else; "" where there is.
 	Error string
 	Body  any
 }

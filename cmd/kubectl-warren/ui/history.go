@@ -17,7 +17,7 @@ import (
 // sudoHistory tells the uses of sudo of a tenant.
 type sudoHistory struct {
 	Uses []sudoUse
-	// Missing says why the uses are not shown; "" where they are.
+	// Missing explains why the uses are not shown; "" where they are.
 	Missing string
 }
 

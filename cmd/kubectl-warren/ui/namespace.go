@@ -75,7 +75,7 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 	return page, unread, nil
 }
 
-// readAccess reports who has rights in a tenant's tree; nil where that can't be told, and then unread says why.
+// readAccess names who has rights in a tenant's tree; nil where that can't be told, and then unread explains why.
 func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string) *rights.Access {
 	reading := v.newReading()
 	reporter, err := rights.NewReporter(reading.Invocation)

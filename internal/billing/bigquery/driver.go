@@ -18,7 +18,7 @@ import (
 	"cloud.google.com/go/bigquery"
 )
 
-// Options say where the jobs run, and what each may take.
+// Options determine where the jobs run, and what each may take.
 type Options struct {
 	// Project runs the jobs and pays for them. Dataset is the default for table names that state none. Location is the dataset's location.
 	Project, Dataset, Location string

@@ -70,7 +70,7 @@ func reasonOf(status int) string {
 	return "backendError"
 }
 
-// isCredentials says whether the credentials were refused for good, so that a retry gets no token either.
+// isCredentials reports whether the credentials were refused for good, so that a retry gets no token either.
 func isCredentials(err error) bool {
 	var token *auth.Error
 	return errors.As(err, &token) && !token.Temporary()

@@ -37,7 +37,7 @@ type keeper struct {
 	events  record.EventRecorder
 	self    *corev1.ObjectReference
 	run     billing.Run
-	// manage says that the exporter creates the table and the view; otherwise it only verifies them.
+	// manage reports that the exporter creates the table and the view; otherwise it only verifies them.
 	manage bool
 	// flushEvery and compareEvery are the configured intervals, watermarkEvery the engine's.
 	flushEvery, compareEvery, watermarkEvery time.Duration

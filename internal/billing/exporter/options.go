@@ -41,7 +41,7 @@ type options struct {
 	config, namespace, metrics, health string
 }
 
-// Run runs the program until ctx is done, and returns nil then. Otherwise it returns an error that says what must change.
+// Run runs the program until ctx is done, and returns nil then. Otherwise it returns an error that describes what must change.
 func Run(ctx context.Context, version string, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("billing-exporter", flag.ContinueOnError)
 	flags.SetOutput(out)

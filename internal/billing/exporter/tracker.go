@@ -49,7 +49,7 @@ type tracker struct {
 	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
 	unsaved []billing.Event
 	problem error
-	// lost says that more events than mostUnsaved were unsaved and have been dropped. Until the next comparison it isn't known
+	// lost reports that more events than mostUnsaved were unsaved and have been dropped. Until the next comparison it isn't known
 	// which tenants they concerned.
 	lost bool
 }

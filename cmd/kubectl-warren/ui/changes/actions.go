@@ -19,7 +19,7 @@ import (
 
 // Action is a change that a person has asked for and not confirmed yet.
 type Action struct {
-	// Title says what is done, such as "Create sub-namespace pay-x below payments".
+	// Title describes what is done, such as "Create sub-namespace pay-x below payments".
 	Title string
 	restrict.Change
 	ContentType string

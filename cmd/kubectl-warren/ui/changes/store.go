@@ -52,7 +52,7 @@ func (s *Store) Put(session string, run *Run) *Run {
 	return run
 }
 
-// ErrUnknownRun says that there is nothing to run.
+// ErrUnknownRun reports that there is nothing to run.
 var ErrUnknownRun = errors.New("this change was run already, or was previewed more than 5 minutes ago, or by another browser: look again")
 
 // Take returns a run, once, to the session that has previewed it.

@@ -27,7 +27,7 @@ type Message struct {
 	Removed []string `json:"removed"`
 	Counts  string   `json:"counts"`
 	Unread  []string `json:"unread"`
-	// Trouble says that the API server does not answer, and since when; "" where it does.
+	// Trouble reports that the API server does not answer, and since when; "" where it does.
 	Trouble string `json:"trouble"`
 }
 
@@ -37,7 +37,7 @@ type Page struct {
 	Forest  *graph.Forest
 	Head    graph.Head
 	Trouble string
-	// Problem says why no tree can be shown.
+	// Problem explains why no tree can be shown.
 	Problem string
 }
 

@@ -118,7 +118,7 @@ func (c *caches) settled() bool {
 	})
 }
 
-// Trouble says that the API server does not answer; the zero value says that it does.
+// Trouble reports that the API server does not answer; the zero value reports that it does.
 type Trouble struct {
 	Sentence string
 	Since    time.Time
@@ -160,7 +160,7 @@ type sink struct {
 	status    watchset.Status
 }
 
-// unread says why the kind is not shown; "" where it is.
+// unread explains why the kind is not shown; "" where it is.
 func (s *sink) unread() string {
 	switch s.status.State {
 	case watchset.Forbidden:

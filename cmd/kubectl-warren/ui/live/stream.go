@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// heartbeat is how often a stream without news says that it lives.
+// heartbeat is how often a stream without news reports that it lives.
 const heartbeat = 15 * time.Second
 
 // writePatience is how long a browser may take to read a message.
