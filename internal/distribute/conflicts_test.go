@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -62,6 +63,33 @@ func TestAStartTakesBackNothing(t *testing.T) {
 		c.settle(time.Minute)
 		if after := c.rds["rd"].ResourceVersion; after != before {
 			t.Errorf("the status was written between %s and %s: %+v", before, after, c.status())
+		}
+	})
+}
+
+func TestALaterCopyIsReportedAsObstacle(t *testing.T) {
+	t.Run("DIST-D113 the status names each copy of another distribution, also one that is made later", func(t *testing.T) {
+		c := newCluster(t, "d0", "d1")
+		refused := true
+		c.refuse = func(_ Verb, slot copies.Slot) error {
+			if refused && slot.Namespace == "d1" {
+				return apierrors.NewInternalError(errors.New("not now"))
+			}
+			return nil
+		}
+		c.distribute("new")
+		c.settle(0)
+		second := c.rds["rd"].DeepCopy()
+		second.Name, second.UID, second.Status = "rd2", "rd2", v1alpha1.ResourceDistributionStatus{}
+		c.storeDistribution(second)
+		c.settle(0)
+		refused = false
+		c.settle(time.Hour)
+		before := c.rds["rd2"]
+		c.start()
+		c.settle(time.Hour)
+		if diff := cmp.Diff(before.Status, c.rds["rd2"].Status); diff != "" {
+			t.Errorf("a start finds what the status did not say: %s", diff)
 		}
 	})
 }

@@ -156,6 +156,9 @@ func (s *State) takeWritten(c CopyWritten) {
 			if r := s.runs[name]; r != nil {
 				delete(r.obstacles, c.Slot.Namespace)
 			}
+			if name != c.by { // its status names this copy as what is in the way; the watch brings nothing new
+				s.queue(Key{name, c.Slot.Namespace})
+			}
 		}
 	}
 	if revert {
