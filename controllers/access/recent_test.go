@@ -23,7 +23,7 @@ func TestOwnWritesAreKnownUntilTheWatchHasReadThem(t *testing.T) {
 		after  time.Duration
 		known  bool
 	}{
-		"at once":                                        {readTo: "10", after: time.Second, known: true},
+		"at once": {readTo: "10", after: time.Second, known: true},
 		"an hour later, and the watch is still behind":   {readTo: "10", after: time.Hour, known: true},
 		"the watch has just read on":                     {readTo: "30", after: time.Second, known: true},
 		"the watch has read on, and the object was lost": {readTo: "30", after: time.Minute},

@@ -55,12 +55,13 @@ func (p plan) String() string {
 	return fmt.Sprintf("%s%d", strings.ReplaceAll(cmp.Or(p.fault.name, "at"), "-", ""), p.write)
 }
 
-// plans are those of a story with so many writes. Unless every one is wanted, kill-after meets each sparse-th write, and each of the other
-// faults one write, not all the same.
+// plans are those of a story with so many writes. Unless every one is wanted, kill-after meets each sparse-th write, and every other one of the
+// other faults one write, not all the same: stories with odd and even numbers have different ones.
 func (s story) plans(writes int) (all []plan) {
+	half := int(s.id[1]) % 2
 	for i, fault := range faults {
 		for write := 1; write <= writes; write++ {
-			if everyFault || i == 0 && (write-1)%max(s.sparse, 1) == 0 || i > 0 && write == 1+(i*writes/len(faults))%writes {
+			if everyFault || i == 0 && (write-1)%max(s.sparse, 1) == 0 || i > 0 && i%2 == half && write == 1+(i*writes/len(faults))%writes {
 				all = append(all, plan{fault: fault, write: write})
 			}
 		}
