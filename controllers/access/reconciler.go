@@ -115,6 +115,8 @@ type Reconciler struct {
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Events record.EventRecorder
 	Timing Timing
+	// Revoked is closed when each tenant of the start has lost what its lists do not give any more. If it is nil, SetupWithManager makes one.
+	Revoked chan struct{}
 	// Workers is how many tenants are worked on at once; 4 if it is 0.
 	Workers int
 
@@ -130,6 +132,7 @@ type Reconciler struct {
 	leaving   *leavingTenants
 	clock     *revocationClock
 	patience  workqueue.TypedRateLimiter[string]
+	start     *startPhase
 	blocked   obstacles
 	// elsewhere counts foreign bindings of the groups of sudoers.
 	elsewhere strangers
@@ -137,6 +140,9 @@ type Reconciler struct {
 
 // Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if !r.start.isOver() {
+		return ctrl.Result{}, r.revokeFirst(ctx, request.Name)
+	}
 	tenant, err := r.readTenant(ctx, request.Name)
 	if err != nil || tenant == nil {
 		return ctrl.Result{}, err

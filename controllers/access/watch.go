@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -51,12 +52,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(sourceOrNone(r.Vetting)).
 		WatchesRawSource(&r.groups.again).
 		WatchesRawSource(r.modes).
+		WatchesRawSource(&r.start.again).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
 		Complete(apianswer.Patiently(r))
-	if err := errors.Join(err, r.groups.loop.SetupWithManager(mgr), r.modes.setup(mgr)); err != nil {
+	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr), r.modes.setup(mgr)); err != nil {
 		return fmt.Errorf("setting up the access controllers: %w", err)
 	}
 	return nil
@@ -94,6 +96,10 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 		return err
 	}
 	r.objects = &objectStore{client: r.Client, live: r.Live, recent: newRecent(r.Timing.Recent, readTo)}
+	if r.Revoked == nil {
+		r.Revoked = make(chan struct{})
+	}
+	r.start = newStartPhase(r.Revoked)
 	r.modes = newModes(r)
 	r.accounts = &accountRecorder{live: r.Live, view: r.View, report: r.Report}
 	r.leaving, r.clock = &leavingTenants{}, &revocationClock{}

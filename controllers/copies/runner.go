@@ -50,6 +50,8 @@ type Options struct {
 	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies; nil means that it
 	// is in force. The operator asks guard.Guard.Missing.
 	Unprotected func() bool
+	// After is closed when copies may be written; nil if they always may. The operator gives access.Reconciler.Revoked.
+	After <-chan struct{}
 }
 
 // Runner runs a State: it watches on every replica and writes on the leader.
@@ -148,6 +150,13 @@ func (r *Runner) watch(ctx context.Context) error {
 
 // write carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
 func (r *Runner) write(ctx context.Context) error {
+	if r.After != nil {
+		select {
+		case <-r.After:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	r.queue.Lead()
 	r.apply(copies.Elected{})
 	r.queue.Work(r.Concurrency, func(key copies.Key) (inVain bool) { return r.work(ctx, key) }, func() {

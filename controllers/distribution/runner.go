@@ -45,6 +45,8 @@ type Options struct {
 	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change locked copies. The operator
 	// asks guard.Guard.Missing.
 	Unprotected func() bool
+	// After is closed when copies may be written; nil if they always may. The operator gives access.Reconciler.Revoked.
+	After <-chan struct{}
 }
 
 // Runner runs a State: it watches on every replica and writes on the leader.
@@ -136,6 +138,13 @@ func (r *Runner) watch(ctx context.Context) error {
 
 // write carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
 func (r *Runner) write(ctx context.Context) error {
+	if r.After != nil {
+		select {
+		case <-r.After:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	r.queue.Lead()
 	r.apply(distribute.Elected{})
 	r.queue.Work(r.Concurrency, func(key distribute.Key) (inVain bool) { r.work(ctx, key); return false }, func() { // only tenants' work rests

@@ -30,6 +30,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -43,6 +44,8 @@ type Reconciler struct {
 	Concurrency int
 	// RetryMax caps the back-off after refusals of the API server.
 	RetryMax time.Duration
+	// After is closed when the reconciler may begin; nil if it always may. The operator gives access.Reconciler.Revoked.
+	After <-chan struct{}
 
 	placing  placing
 	rejected apianswer.Refusals // refusals to write the keys of namespaces
@@ -58,7 +61,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.View.Source(r.listConcerned)).
 		WatchesRawSource(&r.placing.again).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, r.placing.hasTurn)}).
-		Complete(apianswer.Patiently(r))
+		Complete(apianswer.Patiently(requeue.After(r.After, r)))
 }
 
 // listConcerned returns requests for the namespaces that changed, for those whose required children did, and for those that wait

@@ -40,6 +40,8 @@ type Reconciler struct {
 	Concurrency int
 	// RetryMax caps the back-off after the API server refused to create a namespace.
 	RetryMax time.Duration
+	// After is closed when the reconciler may begin; nil if it always may. The operator gives access.Reconciler.Revoked.
+	After <-chan struct{}
 
 	line    requeue.Source[reconcile.Request] // requeues those that wait in line
 	refused apianswer.Refusals                // by parent/name: why the namespace could not be created
@@ -62,7 +64,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.View.Source(r.concerned)).
 		WatchesRawSource(&r.line).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
-		Complete(apianswer.Patiently(r))
+		Complete(apianswer.Patiently(requeue.After(r.After, r)))
 }
 
 // reset makes what the reconciler remembers, empty.

@@ -84,12 +84,13 @@ type setup struct {
 	tenantReporter    *lnamespace.Reporter
 	guard             *guard.Guard
 	informers         *watchset.Set // of the kinds that are copied
+	revoked           chan struct{} // closed when nobody holds a right any more that was taken away before the start
 }
 
 // Setup runs every controller that the configuration enables with mgr.
 func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timing Timing) error {
 	operatorNamespace := o.OperatorNamespace
-	s := &setup{mgr: mgr, config: file.Config, namespace: operatorNamespace, timing: timing}
+	s := &setup{mgr: mgr, config: file.Config, namespace: operatorNamespace, timing: timing, revoked: make(chan struct{})}
 	if o.Webhooks.Enabled {
 		s.asked = certificate.ConfigurationName
 	}
@@ -108,7 +109,7 @@ func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timi
 		return err
 	}
 	s.namespaces = &namespaces.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), View: s.view}
-	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, View: s.view, Events: s.events, Concurrency: s.workers(), RetryMax: timing.RetryMax}
+	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, View: s.view, Events: s.events, Concurrency: s.workers(), RetryMax: timing.RetryMax, After: s.revoked}
 	s.hierarchyReporter = &hierarchy.Reporter{
 		Client: mgr.GetClient(), View: s.view, Events: s.events, Rejected: s.hierarchy.Rejected, Refused: s.hierarchy.Refused, Waiting: s.hierarchy.Waiting, Concurrency: s.workers(), Pace: timing.ReportPace,
 	}
@@ -179,6 +180,7 @@ func (s *setup) newAccess() *access.Reconciler {
 		Unvetted: s.vetter.Unvetted, Vetting: s.vetter,
 		Config:  accessSettings(s.config, s.namespace),
 		Timing:  s.timing.Access,
+		Revoked: s.revoked,
 		Workers: s.config.Concurrency,
 	}
 	r.Changes = s.view.Source(func(c view.Change) []reconcile.Request {
@@ -220,6 +222,7 @@ func (s *setup) addSubNamespaces(context.Context) error {
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, View: s.view, Events: s.events,
 		Rejected:    s.hierarchy.Rejected,
 		RetryMax:    s.timing.RetryMax,
+		After:       s.revoked,
 		Concurrency: s.config.Concurrency,
 	}).SetupWithManager(s.mgr)
 }
@@ -239,6 +242,7 @@ func (s *setup) addPropagation(context.Context) error {
 		Informers:   s.informers,
 		Troubled:    s.hierarchyReporter.Again,
 		Unprotected: s.copiesUnprotected,
+		After:       s.revoked,
 	}, copiesSettings(s.config, s.timing.Copies))
 	if err != nil {
 		return err
@@ -285,6 +289,7 @@ func (s *setup) addDistribution(context.Context) error {
 		Scrub:       scrubSettings(s.config),
 		Informers:   s.informers,
 		Unprotected: s.copiesUnprotected,
+		After:       s.revoked,
 	}, distributeOptions(s.config, s.namespace, s.timing.Distribution))
 	if err != nil {
 		return err

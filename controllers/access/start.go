@@ -1,0 +1,103 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/requeue"
+)
+
+// startPhase lasts from the start of a leader until each tenant of that time has had one pass that only revokes. Who lost a right while no
+// operator ran loses it before anybody gains one, and before anything is copied.
+type startPhase struct {
+	over  chan struct{}                     // closed at the end
+	again requeue.Source[reconcile.Request] // then requeues the tenants that had their pass
+
+	mu     sync.Mutex      // guards what follows
+	left   map[string]bool // tenants without a pass; nil before the list of them is known
+	passed map[string]bool // nil after the end
+}
+
+func newStartPhase(over chan struct{}) *startPhase {
+	return &startPhase{over: over, passed: map[string]bool{}}
+}
+
+func (p *startPhase) isOver() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin sets the tenants of the start.
+func (p *startPhase) begin(tenants []v1alpha1.LNamespace) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = map[string]bool{}
+	for i := range tenants {
+		if name := tenants[i].Name; !p.passed[name] {
+			p.left[name] = true
+		}
+	}
+	p.endIfDone()
+}
+
+// notePass notes that a tenant has had its pass, whatever came of it: an API server that refuses one write stops no other tenant.
+func (p *startPhase) notePass(tenant string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.passed == nil {
+		p.again.Add(requestFor(tenant)) // its pass began before the end
+		return
+	}
+	p.passed[tenant] = true
+	delete(p.left, tenant)
+	p.endIfDone()
+}
+
+// endIfDone ends the phase if no tenant is left. The caller holds the lock.
+func (p *startPhase) endIfDone() {
+	if p.left == nil || len(p.left) > 0 || p.passed == nil {
+		return
+	}
+	close(p.over)
+	for tenant := range p.passed {
+		p.again.Add(requestFor(tenant))
+	}
+	p.passed = nil
+}
+
+// listTenants begins the phase with the tenants that the cache holds.
+func (r *Reconciler) listTenants(ctx context.Context) error {
+	all := &v1alpha1.LNamespaceList{}
+	if err := r.Client.List(ctx, all); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing tenants: nothing is revoked before the rest of the start")
+	}
+	r.start.begin(all.Items)
+	return nil
+}
+
+// revokeFirst takes away what a tenant's lists do not give any more, and nothing else.
+func (r *Reconciler) revokeFirst(ctx context.Context, name string) error {
+	defer r.start.notePass(name)
+	tenant, err := r.readTenant(ctx, name)
+	if err != nil || tenant == nil {
+		return err
+	}
+	seen, err := r.gatherFacts(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	withheld := seen.withheldGrants()
+	withheld.Additions = true
+	done := r.steps.runSteps(ctx, tenant, grants.PlanFor(tenant.Name, seen.objects, withheld, seen.actual), seen.actual)
+	return errors.Join(done.errs...)
+}

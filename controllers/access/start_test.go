@@ -1,0 +1,50 @@
+package access
+
+import (
+	"slices"
+	"testing"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// FLT-U10: the phase ends when each tenant of the start has had its pass, in any order.
+func TestStartPhase(t *testing.T) {
+	listed := func(names ...string) (all []v1alpha1.LNamespace) {
+		for _, name := range names {
+			all = append(all, *build.Tenant(name).Object())
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		before, after []string // tenants that have their pass before and after the list of them is known
+		tenants       []string
+		over          bool
+	}{
+		"no tenant":                         {over: true},
+		"one is left":                       {tenants: []string{"a", "b"}, before: []string{"a"}},
+		"each had its pass":                 {tenants: []string{"a", "b"}, before: []string{"a"}, after: []string{"b"}, over: true},
+		"one that came later is not waited": {tenants: []string{"a"}, before: []string{"c"}, after: []string{"a"}, over: true},
+		"one had two":                       {tenants: []string{"a", "b"}, after: []string{"a", "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newStartPhase(make(chan struct{}))
+			for _, tenant := range tc.before {
+				p.notePass(tenant)
+			}
+			if p.isOver() {
+				t.Error("it is over before the tenants are known")
+			}
+			p.begin(listed(tc.tenants...))
+			for tenant := range slices.Values(tc.after) {
+				p.notePass(tenant)
+			}
+			if p.isOver() != tc.over {
+				t.Errorf("over: %v, want %v", p.isOver(), tc.over)
+			}
+			if tc.over {
+				p.notePass("late") // whose pass began before the end
+			}
+		})
+	}
+}
