@@ -33,7 +33,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 	})
 
 	It("SUB-X5 to a user of the tenant", func(ctx SpecContext) {
-		shared.put(ctx, build.Tenant("x5-pay").Users("alice").Limits(5, 3).Object())
+		shared.put(ctx, build.Tenant("x5-pay").Users("erin").Limits(5, 3).Object())
 		Eventually(shared.ns("x5-pay")).WithContext(ctx).Should(standing("x5-pay", "0"))
 		shared.label(ctx, "x5-pay", "team=neco")
 		shared.put(ctx, build.Secret("x5-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("x5-pay", "x5-web", "app", "web"))
@@ -51,16 +51,16 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 			Type:           corev1.EventTypeWarning, Reason: string(v1alpha1.ReasonNamespaceRecreated), Message: "as the operator would say it", LastTimestamp: metav1.Now(),
 		})
 
-		since := shared.mark(ctx)
+		since := shared.mark(ctx) // erin is in no other case: those that run beside read in the operator's namespace
 		read := func(user string) (d describe.Namespace) {
 			GinkgoHelper()
 			Expect(json.Unmarshal([]byte(shared.done(ctx, user, "ns", "describe", "x5-web", "-o", "json")), &d)).To(Succeed())
 			return d
 		}
-		Eventually(func() []describe.Resource { return read("alice").Resources }).WithContext(ctx).Should(ContainElement(describe.Resource{
+		Eventually(func() []describe.Resource { return read("erin").Resources }).WithContext(ctx).Should(ContainElement(describe.Resource{
 			Kind: "RoleBinding.rbac.authorization.k8s.io", Name: "warren:users", From: "x5-pay", Mode: v1alpha1.ModeUpdate}))
 		one := 1
-		Eventually(func() describe.Namespace { return read("alice") }).WithContext(ctx).Should(And(
+		Eventually(func() describe.Namespace { return read("erin") }).WithContext(ctx).Should(And(
 			HaveField("Type", tree.TypeSubNamespace), HaveField("Root", "x5-pay"), HaveField("Parent", "x5-pay"), HaveField("Template", ""), HaveField("Bound", true),
 			HaveField("Depth", &one), HaveField("Phase", "Active"), HaveField("Children", ConsistOf("x5-deep")), HaveField("Instances", BeEmpty()),
 			HaveField("Cascading", describe.Cascading{Allowed: true, By: "x5-web"}), HaveField("Limits", BeNil()),
@@ -75,7 +75,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		requests, err := shared.Requests(ctx, since)
 		Expect(err).NotTo(HaveOccurred())
 		for _, r := range requests {
-			if r.User == "alice" {
+			if r.User == "erin" {
 				Expect(r.Namespace).NotTo(Equal("warren-system"), r.String())
 			}
 		}
@@ -83,14 +83,14 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		By("to the cluster admin, who sees the tenant too")
 		five, three := int32(5), int32(3)
 		Eventually(func(g Gomega) {
-			all, seen := read(controlplane.Admin), read("alice")
+			all, seen := read(controlplane.Admin), read("erin")
 			g.Expect(all.Limits).To(Equal(&describe.Limits{SubNamespaces: describe.Usage{Used: 2, Limit: &five}, Depth: describe.Usage{Used: 1, Limit: &three}}))
 			all.Limits, all.Resources = nil, seen.Resources // a cluster admin may list more kinds
 			g.Expect(all).To(Equal(seen))
 		}).WithContext(ctx).Should(Succeed())
 
 		By("as text, and what may not be listed is told once")
-		out, said, code := shared.warren(ctx, "alice", "describe", "x5-web")
+		out, said, code := shared.warren(ctx, "erin", "describe", "x5-web")
 		Expect(code).To(BeZero())
 		for _, line := range []string{`Name: +x5-web`, `Type: +sub-namespace`, `Root: +x5-pay`, `Parent: +x5-pay`, `Template: +<none>`, `Bound: +true`, `Depth: +1`,
 			`Children: +x5-deep`, `Instances: +<none>`, `Cascading deletion: +allowed by x5-web`, `Limits: +<unknown>`, `  label +team +neco +x5-pay`,
@@ -98,7 +98,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 			Expect(out).To(MatchRegexp(`(?m)^` + line + `$`))
 		}
 		Expect(said).To(MatchRegexp(`^(Warning: you may not list .* in x5-web: copies of these kinds are not shown\n)?$`))
-		Expect(shared.fails(ctx, "alice", "describe", "kube-system")).To(Equal(`namespace "kube-system" does not exist, or you may not read it; ask a manager of the tenant for access`))
+		Expect(shared.fails(ctx, "erin", "describe", "kube-system")).To(Equal(`namespace "kube-system" does not exist, or you may not read it; ask a manager of the tenant for access`))
 		Expect(shared.fails(ctx, controlplane.Admin, "describe", "x5-nosuch")).To(Equal(`there is no namespace "x5-nosuch"`))
 	})
 
