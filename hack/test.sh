@@ -15,7 +15,7 @@ rm -f "$reports"/*.json
 # rather than compute; the suites that take longest are in different lanes.
 suites=(./test/integration/... ./test/attack/...)
 packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
-lane1=(./test/integration/{propagation,tenants,distribution,takeoff,rights,doctor,model})
+lane1=(./test/integration/{propagation,fault,distribution,takeoff,rights,doctor,model})
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find.
 if [ "${WARREN_RACE:-}" = 1 ]; then
 	lane1=(./test/integration/{propagation,guard,admission,informers})
