@@ -1,7 +1,6 @@
 package access
 
 import (
-	"slices"
 	"testing"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -36,7 +35,7 @@ func TestStartPhase(t *testing.T) {
 				t.Error("it is over before the tenants are known")
 			}
 			p.begin(listed(tc.tenants...))
-			for tenant := range slices.Values(tc.after) {
+			for _, tenant := range tc.after {
 				p.notePass(tenant)
 			}
 			if p.isOver() != tc.over {

@@ -144,7 +144,7 @@ var _ = Describe("an operator that meets a fault", Ordered, ContinueOnFailure, f
 	ended := map[string]chan bool{}
 
 	BeforeAll(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 14*time.Minute)
 		var running sync.WaitGroup
 		for _, c := range faultCases {
 			done := make(chan bool, 1)
@@ -171,7 +171,7 @@ var _ = Describe("an operator that meets a fault", Ordered, ContinueOnFailure, f
 	for _, c := range faultCases {
 		It(fmt.Sprintf("FLT-%s %s", strings.TrimRight(c.number, "abcd"), c.title), func(ctx SpecContext) {
 			var well bool
-			Eventually(ctx, ended[c.number]).WithTimeout(9 * time.Minute).Should(Receive(&well))
+			Eventually(ctx, ended[c.number]).WithTimeout(15 * time.Minute).Should(Receive(&well))
 			Expect(well).To(BeTrue(), "this case has failed; its message may stand at another")
 		})
 	}

@@ -187,7 +187,7 @@ func madeAgain(ctx context.Context, s *scene) {
 		s.remove(ctx, build.Namespace(s.own("n0")))
 		Eventually(ctx, func() error {
 			return s.Admin().Create(ctx, build.Child(s.own("n0"), s.own("payments")))
-		}).WithPolling(10 * time.Millisecond).Should(Succeed())
+		}).WithPolling(50 * time.Millisecond).Should(Succeed())
 	}
 	s.create(ctx, build.Source(build.Secret(s.own("n0"), "last", "1"), v1alpha1.ModeUpdate))
 	s.copied(ctx, "n0", "s", "1")
