@@ -6,15 +6,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
-// killedFile is the environment variable that has the test write that file, until its parent kills it.
-const killedFile = "WARREN_TEST_KILLED_FILE"
+// writesOn is the environment variable that has the test write forest.html in its folder, until its parent kills it.
+const writesOn = "WARREN_TEST_WRITES_ON"
+
+// forestSize is the size of the file, in bytes: enough to be killed in the middle.
+const forestSize = 48 << 20
 
 func TestKilledWhileWriting(t *testing.T) {
-	if file := os.Getenv(killedFile); file != "" {
+	if os.Getenv(writesOn) != "" {
 		for {
-			if err := writeWhole(file, bytes.Repeat([]byte("new"), 64<<20)); err != nil {
+			if err := writeWhole("forest.html", bytes.Repeat([]byte("n"), forestSize)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -25,19 +29,20 @@ func TestKilledWhileWriting(t *testing.T) {
 		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		writer := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledWhileWriting$") //nolint:gosec // this test
-		writer.Env = append(os.Environ(), killedFile+"="+file)
+		writer := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledWhileWriting$")
+		writer.Dir, writer.Env = dir, append(os.Environ(), writesOn+"=1")
 		if err := writer.Start(); err != nil {
 			t.Fatal(err)
 		}
 		for !isHalfWritten(t, dir) {
+			time.Sleep(time.Millisecond)
 		}
 		if err := writer.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = writer.Wait()
 		content, err := os.ReadFile(file)
-		if err != nil || string(content) != "old" && len(content) != 3*64<<20 {
+		if err != nil || string(content) != "old" && len(content) != forestSize {
 			t.Errorf("%d bytes are there: %v", len(content), err)
 		}
 	})

@@ -65,7 +65,7 @@ func TestBook(t *testing.T) {
 	t.Run("200 random changes", func(t *testing.T) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+		random := rand.New(rand.NewPCG(seed, 0))
 		book, facts := newBook(nil, nil), graph.Facts{View: gather.EmptyView()}
 		always, sometimes := newShown(), newShown()
 		for step := range 200 {

@@ -39,7 +39,11 @@ func (s *server) set(status int) (asked int) {
 func follow(client http.RoundTripper, answered func()) {
 	for pause := time.Second; ; pause = min(2*pause, 15*time.Second) {
 		r, _ := http.NewRequest(http.MethodGet, "http://server/", nil)
-		if answer, err := client.RoundTrip(r); err == nil && answer.StatusCode == http.StatusOK {
+		answer, err := client.RoundTrip(r)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		if err == nil && answer.StatusCode == http.StatusOK {
 			answered()
 			return
 		}
@@ -86,9 +90,11 @@ func TestGateLetsPassAtOnce(t *testing.T) {
 		begin := time.Now()
 		for range 100 {
 			r, _ := http.NewRequest(http.MethodGet, "http://server/", nil)
-			if _, err := client.RoundTrip(r); err != nil {
+			answer, err := client.RoundTrip(r)
+			if err != nil {
 				t.Fatal(err)
 			}
+			_ = answer.Body.Close()
 		}
 		if took := time.Since(begin); took > 0 {
 			t.Errorf("100 requests took %s", took)
