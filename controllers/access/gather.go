@@ -31,6 +31,8 @@ type facts struct {
 	unremembered error
 	// unread is the error of reading the ClusterRole of users. Nothing is granted then, and subjects that left a list are revoked.
 	unread error
+	// starting reports that the leader has not looked at each tenant yet: nothing is granted before that.
+	starting bool
 }
 
 // withheldGrants returns the grants that must not be made, judged by the facts.
@@ -41,7 +43,7 @@ func (f *facts) withheldGrants() grants.Withheld {
 		Users:         f.roleless,
 		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
 		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything; a list may still shrink.
-		Additions: f.deleting || f.unread != nil,
+		Additions: f.deleting || f.unread != nil || f.starting,
 		Bindings:  f.unbounded,
 	}
 }

@@ -16,6 +16,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -138,10 +139,12 @@ type Reconciler struct {
 	elsewhere strangers
 }
 
-// Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace.
+// Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace. In the phase of the
+// start it only revokes; the end of the phase requeues the tenant.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	if !r.start.isOver() {
-		return ctrl.Result{}, r.revokeFirst(ctx, request.Name)
+	starting := !r.start.isOver()
+	if starting {
+		defer r.start.notePass(request.Name)
 	}
 	tenant, err := r.readTenant(ctx, request.Name)
 	if err != nil || tenant == nil {
@@ -151,8 +154,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	seen.starting = starting
 	plan := grants.PlanFor(tenant.Name, seen.objects, seen.withheldGrants(), seen.actual)
 	done := r.steps.runSteps(ctx, tenant, plan, seen.actual)
+	if starting {
+		return ctrl.Result{}, errors.Join(done.errs...)
+	}
 	for _, err := range []error{seen.unremembered, seen.unread} {
 		if err != nil {
 			done.errs = append(done.errs, err)

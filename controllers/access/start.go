@@ -2,14 +2,12 @@ package access
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
@@ -37,8 +35,8 @@ func (p *startPhase) isOver() bool {
 	}
 }
 
-// begin sets the tenants of the start.
-func (p *startPhase) begin(tenants []v1alpha1.LNamespace) {
+// setTenants sets the tenants of the start.
+func (p *startPhase) setTenants(tenants []v1alpha1.LNamespace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left = map[string]bool{}
@@ -65,7 +63,7 @@ func (p *startPhase) notePass(tenant string) {
 
 // endIfDone ends the phase if no tenant is left. The caller holds the lock.
 func (p *startPhase) endIfDone() {
-	if p.left == nil || len(p.left) > 0 || p.passed == nil {
+	if p.left == nil || len(p.left) > 0 {
 		return
 	}
 	close(p.over)
@@ -81,23 +79,6 @@ func (r *Reconciler) listTenants(ctx context.Context) error {
 	if err := r.Client.List(ctx, all); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing tenants: nothing is revoked before the rest of the start")
 	}
-	r.start.begin(all.Items)
+	r.start.setTenants(all.Items)
 	return nil
-}
-
-// revokeFirst takes away what a tenant's lists do not give any more, and nothing else.
-func (r *Reconciler) revokeFirst(ctx context.Context, name string) error {
-	defer r.start.notePass(name)
-	tenant, err := r.readTenant(ctx, name)
-	if err != nil || tenant == nil {
-		return err
-	}
-	seen, err := r.gatherFacts(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	withheld := seen.withheldGrants()
-	withheld.Additions = true
-	done := r.steps.runSteps(ctx, tenant, grants.PlanFor(tenant.Name, seen.objects, withheld, seen.actual), seen.actual)
-	return errors.Join(done.errs...)
 }

@@ -34,7 +34,7 @@ func TestStartPhase(t *testing.T) {
 			if p.isOver() {
 				t.Error("it is over before the tenants are known")
 			}
-			p.begin(listed(tc.tenants...))
+			p.setTenants(listed(tc.tenants...))
 			for _, tenant := range tc.after {
 				p.notePass(tenant)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// grantedCondition returns the reason and message of AccessReady where no finding stands against it; they also report whether the
+// grantedCondition returns the reason and message of AccessReady where no finding stands against it; they also say whether the
 // ClusterRole of users grants dangerous rights. unvettedRights may be nil: then none are known to be dangerous.
 func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) {
 	const everything = "everything that the lists say is granted"

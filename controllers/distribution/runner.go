@@ -29,6 +29,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -138,12 +139,8 @@ func (r *Runner) watch(ctx context.Context) error {
 
 // write carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
 func (r *Runner) write(ctx context.Context) error {
-	if r.After != nil {
-		select {
-		case <-r.After:
-		case <-ctx.Done():
-			return nil
-		}
+	if !requeue.WaitFor(ctx, r.After) {
+		return nil
 	}
 	r.queue.Lead()
 	r.apply(distribute.Elected{})

@@ -1,4 +1,4 @@
-// Package grants names which RBAC objects a tenant implies, whether an existing object is one of them, and in which order the
+// Package grants determines which RBAC objects a tenant implies, whether an existing object is one of them, and in which order the
 // existing ones become the desired ones. It decides; controllers/access reads and writes.
 //
 // Sudo means that a sudoer impersonates the group <tenant>-sudoers, which is bound to cluster-admin in the tenant's tree. The RBAC

@@ -6,17 +6,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// After returns a reconciler that waits until begins is closed before it does anything. A nil begins never makes it wait.
-func After(begins <-chan struct{}, next reconcile.Reconciler) reconcile.Reconciler {
+// WaitFor waits until begins is closed, and reports whether it was before ctx was done. A nil begins makes nobody wait.
+func WaitFor(ctx context.Context, begins <-chan struct{}) bool {
 	if begins == nil {
-		return next
+		return true
 	}
+	select {
+	case <-begins:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// After returns a reconciler that waits until begins is closed before it does anything.
+func After(begins <-chan struct{}, next reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		select {
-		case <-begins:
-			return next.Reconcile(ctx, request)
-		case <-ctx.Done():
+		if !WaitFor(ctx, begins) {
 			return reconcile.Result{}, ctx.Err()
 		}
+		return next.Reconcile(ctx, request)
 	})
 }

@@ -23,7 +23,7 @@
 //
 // Inside the package, a part is one list and watch together with the store that it fills; leases share parts. A part's selection
 // describes what is listed and watched, its target is the resource of a kind that the request names, its contents are the objects, its
-// demand is who needs it, its agenda reports when what is due, and its run makes the requests. A lease's coverage names where the
+// demand is who needs it, its agenda reports when what is due, and its run makes the requests. A lease's coverage is where the
 // lease has parts. A feed passes a part's changes on to the handler of one Source. A slot is the permission to run one of the
 // initial lists that Options.StartConcurrency allows at a time. Room is what Options.MaxInformers and Options.MaxNamespaces leave
 // for further informers.

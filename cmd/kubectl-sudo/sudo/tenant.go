@@ -19,7 +19,7 @@ import (
 )
 
 // tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named behind lns, else that of the
-// namespace or, if nobody may determine whose that is, the user's only one.
+// namespace or, if the user may not read whose that is, the user's only one.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
 		return c.allowedTenant(ctx, me, tenant, "")

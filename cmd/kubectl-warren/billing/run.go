@@ -25,7 +25,7 @@ const (
 	managerName = "manager"
 )
 
-// place names where a query runs.
+// place is where a query runs.
 type place struct {
 	// namespace of the exporter, for its pod.
 	namespace string

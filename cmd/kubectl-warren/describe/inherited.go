@@ -14,7 +14,7 @@ type Inherited struct {
 	Kind  string `json:"kind"`
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// From names where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one above.
+	// From is where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one above.
 	From string `json:"from"`
 }
 

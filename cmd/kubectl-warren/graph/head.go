@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// About names where and when a forest was read.
+// About is where and when a forest was read.
 type About struct {
 	// Context is the kubeconfig's context, or the server's address where there is none.
 	Context string
@@ -24,7 +24,7 @@ type Head struct {
 	Time string
 	// Counts is a sentence.
 	Counts string
-	// Nothing is what to determine where no tree is drawn; "" where one is.
+	// Nothing is the text that stands in place of the trees; "" where one is.
 	Nothing string
 	Unread  []string
 }

@@ -79,7 +79,7 @@ func showTrees(ctx context.Context, inv *invocation.Invocation, names []string, 
 	return Draw(inv, view, names, format, "No trees found.")
 }
 
-// Draw prints the trees of a view that begin at names, or all of them; nothing is what to determine where there are none.
+// Draw prints the trees of a view that begin at names, or all of them; nothing is the text where there are none.
 func Draw(inv *invocation.Invocation, view tree.View, names []string, format, nothing string) (err error) {
 	var nodes []*tree.Node
 	if len(names) == 0 {

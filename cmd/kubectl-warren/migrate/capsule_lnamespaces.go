@@ -8,7 +8,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// capsuleClaims names who has made the LNamespaces with the names of Tenants, and which of the Tenants' namespaces are in their trees.
+// capsuleClaims returns who has made the LNamespaces with the names of Tenants, and which of the Tenants' namespaces are in their trees.
 type capsuleClaims struct {
 	cluster Cluster
 	rules   ourRules

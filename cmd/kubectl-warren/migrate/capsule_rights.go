@@ -197,7 +197,7 @@ func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	}
 }
 
-// missUnlistableOwners names where the rights of owners come from whom the LNamespace can't list; names are those of the
+// missUnlistableOwners records from where owners have rights whom the LNamespace can't list; names are those of the
 // RoleBindings in the root.
 func (e *capsuleEstate) missUnlistableOwners(root string, kept []bindingOfCapsule, names []string) {
 	for _, owner := range e.unlisted[root] {

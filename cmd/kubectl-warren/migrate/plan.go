@@ -98,7 +98,7 @@ type Plan struct {
 	// agreed and refused are the places that the namespaces can take, and the names of those that nobody has agreed to.
 	agreed  map[string]string
 	refused []string
-	// excesses determine which limits keep the migration from beginning.
+	// excesses are the limits that keep the migration from beginning.
 	excesses []string
 }
 

@@ -43,7 +43,7 @@ type peer struct {
 	bystander string
 	// readGrantRoles reads the names of the ClusterRoles by which users do what only the peer's webhooks keep in bounds; nil without any.
 	readGrantRoles func(ctx context.Context, r *reader) ([]string, error)
-	// readEstate reads its objects, and describes what they say.
+	// readEstate reads its objects, and returns what they mean.
 	readEstate func(ctx context.Context, r *reader, c *Cluster) (*Estate, error)
 }
 

@@ -44,7 +44,7 @@ func (a *Access) namespacesOfEntry(e Entry) string {
 	return joinTableCell(e.Namespaces)
 }
 
-// describeBriefly is via in words. The column NAMESPACES names where, so that the copies of one binding are told once.
+// describeBriefly is via in words. The column NAMESPACES shows where, so that the copies of one binding are told once.
 func describeBriefly(via []Via) []string {
 	var told []string
 	for _, v := range via {

@@ -1,4 +1,4 @@
-// Package trace names from which source an object was copied, or why a copy is missing, by the objects that the user could read. It
+// Package trace finds from which source an object was copied, or why a copy is missing, by the objects that the user could read. It
 // is pure, and uses the operator's own planner. A source is an object that the operator copies to the namespaces below.
 package trace
 

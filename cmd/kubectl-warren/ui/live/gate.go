@@ -14,8 +14,6 @@ const askInterval = 1500 * time.Millisecond
 // gate lets the follower's requests pass to the API server. When one fails, the others wait, and one of them asks at a time: informers that
 // each asked by themselves would ask too often at first, and wait too long when the API server is back. mu guards what is below it.
 type gate struct {
-	next http.RoundTripper
-
 	mu     sync.Mutex
 	opened chan struct{} // closed when requests may pass again; nil while they may
 	turn   time.Time     // when the next request may ask
@@ -25,18 +23,21 @@ type gate struct {
 func newGate(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	g := &gate{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		g.next = next
-		return g
-	})
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &gatedTransport{g, next} })
 	return config
 }
 
+// gatedTransport is one of the transports that client-go makes from a config. All of them pass the same gate.
+type gatedTransport struct {
+	*gate
+	next http.RoundTripper
+}
+
 // WrappedRoundTripper lets client-go find the transport below.
-func (g *gate) WrappedRoundTripper() http.RoundTripper { return g.next }
+func (g *gatedTransport) WrappedRoundTripper() http.RoundTripper { return g.next }
 
 // RoundTrip sends a request, when its turn has come. A request that has waited is sent again until the API server answers.
-func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		waited, err := g.waitForTurn(r)
 		if err != nil {

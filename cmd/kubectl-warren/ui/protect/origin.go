@@ -21,7 +21,7 @@ func isOwnOrigin(r *http.Request) bool {
 	return !sent || len(origins) == 1 && origins[0] == "http://"+r.Host
 }
 
-// isOwnSite reports whether the browser reports that a page of this server or the person sent the request, or says nothing. A page on
+// isOwnSite reports whether the browser states that a page of this server or the person sent the request, or says nothing. A page on
 // another port of this machine is same-site, and its requests carry the session's cookie.
 func isOwnSite(r *http.Request) bool {
 	sites, sent := r.Header["Sec-Fetch-Site"]
