@@ -15,7 +15,7 @@ rm -f "$reports"/*.json
 # rather than compute; the suites that take longest are in different lanes.
 suites=(./test/integration/... ./test/attack/...)
 packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
-lane1=(./test/integration/{propagation,fault,distribution,takeoff,rights,doctor,model})
+lane1=(./test/integration/{propagation,fault,distribution,takeoff,rights,doctor,model} ./test/attack)
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find.
 if [ "${WARREN_RACE:-}" = 1 ]; then
 	lane1=(./test/integration/{propagation,guard,admission,informers})
@@ -29,7 +29,7 @@ fi
 run() {
 	local report=$1
 	shift
-	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout=60m --poll-progress-after=120s \
+	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout=75m --poll-progress-after=120s \
 		--output-dir="$reports" --json-report="$report.json" "$@"
 }
 # Tests are linked without debugging information, which takes a third of the time; stack traces stay whole.
