@@ -16,11 +16,16 @@ const (
 	MaxHeader = 64 << 10
 )
 
-// setHeaders sets what every answer carries.
-func setHeaders(h http.Header) {
+// setHeaders sets what the answer to a request carries. A browser that may send no Referer at all sends "Origin: null" with a form, which
+// isOwnOrigin refuses; so pages may tell their own server where a request comes from, but for those whose address holds a token.
+func setHeaders(h http.Header, r *http.Request) {
+	referrer := "same-origin"
+	if r.URL.Query().Has(tokenParameter) {
+		referrer = "no-referrer"
+	}
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", referrer)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -62,7 +62,7 @@ const tokenParameter = "token"
 // address line, begins with RUN and has a session.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w.Header())
+		setHeaders(w.Header(), r)
 		rest, underRun := g.cutRun(r.URL.Path)
 		isLogin := underRun && rest == "/" && r.URL.Query().Has(tokenParameter)
 		switch {
