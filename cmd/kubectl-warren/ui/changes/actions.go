@@ -113,6 +113,22 @@ func listOf(tenant *v1alpha1.LNamespace, list string) ([]v1alpha1.Subject, error
 	return nil, fmt.Errorf("invalid list %q: must be users or sudoers", list)
 }
 
+// storedSubject is an entry as the API server keeps it: with a namespace always, for the CRD's default is the empty one. Operation "test"
+// compares with that.
+type storedSubject struct {
+	Kind      v1alpha1.SubjectKind `json:"kind"`
+	Namespace string               `json:"namespace"`
+	Name      string               `json:"name"`
+}
+
+func storedSubjects(subjects []v1alpha1.Subject) []storedSubject {
+	stored := make([]storedSubject, len(subjects))
+	for i, subject := range subjects {
+		stored[i] = storedSubject(subject)
+	}
+	return stored
+}
+
 // AddSubject puts a subject on the list users or sudoers of a tenant, if the list is as it was read.
 func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subject) (*Action, error) {
 	present, err := listOf(tenant, list)
@@ -128,7 +144,7 @@ func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subje
 	if len(present) == 0 {
 		return patchTenant(tenant.Name, title, operation{"add", "/spec/" + list, []v1alpha1.Subject{subject}})
 	}
-	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, present}, operation{"add", "/spec/" + list + "/-", subject})
+	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, storedSubjects(present)}, operation{"add", "/spec/" + list + "/-", subject})
 }
 
 // RemoveSubject takes the subject at a place off the list users or sudoers of a tenant, if it still stands there.
@@ -142,5 +158,5 @@ func RemoveSubject(tenant *v1alpha1.LNamespace, list string, place int) (*Action
 	}
 	at := "/spec/" + list + "/" + strconv.Itoa(place)
 	return patchTenant(tenant.Name, fmt.Sprintf("Take %s off the %s of %s", present[place], list, tenant.Name),
-		operation{"test", at, present[place]}, operation{Op: "remove", Path: at})
+		operation{"test", at, storedSubject(present[place])}, operation{Op: "remove", Path: at})
 }

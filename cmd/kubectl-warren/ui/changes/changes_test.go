@@ -1,12 +1,15 @@
 package changes_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
@@ -42,12 +45,12 @@ func TestActions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `kubectl patch lnamespaces payments --type=json -p '[{"op":"test","path":"/spec/sudoers/1","value":{"kind":"User","name":"bob"}},{"op":"remove","path":"/spec/sudoers/1"}]' --context=prod`
+	want := `kubectl patch lnamespaces payments --type=json -p '[{"op":"test","path":"/spec/sudoers/1","value":{"kind":"User","namespace":"","name":"bob"}},{"op":"remove","path":"/spec/sudoers/1"}]' --context=prod`
 	if diff := cmp.Diff(want, removal.Command([]string{"--context=prod"})); diff != "" {
 		t.Errorf("WEB-C3: %s", diff)
 	}
 	addition, err := changes.AddSubject(tenant, "users", subject("o'hara $(x)"))
-	if err != nil || !strings.Contains(string(addition.Body), `{"op":"test","path":"/spec/users","value":[{"kind":"User","name":"alice"}]}`) {
+	if err != nil || !strings.Contains(string(addition.Body), `{"op":"test","path":"/spec/users","value":[{"kind":"User","namespace":"","name":"alice"}]}`) {
 		t.Errorf("WEB-C3: %v %s", err, addition.Body)
 	}
 	for name, try := range map[string]func() (*changes.Action, error){
@@ -64,6 +67,29 @@ func TestActions(t *testing.T) {
 		if action, err := try(); err == nil {
 			t.Errorf("%s: %+v", name, action)
 		}
+	}
+}
+
+// TestChangedList has an API server answer as a real one does where operation "test" fails, and where it refuses the new list.
+func TestChangedList(t *testing.T) {
+	tenant := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "alice"}}}}
+	tenant.Name = "payments"
+	removal, err := changes.RemoveSubject(tenant, "users", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for message, want := range map[string]string{
+		"the server rejected our request due to an error in our request": "the list has changed: look again",
+		"spec.users: the last test user stays":                           "spec.users: the last test user stays",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"` + message + `"}`))
+		}))
+		if answer := changes.DryRun(t.Context(), &rest.Config{Host: server.URL}, removal); answer.Done || answer.Sentence != want {
+			t.Errorf("WEB-C4: %s: %+v", message, answer)
+		}
+		server.Close()
 	}
 }
 

@@ -77,6 +77,9 @@ func roundTrip(ctx context.Context, config *rest.Config, action *Action, uri str
 	return readAnswer(response, body, action), nil
 }
 
+// testFailed is how the API server answers where operation "test" of a JSON patch finds another value: it names neither.
+const testFailed = "the server rejected our request due to an error in our request"
+
 // readAnswer says in words what the API server has answered.
 func readAnswer(response *http.Response, body []byte, action *Action) Answer {
 	answer := Answer{Done: response.StatusCode < http.StatusMultipleChoices, Refused: response.StatusCode == http.StatusForbidden}
@@ -94,7 +97,7 @@ func readAnswer(response *http.Response, body []byte, action *Action) Answer {
 		return answer
 	}
 	answer.Sentence = strings.Join(strings.Fields(strings.ReplaceAll(status.Message, "<nil>: Invalid value: ", "")), " ")
-	if action.Method == http.MethodPatch && response.StatusCode == http.StatusUnprocessableEntity && strings.Contains(status.Message, "test") {
+	if action.Method == http.MethodPatch && response.StatusCode == http.StatusUnprocessableEntity && status.Message == testFailed {
 		answer.Sentence = "the list has changed: look again"
 	}
 	return answer
