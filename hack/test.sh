@@ -17,7 +17,7 @@ suites=(./test/integration/... ./test/attack/...)
 packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
 lane1=(./test/integration/{propagation,fault,distribution,takeoff,rights,doctor,model} ./test/attack)
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find; nor have the tools
-# themselves, and the libraries of warehouses take minutes to build anew for it.
+# themselves. What links BigQuery's libraries takes minutes to build with the detector.
 if [ "${WARREN_RACE:-}" = 1 ]; then
 	packages=$(grep -v -e /hack -e /test -e bigquery <<<"$packages")
 	lane1=(./test/integration/{propagation,guard,admission,informers})

@@ -16,11 +16,11 @@ const (
 	MaxHeader = 64 << 10
 )
 
-// setHeaders sets what the answer to a request carries. A browser that may send no Referer at all sends "Origin: null" with a form, which
-// isOwnOrigin refuses; so pages may tell their own server where a request comes from, but for those whose address holds a token.
-func setHeaders(h http.Header, r *http.Request) {
+// setHeaders sets what every answer carries. A browser that may send no Referer at all sends "Origin: null" with a form, which isOwnOrigin
+// refuses; so pages may tell their own server where a request comes from, but for those whose address holds a token.
+func setHeaders(h http.Header, holdsToken bool) {
 	referrer := "same-origin"
-	if r.URL.Query().Has(tokenParameter) {
+	if holdsToken {
 		referrer = "no-referrer"
 	}
 	h.Set("Content-Security-Policy", policy)

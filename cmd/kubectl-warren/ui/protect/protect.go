@@ -62,9 +62,10 @@ const tokenParameter = "token"
 // address line, begins with RUN and has a session.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w.Header(), r)
+		holdsToken := r.URL.Query().Has(tokenParameter)
+		setHeaders(w.Header(), holdsToken)
 		rest, underRun := g.cutRun(r.URL.Path)
-		isLogin := underRun && rest == "/" && r.URL.Query().Has(tokenParameter)
+		isLogin := underRun && rest == "/" && holdsToken
 		switch {
 		case !isOwnHost(r), !isOwnOrigin(r), !isLogin && !isOwnSite(r):
 			refuse(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui.")
