@@ -16,6 +16,8 @@ type facts struct {
 	tenant   string
 	deleting bool
 	own      bool // the root Namespace belongs to this LNamespace
+	// ending reports that the root Namespace is being deleted, which takes no new objects. A finalizer may keep it for long.
+	ending   bool
 	settings Settings
 	mode     grants.Mode
 	roleless bool // the ClusterRole of users doesn't exist
@@ -44,7 +46,7 @@ func (f *facts) withheldGrants() grants.Withheld {
 		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
 		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything; a list may still shrink.
 		Additions: f.deleting || f.unread != nil || f.starting,
-		Bindings:  f.unbounded,
+		Bindings:  f.unbounded || f.ending,
 	}
 }
 
@@ -97,6 +99,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		tenant:   tenant.Name,
 		deleting: !tenant.DeletionTimestamp.IsZero(),
 		own:      r.View.Owns(tenant.Name, tenant.UID),
+		ending:   r.View.IsTerminating(tenant.Name),
 		settings: r.Config,
 		mode:     r.modes.currentMode(),
 	}
@@ -120,7 +123,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	}
 	exists, err := r.roles.exists(ctx, f.settings.UserClusterRole)
 	f.roleless, f.unread = err == nil && !exists, err
-	f.unbounded = r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
+	f.unbounded = !f.ending && r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
 	f.group = r.groups.judgeTenant(tenant, f.objects.Sudo.Binding, f.actual)
 	return f, nil
 }

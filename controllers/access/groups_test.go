@@ -22,6 +22,7 @@ type trees map[string]string
 func (trees) Owns(string, types.UID) bool             { return true }
 func (t trees) InTree(namespace, root string) bool    { return t[namespace] == root }
 func (t trees) BelongsTo(namespace, root string) bool { return t[namespace] == root }
+func (trees) IsTerminating(string) bool               { return false }
 func (trees) UID(string) types.UID                    { return "" }
 func (trees) Living(root string) []string             { return []string{root} }
 

@@ -34,6 +34,8 @@ import (
 type View interface {
 	// Owns reports whether the Namespace root is the one that the LNamespace with this UID made or adopted.
 	Owns(root string, uid types.UID) bool
+	// IsTerminating reports whether the Namespace called name is being deleted.
+	IsTerminating(name string) bool
 	// InTree reports whether namespace is root or a descendant of it.
 	InTree(namespace, root string) bool
 	// BelongsTo reports whether namespace counts as part of the tree of root when a request is refused: also while it is halted, in a

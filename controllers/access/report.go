@@ -34,7 +34,7 @@ type finding struct {
 // listFindings returns what is wrong, the gravest first.
 func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding {
 	var found []finding
-	if !seen.own || done.rootless {
+	if !seen.own || seen.ending || done.rootless {
 		return []finding{{reason: v1alpha1.ReasonNamespaceNotReady, retry: done.rootless,
 			message: fmt.Sprintf("namespace %s is not this LNamespace's, or not ready: no access is granted until condition NamespaceReady is True", tenant.Name)}}
 	}

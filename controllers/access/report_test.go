@@ -3,6 +3,7 @@ package access
 import (
 	"testing"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/test/build"
 )
@@ -14,6 +15,20 @@ func TestListFindings(t *testing.T) {
 	seen.input.Refused = []grants.Refusal{{List: grants.ListUsers, Why: why}, {List: grants.ListSudoers, Why: why}, {List: grants.ListUsers, Why: "another"}}
 	found := listFindings(build.Tenant("shop").Object(), seen, &outcome{})
 	if len(found) != 2 || found[0].message != why || found[1].message != "another" {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// FLT-F22: a root that is being deleted takes no new objects, so none is tried, and the condition tells why.
+func TestEndingRoot(t *testing.T) {
+	tenant := build.Tenant("shop").Users("ann").Object()
+	seen := &facts{own: true, ending: true, objects: grants.For(tenant, grants.Facts{})}
+	for _, step := range grants.PlanFor("shop", seen.objects, seen.withheldGrants(), grants.Actual{}).Steps {
+		if step.Desired.GetNamespace() != "" {
+			t.Errorf("%s %s is tried", step.Deed, grants.KeyOf(step.Desired))
+		}
+	}
+	if found := listFindings(tenant, seen, &outcome{}); len(found) != 1 || found[0].reason != v1alpha1.ReasonNamespaceNotReady || found[0].retry {
 		t.Errorf("found %+v", found)
 	}
 }

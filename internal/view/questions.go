@@ -17,6 +17,12 @@ func (v *View) UID(name string) types.UID {
 	return ""
 }
 
+// IsTerminating reports whether the namespace called name is being deleted.
+func (v *View) IsTerminating(name string) bool {
+	n := v.Snapshot().Namespace(name)
+	return n != nil && n.Terminating
+}
+
 // Living returns root and the namespaces below it that are not terminating.
 func (v *View) Living(root string) []string {
 	s := v.Snapshot()

@@ -39,13 +39,14 @@ type recorder struct {
 
 type sent struct {
 	method, path string
+	at           time.Time
 }
 
 // record remembers a request, and returns how many of its kind there were with it.
 func (r *recorder) record(q gate.Request) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sent = append(r.sent, sent{method: q.Method, path: q.URL.Path})
+	r.sent = append(r.sent, sent{method: q.Method, path: q.URL.Path, at: time.Now()})
 	return len(r.sent)
 }
 
@@ -56,6 +57,17 @@ func (r *recorder) all() []sent {
 }
 
 func (r *recorder) count() int { return len(r.all()) }
+
+// fewInAMinute looks on until a minute after began, and expects few requests in that minute (FLT-I6).
+func (r *recorder) fewInAMinute(ctx context.Context, began time.Time) {
+	GinkgoHelper()
+	end := began.Add(time.Minute)
+	inTime := func() int {
+		return len(slices.DeleteFunc(r.all(), func(q sent) bool { return q.at.After(end) }))
+	}
+	Consistently(ctx, inTime).WithTimeout(max(time.Until(end), time.Second)).WithPolling(time.Second).
+		Should(BeNumerically("<=", mostInAMinute), func() string { return fmt.Sprint(r.all()) })
+}
 
 // meet has the fault come at the writes of the scene for which these holds, and records them. at gets the number of the write, from 1.
 func (s *scene) meet(these func(gate.Request) bool, at func(n int) gate.Fault) *recorder {

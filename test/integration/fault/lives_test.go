@@ -152,8 +152,7 @@ func terminatesForEver(ctx context.Context, s *scene) {
 	began := time.Now()
 	s.subSays(ctx, "payments", "web", metav1.ConditionFalse, "Terminating: ")
 	s.says(ctx, other, func() []metav1.Condition { return other.Status.Conditions }, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, "Terminating: ")
-	Consistently(ctx, sent.count).WithTimeout(time.Until(began.Add(time.Minute))).WithPolling(time.Second).
-		Should(BeNumerically("<=", mostInAMinute), func() string { return fmt.Sprint(sent.all()) })
+	sent.fewInAMinute(ctx, began)
 	letWeb()
 	letOther()
 	s.bound(ctx, "payments", "web")
