@@ -44,7 +44,9 @@ PREVIOUS ?= $(shell [ -e .git ] && git describe --tags --abbrev=0 HEAD^ 2>/dev/n
 CHART_VERSION = $(shell [[ "$(VERSION)" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] && echo "$(VERSION)" || echo v0.0.0-dev)
 COMMIT ?= $(shell [ -e .git ] && git rev-parse --short HEAD 2>/dev/null || echo unknown)
 LDFLAGS ?= -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
-BUILD = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+# Programs, tests and linters are built in one way, so that what one of them has compiled serves the others.
+CGO_ENABLED ?= 0
+BUILD = go build -ldflags '$(LDFLAGS)'
 
 # Not in hack/tools: it has advisories of its own to look after, and nothing here is built with it.
 GOVULNCHECK = v1.9.0
@@ -54,7 +56,7 @@ GOVULNDB ?=
 TOOL = go tool -modfile=$(CURDIR)/hack/tools/go.mod
 LICENCES = go tool -modfile=$(CURDIR)/hack/licences/go.mod go-licenses
 LINT = go tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
-export KUBECTL PROCS USERS
+export CGO_ENABLED KUBECTL PROCS USERS
 
 ##@ General
 
@@ -158,6 +160,9 @@ verify-modules: ## Check that go.mod and go.sum are complete and tidy.
 .PHONY: test
 test: build controlplane ## Run unit, integration and attack tests; reports in .reports.
 	@hack/test.sh .reports
+
+# The race detector is written in C.
+test-race test-race-unit: export CGO_ENABLED = 1
 
 .PHONY: test-race
 test-race: build controlplane ## The same with the race detector: before a release. Reports in .reports/race.
@@ -295,10 +300,10 @@ build-demo:
 .PHONY: image
 image: ## Write dist/image.tar, the image as a file, without any container tool: IMG names it, ARCH chooses the machine.
 	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make image IMG=registry.example/warren:v1" >&2; exit 1; }
-	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager .
-	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager-billing ./cmd/manager-billing
-	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager-bigquery ./cmd/manager-bigquery
-	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/kubectl-warren ./cmd/kubectl-warren
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -trimpath -o bin/linux-$(ARCH)/manager .
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -trimpath -o bin/linux-$(ARCH)/manager-billing ./cmd/manager-billing
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -trimpath -o bin/linux-$(ARCH)/manager-bigquery ./cmd/manager-bigquery
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -trimpath -o bin/linux-$(ARCH)/kubectl-warren ./cmd/kubectl-warren
 	@go run ./hack/image -name "$(IMG)" -o "$(IMAGE_TAR)" -version "$(VERSION)" -revision "$(COMMIT)" \
 		bin/linux-$(ARCH)/manager bin/linux-$(ARCH)/manager-billing bin/linux-$(ARCH)/manager-bigquery bin/linux-$(ARCH)/kubectl-warren
 

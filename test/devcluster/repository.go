@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/gofrs/flock"
 )
@@ -48,7 +49,7 @@ func BuildPlugins(ctx context.Context) (string, error) {
 	for name, otherNames := range map[string][]string{
 		"kubectl-warren": {"kubectl-create-lns"}, "kubectl-sudo": {"kubectl_complete-sudo"},
 	} {
-		path, err := build(ctx, "test", name, "./cmd/"+name, "CGO_ENABLED=0", "-trimpath", otherNames...)
+		path, err := build(ctx, "test", name, "./cmd/"+name, nil, otherNames...)
 		if err != nil {
 			return "", err
 		}
@@ -72,13 +73,14 @@ func Helm(ctx context.Context) (string, error) {
 
 func buildProgram(ctx context.Context, name, source string) (string, error) {
 	if os.Getenv("WARREN_RACE") == "1" {
-		return build(ctx, "test-race", name, source, "CGO_ENABLED=1", "-race")
+		return build(ctx, "test-race", name, source, []string{"-race"})
 	}
-	return build(ctx, "test", name, source, "CGO_ENABLED=0", "-trimpath") // as `make build` does it, so that both share Go's cache
+	return build(ctx, "test", name, source, nil)
 }
 
-// build builds a program into a folder below bin, under its name and otherNames, and returns its path.
-func build(ctx context.Context, folder, name, source, env, flag string, otherNames ...string) (string, error) {
+// build builds a program into a folder below bin, under its name and otherNames, and returns its path. But for flags it is built as the
+// tests are, so that both share Go's cache.
+func build(ctx context.Context, folder, name, source string, flags []string, otherNames ...string) (string, error) {
 	root, err := Root()
 	if err != nil {
 		return "", err
@@ -94,9 +96,8 @@ func build(ctx context.Context, folder, name, source, env, flag string, otherNam
 	defer func() { _ = lock.Unlock() }()
 	out := filepath.Join(dir, name)
 	// Without debugging information, linking takes a third of the time; stack traces stay whole.
-	cmd := exec.CommandContext(ctx, "go", "build", flag, "-ldflags=-s -w", "-o", out, source)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-ldflags=-s -w", "-o", out}, flags, []string{source})...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), env)
 	if answer, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", name, err, bytes.TrimSpace(answer))
 	}

@@ -83,7 +83,7 @@ func (s *stage) startOperator(ctx context.Context) error {
 		return err
 	}
 	binary := filepath.Join(s.cp.Dir, "memcached")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./examples/memcached")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./examples/memcached")
 	build.Dir = s.root
 	if answer, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the example's operator: %w\n%s", err, bytes.TrimSpace(answer))
