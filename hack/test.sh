@@ -34,8 +34,8 @@ run() {
 	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout=75m --poll-progress-after=120s \
 		--output-dir="$reports" --json-report="$report.json" "$@"
 }
-# Tests are linked without debugging information, which takes a third of the time; stack traces stay whole.
-flags=("$@" "-ldflags=-s -w")
+# Tests are linked without debugging information, which takes a third of the time; stack traces stay whole. Vet is a part of `make verify`.
+flags=("$@" "-ldflags=-s -w" -vet=off)
 
 unit=passed first=passed second=passed
 # shellcheck disable=SC2086 # one package a word

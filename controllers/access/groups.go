@@ -101,7 +101,7 @@ func (g *groups) forgetTenant(tenant string) {
 }
 
 // look scans if a tenant waits for that, and else reads again what stops first grants. It requeues the tenants concerned. Looks take a
-// tenth of the time at most, however often tenants ask.
+// tenth of the time at most, however often tenants ask, but no pause is longer than GroupRetry.
 func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
 	if left := time.Until(g.restUntil); left > 0 {
 		return left, nil
@@ -115,7 +115,7 @@ func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
 	for _, tenant := range concerned {
 		g.again.Add(requestFor(tenant))
 	}
-	rest := 9 * time.Since(began)
+	rest := min(9*time.Since(began), g.timing.GroupRetry) // a look may have hung in an outage, and a first grant waits for the next
 	if err != nil {
 		rest = max(rest, g.timing.RetryMin)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,10 +34,12 @@ type bindings struct {
 	err   error
 	items []rbacv1.RoleBinding
 	lists int
+	hangs time.Duration // before each answer
 }
 
 func (b *bindings) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	b.lists++
+	time.Sleep(b.hangs)
 	if into, ok := list.(*rbacv1.RoleBindingList); ok {
 		into.Items = slices.Clone(b.items)
 	}
@@ -105,4 +109,17 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 	if _, err := g.scanForWaiting(ctx); err != nil || len(judge().inTheWay) > 0 || judge().pending {
 		t.Errorf("the grant goes on waiting: %+v, %v", judge(), err)
 	}
+}
+
+// A list that hung in an outage holds up the next first grant for no more than a pause between two looks.
+func TestScanAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &bindings{hangs: time.Minute}
+		g := newGroups(trees{}, api, api, DefaultTiming())
+		g.waiting["shop"] = true
+		again, err := g.look(t.Context())
+		if err != nil || again > g.timing.GroupRetry || time.Until(g.restUntil) > g.timing.GroupRetry {
+			t.Errorf("the next look comes after %v, and may begin after %v: %v", again, time.Until(g.restUntil), err)
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/gate"
 )
@@ -147,6 +148,14 @@ func (s *scene) copied(ctx context.Context, child, name, value string) {
 		g.Expect(s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 		g.Expect(string(object.Data["key"])).To(Equal(value))
 	}).Should(Succeed(), s.explain)
+}
+
+// skipUnlessLong leaves a case to `make test-long`, which its row on the page names.
+func skipUnlessLong(why string) {
+	GinkgoHelper()
+	if !test.IsLong() {
+		Skip(why + ": with TEST_WINDOW=full")
+	}
 }
 
 // mostInAMinute is how often a failing object may be asked for in its first minute (FLT-I6).

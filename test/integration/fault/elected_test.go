@@ -194,6 +194,7 @@ var _ = Describe("two operators", Ordered, ContinueOnFailure, func() {
 	})
 
 	It("FLT-F19 without election for a minute write no war", func(ctx SpecContext) {
+		skipUnlessLong("two minutes of war")
 		st := newStage(ctx, devcluster.Options{})
 		played := []string{"S1", "S2", "S4", "S5", "S6"}
 		endings := rehearseAll(ctx, st, played...)

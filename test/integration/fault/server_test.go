@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -143,6 +142,7 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 	var way *road
 
 	BeforeAll(func(ctx SpecContext) {
+		skipUnlessLong("outages of minutes")
 		w, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true, Operator: devcluster.OperatorOptions{Config: configuration},
 			Components: []string{"config/components/distribution"}})
 		Expect(err).NotTo(HaveOccurred())
@@ -209,9 +209,6 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 	}, SpecTimeout(10*time.Minute))
 
 	It("FLT-F41 has its API server killed every 10 s for two minutes", func(ctx SpecContext) {
-		if !test.IsLong() {
-			Skip("it takes three minutes: with TEST_WINDOW=full")
-		}
 		s := st.scene("f41")
 		s.withoutClaims = true
 		family(ctx, s)
