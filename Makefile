@@ -161,9 +161,6 @@ verify-modules: ## Check that go.mod and go.sum are complete and tidy.
 test: build controlplane ## Run unit, integration and attack tests; reports in .reports.
 	@hack/test.sh .reports
 
-# The race detector is written in C.
-test-race test-race-unit: export CGO_ENABLED = 1
-
 .PHONY: test-race
 test-race: build controlplane ## The same with the race detector: before a release. Reports in .reports/race.
 	@hack/test.sh .reports/race -race

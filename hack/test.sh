@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 reports=$1
 shift
-# The operator that the suites run gets the race detector too.
-case " $* " in *" -race "*) export WARREN_RACE=1 ;; esac
+# The operator that the suites run gets the race detector too, which is written in C.
+case " $* " in *" -race "*) export WARREN_RACE=1 CGO_ENABLED=1 ;; esac
 mkdir -p "$reports"
 rm -f "$reports"/*.json
 

@@ -49,7 +49,7 @@ func (s *scene) refuse(ctx context.Context, namespace string, resource schema.Gr
 func (s *scene) fewTries(ctx context.Context, these func(gate.Request) bool) {
 	GinkgoHelper()
 	sent := s.meet(these, func(int) gate.Fault { return gate.Fault{} })
-	Consistently(ctx, sent.count).WithTimeout(time.Minute).WithPolling(time.Second).Should(BeNumerically("<=", mostInAMinute))
+	sent.fewInAMinute(ctx, time.Now())
 	s.calm()
 }
 
