@@ -41,7 +41,8 @@ func run() error {
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return fmt.Errorf("unknown argument %q: it is neither a flag nor a subcommand (manifests, plan, release, billing, billing-exporter); see --help", flag.Arg(0))
+		return fmt.Errorf("unknown argument %q: it is neither a flag nor a subcommand (manifests, plan, release, billing, billing-exporter); "+
+			"see --help", flag.Arg(0))
 	}
 	if *showVersion {
 		fmt.Println(version, commit, runtime.Version())

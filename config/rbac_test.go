@@ -98,7 +98,8 @@ func TestOperatorsRightsAreTheGoldenOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append([]byte("# Every right of the operator's service account in overlay standard. Written by make manifests; a change is a change of the\n# threat model, docs/security.md.\n"), text...)
+	text = append([]byte("# Every right of the operator's service account in overlay standard. Written by make manifests; a change is a "+
+		"change of the\n# threat model, docs/security.md.\n"), text...)
 	if *update {
 		if err := os.WriteFile(golden, text, 0o644); err != nil {
 			t.Fatal(err)
@@ -202,8 +203,9 @@ func TestWrongsAreFound(t *testing.T) {
 		"part of it":    {NonResourceURLs: []string{"/api/*"}, Verbs: []string{"get"}},
 		"impersonation": {APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"}},
 		"tokens":        {APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
-		"own policies":  {Resources: []string{"validatingadmissionpolicybindings"}, ResourceNames: []string{"warren-copy"}, Verbs: []string{"get", "delete"}},
-		"patch":         {APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"patch"}},
+		"own policies": {Resources: []string{"validatingadmissionpolicybindings"}, ResourceNames: []string{"warren-copy"},
+			Verbs: []string{"get", "delete"}},
+		"patch": {APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"patch"}},
 	} {
 		if len(wrongs(rule)) == 0 {
 			t.Errorf("%s: nothing wrong was found in %+v", name, rule)

@@ -27,7 +27,8 @@ const (
 )
 
 // SetCondition sets a condition and reports whether that changed anything. The transition time changes only when the status does.
-func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionType, status metav1.ConditionStatus, reason Reason, message string) bool {
+func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionType, status metav1.ConditionStatus, reason Reason,
+	message string) bool {
 	return meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: string(t), Status: status, ObservedGeneration: generation, Reason: string(reason), Message: message,
 	})

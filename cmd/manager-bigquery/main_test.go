@@ -8,7 +8,8 @@ import (
 
 // Google's client costs memory and time to compile, and has a large surface: what doesn't need it doesn't have it.
 func TestWhoLinksIt(t *testing.T) {
-	for program, linked := range map[string]bool{".": true, "../..": false, "../manager-billing": false, "../kubectl-warren": false, "../kubectl-sudo": false, "../../hack/demo": false} {
+	for program, linked := range map[string]bool{".": true, "../..": false, "../manager-billing": false, "../kubectl-warren": false,
+		"../kubectl-sudo": false, "../../hack/demo": false} {
 		t.Run("BILL-56 "+program, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", program).Output()
 			if err != nil {

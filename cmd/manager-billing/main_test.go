@@ -19,7 +19,8 @@ func TestWhoLinksWhat(t *testing.T) {
 				t.Fatal(err)
 			}
 			packages := string(out)
-			if got := strings.Contains(packages, "modernc.org/sqlite\n") && strings.Contains(packages, "github.com/jackc/pgx/v5\n"); got != want.drivers {
+			if got := strings.Contains(packages, "modernc.org/sqlite\n") && strings.Contains(packages, "github.com/jackc/pgx/v5\n"); got !=
+				want.drivers {
 				t.Errorf("it links the drivers of SQLite and PostgreSQL: %t, want %t", got, want.drivers)
 			}
 			if got := strings.Contains(packages, "/warren/controllers/") || strings.Contains(packages, "/warren/webhooks"); got != want.controllers {
@@ -31,15 +32,18 @@ func TestWhoLinksWhat(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	help := &strings.Builder{}
-	if err := cli.RunProgram(t.Context(), version, []string{"--help"}, help); err != nil || !strings.Contains(help.String(), "billing-exporter --help") {
+	if err := cli.RunProgram(t.Context(), version, []string{"--help"}, help); err != nil || !strings.Contains(help.String(),
+		"billing-exporter --help") {
 		t.Errorf("--help: %q, %v", help, err)
 	}
 	help.Reset()
-	if err := cli.RunProgram(t.Context(), version, []string{"billing", "--help"}, help); err != nil || !strings.Contains(help.String(), "correct") {
+	if err := cli.RunProgram(t.Context(), version, []string{"billing", "--help"}, help); err != nil ||
+		!strings.Contains(help.String(), "correct") {
 		t.Errorf("billing --help: %q, %v", help, err)
 	}
 	for _, args := range [][]string{nil, {"release"}, {"--config=x"}} {
-		if err := cli.RunProgram(t.Context(), version, args, nil); err == nil || !strings.Contains(err.Error(), "knows billing and billing-exporter alone") {
+		if err := cli.RunProgram(t.Context(), version, args, nil); err == nil || !strings.Contains(err.Error(),
+			"knows billing and billing-exporter alone") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

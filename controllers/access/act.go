@@ -51,8 +51,8 @@ var errBusy = errors.New("the object is being written for another tenant")
 // pause comes between the tries, because the write that came first is complete.
 const tries = 6
 
-// fewTries is how often, in one pass, a step is tried on a tenant's own object that somebody else keeps writing. After the first such pass it is
-// one try: the passes that follow have their back-off.
+// fewTries is how often, in one pass, a step is tried on a tenant's own object that somebody else keeps writing. After the first such pass
+// it is one try: the passes that follow have their back-off.
 const fewTries = 3
 
 // stepRunner carries out plans. It lets only one worker at a time write a shared object, and grants nothing to a tenant for which
@@ -163,7 +163,8 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }
 
-// triesOf returns how often a step may meet an object that changed under it. What takes a right away is tried as often as what tenants share.
+// triesOf returns how often a step may meet an object that changed under it. What takes a right away is tried as often as what tenants
+// share.
 func (r *stepRunner) triesOf(tenant string, step grants.Step) int {
 	switch {
 	case step.Revokes, grants.Shared(step.Desired):
@@ -183,7 +184,8 @@ func isStale(err error, before grants.Object) bool {
 }
 
 // tryStep makes at most one write. It returns the object as it is after that (nil: none), and whether the step is finished.
-func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (after grants.Object, finished bool, err error) {
+func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step,
+	existing grants.Object) (after grants.Object, finished bool, err error) {
 	next := grants.NextWrite(tenant, step, existing)
 	switch next.Verb {
 	case grants.WriteConflict:

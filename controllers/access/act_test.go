@@ -45,7 +45,8 @@ func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, gr
 	old := objects.Sudoers.DeepCopy()
 	old.UID, old.ResourceVersion = "read", "7"
 	r := &stepRunner{
-		objects: &objectStore{client: api, live: api, recent: newRecent(time.Minute, neverRead)}, leaving: &leavingTenants{}, clock: &revocationClock{},
+		objects: &objectStore{client: api, live: api, recent: newRecent(time.Minute, neverRead)}, leaving: &leavingTenants{},
+		clock:    &revocationClock{},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second),
 	}
 	plan := grants.Plan{Steps: []grants.Step{

@@ -44,10 +44,12 @@ func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, chang
 		switch {
 		case told[c.key]:
 		case settled && !rebound:
-			a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed "+c.key.String()+", and the operator put it back")
+			a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired,
+				"somebody changed "+c.key.String()+", and the operator put it back")
 		case rebound:
 			for _, list := range grants.ListsOf(c.key, tenant.Name) {
-				a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: their binding was replaced, because it must refer to another ClusterRole", list))
+				a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted,
+					fmt.Sprintf("%s: their binding was replaced, because it must refer to another ClusterRole", list))
 			}
 		}
 		told[c.key] = true
@@ -57,7 +59,8 @@ func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, chang
 	}
 	for _, list := range grants.Lists() {
 		before, after := earlier.Holders(list, tenant.Name), actual.Holders(list, tenant.Name)
-		a.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, grants.Minus(before, after)))
+		a.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list),
+			ownGroupAside(tenant.Name, grants.Minus(before, after)))
 		a.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
 	}
 }

@@ -129,7 +129,8 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 }
 
 // planInput returns what the desired objects depend on. accounts is what the status records of the listed service accounts.
-func planInput(view View, tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings, mode grants.Mode) grants.Facts {
+func planInput(view View, tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings,
+	mode grants.Mode) grants.Facts {
 	return grants.Facts{
 		Mode:            mode.Told,
 		Forms:           mode.Forms,

@@ -36,10 +36,12 @@ var (
 	}, []string{"mode"})
 	boundElsewhere = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "warren_sudo_groups_bound_elsewhere",
-		Help: "Bindings of groups of sudoers that are not the operator's and are older than the first grant of sudo, which waits for their deletion in mode Legacy.",
+		Help: "Bindings of groups of sudoers that are not the operator's and are older than the first grant of sudo, which waits for their " +
+			"deletion in mode Legacy.",
 	})
 	objectCount = &objectCollector{desc: prometheus.NewDesc(
-		"warren_access_objects", "Access objects without copies, by kind and by what they grant. Each ClusterRoleBinding adds to the cost of every request.", []string{"kind", "access"}, nil)}
+		"warren_access_objects", "Access objects without copies, by kind and by what they grant. Each ClusterRoleBinding adds to the cost of "+
+			"every request.", []string{"kind", "access"}, nil)}
 )
 
 func init() {

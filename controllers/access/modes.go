@@ -17,7 +17,8 @@ import (
 )
 
 // unavailable says in a message why mode Constrained can't be in force.
-const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate ConstrainedImpersonation"
+const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate " +
+	"ConstrainedImpersonation"
 
 // modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works, and ends a switch of
 // modes when the rules and bindings of both forms, legacy and constrained, are in place everywhere. It is a source of the access
@@ -114,7 +115,8 @@ func (m *modes) advanceSwitch(ctx context.Context, mode grants.Mode) {
 	}
 	late := time.Since(m.switchedSince) >= m.timing.SwitchLimit
 	if late && m.placedSince.IsZero() {
-		ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere", "after", m.timing.SwitchLimit)
+		ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere", "after",
+			m.timing.SwitchLimit)
 	}
 	if late || !m.placedSince.IsZero() && time.Since(m.placedSince) >= m.timing.SwitchGrace {
 		m.setMode(mode.Finish())
@@ -176,7 +178,8 @@ func (m *modes) setMode(mode grants.Mode) {
 // requeueTenants requeues every tenant.
 func (m *modes) requeueTenants(ctx context.Context) {
 	mode := m.currentMode()
-	ctrl.Log.WithName("access").Info("the mode of sudo changes", "mode", mode.Told, "legacyRules", mode.Forms.Legacy, "constrainedRules", mode.Forms.Constrained)
+	ctrl.Log.WithName("access").Info("the mode of sudo changes", "mode", mode.Told, "legacyRules", mode.Forms.Legacy, "constrainedRules",
+		mode.Forms.Constrained)
 	tenants := &v1alpha1.LNamespaceList{}
 	if err := m.objects.client.List(ctx, tenants); err != nil {
 		ctrl.Log.WithName("access").Error(err, "listing LNamespaces to switch the mode of sudo") // a cache that has synced doesn't fail

@@ -56,8 +56,8 @@ func (s *objectStore) readLive(ctx context.Context, key grants.Key) (grants.Obje
 	return readObject(ctx, s.live, key)
 }
 
-// checkCurrent returns an error if the LNamespace is another one by now, or says something else. An object that is not as the cache has it shows
-// that the cache is old: then the lists may be old too, and what they grant may have been taken away since.
+// checkCurrent returns an error if the LNamespace is another one by now, or says something else. An object that is not as the cache has it
+// shows that the cache is old: then the lists may be old too, and what they grant may have been taken away since.
 func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespace) error {
 	now := &v1alpha1.LNamespace{}
 	err := s.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)
@@ -65,7 +65,8 @@ func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamesp
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)
 	case now.UID != tenant.UID || now.Generation != tenant.Generation:
-		return fmt.Errorf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that", tenant.Name)
+		return fmt.Errorf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that",
+			tenant.Name)
 	}
 	return nil
 }

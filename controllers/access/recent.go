@@ -13,8 +13,8 @@ import (
 
 // recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't write
 // the same again. A write that no watch confirms is forgotten after lasts, which costs at worst one refused write. But what was created or
-// updated is remembered as long as the watch of its kind is behind, such as after an outage: a plan on what was there before would grant first
-// and revoke late.
+// updated is remembered as long as the watch of its kind is behind, such as after an outage: a plan on what was there before would grant
+// first and revoke late.
 type recent struct {
 	lasts time.Duration
 	// readTo returns the resourceVersion up to which the watch of a kind has read; "" where that is not known.

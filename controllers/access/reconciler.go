@@ -141,8 +141,8 @@ type Reconciler struct {
 	elsewhere strangers
 }
 
-// Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace. In the phase of the
-// start it only revokes; the end of the phase requeues the tenant.
+// Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace. In the phase of
+// the start it only revokes; the end of the phase requeues the tenant.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	starting := !r.start.isOver()
 	if starting {

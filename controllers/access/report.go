@@ -36,7 +36,8 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	var found []finding
 	if !seen.own || seen.ending || done.rootless {
 		return []finding{{reason: v1alpha1.ReasonNamespaceNotReady, retry: done.rootless,
-			message: fmt.Sprintf("namespace %s is not this LNamespace's, or not ready: no access is granted until condition NamespaceReady is True", tenant.Name)}}
+			message: fmt.Sprintf("namespace %s is not this LNamespace's, or not ready: no access is granted until condition NamespaceReady is True",
+				tenant.Name)}}
 	}
 	for _, message := range done.forbidden {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: message, retry: true})
@@ -47,11 +48,13 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	for _, key := range done.contended {
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
-			message: fmt.Sprintf("somebody else changes %s again and again, so the operator can't write it: find out who (its managedFields tell) and stop them", key)})
+			message: fmt.Sprintf("somebody else changes %s again and again, so the operator can't write it: find out who (its managedFields tell) "+
+				"and stop them", key)})
 	}
 	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
-			message: fmt.Sprintf("group %s is bound elsewhere since before the first sudoer: sudo is granted when a cluster admin has removed those bindings",
+			message: fmt.Sprintf("group %s is bound elsewhere since before the first sudoer: sudo is granted when a cluster admin has removed "+
+				"those bindings",
 				v1alpha1.SudoersGroup(tenant.Name))})
 	}
 	if seen.mode.Unavailable && len(tenant.Spec.Sudoers) > 0 {
@@ -63,7 +66,8 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	if seen.roleless {
 		found = append(found, finding{reason: v1alpha1.ReasonUserClusterRoleMissing, retry: true,
-			message: fmt.Sprintf("ClusterRole %s of access.userClusterRole does not exist: users get no access until a cluster admin creates it, or names another one", seen.settings.UserClusterRole)})
+			message: fmt.Sprintf("ClusterRole %s of access.userClusterRole does not exist: users get no access until a cluster admin creates it, "+
+				"or names another one", seen.settings.UserClusterRole)})
 	}
 	for _, refusal := range seen.input.Refused {
 		f := finding{reason: v1alpha1.ReasonSubjectRefused, event: v1alpha1.ReasonSubjectRefused, message: refusal.Why}
@@ -109,7 +113,8 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		status, reason, message = metav1.ConditionFalse, found[0].reason, joinFindings(found)
 	}
 	before := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionAccessReady)
-	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) && before.Message == message &&
+	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) &&
+		before.Message == message &&
 		!seen.mode.Switching() && !modeChanged(tenant, seen)
 
 	r.announcer.tellChanges(tenant, settled, done.changes, seen.actual)

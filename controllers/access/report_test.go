@@ -12,7 +12,8 @@ import (
 func TestListFindings(t *testing.T) {
 	const why = "ServiceAccount ci/deployer is suspended"
 	seen := &facts{own: true}
-	seen.input.Refused = []grants.Refusal{{List: grants.ListUsers, Why: why}, {List: grants.ListSudoers, Why: why}, {List: grants.ListUsers, Why: "another"}}
+	seen.input.Refused = []grants.Refusal{{List: grants.ListUsers, Why: why}, {List: grants.ListSudoers, Why: why},
+		{List: grants.ListUsers, Why: "another"}}
 	found := listFindings(build.Tenant("shop").Object(), seen, &outcome{})
 	if len(found) != 2 || found[0].message != why || found[1].message != "another" {
 		t.Errorf("found %+v", found)
@@ -28,7 +29,8 @@ func TestEndingRoot(t *testing.T) {
 			t.Errorf("%s %s is tried", step.Deed, grants.KeyOf(step.Desired))
 		}
 	}
-	if found := listFindings(tenant, seen, &outcome{}); len(found) != 1 || found[0].reason != v1alpha1.ReasonNamespaceNotReady || found[0].retry {
+	if found := listFindings(tenant, seen, &outcome{}); len(found) != 1 || found[0].reason != v1alpha1.ReasonNamespaceNotReady ||
+		found[0].retry {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -24,8 +24,9 @@ func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) 
 	if len(unvetted) == 0 {
 		return v1alpha1.ReasonGranted, everything
 	}
-	return v1alpha1.ReasonGrantedUnvetted, text.Cut(fmt.Sprintf("%s, but users hold more than is safe (a cluster admin can run kubectl warren vet): %s",
-		everything, strings.Join(unvetted, "; ")), 1024)
+	return v1alpha1.ReasonGrantedUnvetted,
+		text.Cut(fmt.Sprintf("%s, but users hold more than is safe (a cluster admin can run kubectl warren vet): %s",
+			everything, strings.Join(unvetted, "; ")), 1024)
 }
 
 // sourceOrNone returns the source, or one that never requeues anything if wanted is nil.

@@ -58,7 +58,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
 		Complete(apianswer.Patiently(r))
-	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr), r.modes.setup(mgr)); err != nil {
+	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr),
+		r.modes.setup(mgr)); err != nil {
 		return fmt.Errorf("setting up the access controllers: %w", err)
 	}
 	return nil

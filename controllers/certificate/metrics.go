@@ -14,7 +14,8 @@ var (
 		Name: "warren_certificate_expiry_timestamp_seconds", Help: "When the certificate of the webhooks expires.",
 	})
 	rotations = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "warren_certificate_rotations_total", Help: "Replacements of the certificate of the webhooks; result is success, or error where its Secret could not be written.",
+		Name: "warren_certificate_rotations_total", Help: "Replacements of the certificate of the webhooks; result is success, or error where " +
+			"its Secret could not be written.",
 	}, []string{"result"})
 	synced = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "warren_webhook_ca_synced", Help: "1 if every webhook of that configuration has the right caBundle. Of the leader only.",

@@ -22,7 +22,8 @@ var (
 		Name: "warren_propagation_reads_total", Help: "Reads of single objects; of is source, copy or namespace.",
 	}, []string{"group", "kind", "of"})
 	drift = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "warren_propagation_drift_total", Help: "Copies that another user changed and the operator restored; found is watch, start or scrub.",
+		Name: "warren_propagation_drift_total",
+		Help: "Copies that another user changed and the operator restored; found is watch, start or scrub.",
 	}, []string{"group", "kind", "found"})
 	scrubbed = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "warren_propagation_scrub_last_timestamp_seconds", Help: "When all copies were last compared in full with their sources.",
@@ -32,10 +33,12 @@ var (
 		Buckets: durations,
 	}, []string{"group", "kind", "verb"})
 	rightsBeforeRails = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "warren_propagation_rights_before_rails_total", Help: "RoleBindings that were copied to a namespace, and roots whose users got rights, although copies of other kinds were still missing there after 10 s.",
+		Name: "warren_propagation_rights_before_rails_total", Help: "RoleBindings that were copied to a namespace, and roots whose users got " +
+			"rights, although copies of other kinds were still missing there after 10 s.",
 	})
 	settleSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "warren_hierarchy_settle_seconds", Help: "Time from the event of a namespace with another parent to the last answer about copies in it and below.",
+		Name:    "warren_hierarchy_settle_seconds",
+		Help:    "Time from the event of a namespace with another parent to the last answer about copies in it and below.",
 		Buckets: durations,
 	})
 )
@@ -92,15 +95,18 @@ func newGauges(r *Runner) *gauges {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &gauges{
-		runner:     r,
-		sources:    desc("warren_propagation_sources", "Sources: objects that are propagated.", "group", "kind"),
-		copies:     desc("warren_propagation_copies", "Copies that exist.", "group", "kind"),
-		conflicts:  desc("warren_propagation_conflicts", "Copies that cannot be written, because another object has the name.", "group", "kind"),
-		rejected:   desc("warren_propagation_rejected", "Copies that the API server refuses.", "group", "kind"),
-		unobserved: desc("warren_propagation_unobserved", "Namespaces in which a kind of scope Namespaces or Auto cannot be seen; state is forbidden, degraded, or pending while informers.maxInformers is reached.", "group", "kind", "state"),
-		limited:    desc("warren_propagation_limited", "Copies that limits.copies or limits.bytes of a tree do not allow; condition Propagated of the root names them.", "group", "kind"),
-		pending:    desc("warren_propagation_pending_actions", "Keys that wait in the queue."),
-		kinds:      desc("warren_config_kind", "1 for the state of each configured kind: syncing, active, pending (not served), forbidden, or degraded (not listed for 30 s).", "group", "kind", "state"),
+		runner:    r,
+		sources:   desc("warren_propagation_sources", "Sources: objects that are propagated.", "group", "kind"),
+		copies:    desc("warren_propagation_copies", "Copies that exist.", "group", "kind"),
+		conflicts: desc("warren_propagation_conflicts", "Copies that cannot be written, because another object has the name.", "group", "kind"),
+		rejected:  desc("warren_propagation_rejected", "Copies that the API server refuses.", "group", "kind"),
+		unobserved: desc("warren_propagation_unobserved", "Namespaces in which a kind of scope Namespaces or Auto cannot be seen; state is "+
+			"forbidden, degraded, or pending while informers.maxInformers is reached.", "group", "kind", "state"),
+		limited: desc("warren_propagation_limited", "Copies that limits.copies or limits.bytes of a tree do not allow; condition Propagated of "+
+			"the root names them.", "group", "kind"),
+		pending: desc("warren_propagation_pending_actions", "Keys that wait in the queue."),
+		kinds: desc("warren_config_kind", "1 for the state of each configured kind: syncing, active, pending (not served), forbidden, or "+
+			"degraded (not listed for 30 s).", "group", "kind", "state"),
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// removalChecks confirm by live reads that the source's namespace of a copy is not above the copy, before the copy is deleted for this reason.
-// The watch of Namespaces may be behind, and by such an old forest a new leader would delete what its predecessor has written since. A copy
-// that is older than the newest Namespace that the watch has shown needs no read; after a move that the watch has shown, this is true of
-// every copy.
+// removalChecks confirm by live reads that the source's namespace of a copy is not above the copy, before the copy is deleted for this
+// reason. The watch of Namespaces may be behind, and by such an old forest a new leader would delete what its predecessor has written
+// since. A copy that is older than the newest Namespace that the watch has shown needs no read; after a move that the watch has shown, this
+// is true of every copy.
 type removalChecks struct {
 	view  namespaceView
 	api   metadataReader
@@ -106,8 +106,8 @@ func (c *removalChecks) covers(namespace, path, version string) bool {
 	return checked && last.(removalCheck).path == path && !forest.IsNewer(version, last.(removalCheck).newest)
 }
 
-// compare reads the Namespaces called names, and returns ErrBehind if one has another version than in the forest f. The version that was read
-// is entered in the view.
+// compare reads the Namespaces called names, and returns ErrBehind if one has another version than in the forest f. The version that was
+// read is entered in the view.
 func (c *removalChecks) compare(ctx context.Context, f *forest.Snapshot, names []string) error {
 	var result error
 	for _, name := range names {

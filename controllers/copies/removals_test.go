@@ -30,7 +30,8 @@ func (a *apiServer) Metadata(_ context.Context, _ schema.GroupVersionResource, _
 }
 
 func namespaceAt(name, version string, labels ...string) *metav1.PartialObjectMetadata {
-	n := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: version, Labels: map[string]string{}}}
+	n := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: version,
+		Labels: map[string]string{}}}
 	for i := 0; i+1 < len(labels); i += 2 {
 		n.Labels[labels[i]] = labels[i+1]
 	}
@@ -57,12 +58,15 @@ func TestRemovalChecks(t *testing.T) {
 		for _, n := range a.namespaces {
 			v.Observe(n)
 		}
-		state := copies.NewState(v.Snapshot(), copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copies.DefaultTiming()})
+		state := copies.NewState(v.Snapshot(), copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}},
+			Timing: copies.DefaultTiming()})
 		hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(slot, "new"), Content: copies.Unwritten}
-		state.Apply(time.Now(), copies.ObjectSeen{Watch: copies.Watch{Kind: slot.Kind, Role: copies.CopiesAlone}, Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "child", Name: "s", UID: "u", ResourceVersion: "10",
-			Labels: map[string]string{v1alpha1.LabelInheritedFrom: "new"}, Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
-		}}})
+		state.Apply(time.Now(), copies.ObjectSeen{Watch: copies.Watch{Kind: slot.Kind, Role: copies.CopiesAlone},
+			Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "child", Name: "s", UID: "u", ResourceVersion: "10",
+				Labels:      map[string]string{v1alpha1.LabelInheritedFrom: "new"},
+				Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
+			}}})
 		return newRemovalChecks(seenTo{v, "5"}, a, func(look func(*copies.State)) { look(state) }), a, v
 	}
 

@@ -23,7 +23,8 @@ type Requests struct {
 }
 
 // NewRequests returns Requests for a State that read and apply reach.
-func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func(func(*copies.State)), apply func(copies.Input) copies.Request) *Requests {
+func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func(func(*copies.State)),
+	apply func(copies.Input) copies.Request) *Requests {
 	return &Requests{api: api, rules: rules, sources: newSources(api, rules, apply), removals: newRemovalChecks(v, api, read)}
 }
 
@@ -56,7 +57,8 @@ func (r *Requests) CarryOut(ctx context.Context, request copies.Request) copies.
 		loss, err := r.sources.findLoss(ctx, one)
 		return copies.LossFound{Source: one.Source, Loss: loss, Err: err}
 	case copies.CheckRemoval:
-		return copies.RemovalChecked{CheckRemoval: one, Err: r.removals.check(ctx, one.Slot, one.Action.Source.Namespace, one.Over.ResourceVersion)}
+		return copies.RemovalChecked{CheckRemoval: one, Err: r.removals.check(ctx, one.Slot, one.Action.Source.Namespace,
+			one.Over.ResourceVersion)}
 	case copies.WriteCopy:
 		w := &copyWrite{Requests: r, WriteCopy: one}
 		err := w.carryOut(ctx)
@@ -89,8 +91,8 @@ func (w *copyWrite) carryOut(ctx context.Context) error {
 	return w.create(ctx)
 }
 
-// renderBody returns the request body for the copy. If the source has changed since the plan, the body has the newer content, and so has the
-// copy's hash.
+// renderBody returns the request body for the copy. If the source has changed since the plan, the body has the newer content, and so has
+// the copy's hash.
 func (w *copyWrite) renderBody(ctx context.Context, over *copies.Copy) ([]byte, error) {
 	body, err := w.sources.bodyOf(ctx, w.Action.Source, w.Resource, w.Action.Hash.Content)
 	if err != nil {
@@ -119,8 +121,8 @@ func (w *copyWrite) create(ctx context.Context) error {
 	return err
 }
 
-// probe reads what is where the copy should be. The object may be the operator's own copy after all, because an answer was lost, the watch is
-// behind, or somebody took the label off. For another object probe returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
+// probe reads what is where the copy should be. The object may be the operator's own copy after all, because an answer was lost, the watch
+// is behind, or somebody took the label off. For another object probe returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
 func (w *copyWrite) probe(ctx context.Context) error {
 	meta, err := w.api.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	countRead(w.Slot, "copy")
@@ -218,7 +220,8 @@ func (w *copyWrite) inspect(ctx context.Context) error {
 }
 
 // withdraw takes away from an access copy what its source no longer gives, in a namespace that is halted or protected, where the operator
-// adds nothing. The watch may be behind, so the copy is read from the API server, and the PUT is guarded by the resourceVersion of that read.
+// adds nothing. The watch may be behind, so the copy is read from the API server, and the PUT is guarded by the resourceVersion of that
+// read.
 func (w *copyWrite) withdraw(ctx context.Context) error {
 	object, source, err := w.readBoth(ctx)
 	if err != nil || object == nil {
@@ -245,8 +248,9 @@ func (w *copyWrite) withdraw(ctx context.Context) error {
 }
 
 // A RoleBinding that names a Role means another Role in each namespace. Whoever wrote the source was asked by the API server for the rights
-// of the Role beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding is written only where
-// the copy of that very Role is: otherwise a user could bind themselves to whatever Role of that name somebody more powerful has made below.
+// of the Role beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding is written only
+// where the copy of that very Role is: otherwise a user could bind themselves to whatever Role of that name somebody more powerful has made
+// below.
 
 // checkRole returns an OtherRoleError unless the Role that the binding names is the same at the slot as at its source. It reads the Roles
 // from the API server, because a binding is not checked again once it is written, and what a watch has shown may be a moment old. One read

@@ -21,7 +21,8 @@ type roleServer struct {
 	roles map[string]*metav1.PartialObjectMetadata
 }
 
-func (s *roleServer) Metadata(_ context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (s *roleServer) Metadata(_ context.Context, r schema.GroupVersionResource, namespace,
+	name string) (*metav1.PartialObjectMetadata, error) {
 	if role := s.roles[namespace]; role != nil {
 		return role, nil
 	}

@@ -1,14 +1,14 @@
 // Package copies runs the copying engine: it feeds internal/copies.State with what happens, and carries out what the State decides. All
 // decisions are the State's.
 //
-// The way of a changed Secret: pkg/watchset shows its new metadata to a sink (watches.go), which applies them to the State under the one lock
-// (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
+// The way of a changed Secret: pkg/watchset shows its new metadata to a sink (watches.go), which applies them to the State under the one
+// lock (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
 // Started; the State answers with a request to read the source (sources.go). The worker applies the answer, and the State queues the slots
 // below the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
 //
-// The way of a move: the view calls Apply with a ForestChanged, and the State queues the namespaces whose copies may differ. The copies that do
-// not belong there any more are deleted, each after a check that the namespaces above are what the State believes (removals.go); the State
-// holds back all writes that must wait for that.
+// The way of a move: the view calls Apply with a ForestChanged, and the State queues the namespaces whose copies may differ. The copies
+// that do not belong there any more are deleted, each after a check that the namespaces above are what the State believes (removals.go);
+// the State holds back all writes that must wait for that.
 package copies
 
 import (
@@ -200,8 +200,8 @@ func (r *Runner) AwaitsRails(namespace string) bool {
 	return isBehind || slices.ContainsFunc(outputs, func(one copies.Output) bool { _, wait := one.(copies.RightsWait); return wait })
 }
 
-// Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the copies of that kind is
-// unknown.
+// Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the copies of that kind
+// is unknown.
 func (r *Runner) Unobserved() (all []string) {
 	r.read(func(s *copies.State) { all = s.DescribeBlind() })
 	return all

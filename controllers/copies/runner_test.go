@@ -33,7 +33,8 @@ func (s *slowServer) Object(_ context.Context, _ schema.GroupVersionResource, sl
 		return nil, errors.New("the answer could not be taken in")
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
-		"namespace": slot.Namespace, "name": slot.Name, "uid": "u", "resourceVersion": "10", "labels": map[string]any{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
+		"namespace": slot.Namespace, "name": slot.Name, "uid": "u", "resourceVersion": "10",
+		"labels": map[string]any{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
 	}}, nil
 }
 
@@ -61,7 +62,8 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 		listed := copies.Listed{Watch: watch, ResourceVersion: "10"}
 		if role != copies.CopiesAlone {
 			listed.Objects = []*metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "acme", Name: "s", UID: types.UID("u"), ResourceVersion: "10", Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
+				Namespace: "acme", Name: "s", UID: types.UID("u"), ResourceVersion: "10",
+				Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
 			}}}
 		}
 		r.apply(listed)

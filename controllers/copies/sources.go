@@ -77,7 +77,8 @@ func (s *sources) read(ctx context.Context, slot copies.Slot, resource schema.Gr
 
 // bodyOf returns the body of a source: the kept one if it has this content. Otherwise the source is read again, and the body may be that of
 // a newer version with other content.
-func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource, content string) (*copies.Body, error) {
+func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource,
+	content string) (*copies.Body, error) {
 	if kept := s.findBody(slot, content); kept != nil {
 		return kept, nil
 	}

@@ -23,12 +23,14 @@ func TestLargeSources(t *testing.T) {
 // testLargeSources works off the copies of twenty Secrets of a MiB in 300 namespaces, and counts how often a body is not kept.
 func testLargeSources(t *testing.T) {
 	const children, count, size = 300, 20, 1 << 20
-	f := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "acme", UID: "acme", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}})
+	f := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "acme", UID: "acme",
+		Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}})
 	for i := range children {
 		name := fmt.Sprint("c", i)
 		f = f.WithNamespace(&forest.Namespace{Name: name, UID: name, Labels: map[string]string{v1alpha1.LabelParent: "acme"}})
 	}
-	state := copies.NewState(f, copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.All}}, Timing: copies.DefaultTiming()})
+	state := copies.NewState(f, copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.All}},
+		Timing: copies.DefaultTiming()})
 	watch := copies.Watch{Kind: secretKind.GroupKind(), Role: copies.SourcesAndCopies}
 	queue := fairqueue.New(state.TurnOf, clock.RealClock{})
 	queue.Lead()
@@ -52,10 +54,12 @@ func testLargeSources(t *testing.T) {
 	var all []*metav1.PartialObjectMetadata
 	for i := range count {
 		name := fmt.Sprint("s", i)
-		all = append(all, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: name, UID: types.UID(name), ResourceVersion: "1"}})
+		all = append(all, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: name, UID: types.UID(name),
+			ResourceVersion: "1"}})
 	}
 	apply(copies.Listed{Watch: watch, ResourceVersion: "1", Objects: all})
-	apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Synced, Kind: secretKind, Resource: secretKind.GroupVersion().WithResource("secrets")}})
+	apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Synced, Kind: secretKind,
+		Resource: secretKind.GroupVersion().WithResource("secrets")}})
 	for _, object := range all {
 		from := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "acme", Name: object.Name}
 		apply(copies.BodyRead{Source: from, UID: object.Name, ResourceVersion: "1", Body: &copies.Body{Content: object.Name, Size: size}})

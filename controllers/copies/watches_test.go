@@ -29,12 +29,16 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 			case r.URL.Path == "/api":
 				_, _ = fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
 			case r.URL.Path == "/api/v1":
-				_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"secrets","kind":"Secret","namespaced":true,"verbs":["list","watch"]}]}`)
+				_,
+					_ = fmt.Fprint(w,
+					`{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"secrets","kind":"Secret","namespaced":true,"verbs":["list",`+
+						`"watch"]}]}`)
 			case r.URL.Path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 				body, _ := io.ReadAll(r.Body)
 				allowed := mayWatch.Load() || !strings.Contains(string(body), `"watch"`)
 				w.WriteHeader(http.StatusCreated)
-				_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{},"status":{"allowed":%t}}`, allowed)
+				_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{},"status":{"allowed":%t}}`,
+					allowed)
 			case r.URL.Path == "/api/v1/secrets" && mayWatch.Load() && query.Get("sendInitialEvents") != "":
 				w.WriteHeader(http.StatusUnprocessableEntity) // the server has no streaming lists
 				_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no"}`)

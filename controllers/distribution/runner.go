@@ -2,9 +2,9 @@
 // internal/distribute.State with what happens, and carries out what the State decides. All decisions are the State's.
 //
 // The way of a changed ResourceDistribution: pkg/watchset shows it to a sink (watches.go), which applies it to the State under the one lock
-// (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a Started:
-// a review plans all targets together. It may ask for a list of obstacles, then for a write of the status, which must record what a
-// restarted operator has to know; then it queues the targets. For each of them a worker gets a request to write one copy, sends it
+// (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
+// Started: a review plans all targets together. It may ask for a list of obstacles, then for a write of the status, which must record what
+// a restarted operator has to know; then it queues the targets. For each of them a worker gets a request to write one copy, sends it
 // (requests.go), and applies the answer.
 package distribution
 

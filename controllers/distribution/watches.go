@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// watches follow ResourceDistributions and, once their CRD exists, the copies of every configured kind, and the obstacles of distributions in
-// conflict.
+// watches follow ResourceDistributions and, once their CRD exists, the copies of every configured kind, and the obstacles of distributions
+// in conflict.
 type watches struct {
 	runner *Runner
 	kinds  []schema.GroupVersionKind
@@ -28,7 +28,8 @@ type watches struct {
 
 func newWatches(r *Runner, kinds []schema.GroupVersionKind) *watches {
 	return &watches{
-		runner: r, kinds: kinds, served: make(chan struct{}, 1), due: make(chan struct{}, 1), leases: map[*distribute.ObstacleWatch]*watchset.Lease{},
+		runner: r, kinds: kinds, served: make(chan struct{}, 1), due: make(chan struct{}, 1),
+		leases: map[*distribute.ObstacleWatch]*watchset.Lease{},
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 
 var (
 	gap = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "warren_policy_gap", Help: "1 if an admission policy of Warren is missing, does not deny, or does not list a configured kind; the name is without warren-.",
+		Name: "warren_policy_gap", Help: "1 if an admission policy of Warren is missing, does not deny, or does not list a configured kind; " +
+			"the name is without warren-.",
 	}, []string{"policy"})
 	refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "warren_cage_refusals_total", Help: "Writes of the operator that one of its own policies refused. Alert on it.",

@@ -115,7 +115,8 @@ func coversWrites(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema
 	if p.Spec.MatchConstraints == nil {
 		return false
 	}
-	writes := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
+	writes := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
+		admissionregistrationv1.Delete}
 	return slices.ContainsFunc(p.Spec.MatchConstraints.ResourceRules, func(rule admissionregistrationv1.NamedRuleWithOperations) bool {
 		for _, write := range writes {
 			if !has(rule.Operations, write, admissionregistrationv1.OperationAll) {

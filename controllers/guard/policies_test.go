@@ -16,7 +16,9 @@ func whole() *sight {
 	for _, p := range manifests.Shipped {
 		rules := []admissionregistrationv1.NamedRuleWithOperations{rule("", "configmaps"), rule("apps", "deployments", "deployments/status")}
 		s.policies[p.Name] = &admissionregistrationv1.ValidatingAdmissionPolicy{
-			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: rules}},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: rules},
+			},
 		}
 		for _, b := range p.Bindings {
 			s.bindings[b.Name] = &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
@@ -33,8 +35,9 @@ func whole() *sight {
 
 func rule(group string, resources ...string) admissionregistrationv1.NamedRuleWithOperations {
 	return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
+			admissionregistrationv1.Delete},
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
 	}}
 }
 
@@ -46,37 +49,47 @@ func TestGap(t *testing.T) {
 		spoil func(*sight)
 		want  map[string]string // policy → why
 	}{
-		"all in force":        {func(*sight) {}, nil},
-		"a policy is missing": {func(s *sight) { delete(s.policies, "source-keys") }, map[string]string{"source-keys": "it is missing: apply config/policy"}},
+		"all in force": {func(*sight) {}, nil},
+		"a policy is missing": {func(s *sight) { delete(s.policies, "source-keys") },
+			map[string]string{"source-keys": "it is missing: apply config/policy"}},
 		"a policy may not be read": {func(s *sight) { delete(s.policies, "copy"); s.hidden["copy"] = true },
 			map[string]string{"copy": "it may not be read: apply config/rbac"}},
 		"one of three bindings is missing": {func(s *sight) { delete(s.bindings, "copy-distributed") },
 			map[string]string{"copy": "binding warren-copy-distributed is missing: apply config/policy"}},
 		"a binding audits and warns": {func(s *sight) {
-			s.bindings["tenant-limits"].Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit, admissionregistrationv1.Warn}
+			s.bindings["tenant-limits"].Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit,
+				admissionregistrationv1.Warn}
 		}, map[string]string{"tenant-limits": "binding warren-tenant-limits doesn't deny (validationActions: Audit, Warn): apply config/policy"}},
 		"a binding audits and denies": {func(s *sight) {
-			s.bindings["tenant-limits"].Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit, admissionregistrationv1.Deny}
+			s.bindings["tenant-limits"].Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit,
+				admissionregistrationv1.Deny}
 		}, nil},
 		"a binding is of another policy": {func(s *sight) { s.bindings["access-names"].Spec.PolicyName = "other" },
 			map[string]string{"access-names": "binding warren-access-names is of policy other: apply config/policy"}},
 		"two kinds are not listed": {func(s *sight) {
-			s.resources = append(s.resources, schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Group: "apps", Resource: "configmaps"}, schema.GroupResource{Resource: "secrets"})
+			s.resources = append(s.resources, schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Group: "apps", Resource: "configmaps"},
+				schema.GroupResource{Resource: "secrets"})
 		}, map[string]string{
-			"copy":                  "it doesn't list configmaps.apps, secrets, which the configuration names: apply what `manager manifests --config FILE` prints",
-			"operator-cage-objects": "it doesn't list configmaps.apps, secrets, which the configuration names: apply what `manager manifests --config FILE` prints",
+			"copy": "it doesn't list configmaps.apps, secrets, which the configuration names: apply what `manager manifests " +
+				"--config FILE` prints",
+			"operator-cage-objects": "it doesn't list configmaps.apps, secrets, which the configuration names: apply what `manager manifests " +
+				"--config FILE` prints",
 		}},
 		"deletions are left out": {func(s *sight) {
-			(*rules(s, "operator-cage-objects"))[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
-		}, map[string]string{"operator-cage-objects": "it doesn't list configmaps, which the configuration names: apply what `manager manifests --config FILE` prints"}},
+			(*rules(s, "operator-cage-objects"))[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create,
+				admissionregistrationv1.Update}
+		}, map[string]string{"operator-cage-objects": "it doesn't list configmaps, which the configuration names: apply what `manager " +
+			"manifests --config FILE` prints"}},
 		"one version alone is listed": {func(s *sight) { (*rules(s, "copy"))[0].APIVersions = []string{"v1"} },
-			map[string]string{"copy": "it doesn't list configmaps, which the configuration names: apply what `manager manifests --config FILE` prints"}},
+			map[string]string{"copy": "it doesn't list configmaps, which the configuration names: apply what `manager manifests --config FILE` " +
+				"prints"}},
 		"everything is listed": {func(s *sight) {
 			*rules(s, "copy") = []admissionregistrationv1.NamedRuleWithOperations{rule("*", "*/*")}
 			*rules(s, "operator-cage-objects") = []admissionregistrationv1.NamedRuleWithOperations{rule("*", "*")}
 		}, nil},
 		"a policy without rules": {func(s *sight) { s.policies["copy"].Spec.MatchConstraints = nil },
-			map[string]string{"copy": "it doesn't list configmaps, deployments.apps, which the configuration names: apply what `manager manifests --config FILE` prints"}},
+			map[string]string{"copy": "it doesn't list configmaps, deployments.apps, which the configuration names: apply what `manager manifests " +
+				"--config FILE` prints"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := whole()
@@ -95,10 +108,13 @@ func TestOperatorOf(t *testing.T) {
 		condition admissionregistrationv1.MatchCondition
 		want      string
 	}{
-		"as shipped":        {admissionregistrationv1.MatchCondition{Name: "not-the-operator", Expression: "request.userInfo.username != 'system:serviceaccount:warren-system:warren-controller-manager'"}, "system:serviceaccount:warren-system:warren-controller-manager"},
-		"another namespace": {admissionregistrationv1.MatchCondition{Name: "not-the-operator", Expression: "request.userInfo.username != 'system:serviceaccount:tenancy:warren'"}, "system:serviceaccount:tenancy:warren"},
+		"as shipped": {admissionregistrationv1.MatchCondition{Name: "not-the-operator", Expression: "request.userInfo.username != " +
+			"'system:serviceaccount:warren-system:warren-controller-manager'"}, "system:serviceaccount:warren-system:warren-controller-manager"},
+		"another namespace": {admissionregistrationv1.MatchCondition{Name: "not-the-operator",
+			Expression: "request.userInfo.username != 'system:serviceaccount:tenancy:warren'"}, "system:serviceaccount:tenancy:warren"},
 		"another condition": {admissionregistrationv1.MatchCondition{Name: "our-name", Expression: "request.userInfo.username != 'x'"}, ""},
-		"something else":    {admissionregistrationv1.MatchCondition{Name: "not-the-operator", Expression: "!(request.userInfo.username in ['x', 'y'])"}, ""},
+		"something else": {admissionregistrationv1.MatchCondition{Name: "not-the-operator",
+			Expression: "!(request.userInfo.username in ['x', 'y'])"}, ""},
 	} {
 		p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 		p.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "first", Expression: "true"}, c.condition}

@@ -17,7 +17,8 @@ import (
 
 // byCage finds the sentence in which one of the policies that confine the operator refuses a request, in a body of JSON or
 // protobuf.
-var byCage = regexp.MustCompile(`ValidatingAdmissionPolicy 'warren-(operator-cage-[a-z]+)' with binding '[^']*' denied request: [^"\x00-\x1f]*`)
+var byCage = regexp.MustCompile(
+	`ValidatingAdmissionPolicy 'warren-(operator-cage-[a-z]+)' with binding '[^']*' denied request: [^"\x00-\x1f]*`)
 
 // eventsPolicy is the policy that judges the operator's Events.
 const eventsPolicy = "operator-cage-events"

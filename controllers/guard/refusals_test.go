@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-const refusal = `{"kind":"Status","message":"secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' denied request: whatever the operator writes carries its mark","code":403}`
+const refusal = `{"kind":"Status","message":"secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'warren-operator-cage-objects' with ` +
+	`binding 'warren-operator-cage-objects' denied request: whatever the operator writes carries its mark","code":403}`
 
 // broken is a body that ends with an error after its text.
 type broken struct{ io.Reader }
@@ -39,10 +40,13 @@ func TestRefusals(t *testing.T) {
 		err     error
 		counted float64
 	}{
-		"by the cage":                  {403, io.NopCloser(strings.NewReader(refusal)), refusal, nil, 1},
-		"by the cage, in protobuf":     {403, io.NopCloser(strings.NewReader("k8s\x00\x12" + refusal[30:])), "k8s\x00\x12" + refusal[30:], nil, 1},
-		"by RBAC":                      {403, io.NopCloser(strings.NewReader(`{"message":"forbidden: User \"x\" cannot get"}`)), `{"message":"forbidden: User \"x\" cannot get"}`, nil, 0},
-		"by another policy":            {403, io.NopCloser(strings.NewReader(strings.ReplaceAll(refusal, "operator-cage-objects", "copy"))), strings.ReplaceAll(refusal, "operator-cage-objects", "copy"), nil, 0},
+		"by the cage": {403, io.NopCloser(strings.NewReader(refusal)), refusal, nil, 1},
+		"by the cage, in protobuf": {403, io.NopCloser(strings.NewReader("k8s\x00\x12" + refusal[30:])), "k8s\x00\x12" + refusal[30:], nil,
+			1},
+		"by RBAC": {403, io.NopCloser(strings.NewReader(`{"message":"forbidden: User \"x\" cannot get"}`)),
+			`{"message":"forbidden: User \"x\" cannot get"}`, nil, 0},
+		"by another policy": {403, io.NopCloser(strings.NewReader(strings.ReplaceAll(refusal, "operator-cage-objects", "copy"))),
+			strings.ReplaceAll(refusal, "operator-cage-objects", "copy"), nil, 0},
 		"no refusal, whatever it says": {200, io.NopCloser(strings.NewReader(refusal)), refusal, nil, 0},
 		"a long answer":                {403, io.NopCloser(strings.NewReader(long)), long, nil, 0},
 		"an answer that breaks off":    {403, broken{strings.NewReader(refusal)}, refusal, io.ErrUnexpectedEOF, 1},
@@ -108,7 +112,8 @@ func TestLastingRefusalsAreToldOnce(t *testing.T) {
 		if len(events.Events) != 1 {
 			t.Fatalf("%d Events, want 1", len(events.Events))
 		}
-		want := "Warning CageRefused ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' denied request: whatever the operator writes carries its mark"
+		want := "Warning CageRefused ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' " +
+			"denied request: whatever the operator writes carries its mark"
 		if got := <-events.Events; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -50,10 +50,12 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again 
 // requireChild creates the SubNamespace of one required child. One that exists already is no error.
 func (r *Reconciler) requireChild(ctx context.Context, h *forest.Hierarchy, name string) error {
 	parent := h.Namespace
-	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy, Finalizers: []string{v1alpha1.FinalizerSubNamespace}}}
+	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy,
+		Finalizers: []string{v1alpha1.FinalizerSubNamespace}}}
 	err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName))
 	if err == nil {
-		r.Events.Event(referenceOf(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
+		r.Events.Event(referenceOf(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested),
+			"SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
 	}
 	if client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err)

@@ -41,14 +41,16 @@ func bad(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) fi
 // listFindings returns the conditions of the namespace called name, in the order in which they decide Ready. rejected is the API
 // server's message if it refused the namespace's keys, refused its message if it refused required children; else "".
 func listFindings(s *forest.Snapshot, name, rejected, refused string) []finding {
-	return []finding{haltedCondition(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected), childrenReady(s, name, refused)}
+	return []finding{haltedCondition(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected),
+		childrenReady(s, name, refused)}
 }
 
 func haltedCondition(s *forest.Snapshot, name string) finding {
 	if halt := s.Place(name).Halt; halt.Reason != "" {
 		return finding{v1alpha1.ConditionHalted, metav1.ConditionTrue, halt.Reason, halt.Message}
 	}
-	return finding{v1alpha1.ConditionHalted, metav1.ConditionFalse, v1alpha1.ReasonActive, "nothing above this namespace is missing, so it is not halted"}
+	return finding{v1alpha1.ConditionHalted, metav1.ConditionFalse, v1alpha1.ReasonActive,
+		"nothing above this namespace is missing, so it is not halted"}
 }
 
 func parentApplied(s *forest.Snapshot, name, rejected string) finding {
@@ -59,16 +61,21 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	case len(request.Obstacles) > 0:
 		return bad(kind, request.Obstacles[0].Reason, joinSentences(request.Obstacles))
 	case request.Asked && rejected != "":
-		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, missingParent(s, request.Parent) + "the API server refuses to place the namespace: " + rejected + exclusion(s, name, request.Parent)}
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, missingParent(s, request.Parent) + "the API server refuses to " +
+			"place the namespace: " + rejected + exclusion(s, name, request.Parent)}
 	case request.Asked:
-		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the namespace is about to be placed below the parent that spec.parent names"}
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
+			"the namespace is about to be placed below the parent that spec.parent names"}
 	case forest.IsReleased(s, name) && h != nil && h.Parent != nil && *h.Parent != "":
-		return bad(kind, v1alpha1.ReasonNamespaceReleased, fmt.Sprintf("namespace %s has left the tree that spec.parent %q asked for, because the tenant lists nobody any more of "+
-			"those who held the namespace when it was placed; to place it again, delete this object and make it anew, as somebody who may place the namespace", name, *h.Parent))
+		return bad(kind, v1alpha1.ReasonNamespaceReleased,
+			fmt.Sprintf("namespace %s has left the tree that spec.parent %q asked for, because the tenant lists nobody any more of "+
+				"those who held the namespace when it was placed; to place it again, delete this object and make it anew, as somebody who may place "+
+				"the namespace", name, *h.Parent))
 	case overruled:
 		stands := s.Namespace(name).Parent()
-		return bad(kind, v1alpha1.ReasonLabelChanged, fmt.Sprintf("%s was moved from %q to %q by its label; set spec.parent to %q, or delete this object",
-			name, asked, stands, stands))
+		return bad(kind, v1alpha1.ReasonLabelChanged,
+			fmt.Sprintf("%s was moved from %q to %q by its label; set spec.parent to %q, or delete this object",
+				name, asked, stands, stands))
 	case h == nil || h.Parent == nil:
 		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent asks for nothing; the namespace stays where it is")
 	}
@@ -97,7 +104,8 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	refused := forest.RefusedKeys(s, name)
 	switch {
 	case s.Place(name).Halted():
-		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonHalted, "nothing is written to the namespace while it is halted: see condition Halted"}
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonHalted,
+			"nothing is written to the namespace while it is halted: see condition Halted"}
 	case rejected != "":
 		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
 	case forest.TemplateProblem(s, name) != "":

@@ -82,7 +82,8 @@ func TestFindings(t *testing.T) {
 	}{
 		"Plain":   {"", grown(named("x")), "", []string{"True NotInForest: x is in no tree"}},
 		"Settled": {"", grown(root("x")), "", []string{"True Settled: x has everything that its ancestors and this object ask for"}},
-		"Missing": {"", grown(below("x", "p")), "", []string{"False ParentMissing: parent namespace p does not exist", "Halted", "MetadataSynced Unknown"}},
+		"Missing": {"", grown(below("x", "p")), "", []string{"False ParentMissing: parent namespace p does not exist", "Halted",
+			"MetadataSynced Unknown"}},
 		"Refused": {
 			"it stays where it is", grown(root("x"), below("y", "x"), asking("x", "y")), "",
 			[]string{"False WouldCycle: would make a cycle: x -> y -> x", "ParentApplied"},
@@ -95,9 +96,12 @@ func TestFindings(t *testing.T) {
 			"a wish to be a root is one too", grown(root("q"), applied(below("x", "q"), ""), asking("x", "")), "",
 			[]string{`False LabelChanged: x was moved from "" to "q" by its label; set spec.parent to "q", or delete this object`, "ParentApplied"},
 		},
-		"Pending":  {"", grown(root("p"), named("x"), asking("x", "p")), "", []string{"False Pending: the namespace is about to be placed below the parent that spec.parent names", "ParentApplied Unknown"}},
-		"Applied":  {"", grown(root("p"), applied(below("x", "p"), "p"), asking("x", "p")), "", []string{"True Settled: x has everything that its ancestors and this object ask for"}},
-		"Rejected": {"", grown(root("x")), "admission webhook says no", []string{"False MetadataRejected: admission webhook says no", "MetadataSynced"}},
+		"Pending": {"", grown(root("p"), named("x"), asking("x", "p")), "",
+			[]string{"False Pending: the namespace is about to be placed below the parent that spec.parent names", "ParentApplied Unknown"}},
+		"Applied": {"", grown(root("p"), applied(below("x", "p"), "p"), asking("x", "p")), "",
+			[]string{"True Settled: x has everything that its ancestors and this object ask for"}},
+		"Rejected": {"", grown(root("x")), "admission webhook says no", []string{"False MetadataRejected: admission webhook says no",
+			"MetadataSynced"}},
 		"Template": {
 			"", grown(named("x", v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "t")), "",
 			[]string{"False TemplateMissing: template t does not exist; what came from it stays", "MetadataSynced"},
@@ -108,11 +112,13 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
-			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free", "ChildrenReady"},
+			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; this is final until somebody changes the " +
+				"spec of this SubNamespace, or deletes it and makes it again, while the name is free", "ChildrenReady"},
 		},
 		"ChildAwaited": {
 			"who requires it would get a namespace of others", grown(root("x"), below("y", "c"), requiring("x", "c")), "",
-			[]string{`False ChildConflict: other namespaces wait for a parent named "c": choose another name for the required child, or have a cluster admin create the SubNamespace`, "ChildrenReady"},
+			[]string{`False ChildConflict: other namespaces wait for a parent named "c": choose another name for the required child, or have a ` +
+				`cluster admin create the SubNamespace`, "ChildrenReady"},
 		},
 		"ChildBack": {
 			"what stood below it may come back to it", grown(root("x"), ancestry(below("y", "c"), "x/c/y"), requiring("x", "c")), "",
@@ -123,8 +129,10 @@ func TestFindings(t *testing.T) {
 			[]string{"False ChildPending: namespace c is being terminated", "ChildrenReady"},
 		},
 		"ChildLimits": {
-			"", grown(root("x"), bound("a", "x"), &forest.Sub{Parent: "x", Name: "a"}, bound("b", "x"), &forest.Sub{Parent: "x", Name: "b"}, requiring("x", "a", "b", "c")), "",
-			[]string{"False LimitExceeded: c: tree x allows 2 sub-namespaces (2 in use): delete one, or ask a cluster admin to raise the limit", "ChildrenReady"},
+			"", grown(root("x"), bound("a", "x"), &forest.Sub{Parent: "x", Name: "a"}, bound("b", "x"), &forest.Sub{Parent: "x", Name: "b"},
+				requiring("x", "a", "b", "c")), "",
+			[]string{"False LimitExceeded: c: tree x allows 2 sub-namespaces (2 in use): delete one, or ask a cluster admin to raise the limit",
+				"ChildrenReady"},
 		},
 		"ChildrenOfNoTree": {
 			"", grown(named("x"), requiring("x", "c")), "",
@@ -178,7 +186,8 @@ func trouble(namespace, name, from string, reason v1alpha1.Reason) copies.Troubl
 }
 
 func TestPropagated(t *testing.T) {
-	s := grown(named("t", v1alpha1.LabelType, v1alpha1.TypeTemplate), named("org", v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "t"),
+	s := grown(named("t", v1alpha1.LabelType, v1alpha1.TypeTemplate), named("org", v1alpha1.LabelType, v1alpha1.TypeRoot,
+		v1alpha1.LabelTemplate, "t"),
 		below("a", "org"), below("b", "a"))
 	many := fakeCopies{}
 	for name := range strings.FieldsSeq("k j i h g f e d c b a") {
@@ -189,16 +198,23 @@ func TestPropagated(t *testing.T) {
 		copies       fakeCopies
 		want         string
 	}{
-		"InSync":           {"", "org", nil, "True InSync: the copies here and below are what their sources say"},
-		"Own":              {"", "a", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "db" from "org": it is so`},
-		"Above":            {"", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonConflict)}, `False DescendantConflict: b: Secret "db"`},
-		"Below":            {"what is above is not one's own", "b", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)}, "True InSync: the copies here and below are what their sources say"},
-		"Rejected":         {"only conflicts are told above", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonRejected)}, "True InSync: the copies here and below are what their sources say"},
-		"Worst":            {"", "a", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonRejected), trouble("a", "y", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "y" from "org": it is so`},
-		"SEC-W35 Template": {"its own sources alone, and not where", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict), trouble("b", "y", "t", v1alpha1.ReasonConflict)}, `False DescendantConflict: Secret "y" can't be copied into a namespace below, where an object of that name is`},
+		"InSync": {"", "org", nil, "True InSync: the copies here and below are what their sources say"},
+		"Own": {"", "a", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)},
+			`False Conflict: Secret "db" from "org": it is so`},
+		"Above": {"", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonConflict)}, `False DescendantConflict: b: Secret "db"`},
+		"Below": {"what is above is not one's own", "b", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)},
+			"True InSync: the copies here and below are what their sources say"},
+		"Rejected": {"only conflicts are told above", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonRejected)},
+			"True InSync: the copies here and below are what their sources say"},
+		"Worst": {"", "a", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonRejected),
+			trouble("a", "y", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "y" from "org": it is so`},
+		"SEC-W35 Template": {"its own sources alone, and not where", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict),
+			trouble("b", "y", "t", v1alpha1.ReasonConflict)},
+			`False DescendantConflict: Secret "y" can't be copied into a namespace below, where an object of that name is`},
 		"Many": {
 			"ten are named", "org", many,
-			`False DescendantConflict: a: Secret "a"; a: Secret "b"; a: Secret "c"; a: Secret "d"; a: Secret "e"; a: Secret "f"; a: Secret "g"; a: Secret "h"; a: Secret "i"; a: Secret "j"; and 1 more`,
+			`False DescendantConflict: a: Secret "a"; a: Secret "b"; a: Secret "c"; a: Secret "d"; a: Secret "e"; a: Secret "f"; a: Secret "g"; ` +
+				`a: Secret "h"; a: Secret "i"; a: Secret "j"; and 1 more`,
 		},
 	}
 	for name, tc := range cases {
@@ -240,10 +256,12 @@ func TestMovedVia(t *testing.T) {
 }
 
 func TestRefusedChildren(t *testing.T) {
+	const taken = "namespace b exists outside of this tree: choose another name; this is final until somebody changes the spec of this " +
+		"SubNamespace, or deletes it and makes it again, while the name is free"
 	const refused = "making the required SubNamespace x/a: no"
 	for want, s := range map[string]*forest.Snapshot{
-		refused: grown(root("x"), requiring("x", "a")),
-		"namespace b exists outside of this tree: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free": grown(root("x"), named("b"), requiring("x", "a", "b")),
+		refused:                       grown(root("x"), requiring("x", "a")),
+		taken:                         grown(root("x"), named("b"), requiring("x", "a", "b")),
 		"every required child exists": grown(root("x"), bound("a", "x"), &forest.Sub{Parent: "x", Name: "a"}, requiring("x", "a")),
 	} {
 		if got := childrenReady(s, "x", refused).message; got != want {

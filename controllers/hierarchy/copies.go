@@ -35,7 +35,8 @@ func propagated(s *forest.Snapshot, name string, known Copies) finding {
 		return bad(kind, v1alpha1.ReasonNotObserved, forest.First(texts, mostCopies, "; "))
 	}
 	own := known.Troubles(slices.Values([]string{name}))
-	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonConflict, v1alpha1.ReasonRejected, v1alpha1.ReasonWaitingForRemoval, v1alpha1.ReasonLimitExceeded,
+	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonConflict, v1alpha1.ReasonRejected, v1alpha1.ReasonWaitingForRemoval,
+		v1alpha1.ReasonLimitExceeded,
 		v1alpha1.ReasonInvalidSource} {
 		if texts := told(own, reason, describe); len(texts) > 0 {
 			return bad(kind, reason, forest.First(texts, mostCopies, "; "))

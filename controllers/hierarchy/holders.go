@@ -19,7 +19,8 @@ const mostRoles = 50
 // recordHolders adds to change, which places n below parent in a tenant's tree, the annotation that names the subjects of the
 // tenant's lists who hold n. Once the tenant lists none of them any more, n leaves the tree. The RoleBindings are read from the API
 // server, before those of the tenant are copied there.
-func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *forest.Namespace, parent string, change *forest.Change) error {
+func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *forest.Namespace, parent string,
+	change *forest.Change) error {
 	tenant, needed := forest.NeedsHolders(s, n.Name, parent)
 	if !needed {
 		return nil
@@ -104,6 +105,7 @@ func changesBindings(rules []rbacv1.PolicyRule) bool {
 		has := func(values []string, wanted string) bool {
 			return slices.Contains(values, wanted) || slices.Contains(values, "*")
 		}
-		return len(rule.ResourceNames) == 0 && has(rule.Verbs, "update") && has(rule.APIGroups, rbacv1.GroupName) && has(rule.Resources, "rolebindings")
+		return len(rule.ResourceNames) == 0 && has(rule.Verbs, "update") && has(rule.APIGroups, rbacv1.GroupName) &&
+			has(rule.Resources, "rolebindings")
 	})
 }

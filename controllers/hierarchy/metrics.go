@@ -14,7 +14,8 @@ import (
 
 var moves = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "warren_hierarchy_moves_total",
-	Help: "Namespaces that got another parent; via is hierarchy, subnamespace, release or label, result is done, or refused for a request that was not carried out.",
+	Help: "Namespaces that got another parent; via is hierarchy, subnamespace, release or label, result is done, or refused for a request " +
+		"that was not carried out.",
 }, []string{"via", "result"})
 
 func init() { metrics.Registry.MustRegister(moves) }
@@ -46,7 +47,8 @@ func movedVia(old, now *forest.Namespace) string {
 // troubled counts the bad conditions of the HierarchyConfigurations in the cache at each scrape.
 type troubled struct{ client client.Reader }
 
-var conditionsDesc = prometheus.NewDesc("warren_hierarchy_conditions", "Namespaces with a problem, by the condition of their HierarchyConfiguration; type Halted counts the halted ones.", []string{"type", "reason"}, nil)
+var conditionsDesc = prometheus.NewDesc("warren_hierarchy_conditions", "Namespaces with a problem, by the condition of their "+
+	"HierarchyConfiguration; type Halted counts the halted ones.", []string{"type", "reason"}, nil)
 
 // Describe implements prometheus.Collector.
 func (troubled) Describe(to chan<- *prometheus.Desc) { to <- conditionsDesc }

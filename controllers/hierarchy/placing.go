@@ -15,8 +15,8 @@ import (
 // errMoveWaits reports that another namespace is being moved: who waits is queued when its turn has come.
 var errMoveWaits = errors.New("another namespace is being moved")
 
-// placing lets one namespace at a time be placed elsewhere, so that two moves can't form a cycle. No worker waits meanwhile: who finds another move
-// under way is queued when its turn has come. Trees take turns.
+// placing lets one namespace at a time be placed elsewhere, so that two moves can't form a cycle. No worker waits meanwhile: who finds
+// another move under way is queued when its turn has come. Trees take turns.
 type placing struct {
 	mu       sync.Mutex // guards all below; the queue is never called while it is held
 	underWay bool

@@ -2,10 +2,11 @@
 // and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
 //
 // The way of one move: package view takes in the changed HierarchyConfiguration (internal/view, feed.go) and calls listConcerned, which
-// queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys the
-// namespace should carry then (forest.DesiredChange), and package namespaces sends one PATCH. The API server's answer goes straight into the view, whose
-// next change names the namespaces below: each of them is queued and patched in its turn, because its tree labels differ now. The Reporter
-// (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something to report and none exists.
+// queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys
+// the namespace should carry then (forest.DesiredChange), and package namespaces sends one PATCH. The API server's answer goes straight
+// into the view, whose next change names the namespaces below: each of them is queued and patched in its turn, because its tree labels
+// differ now. The Reporter (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something
+// to report and none exists.
 package hierarchy
 
 import (
@@ -60,7 +61,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("hierarchy").
 		WatchesRawSource(r.View.Source(r.listConcerned)).
 		WatchesRawSource(&r.placing.again).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, r.placing.hasTurn)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(),
+			NewQueue: r.View.Queue(view.Named, r.placing.hasTurn)}).
 		Complete(apianswer.Patiently(requeue.After(r.After, r)))
 }
 
@@ -123,16 +125,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // updated, also when the refusal is over.
 func (r *Reconciler) announceRefusal(namespace, text string) {
 	if text != "" {
-		ctrl.Log.WithName("hierarchy").Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or "+
-			"what it asks for changes", "namespace", namespace, "refusal", text)
+		ctrl.Log.WithName("hierarchy").
+			Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or "+
+				"what it asks for changes", "namespace", namespace, "refusal", text)
 	}
 	r.View.Touch(namespace)
 }
 
 // writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a
-// HierarchyConfiguration asks for another place, no other is moved meanwhile (see placing), and writeNamespace judges the request by a snapshot with the
-// operator's last writes, so that requests can never form a cycle. It returns how long to wait before it tries again what the API
-// server refused, or 0.
+// HierarchyConfiguration asks for another place, no other is moved meanwhile (see placing), and writeNamespace judges the request by a
+// snapshot with the operator's last writes, so that requests can never form a cycle. It returns how long to wait before it tries again what
+// the API server refused, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.View.Snapshot().Hierarchy(name) != nil {
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
@@ -197,7 +200,8 @@ func (r *Reconciler) beginMove(s *forest.Snapshot, name, parent string) bool {
 // announceReleased sends an Event to the namespace's people, and one to the tenant's, that the namespace was released from the
 // tree.
 func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, tenant *forest.Tenant) {
-	message := fmt.Sprintf("namespace %s has left the tree of tenant %s: the tenant lists nobody any more of those who held the namespace when it was placed (%s); "+
+	message := fmt.Sprintf("namespace %s has left the tree of tenant %s: the tenant lists nobody any more of those who held the namespace "+
+		"when it was placed (%s); "+
 		"what came from the tenant is taken away there, everything else stays", n.Name, tenant.Name, forest.Few(n.HeldBy()))
 	to := []runtime.Object{lnamespaceReference(tenant)}
 	if h := s.Hierarchy(n.Name); h != nil {
@@ -221,7 +225,8 @@ func (r *Reconciler) announceChange(s *forest.Snapshot, n *forest.Namespace, cha
 		r.Events.Event(referenceOf(s.Hierarchy(n.Name)), corev1.EventTypeNormal, string(v1alpha1.ReasonParentChanged),
 			"namespace "+n.Name+" was moved from "+placeName(n.Parent())+" to "+placeName(request.Parent))
 	case shape && !moved && tenant != nil:
-		r.Events.Event(lnamespaceReference(tenant), corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired), "label "+v1alpha1.LabelType+" of namespace "+n.Name+" was put back: the namespace is the root of this tenant")
+		r.Events.Event(lnamespaceReference(tenant), corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired),
+			"label "+v1alpha1.LabelType+" of namespace "+n.Name+" was put back: the namespace is the root of this tenant")
 	}
 }
 

@@ -69,7 +69,8 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.HierarchyConfiguration{}).
 		WatchesRawSource(r.View.Source(r.listReported)).
 		WatchesRawSource(&r.again).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(),
+			NewQueue: r.View.Queue(view.InNamespace, nil)}).
 		Complete(apianswer.Patiently(r))
 }
 
@@ -146,7 +147,8 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	begin := time.Now()
-	err = r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(hc, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+	err = r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(hc, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(v1alpha1.OperatorName))
 	lasted := time.Since(begin)
 	defer rest(ctx, r.restAfter(lasted))
 	if err != nil && !apierrors.IsConflict(err) && !apianswer.IsGone(err) {
@@ -294,7 +296,8 @@ func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfigurat
 		}
 		switch {
 		case kind == v1alpha1.ConditionHalted && !bad && was != nil && wrong(was.Type, was.Status):
-			r.Events.Event(now, corev1.EventTypeNormal, string(v1alpha1.ReasonResumed), "namespace "+now.Namespace+" is managed again: what halted it is over")
+			r.Events.Event(now, corev1.EventTypeNormal, string(v1alpha1.ReasonResumed),
+				"namespace "+now.Namespace+" is managed again: what halted it is over")
 		case kind == v1alpha1.ConditionHalted && bad:
 			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonHalted), c.Reason+": "+c.Message)
 		case kind == v1alpha1.ConditionParentApplied && bad && reason != v1alpha1.ReasonLabelChanged:
@@ -309,4 +312,5 @@ func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfigurat
 }
 
 // toldAsIs are the reasons of bad conditions that are sent as the reasons of Events, too.
-var toldAsIs = []v1alpha1.Reason{v1alpha1.ReasonLabelChanged, v1alpha1.ReasonTemplateMissing, v1alpha1.ReasonChildConflict, v1alpha1.ReasonNotObserved}
+var toldAsIs = []v1alpha1.Reason{v1alpha1.ReasonLabelChanged, v1alpha1.ReasonTemplateMissing, v1alpha1.ReasonChildConflict,
+	v1alpha1.ReasonNotObserved}

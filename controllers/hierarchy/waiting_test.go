@@ -19,8 +19,10 @@ func TestWaiting(t *testing.T) {
 	}
 	s = s.WithNamespace(&forest.Namespace{Name: "loose", UID: "loose"}).
 		WithNamespace(&forest.Namespace{Name: "stray", UID: "stray", Labels: map[string]string{v1alpha1.LabelParent: "nowhere"}})
-	s = s.WithNamespace(&forest.Namespace{Name: "orphan", UID: "orphan", Labels: map[string]string{v1alpha1.LabelParent: "wanted-by-orphans"}}).
-		WithNamespace(&forest.Namespace{Name: "halted", UID: "halted", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot, v1alpha1.LabelParent: "zeta-a"}})
+	s = s.WithNamespace(&forest.Namespace{Name: "orphan", UID: "orphan",
+		Labels: map[string]string{v1alpha1.LabelParent: "wanted-by-orphans"}}).
+		WithNamespace(&forest.Namespace{Name: "halted", UID: "halted", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot,
+			v1alpha1.LabelParent: "zeta-a"}})
 	s = s.WithSub(&forest.Sub{Parent: "more-a", Name: "wanted", UID: "wanted"})
 
 	old := s.WithNamespace(&forest.Namespace{Name: "gone", UID: "gone"})
@@ -43,13 +45,17 @@ func TestWaiting(t *testing.T) {
 		"elsewhere, the parent doesn't exist": {"acme-a", below("not-yet"), "more", false},
 		"elsewhere, the parent is in no tree": {"acme-a", below("stray"), "more", true},
 		"elsewhere, and to be a root":         {"acme-a", below(""), "more", false},
-		"the name of a required child":        {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"loose"}}, "loose", true},
-		"whoever has the name of the child":   {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"wanted"}}, "more-a", true},
-		"who waits for the child's name":      {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"wanted-by-orphans"}}, "orphan", true},
+		"the name of a required child": {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"loose"}}, "loose",
+			true},
+		"whoever has the name of the child": {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"wanted"}},
+			"more-a", true},
+		"who waits for the child's name": {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h",
+			Required: []string{"wanted-by-orphans"}}, "orphan", true},
 		"what is halted in the parent's tree": {"acme-a", below("zeta"), "halted", true},
-		"elsewhere, of a required child":      {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"wanted"}}, "zeta", false},
-		"elsewhere, nothing is asked for":     {"acme-a", nil, "more", true},
-		"elsewhere, it is in no tree":         {"loose", &forest.Hierarchy{Namespace: "loose", UID: "h"}, "more", true},
+		"elsewhere, of a required child": {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"wanted"}}, "zeta",
+			false},
+		"elsewhere, nothing is asked for": {"acme-a", nil, "more", true},
+		"elsewhere, it is in no tree":     {"loose", &forest.Hierarchy{Namespace: "loose", UID: "h"}, "more", true},
 	} {
 		t.Run("HIER-R3 "+name, func(t *testing.T) {
 			now := s

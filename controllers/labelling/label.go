@@ -46,14 +46,16 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 		return ctrl.Result{}, nil // somebody else has labelled the object, or made it anew: a watch event queues it then
 	case err != nil:
 		if l.backoff.NumRequeues(slot) == 0 {
-			l.tell(slot, object, served, v1alpha1.ReasonMetadataRejected, "label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))
+			l.tell(slot, object, served, v1alpha1.ReasonMetadataRejected,
+				"label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))
 		}
 		return ctrl.Result{}, fmt.Errorf("labelling %s, which is generated: %w", slot, err)
 	}
 	l.tables.noteApplied(slot, answer)
 	if repair && l.repairs.Note(slot, time.Now(), l.Timing.LoopWindow) {
 		l.tell(slot, object, served, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
-			" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+" off its controller, or have whoever does this leave the label")
+			" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+
+			" off its controller, or have whoever does this leave the label")
 	}
 	return ctrl.Result{}, nil
 }
@@ -66,10 +68,11 @@ func (l *Labeller) isManaged(namespace string) bool {
 	return (kind == forest.Root || kind == forest.SubNamespace || kind == forest.Template) && !n.Terminating
 }
 
-// apply sends a server-side apply of the label alone or, for mode "", of no label, which takes off only a label that the operator has applied
-// before. The UID keeps the request from making a deleted object anew; without force, a label that somebody else has set meanwhile is a
-// conflict.
-func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, mode string, served watchset.Status) (*metav1.PartialObjectMetadata, error) {
+// apply sends a server-side apply of the label alone or, for mode "", of no label, which takes off only a label that the operator has
+// applied before. The UID keeps the request from making a deleted object anew; without force, a label that somebody else has set meanwhile
+// is a conflict.
+func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, mode string,
+	served watchset.Status) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.Timing.Write)
 	defer cancel()
 	object := &metav1.PartialObjectMetadata{}

@@ -16,8 +16,9 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were last seen. Nothing is
-// kept of other objects. Methods return the slots of objects that are to be queued; a slot is the place (kind, namespace, name) of an object.
+// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were last seen. Nothing
+// is kept of other objects. Methods return the slots of objects that are to be queued; a slot is the place (kind, namespace, name) of an
+// object.
 type tables struct {
 	mu         sync.Mutex // guards all below; nothing else is called while it is held
 	generators map[types.UID]generator
@@ -143,7 +144,8 @@ func dropSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies
 
 // replace reports that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were forgotten
 // for a moment, the objects that it controls would lose their label, and with the label their copies.
-func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator, objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
+func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator,
+	objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, was := range t.generators {
@@ -202,7 +204,8 @@ func (t *tables) wasApplied(slot copies.Slot, uid types.UID) bool {
 	return t.applied[slot] == uid
 }
 
-// in returns the slots of the objects in these namespaces. The view calls it under its lock, at each change, so it looks at no other object.
+// in returns the slots of the objects in these namespaces. The view calls it under its lock, at each change, so it looks at no other
+// object.
 func (t *tables) in(namespaces []string) (slots []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -212,9 +215,9 @@ func (t *tables) in(namespaces []string) (slots []copies.Slot) {
 	return slots
 }
 
-// look returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or where its
-// generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a kind that the
-// configuration doesn't name nothing is known.
+// look returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or where
+// its generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a kind that
+// the configuration doesn't name nothing is known.
 func (t *tables) look(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,17 +30,23 @@ func TestLook(t *testing.T) {
 		known  bool
 		wanted string
 	}{
-		"PROP-G5 at the start":          {"nothing was heard of generators", []schema.GroupVersionKind{widgets}, nil, false, ""},
-		"PROP-G5 while it lists":        {"the list is on its way", []schema.GroupVersionKind{widgets}, []func(*tables){state(watchset.Syncing)}, false, ""},
-		"PROP-G5 listed":                {"it asks", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced)}, true, "update"},
-		"PROP-G5 forbidden later":       {"absence means nothing", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced), state(watchset.Forbidden)}, false, ""},
-		"PROP-G2 listed without it":     {"it is gone", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced), listed(nil)}, true, ""},
-		"PROP-G2 of another namespace":  {"an owner is in the namespace", []schema.GroupVersionKind{widgets}, []func(*tables){listed(map[types.UID]generator{"w1": {kind, "zeta", "update"}}), state(watchset.Synced)}, true, ""},
+		"PROP-G5 at the start": {"nothing was heard of generators", []schema.GroupVersionKind{widgets}, nil, false, ""},
+		"PROP-G5 while it lists": {"the list is on its way", []schema.GroupVersionKind{widgets}, []func(*tables){state(watchset.Syncing)},
+			false, ""},
+		"PROP-G5 listed": {"it asks", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced)},
+			true, "update"},
+		"PROP-G5 forbidden later": {"absence means nothing", []schema.GroupVersionKind{widgets},
+			[]func(*tables){listed(asks), state(watchset.Synced), state(watchset.Forbidden)}, false, ""},
+		"PROP-G2 listed without it": {"it is gone", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced),
+			listed(nil)}, true, ""},
+		"PROP-G2 of another namespace": {"an owner is in the namespace", []schema.GroupVersionKind{widgets},
+			[]func(*tables){listed(map[types.UID]generator{"w1": {kind, "zeta", "update"}}), state(watchset.Synced)}, true, ""},
 		"PROP-G6 no longer a generator": {"the configuration doesn't name the kind", nil, nil, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := newTables(c.kinds)
-			all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind, Mode: "update", Labelled: true, Ours: true})
+			all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind, Mode: "update",
+				Labelled: true, Ours: true})
 			for _, step := range c.steps {
 				step(all)
 			}
@@ -76,7 +82,8 @@ func TestObjectsOfANamespace(t *testing.T) {
 		all.putObject(s, &copies.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
 	}
 	all.removeObject(slot("a", "x"))
-	all.replace(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"}, slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
+	all.replace(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"},
+		slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
 	for namespace, want := range map[string][]copies.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
 		if diff := cmp.Diff(want, all.in([]string{namespace})); diff != "" {
 			t.Errorf("PROP-G8 %s: %s", namespace, diff)

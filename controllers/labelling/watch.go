@@ -28,7 +28,8 @@ func (l *Labeller) followKinds(ctx context.Context, queue workqueue.TypedRateLim
 		kinds[kind.GroupKind()] = kind
 	}
 	for _, kind := range kinds {
-		lease, err := l.Informers.Acquire(watchset.Static("generated"), watchset.Request{Kind: kind, Sink: &sink{Labeller: l, kind: kind.GroupKind()}})
+		lease, err := l.Informers.Acquire(watchset.Static("generated"),
+			watchset.Request{Kind: kind, Sink: &sink{Labeller: l, kind: kind.GroupKind()}})
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
 		}

@@ -49,7 +49,8 @@ type ExporterWatch struct {
 
 // SetupWithManager runs the watch with mgr.
 func (w *ExporterWatch) SetupWithManager(mgr ctrl.Manager) error {
-	return (&requeue.Loop{Name: "billing-exporter", Look: w.reportExporter, RetryMin: w.Timing.Look, RetryMax: w.Timing.Look}).SetupWithManager(mgr)
+	return (&requeue.Loop{Name: "billing-exporter", Look: w.reportExporter, RetryMin: w.Timing.Look, RetryMax: w.Timing.Look}).
+		SetupWithManager(mgr)
 }
 
 // reportExporter reads the Lease of the exporter and reports to every tenant whether an exporter runs.
@@ -67,7 +68,8 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 	if err := w.Live.Get(ctx, w.Lease, lease); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return 0, fmt.Errorf("reading Lease %s: %w", w.Lease, err)
 	}
-	if held := lease.Spec.HolderIdentity; held != nil && *held != "" && lease.Spec.RenewTime != nil && !lease.Spec.RenewTime.Equal(&metav1.MicroTime{Time: w.renewed}) {
+	if held := lease.Spec.HolderIdentity; held != nil && *held != "" && lease.Spec.RenewTime != nil &&
+		!lease.Spec.RenewTime.Equal(&metav1.MicroTime{Time: w.renewed}) {
 		w.renewed, w.signAt = lease.Spec.RenewTime.Time, time.Now()
 	}
 	if time.Since(w.signAt) < w.Timing.Patience {
@@ -75,7 +77,8 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 	}
 	return w.Timing.Look, w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
 		v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingExported, metav1.ConditionFalse, v1alpha1.ReasonNotRunning,
-			"no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of Deployment "+w.Lease.Name)
+			"no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of Deployment "+
+				w.Lease.Name)
 	})
 }
 

@@ -25,11 +25,13 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	}
 	served, err := apianswer.Served(ctx, r.Live, "lnamespaces")
 	if err != nil {
-		v := verdict{reason: v1alpha1.ReasonDeleting, message: "nothing is deleted until the API server says whether the kind LNamespace itself is being removed: " + err.Error(), again: 15 * time.Second}
+		v := verdict{reason: v1alpha1.ReasonDeleting, message: "nothing is deleted until the API server says whether the kind LNamespace " +
+			"itself is being removed: " + err.Error(), again: 15 * time.Second}
 		return r.reportVerdict(ctx, lns, v)
 	}
 	if !served {
-		r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceReleased), "the kind LNamespace is being removed; namespace "+lns.Name+" stays")
+		r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceReleased),
+			"the kind LNamespace is being removed; namespace "+lns.Name+" stays")
 		return r.removeFinalizer(ctx, lns)
 	}
 	s := r.View.Snapshot()
@@ -45,7 +47,8 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	case !gone:
 		return r.reportVerdict(ctx, lns, v)
 	case len(remaining) > 0:
-		return r.reportVerdict(ctx, lns, verdict{reason: v1alpha1.ReasonDeleting, message: "waiting for " + strings.Join(remaining, ", "), again: time.Second})
+		return r.reportVerdict(ctx, lns, verdict{reason: v1alpha1.ReasonDeleting, message: "waiting for " + strings.Join(remaining, ", "),
+			again: time.Second})
 	}
 	return r.removeFinalizer(ctx, lns)
 }
@@ -62,15 +65,19 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	case s.Protected(lns.Name):
 		// A protected namespace is never deleted: an admin who protected it by mistake, with a glob, can still correct the
 		// configuration.
-		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is protected, by its name in protectedNamespaces of the configuration or by its label, " +
-			"so it isn't deleted: lift the protection, or remove finalizer " + v1alpha1.FinalizerLNamespace + " to keep the namespace", again: 30 * time.Second}, false
+		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is protected, by its name in protectedNamespaces of " +
+			"the configuration or by its label, " +
+			"so it isn't deleted: lift the protection, or remove finalizer " + v1alpha1.FinalizerLNamespace + " to keep the namespace",
+			again: 30 * time.Second}, false
 	}
 	err := r.Namespaces.Delete(ctx, n.Name, n.UID, n.ResourceVersion)
 	if apierrors.IsConflict(err) { // the namespace changed since the snapshot
-		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " has just been changed by somebody else: the operator decides again in a moment", again: 200 * time.Millisecond}, false
+		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " has just been changed by somebody else: the " +
+			"operator decides again in a moment", again: 200 * time.Millisecond}, false
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " can't be deleted yet: " + err.Error(), again: 5 * time.Second}, false
+		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " can't be deleted yet: " + err.Error(),
+			again: 5 * time.Second}, false
 	}
 	return verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + n.Name + " is being terminated", again: 15 * time.Second}, false
 }

@@ -26,17 +26,20 @@ func judgeBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerdi
 	if s.Rules().Billing == (forest.BillingKeys{}) || !s.Owns(lns.Name, string(lns.UID)) {
 		return labelVerdict{}
 	}
-	v := labelVerdict{reason: v1alpha1.ReasonLabelled, message: "the namespaces of the tree bear what spec.billing says, in the labels of billing.namespaceLabels"}
+	v := labelVerdict{reason: v1alpha1.ReasonLabelled, message: "the namespaces of the tree bear what spec.billing says, in the labels of " +
+		"billing.namespaceLabels"}
 	invalid, taken := forest.BillingLabelProblems(s, lns.Name)
 	var problems []string
 	for _, key := range slices.Sorted(maps.Keys(taken)) {
 		v.reason = v1alpha1.ReasonKeyTaken
-		problems = append(problems, fmt.Sprintf("label %s has another value, which the operator leaves alone, on %s: a cluster admin takes it off where it was set: on one of these, on a namespace above them, or on the template that it comes from",
+		problems = append(problems, fmt.Sprintf("label %s has another value, which the operator leaves alone, on %s: a cluster admin takes it "+
+			"off where it was set: on one of these, on a namespace above them, or on the template that it comes from",
 			key, forest.Few(taken[key])))
 	}
 	for _, label := range invalid {
 		v.reason = v1alpha1.ReasonInvalidLabelValue
-		problems = append(problems, fmt.Sprintf("%s %q can't be the value of a label, so no namespace has label %s: choose at most 63 letters, digits, '-', '_' and '.', "+
+		problems = append(problems, fmt.Sprintf("%s %q can't be the value of a label, so no namespace has label %s: choose at most 63 letters, "+
+			"digits, '-', '_' and '.', "+
 			"with a letter or digit at both ends; the ledger takes any value", label.Field, label.Value, label.Key))
 	}
 	if len(problems) > 0 {

@@ -163,7 +163,8 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 		defer r.making.Unlock()
 		if s := r.View.Snapshot(); forest.CountMadeBefore(s, tenant) >= most {
 			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, and this one is younger: "+
-				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator", forest.CountsFor(s, tenant.Creator), most, most)), nil
+				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator",
+				forest.CountsFor(s, tenant.Creator), most, most)), nil
 		}
 	}
 	s := r.View.Snapshot()
@@ -207,7 +208,8 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 			return "", err
 		}
 		if !asked {
-			return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace with annotation " +
+			return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace " +
+				"with annotation " +
 				v1alpha1.AnnotationAdopt + "=" + string(lns.UID), nil
 		}
 	}
@@ -225,10 +227,12 @@ func nameLost(name string) string {
 // reportOwned returns the verdict on a root that this LNamespace owns. (writeTo keeps reason Adopted where it was reported.) A
 // template from which nothing can be inherited doesn't make the root unready, because the keys that came from the template stay.
 func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
-	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true, template: forest.TemplateProblem(s, lns.Name)}
+	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true,
+		template: forest.TemplateProblem(s, lns.Name)}
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
 	if v.template != "" && (was == nil || !strings.Contains(was.Message, v.template)) {
-		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing), v.template+": nothing is inherited from it until it is there")
+		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing),
+			v.template+": nothing is inherited from it until it is there")
 	}
 	return v
 }
@@ -255,14 +259,16 @@ func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, r
 // reportRefusal returns the verdict that the API server refuses to create the root. The next try comes after again, which grows up
 // to RetryMax.
 func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration) verdict {
-	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+": "+r.refusals.Explain(string(lns.UID), r.RetryMax, "LNamespace"))
+	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+": "+
+		r.refusals.Explain(string(lns.UID), r.RetryMax, "LNamespace"))
 	v.again = again
 	return v
 }
 
 // lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
-	v := verdict{reason: v1alpha1.ReasonPending, message: "namespace " + lns.Name + " has just appeared or gone: the operator reads it before it decides", again: 200 * time.Millisecond}
+	v := verdict{reason: v1alpha1.ReasonPending, message: "namespace " + lns.Name + " has just appeared or gone: the operator reads it " +
+		"before it decides", again: 200 * time.Millisecond}
 	if err := r.Namespaces.Reread(ctx, lns.Name); err != nil {
 		v.again = time.Second
 		return v, client.IgnoreNotFound(err)
@@ -279,7 +285,8 @@ func (r *Reconciler) readLive(ctx context.Context, name string) (*corev1.Namespa
 func (r *Reconciler) adoptRoot(ctx context.Context, lns *v1alpha1.LNamespace, n *forest.Namespace, change forest.Change) (verdict, error) {
 	_, err := r.Namespaces.Patch(ctx, n, change)
 	if apierrors.IsConflict(err) {
-		return verdict{reason: v1alpha1.ReasonPending, message: "namespace " + n.Name + " has just been changed by somebody else: the operator adopts it in a moment", again: time.Second}, nil
+		return verdict{reason: v1alpha1.ReasonPending, message: "namespace " + n.Name + " has just been changed by somebody else: the operator " +
+			"adopts it in a moment", again: time.Second}, nil
 	}
 	if err != nil {
 		return verdict{}, fmt.Errorf("adopting Namespace %s: %w", n.Name, err)

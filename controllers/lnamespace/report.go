@@ -43,7 +43,8 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 		if equality.Semantic.DeepEqual(seen.Status, now.Status) {
 			return nil
 		}
-		err := r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+		err := r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}),
+			client.FieldOwner(v1alpha1.OperatorName))
 		switch {
 		case err == nil:
 			r.written.Store(lns.UID, now.ResourceVersion)
@@ -74,7 +75,8 @@ func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 		c := v1alpha1.FindCondition(status.Conditions, t)
 		switch {
 		case c == nil:
-			ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonPending, "the operator has not finished its first pass over this LNamespace"
+			ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonPending,
+				"the operator has not finished its first pass over this LNamespace"
 			continue
 		case c.Status != metav1.ConditionTrue:
 			ready, reason, message = metav1.ConditionFalse, v1alpha1.Reason(c.Reason), c.Message
@@ -99,7 +101,8 @@ func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1a
 		}
 		reason, message := v.reason, v.message
 		// The status that is written may know of an adoption that the cache doesn't hold yet.
-		if was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionNamespaceReady); v.ready && was != nil && was.Reason == string(v1alpha1.ReasonAdopted) {
+		if was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionNamespaceReady); v.ready && was != nil &&
+			was.Reason == string(v1alpha1.ReasonAdopted) {
 			reason, message = v1alpha1.ReasonAdopted, adoptedMessage(lns.Name)
 		}
 		if v.template != "" {

@@ -52,7 +52,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("sight").
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(requestNamespace), builder.WithPredicates(ours)).
 		WatchesRawSource(r.View.Source(requestChanged)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, nil)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(),
+			NewQueue: r.View.Queue(view.Named, nil)}).
 		Complete(apianswer.Patiently(r))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of the operator's own rights: %w", err)
@@ -122,8 +123,8 @@ func (r *Reconciler) judgeNeed(namespace string) need {
 	return none
 }
 
-// binding returns the RoleBinding that a namespace needs. Its label propagate is none, so that the RoleBinding is never a source, even where
-// RoleBindings are propagated in mode All.
+// binding returns the RoleBinding that a namespace needs. Its label propagate is none, so that the RoleBinding is never a source, even
+// where RoleBindings are propagated in mode All.
 func (r *Reconciler) binding(namespace string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.OperatorBinding, Labels: map[string]string{

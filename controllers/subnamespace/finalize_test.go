@@ -63,7 +63,8 @@ func ending(api *endings, change func(*metav1.PartialObjectMetadata)) *Reconcile
 		Name: "payments", UID: "1", ResourceVersion: "1", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
 	}})
 	child := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "pay-web", UID: "2", ResourceVersion: "2", Labels: map[string]string{v1alpha1.LabelParent: "payments", v1alpha1.LabelBound: v1alpha1.True},
+		Name: "pay-web", UID: "2", ResourceVersion: "2", Labels: map[string]string{v1alpha1.LabelParent: "payments",
+			v1alpha1.LabelBound: v1alpha1.True},
 	}}
 	change(child)
 	v.Observe(child)
@@ -79,11 +80,12 @@ func TestTheEndOfASubNamespace(t *testing.T) {
 		child   func(*metav1.PartialObjectMetadata)
 		deleted []string
 	}{
-		"SUB-D1 its namespace goes":                     {endings{}, unchanged, []string{"pay-web"}},
-		"SUB-D12 the kind is being removed":             {endings{crdTerminating: true}, unchanged, nil},
-		"SUB-D12 the kind is gone":                      {endings{crdGone: true}, unchanged, nil},
-		"SUB-D13 the namespace belongs to another tree": {endings{}, func(n *metav1.PartialObjectMetadata) { n.Labels[v1alpha1.LabelParent] = "other" }, nil},
-		"the namespace is not bound":                    {endings{}, func(n *metav1.PartialObjectMetadata) { delete(n.Labels, v1alpha1.LabelBound) }, nil},
+		"SUB-D1 its namespace goes":         {endings{}, unchanged, []string{"pay-web"}},
+		"SUB-D12 the kind is being removed": {endings{crdTerminating: true}, unchanged, nil},
+		"SUB-D12 the kind is gone":          {endings{crdGone: true}, unchanged, nil},
+		"SUB-D13 the namespace belongs to another tree": {endings{},
+			func(n *metav1.PartialObjectMetadata) { n.Labels[v1alpha1.LabelParent] = "other" }, nil},
+		"the namespace is not bound": {endings{}, func(n *metav1.PartialObjectMetadata) { delete(n.Labels, v1alpha1.LabelBound) }, nil},
 		"SUB-D2 the namespace is on its way, and hangs": {
 			endings{}, func(n *metav1.PartialObjectMetadata) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, nil},
 	} {

@@ -62,7 +62,8 @@ func (w *waitingRoom) reserve(sub *v1alpha1.SubNamespace) (release func(), v ver
 	s := w.snapshot()
 	place := s.Place(sub.Namespace)
 	if !place.InTree() {
-		return nil, verdict{reason: v1alpha1.ReasonCreating, message: "the parent namespace has just changed: the operator decides again in a moment"}
+		return nil, verdict{reason: v1alpha1.ReasonCreating,
+			message: "the parent namespace has just changed: the operator decides again in a moment"}
 	}
 	root, waiter := place.Path[0], waiterOf(sub)
 	reserved := 0

@@ -11,7 +11,8 @@ import (
 // population counts the SubNamespaces in the cache at each scrape.
 type population struct{ client client.Reader }
 
-var subNamespaces = prometheus.NewDesc("warren_subnamespaces", "SubNamespaces by status and reason of their condition Ready.", []string{"ready", "reason"}, nil)
+var subNamespaces = prometheus.NewDesc("warren_subnamespaces", "SubNamespaces by status and reason of their condition Ready.",
+	[]string{"ready", "reason"}, nil)
 
 // Describe implements prometheus.Collector.
 func (population) Describe(to chan<- *prometheus.Desc) { to <- subNamespaces }

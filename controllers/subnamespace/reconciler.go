@@ -63,7 +63,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.SubNamespace{}).
 		WatchesRawSource(r.View.Source(r.concerned)).
 		WatchesRawSource(&r.line).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(),
+			NewQueue: r.View.Queue(view.InNamespace, nil)}).
 		Complete(apianswer.Patiently(requeue.After(r.After, r)))
 }
 
@@ -194,11 +195,13 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 // lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
-		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server did not answer the request to create the namespace: it is asked again"}
+		return verdict{reason: v1alpha1.ReasonCreating,
+			message: "the API server did not answer the request to create the namespace: it is asked again"}
 	}
 	v := decide(r.View.Snapshot(), sub)
 	if v.create {
-		return verdict{reason: v1alpha1.ReasonCreating, message: "a namespace of this name has just appeared: the operator reads it before it decides"}
+		return verdict{reason: v1alpha1.ReasonCreating,
+			message: "a namespace of this name has just appeared: the operator reads it before it decides"}
 	}
 	return v
 }

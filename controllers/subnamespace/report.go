@@ -41,7 +41,8 @@ func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v v
 	if v.stalled && (was == nil || before.Status.ObservedGeneration < 0 || was.Reason != string(v.reason)) {
 		r.Events.Event(sub, corev1.EventTypeWarning, string(v.reason), v.message)
 	}
-	err := r.Client.Status().Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+	err := r.Client.Status().Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(v1alpha1.OperatorName))
 	if err != nil {
 		return fmt.Errorf("writing the status of SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
 	}
@@ -53,7 +54,8 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	s := r.View.Snapshot()
 	set := func(status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
 		was := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced)
-		if reason != v1alpha1.ReasonSynced && status == metav1.ConditionFalse && (was == nil || was.Reason != string(reason) || was.Message != message) {
+		if reason != v1alpha1.ReasonSynced && status == metav1.ConditionFalse && (was == nil || was.Reason != string(reason) ||
+			was.Message != message) {
 			r.Events.Event(sub, corev1.EventTypeWarning, string(reason), message)
 		}
 		v1alpha1.SetCondition(&sub.Status.Conditions, sub.Generation, v1alpha1.ConditionMetadataSynced, status, reason, message)
@@ -69,7 +71,8 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	case len(refused) > 0:
 		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	default:
-		set(metav1.ConditionTrue, v1alpha1.ReasonSynced, "the namespace carries the labels and annotations that this SubNamespace and its ancestors give it")
+		set(metav1.ConditionTrue, v1alpha1.ReasonSynced,
+			"the namespace carries the labels and annotations that this SubNamespace and its ancestors give it")
 	}
 }
 
@@ -77,7 +80,8 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 // Ready reports it.
 func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
 	if synced := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced); synced != nil || wasActive(sub) {
-		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated), "namespace "+sub.Name+" had been deleted and was created again, without the objects that it held")
+		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated),
+			"namespace "+sub.Name+" had been deleted and was created again, without the objects that it held")
 	}
 }
 

@@ -41,7 +41,8 @@ func run(probes string) error {
 	if err := manager.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	set, err := watchset.New(config, watchset.Options{Scheme: manager.GetScheme(), Mapper: manager.GetRESTMapper(), Logger: manager.GetLogger()})
+	set, err := watchset.New(config, watchset.Options{Scheme: manager.GetScheme(), Mapper: manager.GetRESTMapper(),
+		Logger: manager.GetLogger()})
 	if err != nil {
 		return err
 	}

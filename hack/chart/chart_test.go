@@ -152,11 +152,13 @@ func (h helm) compareWithKustomize(t *testing.T) {
 		"config/default": {values: []string{"components.strictPlacement=false"}, base: "config/default"},
 		"all that go together": {
 			values: []string{
-				"components.openAccess=true", "components.distributionOverwrite=true", "components.distribution=true", "components.hierarchyAuthority=true",
+				"components.openAccess=true", "components.distributionOverwrite=true", "components.distribution=true",
+				"components.hierarchyAuthority=true",
 				"components.certManager=true", "components.webhookClients=true", "controller.config.billing.driver=sqlite",
 			},
-			base:       "config/overlays/standard",
-			components: []string{"open-access", "distribution-overwrite", "hierarchy-authority", "cert-manager", "webhook-clients", "billing-sqlite"},
+			base: "config/overlays/standard",
+			components: []string{"open-access", "distribution-overwrite", "hierarchy-authority", "cert-manager",
+				"webhook-clients", "billing-sqlite"},
 		},
 		"hardened, cert-manager and hierarchy-authority": {
 			values:     []string{"components.hardened=true", "components.certManager=true", "components.hierarchyAuthority=true"},
@@ -218,9 +220,12 @@ func TestEveryComponentIsASwitch(t *testing.T) {
 }
 
 func (h helm) checkValues(t *testing.T) {
-	objects, stderr := h.template(t, "controller.replicas=3", "controller.extraArgs={--zap-log-level=debug}", "image.tag=sha256:abc", "controller.resources.limits.memory=2Gi",
-		"controller.goMemoryLimit=1800MiB", "controller.additionalRBAC.clusterRoles={edit}", "crds.enabled=false", "controller.config.concurrency=8",
-		"controller.additionalRBAC.rules[0].apiGroups={acme.example}", "controller.additionalRBAC.rules[0].resources={widgets}", "controller.additionalRBAC.rules[0].verbs={list}",
+	objects, stderr := h.template(t, "controller.replicas=3", "controller.extraArgs={--zap-log-level=debug}", "image.tag=sha256:abc",
+		"controller.resources.limits.memory=2Gi",
+		"controller.goMemoryLimit=1800MiB", "controller.additionalRBAC.clusterRoles={edit}", "crds.enabled=false",
+		"controller.config.concurrency=8",
+		"controller.additionalRBAC.rules[0].apiGroups={acme.example}", "controller.additionalRBAC.rules[0].resources={widgets}",
+		"controller.additionalRBAC.rules[0].verbs={list}",
 		`controller.kindManifests=apiVersion: v1
 kind: ConfigMap
 metadata: {name: widgets}`)
@@ -235,7 +240,8 @@ metadata: {name: widgets}`)
 	}
 	for key, want := range map[string]bool{
 		"ClusterRoleBinding /warren-additional-edit": true, "ClusterRole /warren-additional-resources": true, "ConfigMap /widgets": true,
-		"CustomResourceDefinition /lnamespaces.tenancy.warren.dev": false, "ValidatingAdmissionPolicy /warren-copy": false, "ClusterRole /warren-kinds-configured": false,
+		"CustomResourceDefinition /lnamespaces.tenancy.warren.dev": false, "ValidatingAdmissionPolicy /warren-copy": false,
+		"ClusterRole /warren-kinds-configured": false,
 	} {
 		if got := objects[key] != nil; got != want {
 			t.Errorf("%s: there %v, want %v", key, got, want)
@@ -245,17 +251,19 @@ metadata: {name: widgets}`)
 
 func (h helm) checkRefusals(t *testing.T) {
 	for value, want := range map[string]string{
-		"--namespace=tenancy":                                    `the release goes into namespace "tenancy": the policies name warren-system`,
-		"controller.replicas=two":                                "at '/controller/replicas': got string, want integer",
-		"controler.replicas=1":                                   "additional properties 'controler' not allowed",
-		"components.harderned=true":                              "at '/components': additional properties 'harderned' not allowed",
-		"controller.config.acess.userClusterRole=edit":           "at '/controller/config': additional properties 'acess' not allowed",
-		"controller.config.concurrency=many":                     "at '/controller/config/concurrency': got string, want integer",
-		"controller.config.billing.driver=oracle":                `controller.config.billing.driver is "oracle": must be one of none, sqlite, postgres, bigquery`,
-		"image.repository=":                                      "image.repository is empty: name the image",
-		"image.repository=registry.example/warren:v1":            "the tag or digest belongs in image.tag",
-		"components.hardened=true,components.distribution=true":  "components.hardened and components.distribution don't go together",
-		"controller.config.propagation.kinds[0].kind=LimitRange": "controller.config names kind LimitRange, which the chart's policies don't list",
+		"--namespace=tenancy":                          `the release goes into namespace "tenancy": the policies name warren-system`,
+		"controller.replicas=two":                      "at '/controller/replicas': got string, want integer",
+		"controler.replicas=1":                         "additional properties 'controler' not allowed",
+		"components.harderned=true":                    "at '/components': additional properties 'harderned' not allowed",
+		"controller.config.acess.userClusterRole=edit": "at '/controller/config': additional properties 'acess' not allowed",
+		"controller.config.concurrency=many":           "at '/controller/config/concurrency': got string, want integer",
+		"controller.config.billing.driver=oracle": `controller.config.billing.driver is "oracle": must be one of none, sqlite, ` +
+			`postgres, bigquery`,
+		"image.repository=":                                     "image.repository is empty: name the image",
+		"image.repository=registry.example/warren:v1":           "the tag or digest belongs in image.tag",
+		"components.hardened=true,components.distribution=true": "components.hardened and components.distribution don't go together",
+		"controller.config.propagation.kinds[0].kind=LimitRange": "controller.config names kind LimitRange, which the chart's policies don't " +
+			"list",
 	} {
 		t.Run("FLT-U14 "+value, func(t *testing.T) {
 			if _, stderr := h.template(t, value); !strings.Contains(stderr, want) {

@@ -32,11 +32,13 @@ var layers = []layer{
 	{when: ".Values.components.openAccess", to: []string{"open-access"}},
 	{when: ".Values.components.hardened", to: []string{"hardened"}},
 	{when: distribution, to: []string{"distribution"}},
-	{when: ".Values.components.distributionOverwrite", given: []string{distribution}, from: []string{"distribution"}, to: []string{"distribution-overwrite"}},
+	{when: ".Values.components.distributionOverwrite", given: []string{distribution}, from: []string{"distribution"},
+		to: []string{"distribution-overwrite"}},
 	{when: authority, to: []string{"hierarchy-authority"}},
 	{
 		when: "and " + authority + " (" + distribution + ")", given: []string{distribution, authority},
-		from: []string{"hierarchy-authority", "distribution"}, to: []string{"distribution", "hierarchy-authority"}, // which patches what is listed before it
+		// which patches what is listed before it
+		from: []string{"hierarchy-authority", "distribution"}, to: []string{"distribution", "hierarchy-authority"},
 	},
 	{when: ".Values.components.certManager", to: []string{"cert-manager"}},
 	{when: ".Values.components.webhookClients", to: []string{"webhook-clients"}},

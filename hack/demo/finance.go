@@ -36,7 +36,8 @@ func (w warehouse) file() string { return filepath.Join(w.folder, "billing.db") 
 func (w warehouse) configuration() string {
 	engine := fmt.Sprintf("driver: sqlite\n  sqlite: {path: %q}", w.file())
 	if w.away {
-		engine = fmt.Sprintf("driver: postgres\n  clusterID: demo\n  postgres: {dsnFile: %q}\n  outbox: {path: %q}", filepath.Join(w.folder, "dsn"), filepath.Join(w.folder, "outbox.db"))
+		engine = fmt.Sprintf("driver: postgres\n  clusterID: demo\n  postgres: {dsnFile: %q}\n  outbox: {path: %q}",
+			filepath.Join(w.folder, "dsn"), filepath.Join(w.folder, "outbox.db"))
 	}
 	return "\nbilling:\n  " + engine + "\n  flushInterval: 1s\n  namespaceLabels: {costCenter: " + costCenterLabel + "}\n"
 }
@@ -52,7 +53,8 @@ func (w warehouse) startExporter(ctx context.Context, world *devcluster.World, m
 	var exporter *process.Process
 	err := process.OnFreePort(func(port int) (*process.Process, error) {
 		address := "127.0.0.1:" + strconv.Itoa(port)
-		exporter = process.New(manager, []string{"billing-exporter", "--kubeconfig=" + world.Kubeconfig(exporterAccount), "--config=" + world.Operator.ConfigFile,
+		exporter = process.New(manager, []string{"billing-exporter", "--kubeconfig=" + world.Kubeconfig(exporterAccount),
+			"--config=" + world.Operator.ConfigFile,
 			"--metrics-bind-address=0", "--health-probe-bind-address=" + address}, nil, filepath.Join(world.Dir, "exporter.log"))
 		return exporter, exporter.StartReady(ctx, process.HTTPOK(nil, "http://"+address+"/readyz"))
 	})
@@ -105,7 +107,8 @@ func (w warehouse) table(ctx context.Context, question string) (string, error) {
 
 // bills returns the last scene for a warehouse that works: the changes are read by SQL.
 func bills() scene {
-	const months = "SELECT namespace, tenant, cost_center, CASE WHEN valid_to IS NULL THEN 'until now' ELSE 'ended' END AS lasts FROM tenant_billing_periods " +
+	const months = "SELECT namespace, tenant, cost_center, CASE WHEN valid_to IS NULL THEN 'until now' ELSE 'ended' END AS lasts FROM " +
+		"tenant_billing_periods " +
 		"WHERE namespace IN ('payments', 'pay-web') ORDER BY namespace, valid_from"
 	return scene{
 		name: "billing", story: "A cost center changes, and a sub-namespace moves to another tenant. Finance asks by SQL who paid for what.",
@@ -115,7 +118,8 @@ func bills() scene {
 			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4712"}}}'`, wantPrint("patched")},
 			{"admin", "warren sub move pay-web shop", wantPrint("moved")},
 			{finance, months, wantPrint(
-				"pay-web     payments   4711          ended", "pay-web     payments   4712          ended", "pay-web     shop       0815          until now",
+				"pay-web     payments   4711          ended", "pay-web     payments   4712          ended",
+				"pay-web     shop       0815          until now",
 				"payments    payments   4711          ended", "payments    payments   4712          until now").soon()},
 			{"admin", "get ns payments pay-web -L " + costCenterLabel + " --no-headers", wantPrint("4712", "0815").soon()},
 			{"admin", "wait lns/payments --for=condition=BillingExported --timeout=10s", wantPrint("condition met")},
@@ -133,7 +137,8 @@ func billsWait() scene {
 			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4711"}}}'`, wantPrint("patched")},
 			{"admin", "warren sub move pay-web shop", wantPrint("moved")},
 			{"admin", "wait lns/payments --for=condition=BillingExported=False --timeout=20s", patient},
-			{"admin", `get lns payments -o jsonpath={.status.conditions[?(@.type=="BillingExported")].reason}`, wantPrint("WarehouseUnavailable").soon()},
+			{"admin", `get lns payments -o jsonpath={.status.conditions[?(@.type=="BillingExported")].reason}`,
+				wantPrint("WarehouseUnavailable").soon()},
 			{"admin", `get lns payments -o jsonpath={.status.conditions[?(@.type=="Ready")].status}`, wantPrint("True")},
 		},
 	}

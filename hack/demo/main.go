@@ -29,7 +29,8 @@ func main() {
 	connect := flag.String("connect", "", "a file that describes a control plane with an operator, in place of one of its own")
 	after := flag.String("after", "", "with -connect: leave out the scenes up to this one")
 	until := flag.String("until", "", "with -connect: leave out the scenes behind this one")
-	there := flag.String("warehouse", "there", "there: the ledger is a file, and the last scene reads it by SQL; away: the billing exporter finds no warehouse")
+	there := flag.String("warehouse", "there", "there: the ledger is a file, and the last scene reads it by SQL; away: the billing exporter "+
+		"finds no warehouse")
 	flag.Parse()
 	if flag.NArg() > 0 || *there != "there" && *there != "away" {
 		fmt.Fprintf(os.Stderr, "demo: -warehouse is there or away, not %q, and there are no words but flags\n", *there)
@@ -101,11 +102,14 @@ func demo(ctx context.Context, away bool) error {
 // playHere plays the whole story on a control plane of its own.
 func playHere(ctx context.Context, root string, ledger warehouse) error {
 	began := time.Now()
-	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager, the operator and its billing exporter on loopback, with policies, webhooks and open access.")
+	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager, the operator and its billing exporter on loopback, with policies, " +
+		"webhooks and open access.")
 	manager := filepath.Join(root, "bin", "manager")
 	world, err := devcluster.Start(ctx, devcluster.Options{
-		ControlPlane: controlplane.Options{Users: map[string][]string{exporterAccount: {"system:serviceaccounts", "system:serviceaccounts:warren-system"}}},
-		Webhooks:     true, Components: []string{"config/components/open-access", "config/components/distribution", "config/components/billing-sqlite"},
+		ControlPlane: controlplane.Options{Users: map[string][]string{exporterAccount: {"system:serviceaccounts",
+			"system:serviceaccounts:warren-system"}}},
+		Webhooks: true, Components: []string{"config/components/open-access", "config/components/distribution",
+			"config/components/billing-sqlite"},
 		Operator: devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
 	})
 	if err != nil {
@@ -127,7 +131,8 @@ func playHere(ctx context.Context, root string, ledger warehouse) error {
 	}
 	err = p.play(ctx, append(fullStory(), last))
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w\n\nThe end of the operator's log:\n%s\nof the exporter's:\n%s", err, world.Operator.Process().LogTail(15), exporter.LogTail(15))
+		err = fmt.Errorf("%w\n\nThe end of the operator's log:\n%s\nof the exporter's:\n%s", err, world.Operator.Process().LogTail(15),
+			exporter.LogTail(15))
 	}
 	err = errors.Join(err, exporter.Stop())
 	if err := errors.Join(err, world.Stop()); err != nil {

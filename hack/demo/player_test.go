@@ -67,7 +67,8 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := os.ReadFile(filepath.Join(root, ".reports", "demo-away.json"))
-		if err != nil || !strings.Contains(string(line), `"Action":`+want) || !strings.Contains(string(line), `"Test":"BILL-51 make demo with the warehouse away"`) {
+		if err != nil || !strings.Contains(string(line), `"Action":`+want) || !strings.Contains(string(line),
+			`"Test":"BILL-51 make demo with the warehouse away"`) {
 			t.Errorf("%s, %v", line, err)
 		}
 	}

@@ -13,7 +13,8 @@ func writeReport(root, ledger string, failure error) error {
 	if failure != nil {
 		outcome = "fail"
 	}
-	line, err := json.Marshal(map[string]string{"Action": outcome, "Package": "hack/demo", "Test": "BILL-51 make demo with the warehouse " + ledger})
+	line, err := json.Marshal(map[string]string{"Action": outcome, "Package": "hack/demo",
+		"Test": "BILL-51 make demo with the warehouse " + ledger})
 	if err != nil {
 		return fmt.Errorf("writing the demo's report: %w", err)
 	}

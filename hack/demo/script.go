@@ -47,7 +47,8 @@ const (
 
 // fullStory is the main job of a tenancy operator, from the first tenant to the last copy.
 func fullStory() []scene {
-	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal(), distribution(), migration()}
+	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(),
+		removal(), distribution(), migration()}
 }
 
 func tenants() scene {
@@ -99,8 +100,10 @@ func hierarchy() scene {
 			{"alice", "get secret database -n pay-ledger" + value, wantPrint("Zmlyc3Q=").soon()},
 			{"admin", "create namespace legacy", wantPrint("created")},
 			{"admin", "create rolebinding owner -n legacy --clusterrole=admin --user=carol", wantPrint("created")},
-			{"carol", "create -f hack/demo/legacy.yaml", wantRefusal(`needs update on hierarchyconfigurations in namespace "payments" (proposed parent)`).soon()},
-			{"admin", "annotate namespace legacy tenancy.warren.dev/adopt=$(kubectl get lns payments -o jsonpath={.metadata.uid})", wantPrint("annotated")},
+			{"carol", "create -f hack/demo/legacy.yaml",
+				wantRefusal(`needs update on hierarchyconfigurations in namespace "payments" (proposed parent)`).soon()},
+			{"admin", "annotate namespace legacy tenancy.warren.dev/adopt=$(kubectl get lns payments -o jsonpath={.metadata.uid})",
+				wantPrint("annotated")},
 			{"admin", "create -f hack/demo/legacy.yaml", wantPrint("hierarchy created")},
 			{"admin", "wait hier/hierarchy -n legacy --for=condition=Ready --timeout=10s", wantPrint("condition met")},
 			{"alice", "get secret database -n legacy" + value, wantPrint("Zmlyc3Q=").soon()},
@@ -167,7 +170,8 @@ func revoked() scene {
 
 func sharedPair() scene {
 	return scene{
-		name: "shared pair", story: "Both tenants shared the pair warren:self:bob. carol takes bob off the sudoers of shop too, and the pair is deleted.",
+		name:  "shared pair",
+		story: "Both tenants shared the pair warren:self:bob. carol takes bob off the sudoers of shop too, and the pair is deleted.",
 		steps: []step{
 			{"carol", `patch lns shop --type=merge -p '{"spec":{"sudoers":[]}}'`, wantPrint("patched")},
 			{"bob", "get secrets -n shop" + sudoShop, wantRefusal("cannot impersonate").soon()},
@@ -184,9 +188,11 @@ func updates() scene {
 			{"alice", `patch secret database -n payments -p '{"stringData":{"password":"second"}}'`, wantPrint("patched")},
 			{"alice", "get secret database -n pay-web" + value, wantPrint("c2Vjb25k").soon()},
 			{"alice", "get secret database -n pay-db" + value, wantPrint("c2Vjb25k").soon()},
-			{"admin", "warren config diff hack/demo/no-secrets.yaml -o wide", wantPrint("delete", "pay-db", "database", "the configuration has copies of Secret removed")},
+			{"admin", "warren config diff hack/demo/no-secrets.yaml -o wide", wantPrint("delete", "pay-db", "database",
+				"the configuration has copies of Secret removed")},
 			{"alice", "create configmap banner -n payments --from-literal=text=hello", wantPrint("created")},
-			{"admin", "warren config diff hack/demo/all-configmaps.yaml -o wide", wantPrint("create", "pay-db", "banner").without("kube-root-ca.crt")},
+			{"admin", "warren config diff hack/demo/all-configmaps.yaml -o wide",
+				wantPrint("create", "pay-db", "banner").without("kube-root-ca.crt")},
 			{"alice", "delete secret database -n payments", wantPrint("deleted")},
 			{"alice", "get secret database -n pay-web", wantRefusal("not found").soon()},
 			{"alice", "get secret database -n pay-db", wantRefusal("not found").soon()},
@@ -209,16 +215,21 @@ func removal() scene {
 
 func migration() scene {
 	return scene{
-		name: "migration", story: "A cluster admin moves a tree from HNC to Warren. Nothing is deleted or made anew: org-web and its copy are the ones that HNC made.",
+		name: "migration", story: "A cluster admin moves a tree from HNC to Warren. Nothing is deleted or made anew: org-web and its copy are " +
+			"the ones that HNC made.",
 		steps: []step{
 			{"admin", "apply -f hack/demo/hnc.yaml", wantPrint("org-web").soon()},
-			{"admin", "annotate secret registry -n org uid=$(kubectl get secret registry -n org-web -o jsonpath={.metadata.uid})", wantPrint("annotated")},
+			{"admin", "annotate secret registry -n org uid=$(kubectl get secret registry -n org-web -o jsonpath={.metadata.uid})",
+				wantPrint("annotated")},
 			{"admin", "warren migrate hnc", wantPrint("1 Deployment", "org-web", "finish")},
 			{"admin", "warren migrate hnc --apply --yes", wantPrint("SubNamespace org/org-web created", "All but the last step is done")},
 			{"admin", "warren tree org", wantPrint("[s] org-web")},
 			{"admin", "warren migrate hnc --finish --yes", wantPrint("The migration is done")},
-			{"admin", "get secret registry -n org-web -o jsonpath={.metadata.labels}", wantPrint(`"tenancy.warren.dev/inherited-from":"org"`).without("hnc.x-k8s.io")},
-			{"admin", `get secrets -n org-web -o jsonpath={.items[?(@.metadata.uid=="$(kubectl get secret registry -n org -o jsonpath={.metadata.annotations.uid})")].metadata.name}`, wantPrint("registry")},
+			{"admin", "get secret registry -n org-web -o jsonpath={.metadata.labels}", wantPrint(`"tenancy.warren.dev/inherited-from":"org"`).
+				without("hnc.x-k8s.io")},
+			{"admin",
+				`get secrets -n org-web -o jsonpath={.items[?(@.metadata.uid=="$(kubectl get secret registry -n org -o ` +
+					`jsonpath={.metadata.annotations.uid})")].metadata.name}`, wantPrint("registry")},
 			{"admin", `patch secret registry -n org -p '{"stringData":{"password":"second"}}'`, wantPrint("patched")},
 			{"admin", "get secret registry -n org-web" + value, wantPrint("c2Vjb25k").soon()},
 			{"admin", "warren migrate hnc", wantPrint("Nothing is to be written")},
@@ -229,10 +240,12 @@ func migration() scene {
 func distribution() scene {
 	const copied = "get secret settings -n payments -o jsonpath={.metadata.labels}"
 	return scene{
-		name: "distribution", story: "A cluster admin gives every namespace of a tree one Secret. alice has one of that name: nothing is written until alice deletes it.",
+		name: "distribution", story: "A cluster admin gives every namespace of a tree one Secret. alice has one of that name: nothing is " +
+			"written until alice deletes it.",
 		steps: []step{
 			{"alice", "create secret generic settings -n pay-web --from-literal=mine=1", wantPrint("created")},
-			{"admin", "create -f hack/demo/settings.yaml", wantPrint("settings created", "1 namespace already has a Secret settings that the operator did not write: pay-web")},
+			{"admin", "create -f hack/demo/settings.yaml",
+				wantPrint("settings created", "1 namespace already has a Secret settings that the operator did not write: pay-web")},
 			{"admin", "wait rdist/settings --for=condition=Stalled --timeout=10s", wantPrint("condition met")},
 			{"admin", "warren distribution describe settings", wantPrint("In conflict (1):", "pay-web: Unrelated")},
 			{"alice", copied, wantRefusal("not found")},

@@ -1,6 +1,8 @@
 // Command image writes the image of static binaries, with their bill of materials, to a file, without a daemon and without root:
 //
-//	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager bin/linux-amd64/manager-billing bin/linux-amd64/manager-bigquery bin/linux-amd64/kubectl-warren
+//	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager bin/linux-amd64/manager-billing
+//
+// bin/linux-amd64/manager-bigquery bin/linux-amd64/kubectl-warren
 //
 // The first binary is the image's entrypoint. The file is an OCI layout that Docker's format stands in too, as `docker save` writes
 // it, so that docker load, podman load, ctr images import, kind load and skopeo all take it. The same binaries give the same bytes;

@@ -37,7 +37,8 @@ func platformOf(binary string) (v1.Platform, error) {
 		return v1.Platform{}, fmt.Errorf("%s is built for GOOS=%s: an image needs GOOS=linux", binary, settings["GOOS"])
 	}
 	if settings["CGO_ENABLED"] != "0" {
-		return v1.Platform{}, fmt.Errorf("%s is built with CGO_ENABLED=%s: the image has no C library, build with CGO_ENABLED=0", binary, settings["CGO_ENABLED"])
+		return v1.Platform{}, fmt.Errorf("%s is built with CGO_ENABLED=%s: the image has no C library, build with CGO_ENABLED=0", binary,
+			settings["CGO_ENABLED"])
 	}
 	return v1.Platform{OS: "linux", Architecture: settings["GOARCH"]}, nil
 }

@@ -49,7 +49,8 @@ func checkOutline(t *testing.T, page, text string) {
 	}
 	_, body, _ := strings.Cut(text, "\n\n")
 	opening, _, _ := strings.Cut(body, "\n\n")
-	if !strings.HasPrefix(opening, "This guide is for ") && !strings.HasPrefix(opening, "This page is for ") || !strings.Contains(opening, "At the end ") {
+	if !strings.HasPrefix(opening, "This guide is for ") && !strings.HasPrefix(opening, "This page is for ") ||
+		!strings.Contains(opening, "At the end ") {
 		t.Errorf("%s does not begin with its reader and what is reached at the end: %s", page, opening)
 	}
 	if !strings.Contains(text, "\n## What can go wrong") {

@@ -128,11 +128,14 @@ func TestRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no name":          {nil, "NAME is missing"},
-		"empty":            {[]string{""}, `NAME "" must not be empty, or begin or end with white space`},
-		"the cluster's":    {[]string{"system:admin"}, `NAME "system:admin" is reserved: names that start with system: or warren: are not for people`},
-		"Warren's":         {[]string{"warren:sudo:shop"}, `NAME "warren:sudo:shop" is reserved: names that start with system: or warren: are not for people`},
-		"masters":          {[]string{"bob", "ops", "system:masters"}, `GROUP "system:masters" is reserved: groups that start with system: are the cluster's own`},
+		"no name": {nil, "NAME is missing"},
+		"empty":   {[]string{""}, `NAME "" must not be empty, or begin or end with white space`},
+		"the cluster's": {[]string{"system:admin"},
+			`NAME "system:admin" is reserved: names that start with system: or warren: are not for people`},
+		"Warren's": {[]string{"warren:sudo:shop"},
+			`NAME "warren:sudo:shop" is reserved: names that start with system: or warren: are not for people`},
+		"masters": {[]string{"bob", "ops", "system:masters"},
+			`GROUP "system:masters" is reserved: groups that start with system: are the cluster's own`},
 		"sudo by birth":    {[]string{"bob", "shop-sudoers"}, `GROUP "shop-sudoers" is reserved: its members would have sudo all the time`},
 		"not worth it":     {[]string{"-expires", "1m", "bob"}, "-expires 1m0s is too short: the cluster signs for 10m at least"},
 		"no such file":     {[]string{"-kubeconfig", "/nonexistent/x", "bob"}, "/nonexistent/x"},

@@ -59,7 +59,8 @@ func drawTree() *drawing {
 
 // drawArchitecture shows the programs, and what passes between them and the API server.
 func drawArchitecture() *drawing {
-	d := newDrawing(760, 400, "People write objects to the API server; its policies and the operator's webhooks judge them; the operator writes what follows")
+	d := newDrawing(760, 400, "People write objects to the API server; its policies and the operator's webhooks judge them; the operator "+
+		"writes what follows")
 	d.box(20, 30, 180, 76, "plain", "People, CI", "kubectl and", "Warren's plugins")
 	d.box(290, 20, 240, 180, "strong", "API server", "authorizer (RBAC)", "admission policies", "of Warren")
 	d.box(310, 124, 200, 58, "plain", "etcd", "the only state")

@@ -122,8 +122,8 @@ func handOut(p place, world *devcluster.World, users map[string][]string) error 
 	return nil
 }
 
-// watchOperator starts the operator again when it ends, as a cluster would, and when the configuration file has changed. It returns when ctx
-// is done, or when a process of the control plane has ended.
+// watchOperator starts the operator again when it ends, as a cluster would, and when the configuration file has changed. It returns when
+// ctx is done, or when a process of the control plane has ended.
 func watchOperator(ctx context.Context, world *devcluster.World) {
 	cp, operator := world.ControlPlane, world.Operator
 	look := time.NewTicker(time.Second)

@@ -167,7 +167,8 @@ func limitsOf(s schema, whose string) []string {
 	if s.Minimum != nil {
 		add("at least %.0f", *s.Minimum)
 	}
-	for text, limit := range map[string]*int64{"at most %d items": s.MaxItems, "at most %d keys": s.MaxProperties, "at most %d characters": s.MaxLength} {
+	for text, limit := range map[string]*int64{"at most %d items": s.MaxItems, "at most %d keys": s.MaxProperties,
+		"at most %d characters": s.MaxLength} {
 		if limit != nil {
 			add(text, *limit)
 		}

@@ -17,7 +17,8 @@ import (
 // flagsPage lists the flags of the manager and of its subcommands, as their help has them.
 func flagsPage(ctx context.Context) (string, error) {
 	p := newPage("Flags and environment", "the help of the programs",
-		"Every flag of `manager` and its subcommands. [The manager](manager.md) says what each subcommand does, [kubectl warren](commands.md) has the flags of the plugin.")
+		"Every flag of `manager` and its subcommands. [The manager](manager.md) says what each subcommand does, [kubectl warren](commands.md) "+
+			"has the flags of the plugin.")
 	help, err := exec.CommandContext(ctx, "go", "run", ".", "--help").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("manager --help: %w: %s", err, help)
@@ -87,5 +88,6 @@ func writeEnvironment(p *page) {
 	p.heading("Environment", "variable", "program", "means")
 	p.row("`KUBECONFIG`", "all", "The kubeconfig, where no flag names one, by kubectl's rules. In a pod the service account is used.")
 	p.row("`KUBECTL`", "`kubectl sudo`, `kubectl warren billing`", "The kubectl to run; else the one in the `PATH`.")
-	p.row("`GOMEMLIMIT`", "`manager`, `manager-billing`", "The memory that Go may use. The manifests set it to about nine tenths of the memory limit.")
+	p.row("`GOMEMLIMIT`", "`manager`, `manager-billing`",
+		"The memory that Go may use. The manifests set it to about nine tenths of the memory limit.")
 }

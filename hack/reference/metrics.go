@@ -29,11 +29,13 @@ func metricsPage(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p := newPage("Metrics", "the Go sources", "Each program also has the metrics of controller-runtime and of Go. No label holds the name of a namespace, an object or a user, "+
+	p := newPage("Metrics", "the Go sources", "Each program also has the metrics of controller-runtime and of Go. No label holds the name "+
+		"of a namespace, an object or a user, "+
 		"except `distribution`, the name of a ResourceDistribution.")
 	sections := []struct{ title, introduction, prefix string }{
 		{"The operator", "", "warren_"}, // before the longer prefix: the last one that matches counts
-		{"The billing exporter", "On the exporter's own port. [Alerts](../../config/prometheus/billing_alerts.yaml) use them.", "warren_billing_"},
+		{"The billing exporter", "On the exporter's own port. [Alerts](../../config/prometheus/billing_alerts.yaml) use them.",
+			"warren_billing_"},
 		{"Informers", "Of [`pkg/watchset`](../guides/informers.md), in the operator and in every program that imports it.", "watchset_"},
 	}
 	texts := map[string]*page{}

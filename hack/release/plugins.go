@@ -19,7 +19,8 @@ type plugin struct{ name, short, description string }
 var plugins = []plugin{
 	{
 		"warren", "Tenants and trees of namespaces with Warren",
-		"Makes tenants and sub-namespaces, draws trees, traces copies to their sources, says who may do what and why,\nand checks whether the operator is installed soundly.",
+		"Makes tenants and sub-namespaces, draws trees, traces copies to their sources, says who may do what and why,\nand checks whether the " +
+			"operator is installed soundly.",
 	},
 	{
 		"sudo", "One command with the rights of a tenant's sudoers",

@@ -22,7 +22,8 @@ func TestSectionOfTheChangelog(t *testing.T) {
 
 func TestReleaseOfThePlugins(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, file := range []string{"plugins/linux/amd64/kubectl-warren", "plugins/linux/amd64/kubectl-sudo", "plugins/windows/arm64/kubectl-warren.exe", "plugins/windows/arm64/kubectl-sudo.exe"} {
+	for _, file := range []string{"plugins/linux/amd64/kubectl-warren", "plugins/linux/amd64/kubectl-sudo",
+		"plugins/windows/arm64/kubectl-warren.exe", "plugins/windows/arm64/kubectl-sudo.exe"} {
 		writeFile(t, file, file)
 	}
 	writeFile(t, "LICENSE", "the licence")

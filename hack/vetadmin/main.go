@@ -45,7 +45,8 @@ func run(ctx context.Context, note string) (err error) {
 	// The rules reach admin a moment after the control plane is ready.
 	problem := ""
 	waited := wait.PollUntilContextTimeout(ctx, time.Second, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		out, problems, code := world.Kubectl(ctx, controlplane.Admin, "warren", "vet", "--write", "--dir", filepath.Join(root, "docs", "vetted"), "--note", note)
+		out, problems, code := world.Kubectl(ctx, controlplane.Admin, "warren", "vet", "--write", "--dir", filepath.Join(root, "docs", "vetted"),
+			"--note", note)
 		fmt.Print(out)
 		problem = strings.TrimSpace(problems)
 		return code == 0, nil

@@ -19,8 +19,8 @@ func RetryAfterOutage() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, OutageRetryMax)
 }
 
-// Patiently has a controller wait for as long as the API server's answer to the last request says, before it tries again: its rate limiter does
-// not see the answer.
+// Patiently has a controller wait for as long as the API server's answer to the last request says, before it tries again: its rate limiter
+// does not see the answer.
 func Patiently(next reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, request)

@@ -55,7 +55,8 @@ func (r *Refusals) Of(key string) string {
 
 // Explain returns that message, and when the request is sent again, for the object whose spec decides about it.
 func (r *Refusals) Explain(key string, retryMax time.Duration, object string) string {
-	return r.Of(key) + "; the operator tries again within " + duration.HumanDuration(retryMax) + ", and at once when the spec of this " + object +
+	return r.Of(key) + "; the operator tries again within " + duration.HumanDuration(retryMax) + ", and at once when the spec of this " +
+		object +
 		" changes or it is made again"
 }
 

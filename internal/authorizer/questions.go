@@ -24,7 +24,8 @@ const askTimeout = 5 * time.Second
 
 // reviewsTotal counts the questions to the authorizer by result: allowed, denied, error.
 var reviewsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "warren_hierarchy_authority_reviews_total", Help: "Questions to the API server's authorizer about who may move a namespace; result is allowed, denied or error.",
+	Name: "warren_hierarchy_authority_reviews_total", Help: "Questions to the API server's authorizer about who may move a namespace; " +
+		"result is allowed, denied or error.",
 }, []string{"result"})
 
 func init() { metrics.Registry.MustRegister(reviewsTotal) }
@@ -110,7 +111,8 @@ func (a Asker) askOne(ctx context.Context, user authenticationv1.UserInfo, q aut
 
 // mayOrAdministers asks whether user may make a request, or else whether user may update all namespaces, since that includes the
 // right to label them.
-func (a Asker) mayOrAdministers(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func (a Asker) mayOrAdministers(ctx context.Context, user authenticationv1.UserInfo,
+	attributes authorizationv1.ResourceAttributes) (bool, error) {
 	if yes, err := a.reviewRequest(ctx, user, attributes); yes || err != nil {
 		return yes, err
 	}
@@ -123,7 +125,8 @@ func inGroup(verb, resource, namespace string) authorizationv1.ResourceAttribute
 }
 
 // reviewRequest asks the authorizer whether user may make a request, and counts the answer.
-func (a Asker) reviewRequest(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+func (a Asker) reviewRequest(ctx context.Context, user authenticationv1.UserInfo,
+	attributes authorizationv1.ResourceAttributes) (bool, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &attributes, User: user.Username, UID: user.UID, Groups: user.Groups,
 		Extra: make(map[string]authorizationv1.ExtraValue, len(user.Extra)),
@@ -179,7 +182,8 @@ func (a Asker) May(ctx context.Context, user authenticationv1.UserInfo, verb, gr
 	asking.SetLimit(mostAtOnce)
 	for i, namespace := range namespaces {
 		asking.Go(func() (err error) {
-			yes[i], err = a.reviewRequest(ctx, user, authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace})
+			yes[i], err = a.reviewRequest(ctx, user, authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource,
+				Namespace: namespace})
 			return err
 		})
 	}

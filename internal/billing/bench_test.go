@@ -30,12 +30,14 @@ func (c *counted) Connect(ctx context.Context) (driver.Conn, error) {
 	return &countedConn{conn, c}, err
 }
 
-// connectionsOf are those of an engine, to be counted. BigQuery's have no name of a data source, and are connections in name only: one serves all.
+// connectionsOf are those of an engine, to be counted. BigQuery's have no name of a data source, and are connections in name only: one
+// serves all.
 func connectionsOf(e engine, db *sql.DB) func(context.Context) (driver.Conn, error) {
 	name := e.dsn
 	switch e.dialect.Name {
 	case billing.SQLite.Name:
-		name = "file:" + (&url.URL{Path: e.dsn}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
+		name = "file:" + (&url.URL{Path: e.dsn}).EscapedPath() +
+			"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
 	case "bigquery":
 		return func(ctx context.Context) (made driver.Conn, err error) {
 			one, err := db.Conn(ctx)

@@ -26,7 +26,8 @@ func change(n int) billing.Event {
 
 // child puts the changes from the first on and flushes at the same time. It says what it has done, line by line.
 func child() int {
-	if err := work(context.Background(), os.Getenv("WARREN_BILLING_ENGINE"), os.Getenv("WARREN_BILLING_DSN"), os.Getenv("WARREN_BILLING_OUTBOX"),
+	if err := work(context.Background(), os.Getenv("WARREN_BILLING_ENGINE"), os.Getenv("WARREN_BILLING_DSN"),
+		os.Getenv("WARREN_BILLING_OUTBOX"),
 		os.Getenv(childEnv)); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		return 1

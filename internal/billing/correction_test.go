@@ -29,7 +29,8 @@ func TestCorrect(t *testing.T) {
 				t.Errorf("%d rows, want the old ones and 3", got)
 			}
 			reasons, err := store.Reasons(t.Context(), "payments")
-			if err != nil || len(reasons) != 3 || reasons[0].Author != "fin@example.com" || reasons[0].Reason != "INV-7" || reasons[0].RecordedAt.IsZero() {
+			if err != nil || len(reasons) != 3 || reasons[0].Author != "fin@example.com" || reasons[0].Reason != "INV-7" ||
+				reasons[0].RecordedAt.IsZero() {
 				t.Errorf("reasons %v, error %v", reasons, err)
 			}
 		})
@@ -113,7 +114,8 @@ func TestPushdown(t *testing.T) {
 			}
 			plan += line + "\n"
 		}
-		if !strings.Contains(plan, "ledger_places") || !strings.Contains(plan, "Index Cond: ((cluster = ") || !strings.Contains(plan, "(namespace = 'payments'") || strings.Contains(plan, "Seq Scan") {
+		if !strings.Contains(plan, "ledger_places") || !strings.Contains(plan, "Index Cond: ((cluster = ") ||
+			!strings.Contains(plan, "(namespace = 'payments'") || strings.Contains(plan, "Seq Scan") {
 			t.Errorf("the plan doesn't read by the index:\n%s", plan)
 		}
 		t.Log("\n" + plan)

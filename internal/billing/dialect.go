@@ -104,7 +104,8 @@ WITH dedup AS (
          ORDER BY effective_at, generation, recorded_at, event_id) AS era FROM dedup AS d WHERE rn = 1
 ), held AS (
   SELECT r.*, FIRST_VALUE(tenant_uid) OVER (PARTITION BY cluster, namespace, era
-         ORDER BY effective_at, generation, recorded_at, event_id) AS holder, FIRST_VALUE(namespace_uid) OVER (PARTITION BY cluster, namespace, era
+         ORDER BY effective_at, generation, recorded_at, event_id) AS holder,
+         FIRST_VALUE(namespace_uid) OVER (PARTITION BY cluster, namespace, era
          ORDER BY effective_at, generation, recorded_at, event_id) AS held_uid FROM eras AS r WHERE era > 0
 ), ordered AS (
   SELECT h.*, LAG(op) OVER w AS prev_op, LAG(tenant_uid) OVER w AS prev_uid, LAG(namespace_uid) OVER w AS prev_namespace,
@@ -113,7 +114,8 @@ WITH dedup AS (
   WINDOW w AS (PARTITION BY cluster, namespace ORDER BY effective_at, generation, recorded_at, event_id)
 ), kept AS (
   SELECT * FROM ordered
-  WHERE (op = 'SET' AND (prev_op IS NULL OR prev_op <> 'SET' OR prev_uid <> tenant_uid OR prev_namespace <> namespace_uid OR prev_hash <> content_hash))
+  WHERE (op = 'SET' AND (prev_op IS NULL OR prev_op <> 'SET' OR prev_uid <> tenant_uid
+         OR prev_namespace <> namespace_uid OR prev_hash <> content_hash))
      OR (op = 'END' AND prev_op = 'SET')
 ), periods AS (
   SELECT k.*, LEAD(effective_at) OVER (PARTITION BY cluster, namespace
@@ -149,7 +151,8 @@ func (d Dialect) statements(table string) (statements, error) {
 	}
 	return statements{
 		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), reasons: fill(d.reasons), dropView: periods(d.dropView),
-		view: periods(d.createView + strings.ReplaceAll(viewText, "{{viewOptions}}", d.viewOptions)), describeView: periods(d.describeView), insert: fill(d.insert), columns: fill(d.columns),
+		view: periods(d.createView + strings.ReplaceAll(viewText, "{{viewOptions}}", d.viewOptions)), describeView: periods(d.describeView),
+		insert: fill(d.insert), columns: fill(d.columns),
 		viewVersion: fill(d.viewVersion), open: fill(openText), ordered: fill(d.ordered), latest: fill(latestText), history: fill(historyText),
 		export: fill(exportText), holders: fill(holdersText), startRun: fill(startRunText), moveWatermark: fill(watermarkText),
 		recentRuns: fill(recentRunsText), giveReason: fill(giveReasonText), corrections: fill(correctionsText),
@@ -159,7 +162,8 @@ func (d Dialect) statements(table string) (statements, error) {
 // filler returns a function that puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are
 // times, {{i1}} to {{i6}} into a text.
 func (d Dialect) filler(table string) func(string) string {
-	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{now}}", d.now, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
+	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{now}}", d.now, "{{list}}",
+		strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
 	for n := 1; n <= 6; n++ {
 		p := d.placeholder(n)
 		pairs = append(pairs, fmt.Sprintf("{{p%d}}", n), p, fmt.Sprintf("{{i%d}}", n), strings.ReplaceAll(d.instant, "{{p}}", p))

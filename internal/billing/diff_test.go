@@ -14,7 +14,8 @@ import (
 
 // cc is a tenant payments, billed so since then.
 func cc(generation int64, costCenter string, since time.Time) billing.Desired {
-	return billing.Desired{NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1", Generation: generation, CostCenter: costCenter, Owner: "ann@example.com",
+	return billing.Desired{NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1", Generation: generation, CostCenter: costCenter,
+		Owner: "ann@example.com",
 		Since: since}
 }
 
@@ -69,7 +70,8 @@ func TestDiffOnEngines(t *testing.T) {
 		worlds []world
 		want   []string
 	}{
-		"BILL-01 made, changed, gone, made again": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(5))}, {}, {"payments": func() billing.Desired { d := reborn; d.Since = at(90); return d }()}},
+		"BILL-01 made, changed, gone, made again": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(5))}, {},
+			{"payments": func() billing.Desired { d := reborn; d.Since = at(90); return d }()}},
 			[]string{"A 0s 5m0s", "B 5m0s 1h0m0s", "B 1h30m0s open"}},
 		"BILL-06 made again, the deletion was never seen": {[]world{{"payments": cc(4, "A", at(0))}, {"payments": reborn}},
 			[]string{"A 0s 30m0s", "B 30m0s open"}},
@@ -80,15 +82,18 @@ func TestDiffOnEngines(t *testing.T) {
 		// Seen is an hour after nine; the tenant came back at 9:30 by the API server's clock.
 		"BILL-08 our clock is ahead, another takes over": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": reborn}},
 			[]string{"A 0s 1h0m0s", "B 1h0m0.000001s open"}},
-		"BILL-08 our clock is ahead, the same tenant takes it back": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": cc(1, "A", at(30))}},
+		"BILL-08 our clock is ahead, the same tenant takes it back": {[]world{{"payments": cc(1, "A", at(0))}, {},
+			{"payments": cc(1, "A", at(30))}},
 			[]string{"A 0s 1h0m0s", "A 1h0m0.000001s open"}},
-		"away to another tenant and back in one second": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": other}, {"payments": cc(1, "A", at(5))}},
+		"away to another tenant and back in one second": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": other},
+			{"payments": cc(1, "A", at(5))}},
 			[]string{"A 5m0s 1h0m0s", "A 1h0m0.000001s open"}},
 		"BILL-27 a change of labels isn't dated before it": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": labelled}},
 			[]string{"A 5m0s 1h0m0s", "A 1h0m0s open"}},
 		"BILL-27 a move isn't dated by the stamp of the tenant it came to": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": moved}},
 			[]string{"A 5m0s 1h0m0s"}},
-		"BILL-28 made again under its name, of the same tenant, while nobody watched": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": sameTenant}},
+		"BILL-28 made again under its name, of the same tenant, while nobody watched": {[]world{{"payments": cc(1, "A", at(0))},
+			{"payments": sameTenant}},
 			[]string{"A 0s 30m0s", "A 30m0s open"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +106,8 @@ func TestDiffOnEngines(t *testing.T) {
 					t.Error(diff)
 				}
 				last := c.worlds[len(c.worlds)-1]["payments"]
-				if periods, err := store.History(t.Context(), "payments"); err != nil || last.Tenant == "payments" && periods[len(periods)-1].NamespaceUID != last.NamespaceUID {
+				if periods, err := store.History(t.Context(), "payments"); err != nil || last.Tenant == "payments" &&
+					periods[len(periods)-1].NamespaceUID != last.NamespaceUID {
 					t.Errorf("the last period is of namespace %q, want %q: %v", periods[len(periods)-1].NamespaceUID, last.NamespaceUID, err)
 				}
 			})
@@ -122,12 +128,15 @@ func TestNamespaceThatCameUnseen(t *testing.T) {
 		now           billing.Desired
 		want          []string
 	}{
-		"BILL-77 that another tenant had": {[]world{{"payments": cc(1, "A", at(0))}, {}}, at(70), other(at(-600)), []string{"A 0s 1h0m0s", "B 2h0m0s open"}},
+		"BILL-77 that another tenant had": {[]world{{"payments": cc(1, "A", at(0))}, {}}, at(70), other(at(-600)),
+			[]string{"A 0s 1h0m0s", "B 2h0m0s open"}},
 		"BILL-77 that another tenant had, and no watermark": {[]world{{"payments": cc(1, "A", at(0))}, {}}, time.Time{}, other(at(-600)),
 			[]string{"A 0s 1h0m0s", "B 2h0m0s open"}},
-		"BILL-77 that no tenant had":          {nil, at(70), other(at(-600)), []string{"B 2h0m0s open"}},
-		"BILL-77 made since":                  {nil, at(70), func() billing.Desired { d := other(at(80)); d.Since = at(80); return d }(), []string{"B 1h20m0s open"}},
-		"BILL-77 before there was any ledger": {nil, time.Time{}, func() billing.Desired { d := other(at(5)); d.Since = at(5); return d }(), []string{"B 5m0s open"}},
+		"BILL-77 that no tenant had": {nil, at(70), other(at(-600)), []string{"B 2h0m0s open"}},
+		"BILL-77 made since": {nil, at(70), func() billing.Desired { d := other(at(80)); d.Since = at(80); return d }(),
+			[]string{"B 1h20m0s open"}},
+		"BILL-77 before there was any ledger": {nil, time.Time{}, func() billing.Desired { d := other(at(5)); d.Since = at(5); return d }(),
+			[]string{"B 5m0s open"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEngines(t, func(t *testing.T, e engine) {
@@ -190,7 +199,8 @@ func opened(n int) ([]billing.Open, world) {
 	open, w := make([]billing.Open, n), world{}
 	for i, event := range tenants(n) {
 		event = event.Sealed()
-		open[i] = billing.Open{Namespace: event.Namespace, NamespaceUID: event.NamespaceUID, Tenant: event.Tenant, TenantUID: event.TenantUID, Generation: 1,
+		open[i] = billing.Open{Namespace: event.Namespace, NamespaceUID: event.NamespaceUID, Tenant: event.Tenant,
+			TenantUID: event.TenantUID, Generation: 1,
 			CostCenter: event.CostCenter, Owner: event.Owner, ContentHash: event.ContentHash, ValidFrom: event.EffectiveAt}
 		w[event.Namespace] = billing.Desired{NamespaceUID: event.NamespaceUID, Tenant: event.Tenant, TenantUID: event.TenantUID, Generation: 1,
 			CostCenter: event.CostCenter, Owner: event.Owner, Labels: event.Labels, Since: event.EffectiveAt}

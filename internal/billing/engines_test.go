@@ -111,7 +111,8 @@ func (e engine) words(text string) string {
 	if e.dialect.Name != "bigquery" {
 		return text
 	}
-	return strings.NewReplacer(" text", " STRING", " int", " INT64", " TEXT", " STRING", " INTEGER", " INT64", "'{}'", "JSON '{}'", `"`, "`").Replace(text)
+	return strings.NewReplacer(" text", " STRING", " int", " INT64", " TEXT", " STRING", " INTEGER", " INT64", "'{}'", "JSON '{}'",
+		`"`, "`").Replace(text)
 }
 
 // open is one more connection pool to the same database, as another process would have.
@@ -132,7 +133,8 @@ func (e engine) connect() (*sql.DB, error) {
 	case billing.Postgres.Name:
 		return billing.OpenPostgres(e.dsn)
 	}
-	return bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location, Endpoint: e.dsn,
+	return bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location,
+		Endpoint:        e.dsn,
 		CredentialsFile: keyFile(e.dsn), StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30}), nil
 }
 
@@ -168,7 +170,8 @@ func at(minutes float64) time.Time { return nine.Add(time.Duration(minutes * flo
 // set is a SET for namespace payments of a tenant of its name.
 func set(generation int64, costCenter string, since time.Time) billing.Event {
 	return billing.Event{Cluster: cluster, Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1",
-		Generation: generation, Op: billing.Set, CostCenter: costCenter, Owner: "ann@example.com", Labels: map[string]string{"product": "checkout"},
+		Generation: generation, Op: billing.Set, CostCenter: costCenter, Owner: "ann@example.com",
+		Labels:      map[string]string{"product": "checkout"},
 		EffectiveAt: since}
 }
 

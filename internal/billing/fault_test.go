@@ -102,7 +102,8 @@ func TestFileFaults(t *testing.T) {
 			if err == nil {
 				_, err = store.Append(t.Context(), tenants(500))
 			}
-			if err == nil || store.Trouble(err) != billing.Mismatch || !strings.Contains(store.Explain(err).Error(), "put back a copy of it, or move it away") {
+			if err == nil || store.Trouble(err) != billing.Mismatch || !strings.Contains(store.Explain(err).Error(),
+				"put back a copy of it, or move it away") {
 				t.Errorf("%s: %v", store.Trouble(err), store.Explain(err))
 			}
 			putBack(t, damaged, e.dsn, whole)
@@ -157,8 +158,10 @@ func expiredServer(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: nine.AddDate(-9, 0, 0), NotAfter: nine.AddDate(-9, 0, 0).Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: nine.AddDate(-9, 0, 0),
+		NotAfter:    nine.AddDate(-9, 0, 0).Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +187,8 @@ func expiredServer(t *testing.T) string {
 					return
 				}
 				_, _ = conn.Write([]byte("S"))
-				secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
+				secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+					MinVersion: tls.VersionTLS12})
 				_ = secure.Handshake()
 			}()
 		}

@@ -63,7 +63,8 @@ func newBench(t *testing.T, e engine) bench {
 	t.Helper()
 	b := bench{clock: clocktesting.NewFakePassiveClock(nine), store: e.ledger(t)}
 	b.ledger = &faulty{Ledger: troubled{b.store}}
-	b.Flusher = &billing.Flusher{Outbox: outboxAt(t, filepath.Join(tempDir(t), "outbox.db"), 100_000, b.clock), Ledger: b.ledger, Clock: b.clock, Batch: 500}
+	b.Flusher = &billing.Flusher{Outbox: outboxAt(t, filepath.Join(tempDir(t), "outbox.db"), 100_000, b.clock), Ledger: b.ledger,
+		Clock: b.clock, Batch: 500}
 	return b
 }
 
@@ -173,9 +174,10 @@ func TestPauses(t *testing.T) {
 		trouble billing.Trouble
 		pause   time.Duration
 	}{
-		"BILL-16 access":         {sqlState("42501"), billing.Denied, 5 * time.Minute},
-		"BILL-16 quota":          {sqlState("quota"), billing.Quota, 10 * time.Minute},
-		"BILL-17 another schema": {&billing.SchemaError{Table: "ledger", Problems: []string{"column op is missing"}}, billing.Mismatch, 5 * time.Minute},
+		"BILL-16 access": {sqlState("42501"), billing.Denied, 5 * time.Minute},
+		"BILL-16 quota":  {sqlState("quota"), billing.Quota, 10 * time.Minute},
+		"BILL-17 another schema": {&billing.SchemaError{Table: "ledger", Problems: []string{"column op is missing"}},
+			billing.Mismatch, 5 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, onSQLite(t))

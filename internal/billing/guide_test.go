@@ -76,17 +76,20 @@ func TestGuide(t *testing.T) {
 			}
 			day := func(month, day int) time.Time { return time.Date(2026, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
 			row := func(namespace, tenant, costCenter string, at time.Time) billing.Event {
-				return billing.Event{Cluster: acme, Namespace: namespace, NamespaceUID: "u-" + namespace, Tenant: tenant, TenantUID: "t-" + tenant, Generation: 1,
+				return billing.Event{Cluster: acme, Namespace: namespace, NamespaceUID: "u-" + namespace, Tenant: tenant,
+					TenantUID: "t-" + tenant, Generation: 1,
 					Op: billing.Set, CostCenter: costCenter, Owner: tenant + "@example.com", EffectiveAt: at}
 			}
 			// pay changes its cost center on the 11th; its pay-web moves to shop on the 21st; lab pays nobody, and began a year ago.
 			appended(t, store, row("pay", "pay", "4711", day(3, 1)), row("pay-web", "pay", "4711", day(3, 1)), row("pay", "pay", "4712", day(3, 11)),
-				row("pay-web", "pay", "4712", day(3, 11)), row("pay-web", "shop", "0815", day(3, 21)), row("lab", "lab", "", day(3, 1).AddDate(-1, 0, 0)))
+				row("pay-web", "pay", "4712", day(3, 11)), row("pay-web", "shop", "0815", day(3, 21)),
+				row("lab", "lab", "", day(3, 1).AddDate(-1, 0, 0)))
 			if err := store.StartRun(t.Context(), billing.Run{ID: "r", StartedAt: day(3, 1), CompleteUntil: day(4, 1)}); err != nil {
 				t.Fatal(err)
 			}
 			instant := map[string]string{"sqlite": "TEXT", "postgres": "timestamptz", "bigquery": "TIMESTAMP"}[e.dialect.Name]
-			mustExec(t, db, e.words(`CREATE TABLE focus ("x_Cluster" TEXT, "x_Namespace" TEXT, "ChargePeriodStart" `+instant+`, "EffectiveCost" INTEGER)`))
+			mustExec(t, db, e.words(`CREATE TABLE focus ("x_Cluster" TEXT, "x_Namespace" TEXT, "ChargePeriodStart" `+instant+
+				`, "EffectiveCost" INTEGER)`))
 			for _, charge := range []string{"'pay-web', '2026-03-10T23:00:00.000000Z', 1", "'pay-web', '2026-03-11T00:00:00.000000Z', 10",
 				"'pay-web', '2026-03-21T00:00:00.000000Z', 100", "'kube-system', '2026-03-21T00:00:00.000000Z', 7"} {
 				mustExec(t, db, "INSERT INTO focus VALUES ('"+acme+"', "+charge+")")
@@ -121,7 +124,8 @@ func TestGuide(t *testing.T) {
 	})
 }
 
-// TestSpecificationHasTheSQLOfTheCode checks the statements of section 1 of docs/behaviour/billing.md: the tables of two engines, and the view.
+// TestSpecificationHasTheSQLOfTheCode checks the statements of section 1 of docs/behaviour/billing.md: the tables of two engines, and the
+// view.
 func TestSpecificationHasTheSQLOfTheCode(t *testing.T) {
 	text, err := os.ReadFile("../../docs/behaviour/billing.md")
 	if err != nil {

@@ -38,9 +38,12 @@ func mock(t *testing.T) (*sql.DB, sqlmock.Sqlmock) {
 	return db, mock
 }
 
-const postgresInsert = `INSERT INTO ledger (event_id, cluster, namespace, namespace_uid, tenant, tenant_uid, generation, op, cost_center, owner, labels, content_hash, effective_at, recorded_at)
-SELECT r.event_id, r.cluster, r.namespace, r.namespace_uid, r.tenant, r.tenant_uid, r.generation, r.op, r.cost_center, r.owner, r.labels, r.content_hash, r.effective_at, clock_timestamp()
-FROM jsonb_to_recordset($1::jsonb) AS r(event_id text, cluster text, namespace text, namespace_uid text, tenant text, tenant_uid text, generation bigint, op text, cost_center text, owner text, labels jsonb, content_hash text, effective_at timestamptz)
+const postgresInsert = `INSERT INTO ledger (event_id, cluster, namespace, namespace_uid, tenant, tenant_uid, generation, op,
+  cost_center, owner, labels, content_hash, effective_at, recorded_at)
+SELECT r.event_id, r.cluster, r.namespace, r.namespace_uid, r.tenant, r.tenant_uid, r.generation, r.op,
+  r.cost_center, r.owner, r.labels, r.content_hash, r.effective_at, clock_timestamp()
+FROM jsonb_to_recordset($1::jsonb) AS r(event_id text, cluster text, namespace text, namespace_uid text, tenant text, tenant_uid text,
+  generation bigint, op text, cost_center text, owner text, labels jsonb, content_hash text, effective_at timestamptz)
 ON CONFLICT (event_id) DO NOTHING`
 
 func mocked(t *testing.T, db *sql.DB, change func(*billing.Options)) *billing.Store {
@@ -110,7 +113,8 @@ func TestErrorsSayWhatWasDone(t *testing.T) {
 	})
 	t.Run("a connection lost among the rows yields no open period, so that a comparison ends nothing", func(t *testing.T) {
 		db, mock := mock(t)
-		rows := sqlmock.NewRows([]string{"namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "cost_center", "owner", "content_hash", "valid_from"}).
+		rows := sqlmock.NewRows([]string{"namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "cost_center", "owner",
+			"content_hash", "valid_from"}).
 			AddRow("a", "", "", "", 1, "", "", "", nine).AddRow("b", "", "", "", 1, "", "", "", nine).RowError(1, broken)
 		mock.ExpectQuery("SELECT namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, content_hash, valid_from\n" +
 			"FROM ledger_periods WHERE cluster = $1 AND valid_to IS NULL").WithArgs(cluster).WillReturnRows(rows)
@@ -124,7 +128,8 @@ func TestErrorsSayWhatWasDone(t *testing.T) {
 func TestTrouble(t *testing.T) {
 	store := mocked(t, nil, func(*billing.Options) {})
 	for state, want := range map[string]billing.Trouble{
-		"08006": billing.Unavailable, "53300": billing.Unavailable, "57P01": billing.Unavailable, "40001": billing.Unavailable, "25006": billing.Unavailable, "": billing.Unavailable,
+		"08006": billing.Unavailable, "53300": billing.Unavailable, "57P01": billing.Unavailable, "40001": billing.Unavailable,
+		"25006": billing.Unavailable, "": billing.Unavailable,
 		"28P01": billing.Denied, "42501": billing.Denied, "3D000": billing.Denied,
 		"42P01": billing.Mismatch, "42703": billing.Mismatch, "3F000": billing.Mismatch, "23502": billing.Mismatch,
 		"22P05": billing.InvalidData, "23514": billing.InvalidData, "54000": billing.InvalidData,

@@ -38,7 +38,8 @@ type openEvent struct {
 func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
 	return read(ctx, s, "the events", s.text.ordered, func(rows *sql.Rows) (e openEvent, err error) {
 		var at instant
-		err = rows.Scan(&e.Namespace, &e.NamespaceUID, &e.Tenant, &e.TenantUID, &e.Generation, &e.op, &e.CostCenter, &e.Owner, &e.ContentHash, &at)
+		err = rows.Scan(&e.Namespace, &e.NamespaceUID, &e.Tenant, &e.TenantUID, &e.Generation, &e.op, &e.CostCenter, &e.Owner,
+			&e.ContentHash, &at)
 		e.ValidFrom = at.Time
 		return e, err
 	}, s.options.Cluster)

@@ -37,11 +37,13 @@ func TestOpenPeriodsAreTheViews(t *testing.T) {
 					t.Fatal(err)
 				}
 				if p.ValidTo.IsZero() {
-					want = append(want, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash, p.ValidFrom.Format(time.RFC3339Nano)))
+					want = append(want, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash,
+						p.ValidFrom.Format(time.RFC3339Nano)))
 				}
 			}
 			for _, p := range openIn(t, store) {
-				got = append(got, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash, p.ValidFrom.Format(time.RFC3339Nano)))
+				got = append(got, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash,
+					p.ValidFrom.Format(time.RFC3339Nano)))
 			}
 			slices.Sort(want)
 			slices.Sort(got)

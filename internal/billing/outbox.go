@@ -74,7 +74,8 @@ func (o *Outbox) Put(ctx context.Context, events ...Event) error {
 				return err
 			}
 			if _, err := tx.ExecContext(ctx, `INSERT INTO outbox (event_id, payload, queued_at)
-SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, event.ID, string(payload), instantText(o.clock.Now())); err != nil {
+SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, event.ID, string(payload),
+				instantText(o.clock.Now())); err != nil {
 				return err
 			}
 		}
@@ -94,12 +95,13 @@ SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, 
 
 // Next returns the oldest events, at most limit.
 func (o *Outbox) Next(ctx context.Context, limit int) ([]Queued, error) {
-	queued, err := collect(query(ctx, o.db, `SELECT seq, payload, queued_at FROM outbox ORDER BY seq LIMIT ?`, func(rows *sql.Rows) (q Queued, err error) {
-		var at instant
-		err = rows.Scan(&q.Seq, (*storedEvent)(&q.Event), &at)
-		q.QueuedAt = at.Time
-		return q, err
-	}, limit))
+	queued, err := collect(query(ctx, o.db, `SELECT seq, payload, queued_at FROM outbox ORDER BY seq LIMIT ?`,
+		func(rows *sql.Rows) (q Queued, err error) {
+			var at instant
+			err = rows.Scan(&q.Seq, (*storedEvent)(&q.Event), &at)
+			q.QueuedAt = at.Time
+			return q, err
+		}, limit))
 	return queued, o.wrap("reading", err)
 }
 
@@ -163,12 +165,13 @@ func (o *Outbox) Park(ctx context.Context, refused Queued, reason error) error {
 
 // Parked returns the parked events, the last parked first, at most limit.
 func (o *Outbox) Parked(ctx context.Context, limit int) ([]Parked, error) {
-	parked, err := collect(query(ctx, o.db, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`, func(rows *sql.Rows) (p Parked, err error) {
-		var at instant
-		err = rows.Scan((*storedEvent)(&p.Event), &p.Reason, &at)
-		p.ParkedAt = at.Time
-		return p, err
-	}, limit))
+	parked, err := collect(query(ctx, o.db, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`,
+		func(rows *sql.Rows) (p Parked, err error) {
+			var at instant
+			err = rows.Scan((*storedEvent)(&p.Event), &p.Reason, &at)
+			p.ParkedAt = at.Time
+			return p, err
+		}, limit))
 	return parked, o.wrap("reading what was parked", err)
 }
 
@@ -176,7 +179,8 @@ func (o *Outbox) Parked(ctx context.Context, limit int) ([]Parked, error) {
 func (o *Outbox) Unpark(ctx context.Context) error {
 	return o.within(ctx, "queueing what was parked", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO outbox (event_id, payload, queued_at)
-SELECT event_id, payload, ? FROM parked AS p WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = p.event_id)`, instantText(o.clock.Now())); err != nil {
+SELECT event_id, payload, ? FROM parked AS p WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = p.event_id)`,
+			instantText(o.clock.Now())); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `DELETE FROM parked`)
@@ -232,12 +236,13 @@ func (o *Outbox) Waiting(ctx context.Context) (events int, since time.Time, err 
 // WaitingTenants returns when the oldest queued event of each tenant was queued, by the tenant's UID.
 func (o *Outbox) WaitingTenants(ctx context.Context) (map[string]time.Time, error) {
 	since := map[string]time.Time{}
-	_, err := collect(query(ctx, o.db, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`, func(rows *sql.Rows) (tenant string, err error) {
-		var at instant
-		err = rows.Scan(&tenant, &at)
-		since[tenant] = at.Time
-		return tenant, err
-	}))
+	_, err := collect(query(ctx, o.db, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`,
+		func(rows *sql.Rows) (tenant string, err error) {
+			var at instant
+			err = rows.Scan(&tenant, &at)
+			since[tenant] = at.Time
+			return tenant, err
+		}))
 	return since, o.wrap("counting events", err)
 }
 

@@ -68,7 +68,8 @@ func TestOutbox(t *testing.T) {
 		for _, q := range queued {
 			got = append(got, q.Event)
 		}
-		if diff := cmp.Diff([]billing.Event{set(2, "b", at(1)).Sealed(), set(1, "a", at(0)).Sealed(), end(3, "t1", at(2)).Sealed()}, got); diff != "" {
+		if diff := cmp.Diff([]billing.Event{set(2, "b", at(1)).Sealed(), set(1, "a", at(0)).Sealed(), end(3, "t1", at(2)).Sealed()}, got); diff !=
+			"" {
 			t.Error(diff)
 		}
 		events, since, err := outbox.Waiting(t.Context())

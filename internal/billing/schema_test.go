@@ -71,11 +71,15 @@ func TestEnsure(t *testing.T) {
 			reset()
 		})
 		t.Run("BILL-17 other columns and types are named, each", func(t *testing.T) {
-			mustExec(t, db, e.words(`CREATE TABLE ledger (event_id text, cluster text, tenant int, generation text, effective_at text, foreign_key text NOT NULL)`))
+			mustExec(t, db,
+				e.words(`CREATE TABLE ledger (event_id text, cluster text, tenant int, generation text, effective_at text, foreign_key text NOT NULL)`))
 			text := strings.Join(problems(t, store, store.Schema().Ensure(t.Context())), "\n")
-			for _, want := range []string{"column namespace is missing", "column namespace_uid is missing", "column tenant_uid is missing", "column op is missing",
-				"column cost_center is missing", "column owner is missing", "column labels is missing", "column content_hash is missing", "column recorded_at is missing",
-				e.words("column tenant is int"), e.words("column generation is text") + ", it must be ", "column foreign_key is not ours: it must allow NULL or have a default"} {
+			for _, want := range []string{"column namespace is missing", "column namespace_uid is missing", "column tenant_uid is missing",
+				"column op is missing",
+				"column cost_center is missing", "column owner is missing", "column labels is missing", "column content_hash is missing",
+				"column recorded_at is missing",
+				e.words("column tenant is int"), e.words("column generation is text") + ", it must be ",
+				"column foreign_key is not ours: it must allow NULL or have a default"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q doesn't say %q", text, want)
 				}
@@ -117,7 +121,8 @@ owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_t
 			}
 			if e.dialect.Name == "sqlite" {
 				var text string
-				if err := db.QueryRow("SELECT sql FROM sqlite_master WHERE name = 'ledger_periods'").Scan(&text); err != nil || !strings.Contains(text, "view 9") {
+				if err := db.QueryRow("SELECT sql FROM sqlite_master WHERE name = 'ledger_periods'").Scan(&text); err != nil ||
+					!strings.Contains(text, "view 9") {
 					t.Errorf("the newer view was replaced (error %v)", err)
 				}
 			}

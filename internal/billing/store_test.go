@@ -142,7 +142,8 @@ func TestText(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
 		t.Run("BILL-09 any text is stored as it is", func(t *testing.T) {
 			store := e.ledger(t)
-			for i, text := range []string{`'";-- DROP TABLE ledger`, `back\slash \u0000 \`, "Бухгалтерия", "😀\u2028\t\r\n", `{"a":[1]}`, "<&>", "$1 ? {{t}}"} {
+			for i, text := range []string{`'";-- DROP TABLE ledger`, `back\slash \u0000 \`, "Бухгалтерия", "😀\u2028\t\r\n", `{"a":[1]}`,
+				"<&>", "$1 ? {{t}}"} {
 				event := set(1, text, at(float64(i)))
 				event.Namespace, event.Tenant, event.Owner = "n"+text, "t"+text, "o"+text
 				event.Labels = map[string]string{text: text}
@@ -209,7 +210,8 @@ func TestReading(t *testing.T) {
 
 		t.Run("open periods are those of the cluster", func(t *testing.T) {
 			want := []billing.Open{{Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1", Generation: 2,
-				CostCenter: `B,"x"`, Owner: "ann@example.com", ContentHash: set(2, `B,"x"`, at(0)).Sealed().ContentHash, ValidFrom: nine.Add(time.Millisecond)}}
+				CostCenter: `B,"x"`, Owner: "ann@example.com", ContentHash: set(2, `B,"x"`, at(0)).Sealed().ContentHash,
+				ValidFrom: nine.Add(time.Millisecond)}}
 			if diff := cmp.Diff(want, openIn(t, store)); diff != "" {
 				t.Error(diff)
 			}
@@ -237,7 +239,8 @@ func TestReading(t *testing.T) {
 			}
 			a, b := set(1, "A", at(0)).Sealed(), set(2, `B,"x"`, at(1.0/60/1000)).Sealed()
 			want := [][]string{
-				strings.Split("cluster,namespace,namespace_uid,tenant,tenant_uid,generation,cost_center,owner,labels,content_hash,valid_from,valid_to,recorded_at,event_id", ","),
+				strings.Split("cluster,namespace,namespace_uid,tenant,tenant_uid,generation,cost_center,owner,labels,content_hash,"+
+					"valid_from,valid_to,recorded_at,event_id", ","),
 				{cluster, "payments", "n1", "payments", "t1", "1", "A", "ann@example.com", `{"product":"checkout"}`, a.ContentHash,
 					"2026-03-01T09:00:00.000000Z", "2026-03-01T09:00:00.001000Z", "", a.ID},
 				{cluster, "payments", "n1", "payments", "t1", "2", `B,"x"`, "ann@example.com", `{"product":"checkout"}`, b.ContentHash,

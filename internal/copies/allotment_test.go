@@ -28,7 +28,8 @@ func limited(copies int32, bytes int64) *forest.Snapshot {
 // aged is source number i of namespace, of 100 bytes, made that many seconds after the first.
 func aged(namespace string, i int, change ...func(*copies.Source)) fact {
 	return func(w *copies.World) {
-		s := &copies.Source{UID: fmt.Sprint("uid", i), ResourceVersion: "1", Mode: update, Content: content(namespace, 1), Size: 100, Created: int64(i)}
+		s := &copies.Source{UID: fmt.Sprint("uid", i), ResourceVersion: "1", Mode: update, Content: content(namespace, 1),
+			Size: 100, Created: int64(i)}
 		for _, c := range change {
 			c(s)
 		}
@@ -44,7 +45,8 @@ func carryOut(w *copies.World, namespaces ...string) map[string]int {
 			for _, slot := range w.SlotsIn(namespace) {
 				switch a := w.Plan(slot); {
 				case a.Verb == copies.Create || a.Verb == copies.Update:
-					w.PutCopy(slot, &copies.Copy{UID: "u" + slot.String(), ResourceVersion: "1", From: a.Source.Namespace, Hash: a.Hash, Ours: true, Digest: 1})
+					w.PutCopy(slot, &copies.Copy{UID: "u" + slot.String(), ResourceVersion: "1", From: a.Source.Namespace, Hash: a.Hash,
+						Ours: true, Digest: 1})
 					w.NoteWritten(a.Source, a.Hash.Content)
 					more = true
 				case a.Reason == v1alpha1.ReasonLimitExceeded:
@@ -72,16 +74,23 @@ func TestLimitsOfCopies(t *testing.T) {
 		facts  []fact
 		want   map[string]int
 	}{
-		"PROP-L1 without limits everything is written":     {limited(-1, -1), []fact{aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3, "s2": 3}},
-		"PROP-L1 the oldest comes first":                   {limited(5, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)}, map[string]int{"s1": 3}},
-		"PROP-L1 what fits exactly is written":             {limited(6, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)}, map[string]int{"s1": 3, "s2": 3}},
-		"PROP-L1 nothing younger takes what is left":       {limited(4, -1), []fact{aged("acme", 1), aged("acme", 2), aged("a", 3)}, map[string]int{"s1": 3}},
-		"PROP-L1 a selector counts what it selects":        {limited(2, -1), []fact{aged("acme", 1, selecting("kubernetes.io/metadata.name in (a, b)")), aged("acme", 2)}, map[string]int{"s1": 2}},
-		"PROP-L1 zero allows none":                         {limited(0, -1), []fact{aged("acme", 1)}, map[string]int{}},
-		"PROP-L2 bytes count by copy":                      {limited(-1, 400), []fact{aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3}},
-		"PROP-L2 what is too large holds up what is later": {limited(-1, 2000), []fact{aged("acme", 1), aged("acme", 2, large), aged("acme", 3)}, map[string]int{"s1": 3}},
-		"PROP-L3 what hands out access is written":         {limited(0, 0), []fact{aged("acme", 1, access)}, map[string]int{"s1": 3}},
-		"PROP-L3 another tree has limits of its own":       {limited(3, -1), []fact{aged("zeta", 9), aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3, "s9": 1}},
+		"PROP-L1 without limits everything is written": {limited(-1, -1), []fact{aged("acme", 1), aged("acme", 2)},
+			map[string]int{"s1": 3, "s2": 3}},
+		"PROP-L1 the oldest comes first": {limited(5, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)},
+			map[string]int{"s1": 3}},
+		"PROP-L1 what fits exactly is written": {limited(6, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)},
+			map[string]int{"s1": 3, "s2": 3}},
+		"PROP-L1 nothing younger takes what is left": {limited(4, -1), []fact{aged("acme", 1), aged("acme", 2), aged("a", 3)},
+			map[string]int{"s1": 3}},
+		"PROP-L1 a selector counts what it selects": {limited(2, -1),
+			[]fact{aged("acme", 1, selecting("kubernetes.io/metadata.name in (a, b)")), aged("acme", 2)}, map[string]int{"s1": 2}},
+		"PROP-L1 zero allows none":    {limited(0, -1), []fact{aged("acme", 1)}, map[string]int{}},
+		"PROP-L2 bytes count by copy": {limited(-1, 400), []fact{aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3}},
+		"PROP-L2 what is too large holds up what is later": {limited(-1, 2000), []fact{aged("acme", 1), aged("acme", 2, large), aged("acme", 3)},
+			map[string]int{"s1": 3}},
+		"PROP-L3 what hands out access is written": {limited(0, 0), []fact{aged("acme", 1, access)}, map[string]int{"s1": 3}},
+		"PROP-L3 another tree has limits of its own": {limited(3, -1), []fact{aged("zeta", 9), aged("acme", 1), aged("acme", 2)},
+			map[string]int{"s1": 3, "s9": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, carryOut(world(test.forest, test.facts...), "a", "a1", "b", "z")); diff != "" {
@@ -155,7 +164,8 @@ func TestLimitsOfKindsThatComeLater(t *testing.T) {
 		other := schema.GroupKind{Kind: "ConfigMap"}
 		w := world(limited(3, -1), aged("acme", 1))
 		w.SetKind(other, copies.OptIn, false)
-		w.PutSource(in("acme", other, "later"), &copies.Source{UID: "uid", ResourceVersion: "1", Mode: update, Content: content("acme", 1), Created: 9})
+		w.PutSource(in("acme", other, "later"), &copies.Source{UID: "uid", ResourceVersion: "1", Mode: update, Content: content("acme", 1),
+			Created: 9})
 		carryOut(w, "a", "a1", "b")
 		w.SetKind(other, copies.OptIn, true)
 		if got := w.Plan(in("a", other, "later")); got.Reason != v1alpha1.ReasonLimitExceeded {
@@ -172,7 +182,8 @@ func TestLimitsHoldWhatGrows(t *testing.T) {
 	}{
 		"PROP-L6 larger copies don't replace smaller ones": {secret, 1000, copies.Nothing},
 		"PROP-L6 smaller copies do":                        {secret, 90, copies.Update},
-		"PROP-L6 what gives and takes rights follows":      {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, 1000, copies.Update},
+		"PROP-L6 what gives and takes rights follows": {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
+			1000, copies.Update},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world(limited(-1, 300))

@@ -168,7 +168,8 @@ func (a *apiServer) kindOf(slot copies.Slot) copies.Kind {
 func selects(watch copies.Watch, meta *metav1.PartialObjectMetadata) bool {
 	_, propagated := meta.Labels[v1alpha1.LabelPropagate]
 	_, inherited := meta.Labels[v1alpha1.LabelInheritedFrom]
-	return watch.Role == copies.SourcesAndCopies || watch.Role == copies.SourcesAlone && propagated || watch.Role == copies.CopiesAlone && inherited
+	return watch.Role == copies.SourcesAndCopies || watch.Role == copies.SourcesAlone && propagated ||
+		watch.Role == copies.CopiesAlone && inherited
 }
 
 func (a *apiServer) list(watch copies.Watch) (all []*metav1.PartialObjectMetadata) {
@@ -215,7 +216,8 @@ func (a *apiServer) read(slot copies.Slot) ([]copies.Input, error) {
 		return nil, notFound(slot)
 	}
 	body := &copies.Body{Content: object.content, Size: object.size, Meta: metaOf(object.meta)}
-	return []copies.Input{copies.BodyRead{Source: slot, UID: string(object.meta.UID), ResourceVersion: object.meta.ResourceVersion, Body: body}}, nil
+	return []copies.Input{copies.BodyRead{Source: slot, UID: string(object.meta.UID), ResourceVersion: object.meta.ResourceVersion,
+		Body: body}}, nil
 }
 
 // metaOf is the digest of what a copy of this object has for labels and annotations.
@@ -284,7 +286,8 @@ func (a *apiServer) probe(w copies.WriteCopy, at apiObject) ([]copies.Input, cop
 		from, found = copies.UnlabelledFrom(a.forest, w.Slot, at.meta), at.meta.DeepCopy()
 		found.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 	}
-	if hash := copies.ParseHash(at.meta.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) {
+	if hash := copies.ParseHash(at.meta.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == "" ||
+		hash.Place != copies.PlaceOf(w.Slot, from) {
 		return nil, copies.Result{}, copies.ErrObstacle
 	}
 	return nil, copies.Result{Found: found, Unlabelled: !labelled}, nil

@@ -46,7 +46,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	b.Run("update", run(w, slots, copies.Update))
 	for i := range 10 {
-		w.Sources.At(in("acme", secret, fmt.Sprint("s", i))).Selector = labels.SelectorFromSet(labels.Set{"acme.tree.tenancy.warren.dev/depth": "1"})
+		w.Sources.At(in("acme", secret, fmt.Sprint("s", i))).
+			Selector = labels.SelectorFromSet(labels.Set{"acme.tree.tenancy.warren.dev/depth": "1"})
 	}
 	b.Run("selector", run(w, slots, copies.Update))
 }
@@ -60,7 +61,8 @@ func BenchmarkSlotsIn(b *testing.B) {
 }
 
 func BenchmarkJSON(b *testing.B) {
-	o := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s", "namespace": "acme"}, "data": object{"k": string(make([]byte, 1024))}}
+	o := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s", "namespace": "acme"},
+		"data": object{"k": string(make([]byte, 1024))}}
 	body, err := copies.Render(at("acme"), o, copies.Rules{})
 	if err != nil {
 		b.Fatal(err)

@@ -77,7 +77,8 @@ func copyOf(t *testing.T, rules copies.Rules, text string, over *copies.Copy) ob
 }
 
 // meta is the metadata of every copy in TestRender, with more labels if given.
-const meta = `metadata: {name: s, namespace: a, labels: {tenancy.warren.dev/inherited-from: acme}, annotations: {tenancy.warren.dev/source-hash: "update:p:c"}}`
+const meta = `metadata: {name: s, namespace: a, labels: {tenancy.warren.dev/inherited-from: acme}, annotations: ` +
+	`{tenancy.warren.dev/source-hash: "update:p:c"}}`
 
 func TestRender(t *testing.T) {
 	cases := map[string]struct{ reason, source, want string }{
@@ -97,7 +98,8 @@ immutable: true
 data: {k: dg==}
 ` + meta,
 		},
-		"Empty": {"an object without content", "{apiVersion: v1, kind: ConfigMap, metadata: {name: s}}", "apiVersion: v1\nkind: ConfigMap\n" + meta},
+		"Empty": {"an object without content", "{apiVersion: v1, kind: ConfigMap, metadata: {name: s}}",
+			"apiVersion: v1\nkind: ConfigMap\n" + meta},
 		"Metadata": {
 			"what binds the source to its owner, makes it a source, or is excluded stays behind; marks of access objects go along", `
 apiVersion: v1
@@ -111,8 +113,10 @@ metadata:
   creationTimestamp: "2026-01-01T00:00:00Z"
   ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u}]
   managedFields: [{manager: kubectl, operation: Update}]
-  labels: {app: x, argocd.argoproj.io/instance: i, tenancy.warren.dev/propagate: update, tenancy.warren.dev/access: users, tenancy.warren.dev/tenant: acme, x.tree.tenancy.warren.dev/depth: "1"}
-  annotations: {note: one, kubectl.kubernetes.io/last-applied-configuration: "{}", tenancy.warren.dev/select: a=b, tenancy.warren.dev/propagate-generated: update}
+  labels: {app: x, argocd.argoproj.io/instance: i, tenancy.warren.dev/propagate: update, tenancy.warren.dev/access: users,
+    tenancy.warren.dev/tenant: acme, x.tree.tenancy.warren.dev/depth: "1"}
+  annotations: {note: one, kubectl.kubernetes.io/last-applied-configuration: "{}",
+    tenancy.warren.dev/select: a=b, tenancy.warren.dev/propagate-generated: update}
 data: {k: v}`, `
 apiVersion: v1
 kind: ConfigMap
@@ -134,7 +138,8 @@ metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configurati
 apiVersion: v1
 kind: Service
 metadata: {name: s}
-spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], healthCheckNodePort: 31000, type: NodePort, ports: [{port: 80, nodePort: 30000}, {port: 81}]}`, `
+spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], healthCheckNodePort: 31000, type: NodePort,
+  ports: [{port: 80, nodePort: 30000}, {port: 81}]}`, `
 apiVersion: v1
 kind: Service
 spec: {type: NodePort, ports: [{port: 80}, {port: 81}]}
@@ -169,11 +174,15 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}
-subjects: [{kind: ServiceAccount, name: x}, {kind: ServiceAccount, name: y, namespace: ""}, {kind: ServiceAccount, name: z, namespace: zeta}, {kind: User, name: alice}]`, `
+subjects: [{kind: ServiceAccount, name: x}, {kind: ServiceAccount, name: y, namespace: ""},
+  {kind: ServiceAccount, name: z, namespace: zeta},
+  {kind: User, name: alice}]`, `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}
-subjects: [{kind: ServiceAccount, name: x, namespace: acme}, {kind: ServiceAccount, name: y, namespace: acme}, {kind: ServiceAccount, name: z, namespace: zeta}, {kind: User, name: alice}]
+subjects: [{kind: ServiceAccount, name: x, namespace: acme}, {kind: ServiceAccount, name: y, namespace: acme},
+  {kind: ServiceAccount, name: z, namespace: zeta},
+  {kind: User, name: alice}]
 ` + meta,
 		},
 		"OtherRoleBinding": {
@@ -203,7 +212,8 @@ spec: {storageClassName: fast}
 apiVersion: batch/v1
 kind: Job
 metadata: {name: s, labels: {controller-uid: u, job-name: s, batch.kubernetes.io/controller-uid: u, batch.kubernetes.io/job-name: s}}
-spec: {selector: {matchLabels: {controller-uid: u}}, template: {metadata: {labels: {app: x, controller-uid: u, job-name: s, batch.kubernetes.io/controller-uid: u, batch.kubernetes.io/job-name: s}}}}`, `
+spec: {selector: {matchLabels: {controller-uid: u}}, template: {metadata:
+  {labels: {app: x, controller-uid: u, job-name: s, batch.kubernetes.io/controller-uid: u, batch.kubernetes.io/job-name: s}}}}`, `
 apiVersion: batch/v1
 kind: Job
 spec: {template: {metadata: {labels: {app: x}}}}
@@ -231,7 +241,8 @@ kind: Service
 spec: {ports: [x]}
 ` + meta,
 		},
-		"Bare": {"nothing to drop is no problem", "{apiVersion: batch/v1, kind: Job, metadata: {name: s}}", "apiVersion: batch/v1\nkind: Job\n" + meta},
+		"Bare": {"nothing to drop is no problem", "{apiVersion: batch/v1, kind: Job, metadata: {name: s}}",
+			"apiVersion: batch/v1\nkind: Job\n" + meta},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,8 @@ func (c *cluster) see(slot copies.Slot) {
 	case !ok:
 		c.world.DeleteCopy(slot)
 	case o.Seen:
-		known := &copies.Copy{UID: "u", ResourceVersion: "1", From: o.From, Hash: o.Hash, Ours: o.Ours, Terminating: o.Terminating, Digest: 1, Drifted: o.Drifted}
+		known := &copies.Copy{UID: "u", ResourceVersion: "1", From: o.From, Hash: o.Hash, Ours: o.Ours, Terminating: o.Terminating, Digest: 1,
+			Drifted: o.Drifted}
 		if o.Late {
 			known.Digest, known.Drifted, known.Foreign = 0, false, o.Drifted
 		}
@@ -268,5 +269,6 @@ func (c *cluster) settle(order []copies.Slot) {
 
 // String shows the cluster when a test fails.
 func (c *cluster) String() string {
-	return fmt.Sprintf("namespaces %+v\nsources %+v\nobjects %+v\nkinds %v, synced %v, in doubt %v", c.lands, c.origins, c.objects, c.modes, c.synced, c.doubt)
+	return fmt.Sprintf("namespaces %+v\nsources %+v\nobjects %+v\nkinds %v, synced %v, in doubt %v", c.lands, c.origins, c.objects,
+		c.modes, c.synced, c.doubt)
 }

@@ -14,7 +14,8 @@ import (
 
 func TestJSONOfAnUpdate(t *testing.T) {
 	over := &copies.Copy{UID: "uid", ResourceVersion: "42", Kept: &copies.Kept{
-		Finalizers: []string{"example.com/f"}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: types.UID("u")}},
+		Finalizers: []string{"example.com/f"}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p",
+			UID: types.UID("u")}},
 		Labels: map[string]string{"argocd.argoproj.io/instance": "i"}, Annotations: map[string]string{"pv.kubernetes.io/x": "y"},
 	}}
 	want := parse(t, `
@@ -51,7 +52,8 @@ func TestJSONLeavesTheBodyAlone(t *testing.T) {
 		return string(data)
 	}
 	first := write("a")
-	over := &copies.Copy{UID: "u", ResourceVersion: "1", Kept: &copies.Kept{Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"n": "1"}}}
+	over := &copies.Copy{UID: "u", ResourceVersion: "1", Kept: &copies.Kept{Labels: map[string]string{"l": "1"},
+		Annotations: map[string]string{"n": "1"}}}
 	if _, err := body.JSON(slot.At("b"), "acme", copies.Hash{}, over); err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +70,17 @@ func TestContent(t *testing.T) {
 		}
 		return body.Content, body.Meta
 	}
-	base, baseMeta := hash("{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: {k: dg==}}")
+	base, baseMeta := hash("{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, " +
+		"data: {k: dg==}}")
 	same := map[string]string{
-		"Status":   "{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: {k: dg==}, status: {x: 1}}",
-		"Version":  "{apiVersion: v1, kind: Secret, metadata: {name: s, resourceVersion: '9', uid: z, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: {k: dg==}}",
-		"Excluded": "{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x, argocd.argoproj.io/instance: i}, annotations: {note: one}}, type: Opaque, data: {k: dg==}}",
-		"Mode":     "{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x, tenancy.warren.dev/propagate: create}, annotations: {note: one, tenancy.warren.dev/select: a}}, type: Opaque, data: {k: dg==}}",
+		"Status": "{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: {k: " +
+			"dg==}, status: {x: 1}}",
+		"Version": "{apiVersion: v1, kind: Secret, metadata: {name: s, resourceVersion: '9', uid: z, labels: {app: x}, annotations: {note: " +
+			"one}}, type: Opaque, data: {k: dg==}}",
+		"Excluded": "{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x, argocd.argoproj.io/instance: i}, annotations: {note: " +
+			"one}}, type: Opaque, data: {k: dg==}}",
+		"Mode": "{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x, tenancy.warren.dev/propagate: create}, annotations: " +
+			"{note: one, tenancy.warren.dev/select: a}}, type: Opaque, data: {k: dg==}}",
 	}
 	for name, text := range same {
 		if got, meta := hash(text); got != base || meta != baseMeta {
@@ -84,10 +91,14 @@ func TestContent(t *testing.T) {
 		text string
 		meta bool
 	}{
-		"Data":       {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: {k: dGg=}}", false},
-		"Type":       {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: example.com/x, data: {k: dg==}}", false},
-		"APIVersion": {"{apiVersion: v2, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: {k: dg==}}", false},
-		"Label":      {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: z}, annotations: {note: one}}, type: Opaque, data: {k: dg==}}", true},
+		"Data": {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: " +
+			"{k: dGg=}}", false},
+		"Type": {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: example.com/x, " +
+			"data: {k: dg==}}", false},
+		"APIVersion": {"{apiVersion: v2, kind: Secret, metadata: {name: s, labels: {app: x}, annotations: {note: one}}, type: Opaque, data: " +
+			"{k: dg==}}", false},
+		"Label": {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: z}, annotations: {note: one}}, type: Opaque, data: " +
+			"{k: dg==}}", true},
 		"Annotation": {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x}}, type: Opaque, data: {k: dg==}}", true},
 		"Side":       {"{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: x, note: one}}, type: Opaque, data: {k: dg==}}", true},
 	}
@@ -105,9 +116,11 @@ func TestContent(t *testing.T) {
 // What a body says of its labels must be what a copy of it carries, or every copy looks changed after a restart.
 func TestMetaIsThatOfTheCopy(t *testing.T) {
 	for name, text := range map[string]string{
-		"Job":    "{apiVersion: batch/v1, kind: Job, metadata: {name: s, labels: {app: x, controller-uid: u, job-name: s}}, spec: {}}",
-		"Claim":  "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: s, annotations: {note: one, pv.kubernetes.io/bind-completed: done}}, spec: {}}",
-		"Access": "{apiVersion: v1, kind: ConfigMap, metadata: {name: s, labels: {tenancy.warren.dev/tenant: acme, tenancy.warren.dev/propagate: update}}}",
+		"Job": "{apiVersion: batch/v1, kind: Job, metadata: {name: s, labels: {app: x, controller-uid: u, job-name: s}}, spec: {}}",
+		"Claim": "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: s, annotations: {note: one, pv.kubernetes.io/bind-completed: " +
+			"done}}, spec: {}}",
+		"Access": "{apiVersion: v1, kind: ConfigMap, metadata: {name: s, labels: {tenancy.warren.dev/tenant: acme, " +
+			"tenancy.warren.dev/propagate: update}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			body, slot := rendered(t, copies.Rules{}, text)
@@ -127,7 +140,8 @@ func TestMetaIsThatOfTheCopy(t *testing.T) {
 }
 
 func TestRenderOfNoObject(t *testing.T) {
-	if _, err := copies.Render(at("acme"), object{"metadata": "x"}, copies.Rules{}); err == nil || !strings.Contains(err.Error(), "Secret acme/s") {
+	if _, err := copies.Render(at("acme"), object{"metadata": "x"}, copies.Rules{}); err == nil ||
+		!strings.Contains(err.Error(), "Secret acme/s") {
 		t.Errorf("err = %v, want one that names the object", err)
 	}
 }

@@ -41,8 +41,8 @@ type Kept struct {
 	Labels, Annotations map[string]string
 }
 
-// Copies are the objects of a World that bear the label inherited-from, ours or not. Which there are, World alone changes, because limits and
-// losses depend on that.
+// Copies are the objects of a World that bear the label inherited-from, ours or not. Which there are, World alone changes, because limits
+// and losses depend on that.
 type Copies struct {
 	rooms    map[string]*room // by namespace
 	families map[place]*family

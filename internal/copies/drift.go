@@ -73,8 +73,8 @@ func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
 	return KeptOf(meta, meta.OwnerReferences, r.excluded())
 }
 
-// KeptOf returns what a PUT over a copy must carry over: finalizers, ownerReferences of others, and the keys that others have added and may keep;
-// nil if there is nothing.
+// KeptOf returns what a PUT over a copy must carry over: finalizers, ownerReferences of others, and the keys that others have added and may
+// keep; nil if there is nothing.
 func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, theirs Keys) *Kept {
 	k := &Kept{
 		Finalizers: meta.Finalizers, OwnerReferences: owners,
@@ -207,8 +207,8 @@ func digestMap(w io.Writer, m map[string]string) {
 	_, _ = io.WriteString(w, "\x01")
 }
 
-// loopLimit is how often a copy is put right within a window before somebody is taken to change the copy in a loop. From then on the copy is
-// put right once in a window, until it has needed no repair for two windows.
+// loopLimit is how often a copy is put right within a window before somebody is taken to change the copy in a loop. From then on the copy
+// is put right once in a window, until it has needed no repair for two windows.
 const loopLimit = 5
 
 // Repairs remember the copies that were put right lately, and those that somebody changes in a loop.
@@ -300,7 +300,8 @@ func (s *State) recordRepair(slot Slot, uid string) {
 		found = FoundByWatch
 	}
 	s.emit(CopyRepaired{Kind: slot.Kind, Found: found})
-	s.announce(slot, uid, false, v1alpha1.ReasonDriftRepaired, "somebody changed this copy, and the operator put back what its source says: change the source instead")
+	s.announce(slot, uid, false, v1alpha1.ReasonDriftRepaired, "somebody changed this copy, and the operator put back what its source says: "+
+		"change the source instead")
 	if window := s.settings.Timing.LoopWindow; s.repairs.Note(slot, s.now, window) {
 		s.announce(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
 			"somebody changes this copy again and again; from now on it is put back once in %s: change the source, or stop who writes here", window))

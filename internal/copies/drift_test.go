@@ -29,7 +29,8 @@ func asWritten() *metav1.PartialObjectMetadata {
 	m.Labels = map[string]string{v1alpha1.LabelInheritedFrom: "acme", "app": "x"}
 	m.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: hash.String()}
 	m.ManagedFields = []metav1.ManagedFieldsEntry{
-		entry("warren", "", `{"f:data":{".":{},"f:k":{}},"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tenancy.warren.dev/inherited-from":{}}}}`),
+		entry("warren", "",
+			`{"f:data":{".":{},"f:k":{}},"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tenancy.warren.dev/inherited-from":{}}}}`),
 	}
 	return m
 }
@@ -48,32 +49,34 @@ func TestDigest(t *testing.T) {
 		change change
 		drift  bool
 	}{
-		"Nothing":             {func(*metav1.PartialObjectMetadata) {}, false},
-		"ResourceVersion":     {func(m *metav1.PartialObjectMetadata) { m.ResourceVersion = "8" }, false},
-		"Finalizer":           {func(m *metav1.PartialObjectMetadata) { m.Finalizers = []string{"f"} }, false},
-		"OwnerReference":      {func(m *metav1.PartialObjectMetadata) { m.OwnerReferences = []metav1.OwnerReference{{Name: "o"}} }, false},
-		"ExcludedLabel":       {func(m *metav1.PartialObjectMetadata) { m.Labels["argocd.argoproj.io/instance"] = "i" }, false},
-		"ExcludedAnnotation":  {func(m *metav1.PartialObjectMetadata) { m.Annotations["deployment.kubernetes.io/revision"] = "1" }, false},
-		"Label":               {func(m *metav1.PartialObjectMetadata) { m.Labels["foreign"] = "1" }, true},
-		"LabelChanged":        {func(m *metav1.PartialObjectMetadata) { m.Labels["app"] = "y" }, true},
-		"LabelRemoved":        {func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "app") }, true},
-		"LabelBecomesNote":    {func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "app"); m.Annotations["app"] = "x" }, true},
-		"Annotation":          {func(m *metav1.PartialObjectMetadata) { m.Annotations["note"] = "n" }, true},
-		"OurKey":              {func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelPropagate] = update }, true},
-		"InheritedFrom":       {func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelInheritedFrom] = "b" }, true},
-		"Hash":                {func(m *metav1.PartialObjectMetadata) { m.Annotations[v1alpha1.AnnotationSourceHash] = "" }, true},
-		"SomeonesField":       {add(entry("kubectl", "", `{"f:data":{"f:k":{}}}`)), true},
-		"Scaled":              {add(entry("hpa", "scale", `{"f:spec":{"f:replicas":{}}}`)), true},
-		"OurTimeMoved":        {func(m *metav1.PartialObjectMetadata) { later(&m.ManagedFields[0]) }, true},
-		"OurEntryShrunk":      {func(m *metav1.PartialObjectMetadata) { m.ManagedFields[0].FieldsV1.SetRawString(`{"f:data":{".":{}}}`) }, true},
-		"OurEntryGone":        {func(m *metav1.PartialObjectMetadata) { m.ManagedFields = nil }, true},
-		"Status":              {add(entry("quota", "status", `{"f:status":{"f:used":{"f:pods":{}}}}`)), false},
-		"StatusAndFinalizers": {add(entry("c", "status", `{"f:metadata":{"f:finalizers":{"v:\"f\"":{}},"f:ownerReferences":{".":{}}},"f:status":{}}`)), false},
-		"StatusAndExcluded":   {add(entry("c", "status", `{"f:metadata":{"f:annotations":{".":{},"f:deployment.kubernetes.io/revision":{}}},"f:status":{}}`)), false},
-		"StatusAndLabel":      {add(entry("c", "status", `{"f:metadata":{"f:labels":{"f:app":{}}},"f:status":{}}`)), true},
-		"StatusAndOurKey":     {add(entry("c", "status", `{"f:metadata":{"f:labels":{"f:tenancy.warren.dev/propagate":{}}}}`)), true},
-		"NoFields":            {add(metav1.ManagedFieldsEntry{Manager: "c"}), false},
-		"UnreadableFields":    {add(entry("c", "", `{`)), false},
+		"Nothing":            {func(*metav1.PartialObjectMetadata) {}, false},
+		"ResourceVersion":    {func(m *metav1.PartialObjectMetadata) { m.ResourceVersion = "8" }, false},
+		"Finalizer":          {func(m *metav1.PartialObjectMetadata) { m.Finalizers = []string{"f"} }, false},
+		"OwnerReference":     {func(m *metav1.PartialObjectMetadata) { m.OwnerReferences = []metav1.OwnerReference{{Name: "o"}} }, false},
+		"ExcludedLabel":      {func(m *metav1.PartialObjectMetadata) { m.Labels["argocd.argoproj.io/instance"] = "i" }, false},
+		"ExcludedAnnotation": {func(m *metav1.PartialObjectMetadata) { m.Annotations["deployment.kubernetes.io/revision"] = "1" }, false},
+		"Label":              {func(m *metav1.PartialObjectMetadata) { m.Labels["foreign"] = "1" }, true},
+		"LabelChanged":       {func(m *metav1.PartialObjectMetadata) { m.Labels["app"] = "y" }, true},
+		"LabelRemoved":       {func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "app") }, true},
+		"LabelBecomesNote":   {func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "app"); m.Annotations["app"] = "x" }, true},
+		"Annotation":         {func(m *metav1.PartialObjectMetadata) { m.Annotations["note"] = "n" }, true},
+		"OurKey":             {func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelPropagate] = update }, true},
+		"InheritedFrom":      {func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelInheritedFrom] = "b" }, true},
+		"Hash":               {func(m *metav1.PartialObjectMetadata) { m.Annotations[v1alpha1.AnnotationSourceHash] = "" }, true},
+		"SomeonesField":      {add(entry("kubectl", "", `{"f:data":{"f:k":{}}}`)), true},
+		"Scaled":             {add(entry("hpa", "scale", `{"f:spec":{"f:replicas":{}}}`)), true},
+		"OurTimeMoved":       {func(m *metav1.PartialObjectMetadata) { later(&m.ManagedFields[0]) }, true},
+		"OurEntryShrunk":     {func(m *metav1.PartialObjectMetadata) { m.ManagedFields[0].FieldsV1.SetRawString(`{"f:data":{".":{}}}`) }, true},
+		"OurEntryGone":       {func(m *metav1.PartialObjectMetadata) { m.ManagedFields = nil }, true},
+		"Status":             {add(entry("quota", "status", `{"f:status":{"f:used":{"f:pods":{}}}}`)), false},
+		"StatusAndFinalizers": {add(entry("c", "status",
+			`{"f:metadata":{"f:finalizers":{"v:\"f\"":{}},"f:ownerReferences":{".":{}}},"f:status":{}}`)), false},
+		"StatusAndExcluded": {add(entry("c", "status",
+			`{"f:metadata":{"f:annotations":{".":{},"f:deployment.kubernetes.io/revision":{}}},"f:status":{}}`)), false},
+		"StatusAndLabel":   {add(entry("c", "status", `{"f:metadata":{"f:labels":{"f:app":{}}},"f:status":{}}`)), true},
+		"StatusAndOurKey":  {add(entry("c", "status", `{"f:metadata":{"f:labels":{"f:tenancy.warren.dev/propagate":{}}}}`)), true},
+		"NoFields":         {add(metav1.ManagedFieldsEntry{Manager: "c"}), false},
+		"UnreadableFields": {add(entry("c", "", `{`)), false},
 	}
 	rules := configured()
 	before := rules.Digest(asWritten())
@@ -118,8 +121,9 @@ func TestCopyOf(t *testing.T) {
 		change func(*metav1.PartialObjectMetadata)
 		want   func(*copies.Copy)
 	}{
-		"Ours":        {"the place fits", func(*metav1.PartialObjectMetadata) {}, func(*copies.Copy) {}},
-		"Terminating": {"it goes", func(m *metav1.PartialObjectMetadata) { m.DeletionTimestamp = &written }, func(c *copies.Copy) { c.Terminating = true }},
+		"Ours": {"the place fits", func(*metav1.PartialObjectMetadata) {}, func(*copies.Copy) {}},
+		"Terminating": {"it goes", func(m *metav1.PartialObjectMetadata) { m.DeletionTimestamp = &written },
+			func(c *copies.Copy) { c.Terminating = true }},
 		"ForgedFrom": {
 			"a label set by hand makes no copy", func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelInheritedFrom] = "b" },
 			func(c *copies.Copy) { c.From, c.Ours = "b", false },
@@ -134,10 +138,14 @@ func TestCopyOf(t *testing.T) {
 		"ForeignStatus": {"status is not ours", func(m *metav1.PartialObjectMetadata) {
 			m.ManagedFields = append(m.ManagedFields, entry("quota", "status", `{"f:status":{}}`))
 		}, func(*copies.Copy) {}},
-		"Labelled":       {"another label shows in the digest of the labels", func(m *metav1.PartialObjectMetadata) { m.Labels["l"] = "1" }, func(c *copies.Copy) { c.Meta = 0 }},
-		"MarkedAsSource": {"a copy is never a source", func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelPropagate] = update }, func(c *copies.Copy) { c.Marked = true }},
-		"Selecting":      {"nor does it select", func(m *metav1.PartialObjectMetadata) { m.Annotations[v1alpha1.AnnotationSelect] = "a" }, func(c *copies.Copy) { c.Marked = true }},
-		"AccessMark":     {"marks of access objects go along", func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelTenant] = "acme" }, func(c *copies.Copy) { c.Meta = 0 }},
+		"Labelled": {"another label shows in the digest of the labels", func(m *metav1.PartialObjectMetadata) { m.Labels["l"] = "1" },
+			func(c *copies.Copy) { c.Meta = 0 }},
+		"MarkedAsSource": {"a copy is never a source", func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelPropagate] = update },
+			func(c *copies.Copy) { c.Marked = true }},
+		"Selecting": {"nor does it select", func(m *metav1.PartialObjectMetadata) { m.Annotations[v1alpha1.AnnotationSelect] = "a" },
+			func(c *copies.Copy) { c.Marked = true }},
+		"AccessMark": {"marks of access objects go along", func(m *metav1.PartialObjectMetadata) { m.Labels[v1alpha1.LabelTenant] = "acme" },
+			func(c *copies.Copy) { c.Meta = 0 }},
 		"Kept": {
 			"what others may keep there", func(m *metav1.PartialObjectMetadata) {
 				m.Finalizers, m.OwnerReferences = []string{"f"}, []metav1.OwnerReference{{Name: "o"}}
@@ -168,7 +176,8 @@ func TestCopyOf(t *testing.T) {
 			}
 		})
 	}
-	if !clean.Ours || clean.From != "acme" || clean.Hash.Mode != update || clean.UID != "u" || clean.ResourceVersion != "7" || clean.Kept != nil || clean.Foreign || clean.Marked {
+	if !clean.Ours || clean.From != "acme" || clean.Hash.Mode != update || clean.UID != "u" || clean.ResourceVersion != "7" ||
+		clean.Kept != nil || clean.Foreign || clean.Marked {
 		t.Errorf("a clean copy reads as %+v", clean)
 	}
 	if exported := rules.CopyOf(at("b"), asWritten()); exported.Ours {

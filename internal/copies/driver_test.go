@@ -44,8 +44,10 @@ var (
 // scenarioKinds are the kinds of a scenario: ConfigMaps in mode All, the others in mode OptIn, each in the whole cluster.
 func scenarioKinds() []copies.Kind {
 	return []copies.Kind{
-		{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: configMapKind, Mode: copies.All, Scope: copies.Cluster},
-		{GroupVersionKind: limitRangeKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: roleBindingKind, Mode: copies.OptIn, Scope: copies.Cluster},
+		{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: configMapKind, Mode: copies.All,
+			Scope: copies.Cluster},
+		{GroupVersionKind: limitRangeKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: roleBindingKind, Mode: copies.OptIn,
+			Scope: copies.Cluster},
 	}
 }
 

@@ -21,13 +21,15 @@ func TestExcluded(t *testing.T) {
 		meta       metav1.ObjectMeta
 		want       string // a fragment; nothing if the object is propagated
 	}{
-		"Secret":                {kind: secret, name: "s", secretType: "Opaque"},
-		"TypeNotKnownYet":       {kind: secret, name: "s"},
-		"ServiceAccountToken":   {kind: secret, name: "s", secretType: "kubernetes.io/service-account-token", want: "service-account-token are never propagated"},
-		"BootstrapToken":        {kind: secret, name: "s", secretType: "bootstrap.kubernetes.io/token", want: "bootstrap.kubernetes.io/token"},
-		"HelmRelease":           {kind: secret, name: "s", secretType: "helm.sh/release.v1", want: "helm.sh/release.v1"},
-		"TypeOfAnotherKind":     {kind: schema.GroupKind{Group: "example.com", Kind: "Secret"}, name: "s", secretType: "helm.sh/release.v1"},
-		"HelmReleaseConfigMap":  {kind: core("ConfigMap"), name: "sh.helm.release.v1.x", meta: metav1.ObjectMeta{Labels: helm}, want: "Helm releases"},
+		"Secret":          {kind: secret, name: "s", secretType: "Opaque"},
+		"TypeNotKnownYet": {kind: secret, name: "s"},
+		"ServiceAccountToken": {kind: secret, name: "s", secretType: "kubernetes.io/service-account-token",
+			want: "service-account-token are never propagated"},
+		"BootstrapToken":    {kind: secret, name: "s", secretType: "bootstrap.kubernetes.io/token", want: "bootstrap.kubernetes.io/token"},
+		"HelmRelease":       {kind: secret, name: "s", secretType: "helm.sh/release.v1", want: "helm.sh/release.v1"},
+		"TypeOfAnotherKind": {kind: schema.GroupKind{Group: "example.com", Kind: "Secret"}, name: "s", secretType: "helm.sh/release.v1"},
+		"HelmReleaseConfigMap": {kind: core("ConfigMap"), name: "sh.helm.release.v1.x", meta: metav1.ObjectMeta{Labels: helm},
+			want: "Helm releases"},
 		"HelmNameAlone":         {kind: core("ConfigMap"), name: "sh.helm.release.v1.x"},
 		"HelmLabelAlone":        {kind: core("ConfigMap"), name: "x", meta: metav1.ObjectMeta{Labels: helm}},
 		"RootCA":                {kind: core("ConfigMap"), name: "kube-root-ca.crt", want: "the platform writes kube-root-ca.crt"},
@@ -39,10 +41,12 @@ func TestExcluded(t *testing.T) {
 		"KubernetesEndpoints":   {kind: core("Endpoints"), name: "kubernetes", want: "the platform"},
 		"NameOfAnotherKind":     {kind: secret, name: "kube-root-ca.crt"},
 		"NameInAnotherGroup":    {kind: schema.GroupKind{Group: "serving.knative.dev", Kind: "Service"}, name: "kubernetes"},
-		"Finalizers":            {kind: secret, name: "s", meta: metav1.ObjectMeta{Finalizers: []string{"a/b", "c/d"}}, want: "it has finalizers (a/b, c/d)"},
-		"ConfiguredName":        {kind: secret, name: "never", want: "propagation.neverPropagate"},
-		"ConfiguredType":        {kind: secret, name: "s", secretType: "example.com/never", want: "propagation.neverPropagate"},
-		"ConfiguredLabel":       {kind: secret, name: "s", meta: metav1.ObjectMeta{Labels: map[string]string{"never": "true"}}, want: "propagation.neverPropagate"},
+		"Finalizers": {kind: secret, name: "s", meta: metav1.ObjectMeta{Finalizers: []string{"a/b", "c/d"}},
+			want: "it has finalizers (a/b, c/d)"},
+		"ConfiguredName": {kind: secret, name: "never", want: "propagation.neverPropagate"},
+		"ConfiguredType": {kind: secret, name: "s", secretType: "example.com/never", want: "propagation.neverPropagate"},
+		"ConfiguredLabel": {kind: secret, name: "s", meta: metav1.ObjectMeta{Labels: map[string]string{"never": "true"}},
+			want: "propagation.neverPropagate"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,16 +81,21 @@ func TestSourceOf(t *testing.T) {
 		optIn, all    string // the mode of the source; nothing where it is none
 		invalid, says string
 	}{
-		"Unlabelled":           {reason: "opting in is a label, but in mode All", all: update},
-		"Update":               {reason: "labelled", meta: labelled(update), optIn: update, all: update},
-		"Create":               {reason: "labelled", meta: labelled(create), optIn: create, all: create},
-		"None":                 {reason: "an object that opts out is known, so that nothing has to be looked for", meta: labelled(none), optIn: none, all: none},
-		"Typo":                 {reason: "can't be judged", meta: labelled("Update"), optIn: "Update", all: "Update", invalid: `must be create, update or none, not "Update"`},
-		"EmptyValue":           {reason: "an empty value is none of the three", meta: labelled(""), optIn: "-", all: "-", invalid: `not ""`},
-		"Selector":             {reason: "parsed", meta: selecting(labelled(update), "tier=web,a!=b"), optIn: update, all: update, says: "a!=b,tier=web"},
-		"NoSelector":           {reason: "an empty one selects all", meta: selecting(labelled(update), ""), optIn: update, all: update},
-		"PROP-S5 LongSelector": {reason: "memory is everybody's", meta: selecting(labelled(update), strings.Repeat("a,", 2047)+"bbb"), optIn: update, all: update, invalid: "annotation tenancy.warren.dev/select has 4097 bytes: at most 4096"},
-		"BadSelector":          {reason: "can't be judged", meta: selecting(labelled(update), "$foo"), optIn: update, all: update, invalid: "annotation tenancy.warren.dev/select is no label selector"},
+		"Unlabelled": {reason: "opting in is a label, but in mode All", all: update},
+		"Update":     {reason: "labelled", meta: labelled(update), optIn: update, all: update},
+		"Create":     {reason: "labelled", meta: labelled(create), optIn: create, all: create},
+		"None": {reason: "an object that opts out is known, so that nothing has to be looked for", meta: labelled(none),
+			optIn: none, all: none},
+		"Typo": {reason: "can't be judged", meta: labelled("Update"), optIn: "Update", all: "Update",
+			invalid: `must be create, update or none, not "Update"`},
+		"EmptyValue": {reason: "an empty value is none of the three", meta: labelled(""), optIn: "-", all: "-", invalid: `not ""`},
+		"Selector": {reason: "parsed", meta: selecting(labelled(update), "tier=web,a!=b"), optIn: update, all: update,
+			says: "a!=b,tier=web"},
+		"NoSelector": {reason: "an empty one selects all", meta: selecting(labelled(update), ""), optIn: update, all: update},
+		"PROP-S5 LongSelector": {reason: "memory is everybody's", meta: selecting(labelled(update), strings.Repeat("a,", 2047)+"bbb"),
+			optIn: update, all: update, invalid: "annotation tenancy.warren.dev/select has 4097 bytes: at most 4096"},
+		"BadSelector": {reason: "can't be judged", meta: selecting(labelled(update), "$foo"), optIn: update, all: update,
+			invalid: "annotation tenancy.warren.dev/select is no label selector"},
 		"Copy": {
 			reason: "a copy is never a source, whatever it is labelled with",
 			meta:   metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelInheritedFrom: "acme", v1alpha1.LabelPropagate: update}},
@@ -96,7 +105,8 @@ func TestSourceOf(t *testing.T) {
 			meta:   metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash}},
 		},
 		"NoHash": {
-			reason: "what is no hash makes no copy", meta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationSourceHash: "x"}}, all: update,
+			reason: "what is no hash makes no copy", meta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationSourceHash: "x"}},
+			all: update,
 		},
 	}
 	for name, tc := range cases {
@@ -121,7 +131,8 @@ func TestSourceOf(t *testing.T) {
 }
 
 func TestSourceOfNotesWhatElseCounts(t *testing.T) {
-	m := metav1.ObjectMeta{UID: "u", ResourceVersion: "7", DeletionTimestamp: &written, Finalizers: []string{"f"}, Labels: map[string]string{v1alpha1.LabelPropagate: update}}
+	m := metav1.ObjectMeta{UID: "u", ResourceVersion: "7", DeletionTimestamp: &written, Finalizers: []string{"f"},
+		Labels: map[string]string{v1alpha1.LabelPropagate: update}}
 	s, ok := configured().SourceOf(at("acme"), &m, copies.OptIn)
 	if !ok || s.UID != "u" || s.ResourceVersion != "7" || !s.Terminating || s.Excluded == "" || s.Content != "" {
 		t.Errorf("SourceOf = %+v, %t", s, ok)

@@ -53,7 +53,8 @@ func planted(namespaces ...string) *forest.Snapshot {
 
 // acme is the fixture of the specification.
 func acme(more ...string) *forest.Snapshot {
-	return planted(append([]string{"acme root", "a in acme", "a1 in a", "b in acme", "zeta root", "z in zeta", "tmpl template", "solo"}, more...)...)
+	return planted(append([]string{"acme root", "a in acme", "a1 in a", "b in acme", "zeta root", "z in zeta", "tmpl template", "solo"},
+		more...)...)
 }
 
 // fact is one thing that a World of a test knows.

@@ -137,8 +137,8 @@ func (s *State) forgetElsewhere(watch Watch) {
 	s.out.dropKeysSince(before)
 }
 
-// forgetNamespace drops what a watch has shown of a namespace that it does not show any more. Work is queued only if the namespace itself is
-// gone: otherwise the dropped objects may still exist.
+// forgetNamespace drops what a watch has shown of a namespace that it does not show any more. Work is queued only if the namespace itself
+// is gone: otherwise the dropped objects may still exist.
 func (s *State) forgetNamespace(watch Watch, namespace string) {
 	s.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), Awaited)
 	sources, copies := s.world.KindIn(watch.Kind, namespace)
@@ -152,8 +152,8 @@ func (s *State) forgetNamespace(watch Watch, namespace string) {
 	}
 }
 
-// snapshot returns how many keys are queued; dropKeysSince takes back those that were queued since, but for namespaces: these have waited for
-// the removal of what was dropped, and nothing else queues them.
+// snapshot returns how many keys are queued; dropKeysSince takes back those that were queued since, but for namespaces: these have waited
+// for the removal of what was dropped, and nothing else queues them.
 func (c *collector) snapshot() int { return len(c.keys) }
 
 func (c *collector) dropKeysSince(before int) {

@@ -119,7 +119,8 @@ func (s *script) move(c *cluster) {
 }
 
 func (s *script) origin(version int) origin {
-	o := origin{mode: pickOf(s, update, update, create, none), version: version, selector: pickOf(s, "", "", "tier=web", "acme.tree.tenancy.warren.dev/depth>1", "!a.tree.tenancy.warren.dev/depth")}
+	o := origin{mode: pickOf(s, update, update, create, none), version: version,
+		selector: pickOf(s, "", "", "tier=web", "acme.tree.tenancy.warren.dev/depth>1", "!a.tree.tenancy.warren.dev/depth")}
 	o.invalid, o.excluded, o.terminating = s.some(), s.some(), s.some()
 	return o
 }

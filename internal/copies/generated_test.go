@@ -13,7 +13,8 @@ import (
 func TestPlanLabel(t *testing.T) {
 	controlled := []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: "w1", Controller: new(true)}}
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType) []metav1.ManagedFieldsEntry {
-		return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: operation, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:tenancy.warren.dev/propagate":{}}}}`)}}
+		return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: operation,
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:tenancy.warren.dev/propagate":{}}}}`)}}
 	}
 	ours := entry(copies.GeneratedManager, metav1.ManagedFieldsOperationApply)
 	labels := func(pairs ...string) map[string]string {
@@ -30,18 +31,29 @@ func TestPlanLabel(t *testing.T) {
 		none   bool // nothing is kept of it
 		apply  bool
 	}{
-		"PROP-G1 new":            {reason: "it has no label yet", meta: metav1.ObjectMeta{OwnerReferences: controlled}, wanted: "update", apply: true},
-		"PROP-G1 done":           {reason: "as it should be", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "update"},
-		"PROP-G1 another mode":   {reason: "the annotation has changed", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "create", apply: true},
-		"PROP-G2 no controller":  {reason: "an owner is no controller", meta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Widget", UID: "w1"}}}, wanted: "update", none: true},
-		"PROP-G2 a user's label": {reason: "of whatever value", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelPropagate, "none")}, wanted: "update"},
+		"PROP-G1 new": {reason: "it has no label yet", meta: metav1.ObjectMeta{OwnerReferences: controlled},
+			wanted: "update", apply: true},
+		"PROP-G1 done": {reason: "as it should be", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+			Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "update"},
+		"PROP-G1 another mode": {reason: "the annotation has changed", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+			Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "create", apply: true},
+		"PROP-G2 no controller": {reason: "an owner is no controller",
+			meta:   metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Widget", UID: "w1"}}},
+			wanted: "update", none: true},
+		"PROP-G2 a user's label": {reason: "of whatever value", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+			Labels: labels(v1alpha1.LabelPropagate, "none")}, wanted: "update"},
 		"PROP-G2 a user's label by our name": {
-			reason: "an update is no apply", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelPropagate, "create"), ManagedFields: entry(copies.GeneratedManager, metav1.ManagedFieldsOperationUpdate)}, wanted: "",
+			reason: "an update is no apply", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelPropagate, "create"),
+				ManagedFields: entry(copies.GeneratedManager, metav1.ManagedFieldsOperationUpdate)}, wanted: "",
 		},
-		"PROP-G2 annotation gone": {reason: "our label goes", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "", apply: true},
-		"PROP-G2 controller gone": {reason: "our label goes", meta: metav1.ObjectMeta{Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "", apply: true},
-		"a copy":                  {reason: "is never a source", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelInheritedFrom, "acme")}, wanted: "update"},
-		"terminating":             {reason: "nothing new comes of it", meta: metav1.ObjectMeta{OwnerReferences: controlled, DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}}, wanted: "update"},
+		"PROP-G2 annotation gone": {reason: "our label goes", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+			Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "", apply: true},
+		"PROP-G2 controller gone": {reason: "our label goes", meta: metav1.ObjectMeta{Labels: labels(v1alpha1.LabelPropagate, "update"),
+			ManagedFields: ours}, wanted: "", apply: true},
+		"a copy": {reason: "is never a source", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+			Labels: labels(v1alpha1.LabelInheritedFrom, "acme")}, wanted: "update"},
+		"terminating": {reason: "nothing new comes of it", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+			DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}}, wanted: "update"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := copies.GeneratedOf(&c.meta)

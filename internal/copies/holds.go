@@ -121,9 +121,9 @@ func (w *World) NewestIn(namespace string) string {
 	return newest
 }
 
-// The first RoleBindings that a namespace gets from a source's namespace wait until the rails are there: the copies of all other kinds, such
-// as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make objects before the quota or the network policy
-// forbids them.
+// The first RoleBindings that a namespace gets from a source's namespace wait until the rails are there: the copies of all other kinds,
+// such as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make objects before the quota or the network
+// policy forbids them.
 
 // syncRetry is the pause after which a slot is planned again that waits, after a start, until all kinds are listed.
 const syncRetry = 200 * time.Millisecond
@@ -247,7 +247,8 @@ func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
 		lacks += fmt.Sprintf(", nor %d more", more)
 	}
 	s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonRailsMissing,
-		fmt.Sprintf("RoleBinding %q is copied to namespace %s although %s after %s: its subjects get their rights before what is to hold them in bounds; find out what refuses the missing copy",
+		fmt.Sprintf("RoleBinding %q is copied to namespace %s although %s after %s: its subjects get their rights before what is to hold them "+
+			"in bounds; find out what refuses the missing copy",
 			slot.Name, slot.Namespace, lacks, s.settings.Timing.Rails))
 }
 
@@ -258,8 +259,8 @@ var roleBindings = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "R
 // GivesRights reports whether a copy at slot gives somebody rights in its namespace.
 func GivesRights(slot Slot) bool { return slot.Kind == roleBindings }
 
-// MissingRails returns the slots in namespace of rails that are still to be made, and of rails whose source is still to be read. They are in
-// the order of SlotsIn.
+// MissingRails returns the slots in namespace of rails that are still to be made, and of rails whose source is still to be read. They are
+// in the order of SlotsIn.
 func (w *World) MissingRails(namespace string) []Slot {
 	var missing []Slot
 	for _, slot := range w.SlotsIn(namespace) {

@@ -57,9 +57,11 @@ func TestFailures(t *testing.T) {
 	cage := forbidden(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'b' denied request: no`)
 	other := forbidden(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'no-secrets' denied request: no`)
 	for name, steps := range map[string][]step{
-		"PROP-I9 a namespace that ends is dropped": {refused(at("a"), namespaceEnds(at("a"))), troubled("a"), passed(time.Hour, "Secret a1/s", "Secret b/s")},
+		"PROP-I9 a namespace that ends is dropped": {refused(at("a"), namespaceEnds(at("a"))), troubled("a"),
+			passed(time.Hour, "Secret a1/s", "Secret b/s")},
 		"PROP-I10 an object that is being deleted does not hide what is known": {
-			refused(at("a"), copies.ErrBeingDeleted, "later Secret a/s"), ticked(true, "report a, acme"), known("a", true), known("b", true), troubled("a"),
+			refused(at("a"), copies.ErrBeingDeleted, "later Secret a/s"), ticked(true, "report a, acme"), known("a", true),
+			known("b", true), troubled("a"),
 		},
 		"PROP-I16 the first refusal by the cage is not announced": {
 			refused(at("a"), cage, "later Secret a/s"), startedSlot(at("a"), "create Secret a/s"),
@@ -87,7 +89,8 @@ func TestReadsOfSources(t *testing.T) {
 		"PROP-S6 a source that a slot asks for is read, and the slots are queued": {propagated(at("acme"), 1, update), []step{
 			startedSource(at("acme"), "read Secret acme/s"), answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
 		}},
-		"PROP-S6 a source that selects nothing is not read": {propagated(at("acme"), 1, update, withAnnotation(v1alpha1.AnnotationSelect, "none=here")), []step{
+		"PROP-S6 a source that selects nothing is not read": {propagated(at("acme"), 1, update, withAnnotation(v1alpha1.AnnotationSelect,
+			"none=here")), []step{
 			startedSource(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"), startedSlot(at("a")),
 		}},
 		"PROP-S6 a read that finds nothing is not repeated by the slots": {propagated(at("acme"), 1, update), []step{
@@ -103,12 +106,14 @@ func TestReadsOfSources(t *testing.T) {
 
 // seenSecret is the metadata of Secret s in a namespace.
 func seenSecret(namespace, uid, version string, labels map[string]string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", UID: types.UID(uid), ResourceVersion: version, Labels: labels}}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", UID: types.UID(uid),
+		ResourceVersion: version, Labels: labels}}
 }
 
 func metaOfCopy(namespace, from, uid, version string) *metav1.PartialObjectMetadata {
 	m := seenSecret(namespace, uid, version, map[string]string{v1alpha1.LabelInheritedFrom: from})
-	m.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: copies.Hash{Mode: update, Place: copies.PlaceOf(at(namespace), from), Content: contentNumber(1)}.String()}
+	m.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: copies.Hash{Mode: update, Place: copies.PlaceOf(at(namespace), from),
+		Content: contentNumber(1)}.String()}
 	return m
 }
 
@@ -150,7 +155,8 @@ func TestForgottenElsewhere(t *testing.T) {
 	s.apply(copies.FollowDue{})
 	watch := copies.Watch{Kind: secret, Role: copies.SourcesAlone}
 	opted := map[string]string{v1alpha1.LabelPropagate: update}
-	s.apply(copies.Listed{Watch: watch, ResourceVersion: "5", Objects: []*metav1.PartialObjectMetadata{seenSecret("acme", "s", "5", opted), seenSecret("solo", "e", "5", opted)}})
+	s.apply(copies.Listed{Watch: watch, ResourceVersion: "5", Objects: []*metav1.PartialObjectMetadata{seenSecret("acme", "s", "5", opted),
+		seenSecret("solo", "e", "5", opted)}})
 	s.apply(copies.WatchChanged{Watch: watch, Status: syncedStatus(secretKind)})
 	words := s.apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Forbidden, Missing: []string{"list"}}})
 	s.state.Read(func(w *copies.World) {

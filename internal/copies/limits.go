@@ -27,8 +27,8 @@ func (s *State) recordHeld(slot Slot, action Action) {
 	s.clearTrouble(slot, action)
 }
 
-// waitsForCount reports whether a new copy in a tree with limits must wait because not all kinds are listed yet: copies that were not listed
-// would not be counted. If so, the slot is queued again.
+// waitsForCount reports whether a new copy in a tree with limits must wait because not all kinds are listed yet: copies that were not
+// listed would not be counted. If so, the slot is queued again.
 func (s *State) waitsForCount(slot Slot, action Action) bool {
 	if action.Verb != Create || !s.areSyncing() || !IsLimited(s.world.Forest, slot.Namespace) {
 		return false
@@ -336,8 +336,8 @@ func (s *Source) reach(f *forest.Snapshot, below []string) int {
 	return s.reached
 }
 
-// tally holds how many copies there are, and how large they are: what exists counts for the limits of a tree. Access copies, and copies that
-// are not ours, are not counted.
+// tally holds how many copies there are, and how large they are: what exists counts for the limits of a tree. Access copies, and copies
+// that are not ours, are not counted.
 type tally struct {
 	made   map[string]int    // by the namespace of the source
 	madeOf map[sourceKey]int // by source

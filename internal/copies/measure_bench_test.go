@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// BenchmarkPlanLarge measures what one Input takes under the runner's lock with 100,000 copies: 100 sources in each of 1,000 namespaces. The
-// budget for a plan and for a Started is 50 µs at p99.
+// BenchmarkPlanLarge measures what one Input takes under the runner's lock with 100,000 copies: 100 sources in each of 1,000 namespaces.
+// The budget for a plan and for a Started is 50 µs at p99.
 func BenchmarkPlanLarge(b *testing.B) {
 	const namespaces, sources = 1000, 100
 	s, slots := large(b, namespaces, sources)
@@ -90,7 +90,8 @@ func large(b *testing.B, namespaces, sources int) (*scenario, []copies.Slot) {
 	}
 	s.state.Apply(s.now, copies.Elected{})
 	for j := range sources {
-		for _, input := range append(first(s.server.read(in("acme", secret, fmt.Sprint("s", j)))), copies.SourceRead{Source: in("acme", secret, fmt.Sprint("s", j))}) {
+		for _, input := range append(first(s.server.read(in("acme", secret, fmt.Sprint("s", j)))),
+			copies.SourceRead{Source: in("acme", secret, fmt.Sprint("s", j))}) {
 			s.state.Apply(s.now, input)
 		}
 	}

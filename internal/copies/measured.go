@@ -98,8 +98,8 @@ func (f fanouts) record(source Slot, slots []Slot, plan func(Slot) Action) {
 	}
 }
 
-// close is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer fan-out of a source takes the
-// place of an older one that is not complete.
+// close is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer fan-out of a source takes
+// the place of an older one that is not complete.
 func (f fanouts) close(source Slot) (ended *fanout) {
 	of := source.place()
 	one := f.underWay[of][fanoutKey{source.Namespace, true}]
@@ -148,8 +148,8 @@ type move struct {
 	left  map[Slot]bool   // slots that are still to be written
 }
 
-// begin starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the place
-// of an older one that is not complete.
+// begin starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the
+// place of an older one that is not complete.
 func (m moves) begin(c ForestChanged, now time.Time) {
 	for _, name := range c.Namespaces {
 		old, n := c.Old.Namespace(name), c.New.Namespace(name)
@@ -172,8 +172,8 @@ func (m moves) begin(c ForestChanged, now time.Time) {
 	}
 }
 
-// planned records which of slots are still to be written in namespace because of moves, and returns when those moves began that are complete
-// now.
+// planned records which of slots are still to be written in namespace because of moves, and returns when those moves began that are
+// complete now.
 func (m moves) planned(namespace string, slots []Slot, plan func(Slot) Action) (ended []time.Time) {
 	for name, one := range m {
 		if !one.next[namespace] {

@@ -156,11 +156,13 @@ func isPast(object *metav1.PartialObjectMetadata, uid, resourceVersion string) b
 func (o ObjectGone) apply(s *State) {
 	s.recordNewest(o.Watch, o.Object.Namespace, o.Object.ResourceVersion)
 	slot, uid := o.slotOf(o.Object), string(o.Object.UID)
-	if known := s.world.Sources.At(slot); o.Role.showsSources() && known != nil && known.UID == uid && !isPast(o.Object, uid, known.ResourceVersion) {
+	if known := s.world.Sources.At(slot); o.Role.showsSources() && known != nil && known.UID == uid && !isPast(o.Object, uid,
+		known.ResourceVersion) {
 		s.dropSource(slot)
 		s.beginFanout(slot.Kind, slot)
 	}
-	if known := s.world.Copies.At(slot); o.Role.showsCopies() && known != nil && known.UID == uid && !isPast(o.Object, uid, known.ResourceVersion) {
+	if known := s.world.Copies.At(slot); o.Role.showsCopies() && known != nil && known.UID == uid && !isPast(o.Object, uid,
+		known.ResourceVersion) {
 		s.dropCopy(slot)
 	}
 }
@@ -221,8 +223,8 @@ func (s *State) dropCopy(slot Slot) {
 	s.endBarrier(slot.Namespace)
 }
 
-// recordNewest keeps the highest resourceVersion up to which a watch of copies has shown what there is in namespace: that of an object, or of
-// a list.
+// recordNewest keeps the highest resourceVersion up to which a watch of copies has shown what there is in namespace: that of an object, or
+// of a list.
 func (s *State) recordNewest(watch Watch, namespace, resourceVersion string) {
 	at := s.watchedPlaceOf(watch.Kind, namespace)
 	if watch.Role.showsCopies() && (s.newest[at] == "" || forest.IsNewer(resourceVersion, s.newest[at])) {

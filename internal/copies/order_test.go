@@ -56,7 +56,8 @@ func TestRailsBeforeRights(t *testing.T) {
 			answered(rights("new")),
 		)},
 		"PROP-O2 rights come after ten seconds without a rail, with one Event": {facts, append(slices.Clone(begun),
-			refused(limits("new"), forbidden("no"), "event CopyRejected on LimitRange tmpl/limits", "later LimitRange new/limits", "report acme, new, tmpl"),
+			refused(limits("new"), forbidden("no"), "event CopyRejected on LimitRange tmpl/limits", "later LimitRange new/limits",
+				"report acme, new, tmpl"),
 			passed(9*time.Second, "LimitRange new/limits"),
 			startedSlot(rights("new"), "later RoleBinding new/rights"),
 			passed(time.Second, "LimitRange new/limits", "RoleBinding new/rights"),
@@ -69,7 +70,8 @@ func TestRailsBeforeRights(t *testing.T) {
 			startedSlot(more("new"), "create RoleBinding new/more"),
 		)},
 		"PROP-O2 what another object is in the way of is not waited for": {facts, append(slices.Clone(begun),
-			refused(limits("new"), copies.ErrObstacle, "event Conflict on LimitRange tmpl/limits", "later LimitRange new/limits", "queue RoleBinding new/rights", "report acme, new, tmpl"),
+			refused(limits("new"), copies.ErrObstacle, "event Conflict on LimitRange tmpl/limits", "later LimitRange new/limits",
+				"queue RoleBinding new/rights", "report acme, new, tmpl"),
 			startedSlot(rights("new"), "create RoleBinding new/rights"),
 		)},
 		"PROP-O3 rights that stand wait for nothing": {append(facts, propagated(more("acme"), 1, update)), []step{
@@ -145,7 +147,8 @@ func TestConflicts(t *testing.T) {
 			settled(), startedSlot(at("a")), startedSlot(at("z")),
 		}},
 		"PROP-K5 a forged copy is never touched": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
-			done(put(in("a", secret, "f"), 1, forged, withAnnotation(v1alpha1.AnnotationSourceHash, copies.Hash{Mode: update, Place: "0123456789abcdef", Content: contentNumber(1)}.String()))),
+			done(put(in("a", secret, "f"), 1, forged, withAnnotation(v1alpha1.AnnotationSourceHash,
+				copies.Hash{Mode: update, Place: "0123456789abcdef", Content: contentNumber(1)}.String()))),
 			shown("queue Secret a/f"), startedSlot(in("a", secret, "f")),
 			startedNamespace("a", "queue Secret a/f, Secret a/s"), startedSlot(in("a", secret, "f")),
 		}},
@@ -154,7 +157,8 @@ func TestConflicts(t *testing.T) {
 			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
 			startedSource(at("acme"), "read Secret acme/s"),
 			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
-			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "later Secret a/s", "log a request failed; it is tried again", "report a, acme"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "later Secret a/s", "log a request failed; it is tried again",
+				"report a, acme"),
 			done(func(a *apiServer) { a.loseReply = nil }), passed(time.Second, "Secret a/s", "Secret a1/s", "Secret b/s"),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s", "report a, acme"),
 			startedSlot(at("a")),
@@ -168,7 +172,8 @@ func TestConflicts(t *testing.T) {
 			startedSlot(at("a"), "probe, create Secret a/s"), answered(at("a"), "later Secret a/s"),
 			done(released(at("a"))), startedSlot(at("a"), "probe, create Secret a/s"), answered(at("a"), "report a, acme"),
 		}},
-		"PROP-K8 a copy without its label, found and then deleted, holds nothing back": {[]func(*apiServer){propagated(at("acme"), 1, update), propagated(other("zeta"), 1, update)}, []step{
+		"PROP-K8 a copy without its label, found and then deleted, holds nothing back": {[]func(*apiServer){propagated(at("acme"), 1, update),
+			propagated(other("zeta"), 1, update)}, []step{
 			done(relabel(at("a"), v1alpha1.LabelInheritedFrom, "")), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s"),
 			grown(acme("a in zeta"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
@@ -176,7 +181,8 @@ func TestConflicts(t *testing.T) {
 			answered(at("a"), "delete Secret a/s"), answered(at("a"), "queue Secret a/s, namespace a"),
 			startedSlot(other("a"), "create Secret a/other"),
 		}},
-		"PROP-K10 one whose label was taken off is found when another source is wanted there by now": {[]func(*apiServer){propagated(at("a"), 1, update)}, []step{
+		"PROP-K10 one whose label was taken off is found when another source is wanted there by now": {[]func(*apiServer){propagated(at("a"),
+			1, update)}, []step{
 			done(relabel(at("a1"), v1alpha1.LabelInheritedFrom, "")), done(propagated(at("acme"), 2, update)), settled(),
 			troubled("a1"), startedSlot(at("a1")),
 		}},
@@ -203,14 +209,16 @@ func TestLateAnswers(t *testing.T) {
 			done(remove(at("a"))), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
 			late(func(*scenario) copies.Input {
-				return copies.CopyWritten{WriteCopy: copies.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}}, Result: found}
+				return copies.CopyWritten{WriteCopy: copies.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}},
+					Result: found}
 			}, "queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
 		}},
 		"PROP-K9 a source that was looked for, came and went is looked for again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
 			done(remove(at("acme"))), shown("queue Secret acme/s, source Secret acme/s"),
 			startedSource(at("acme"), "find Secret acme/s"),
-			done(propagated(at("acme"), 2, update)), done(remove(at("acme"))), shown("queue source Secret acme/s", "queue Secret acme/s, source Secret acme/s"),
+			done(propagated(at("acme"), 2, update)), done(remove(at("acme"))),
+			shown("queue source Secret acme/s", "queue Secret acme/s, source Secret acme/s"),
 			late(func(*scenario) copies.Input { return copies.LossFound{Source: at("acme"), Loss: copies.Doubtful} }, "queue source Secret acme/s"),
 			startedSource(at("acme"), "find Secret acme/s"),
 		}},
@@ -228,18 +236,20 @@ func TestMovesOfNamespaces(t *testing.T) {
 	}
 	hash := copies.Hash{Mode: create, Place: copies.PlaceOf(at("a"), "acme"), Content: contentNumber(1)}
 	table(t, acme(), map[string]tableCase{
-		"PROP-V1 the last DELETE is answered before the first POST": {append(slices.Clone(facts), propagated(at("zeta"), 1, update)), append(slices.Clone(begun),
-			startedSlot(at("a")),
-			answered(two("a")), shown("queue Secret a/two, namespace a"), startedSlot(at("a")),
-			answered(one("a"), "queue namespace a"), startedSlot(at("a")), shown("queue Secret a/one, namespace a"),
-			startedSlot(one("a"), "create Secret a/one"), startedSlot(at("a"), "create Secret a/s"),
-		)},
+		"PROP-V1 the last DELETE is answered before the first POST": {append(slices.Clone(facts), propagated(at("zeta"), 1, update)),
+			append(slices.Clone(begun),
+				startedSlot(at("a")),
+				answered(two("a")), shown("queue Secret a/two, namespace a"), startedSlot(at("a")),
+				answered(one("a"), "queue namespace a"), startedSlot(at("a")), shown("queue Secret a/one, namespace a"),
+				startedSlot(one("a"), "create Secret a/one"), startedSlot(at("a"), "create Secret a/s"),
+			)},
 		"PROP-V2 a DELETE that is refused holds its own namespace back alone": {facts, append(slices.Clone(begun),
 			answered(one("a")), shown("queue Secret a/one"), startedSlot(one("a")),
 			refused(two("a"), forbidden("not this one"), "event CopyRejected on Secret acme/two", "later Secret a/two", "report a, acme, zeta"),
 			startedSlot(one("a")),
 			passed(3*time.Second, "Secret a/two", "namespace a", "namespace a1"), ticked(false, "report a, zeta"),
-			troubled("a", "WaitingForRemoval Secret a/two from acme: it must be removed before copies of other sources come, and the API server refuses to delete it: not this one"),
+			troubled("a", "WaitingForRemoval Secret a/two from acme: it must be removed before copies of other sources come, and the API server "+
+				"refuses to delete it: not this one"),
 			startedNamespace("a1", "queue Secret a1/one, Secret a1/two"), startedSlot(one("a1"), "check Secret a1/one"),
 		)},
 		"PROP-V4 below a missing parent copies stay until the parent is back": {facts, []step{
@@ -251,7 +261,8 @@ func TestMovesOfNamespaces(t *testing.T) {
 			startedSlot(one("a"), "check Secret a/one"), startedSlot(two("a")),
 		}},
 		"PROP-V5 copies in mode update go with the tree, those in mode create stay": {[]func(*apiServer){
-			propagated(one("acme"), 1, update), put(at("a"), 1, withLabel(v1alpha1.LabelInheritedFrom, "acme"), withAnnotation(v1alpha1.AnnotationSourceHash, hash.String())),
+			propagated(one("acme"), 1, update), put(at("a"), 1, withLabel(v1alpha1.LabelInheritedFrom, "acme"),
+				withAnnotation(v1alpha1.AnnotationSourceHash, hash.String())),
 		}, []step{
 			grown(acme("a"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
 			startedSlot(one("a"), "check Secret a/one"), startedSlot(at("a")),
@@ -292,7 +303,8 @@ func TestUnansweredDeletions(t *testing.T) {
 		)},
 		"PROP-V2 one that fails holds nothing back that need not wait": {facts, append(slices.Clone(begun),
 			startedSlot(two("a")),
-			refused(one("a"), errors.New("reset"), "later Secret a/one", "log a request failed; it is tried again", "queue Secret a/two", "report a, acme"),
+			refused(one("a"), errors.New("reset"), "later Secret a/one", "log a request failed; it is tried again",
+				"queue Secret a/two", "report a, acme"),
 			startedSlot(two("a"), "update Secret a/two"),
 		)},
 		"PROP-V2 a wait is reported once, and its end": {facts, append(slices.Clone(begun),
@@ -304,7 +316,8 @@ func TestUnansweredDeletions(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
-	s := leading(t, acme(), propagated(at("acme"), 1, update), propagated(rights("acme"), 1, update), propagated(in("zeta", secret, "big"), 1, update))
+	s := leading(t, acme(), propagated(at("acme"), 1, update), propagated(rights("acme"), 1, update),
+		propagated(in("zeta", secret, "big"), 1, update))
 	turn := func(key copies.Key) string {
 		of := s.state.TurnOf(key)
 		return fmt.Sprintf("%s %d %s %d %d %t", of.Tenant, of.Class, of.Lane, of.Burst, of.Weight, of.Urgent)
@@ -313,7 +326,8 @@ func TestTurns(t *testing.T) {
 	resized(in("zeta", secret, "big"), 2, 1<<20)(s.server)
 	remove(at("a"))(s.server)
 	s.run(shown("queue RoleBinding acme/rights, source RoleBinding acme/rights", "queue source Secret zeta/big", "queue Secret a/s"),
-		startedSource(rights("acme"), "find RoleBinding acme/rights"), answered(rights("acme"), "queue RoleBinding a/rights, RoleBinding a1/rights, RoleBinding b/rights"),
+		startedSource(rights("acme"), "find RoleBinding acme/rights"),
+		answered(rights("acme"), "queue RoleBinding a/rights, RoleBinding a1/rights, RoleBinding b/rights"),
 		startedSource(in("zeta", secret, "big"), "read Secret zeta/big"), answered(in("zeta", secret, "big"), "queue Secret z/big"))
 	for name, test := range map[string]struct {
 		key  copies.Key
@@ -323,7 +337,8 @@ func TestTurns(t *testing.T) {
 		"PROP-Q5 a copy waits in the lane of its source":                {slotTask(at("a")), "acme 2 Secret acme/s 1 0 false"},
 		"PROP-Q5 a read waits in the tree of its source":                {sourceTask(in("zeta", secret, "big")), "zeta 0  0 0 false"},
 		"PROP-Q5 a look at a namespace sends nothing":                   {namespaceTask("a"), "acme 0  0 0 true"},
-		"PROP-Q7 large copies have a weight, and follow one another":    {slotTask(in("z", secret, "big")), "zeta 2 Secret zeta/big 17 1048576 false"},
+		"PROP-Q7 large copies have a weight, and follow one another": {slotTask(in("z", secret, "big")),
+			"zeta 2 Secret zeta/big 17 1048576 false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := turn(test.key); got != test.want {

@@ -251,8 +251,8 @@ const (
 	Covered               // the object's kind is in mode All
 )
 
-// candidates yields the sources that may be wanted at the slot, each with the slot where it stands, in the order of precedence: those in the
-// namespaces on the way from the root, the topmost first.
+// candidates yields the sources that may be wanted at the slot, each with the slot where it stands, in the order of precedence: those in
+// the namespaces on the way from the root, the topmost first.
 func (p *planner) candidates() iter.Seq2[Slot, *Source] {
 	return func(yield func(Slot, *Source) bool) {
 		for _, from := range p.sources.Names {
@@ -265,8 +265,9 @@ func (p *planner) candidates() iter.Seq2[Slot, *Source] {
 }
 
 // A RoleBinding that names a Role means another Role in each namespace. Whoever wrote the source was asked by the API server for the rights
-// of the Role that stands beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding stays only
-// as long as the copy of that very Role does: else it would bind to the next Role of that name, which somebody more powerful makes there.
+// of the Role that stands beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding stays
+// only as long as the copy of that very Role does: else it would bind to the next Role of that name, which somebody more powerful makes
+// there.
 
 // roles is the kind that such a RoleBinding names.
 var roles = schema.GroupKind{Group: roleBindings.Group, Kind: "Role"}

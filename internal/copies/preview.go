@@ -47,7 +47,8 @@ func (w *World) Preview() []Step {
 		for _, slot := range slots {
 			switch a := w.Plan(slot); {
 			case a.Reason == v1alpha1.ReasonConflict:
-				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "an object of that name exists which is no copy of it", Held: a.Reason})
+				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "an object of that name exists which is no copy of it",
+					Held: a.Reason})
 			case a.Reason == v1alpha1.ReasonLimitExceeded:
 				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "the limits of the tree leave no room for it", Held: a.Reason})
 			case a.Verb == Create, a.Verb == Update, a.Verb == Withdraw:

@@ -18,7 +18,8 @@ func TestPreview(t *testing.T) {
 		facts  []fact
 		want   []copies.Step
 	}{
-		"Nothing": {reason: "what is as it should be needs no write", facts: facts(source("acme", update), copied("a", "acme", update), copied("a1", "acme", update), copied("b", "acme", update))},
+		"Nothing": {reason: "what is as it should be needs no write", facts: facts(source("acme", update), copied("a", "acme", update),
+			copied("a1", "acme", update), copied("b", "acme", update))},
 		"All": {
 			reason: "each kind of write says why it is made",
 			facts: facts(source("acme", update, changed), copied("a", "acme", update), copied("b", "acme", update, forged),
@@ -33,7 +34,8 @@ func TestPreview(t *testing.T) {
 		},
 		"Moved": {
 			reason: "what a move takes away goes before what it brings comes",
-			forest: acme("b in zeta"), facts: facts(source("acme", update), source("zeta", update), copied("a", "acme", update), copied("a1", "acme", update), copied("b", "acme", update), copied("z", "zeta", update)),
+			forest: acme("b in zeta"), facts: facts(source("acme", update), source("zeta", update), copied("a", "acme", update),
+				copied("a1", "acme", update), copied("b", "acme", update), copied("z", "zeta", update)),
 			want: []copies.Step{
 				{Slot: at("b"), Verb: copies.Delete, From: "acme", Why: "namespace acme is not above any more"},
 				{Slot: at("b"), Verb: copies.Create, From: "zeta", Why: "it is not there yet"},
@@ -48,7 +50,8 @@ func TestPreview(t *testing.T) {
 			},
 		},
 		"Remove": {
-			reason: "mode Remove takes every copy in mode update", facts: facts(kind(copies.Remove, true), copied("a", "acme", update), copied("b", "acme", create)),
+			reason: "mode Remove takes every copy in mode update", facts: facts(kind(copies.Remove, true), copied("a", "acme", update),
+				copied("b", "acme", create)),
 			want: []copies.Step{{Slot: at("a"), Verb: copies.Delete, From: "acme", Why: "the configuration has copies of Secret removed"}},
 		},
 		"None": {
@@ -60,7 +63,8 @@ func TestPreview(t *testing.T) {
 			want: []copies.Step{{Slot: at("a"), Verb: copies.Delete, From: "acme", Why: "its source doesn't select this namespace"}},
 		},
 		"Drifted": {
-			reason: "a copy that somebody changed is put right", facts: facts(source("acme", update, selecting("kubernetes.io/metadata.name=a")), copied("a", "acme", update, drifted)),
+			reason: "a copy that somebody changed is put right", facts: facts(source("acme", update, selecting("kubernetes.io/metadata.name=a")),
+				copied("a", "acme", update, drifted)),
 			want: []copies.Step{{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "it is not what its source says: somebody changed it"}},
 		},
 	}

@@ -39,7 +39,8 @@ func TestMissingRails(t *testing.T) {
 }
 
 func TestHoldsRightsFrom(t *testing.T) {
-	binding := copies.Slot{Kind: schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, Namespace: "a", Name: "warren:users"}
+	binding := copies.Slot{Kind: schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, Namespace: "a",
+		Name: "warren:users"}
 	tests := map[string]struct {
 		fact fact
 		want bool

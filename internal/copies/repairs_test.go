@@ -13,13 +13,14 @@ func TestRepairs(t *testing.T) {
 		loop bool            // after the last
 		told int             // how many made a loop
 	}{
-		"four in a minute":                    {at: []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second}},
-		"five in a minute":                    {at: []time.Duration{0, 1, 2, 3, time.Minute}, loop: true, told: 1},
-		"five in just under ten minutes":      {at: []time.Duration{0, 1, 2, 3, window - 1}, loop: true, told: 1},
-		"five in ten minutes":                 {at: []time.Duration{0, 1, 2, 3, window}},
-		"one each three minutes, for an hour": {at: []time.Duration{0, 3 * time.Minute, 6 * time.Minute, 9 * time.Minute, 12 * time.Minute, 15 * time.Minute}},
-		"a loop that goes on":                 {at: []time.Duration{0, 1, 2, 3, 4, window + 4, 2*window + 4}, loop: true, told: 1},
-		"a loop that ended":                   {at: []time.Duration{0, 1, 2, 3, 4, 2*window + 4}, told: 1},
+		"four in a minute":               {at: []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second}},
+		"five in a minute":               {at: []time.Duration{0, 1, 2, 3, time.Minute}, loop: true, told: 1},
+		"five in just under ten minutes": {at: []time.Duration{0, 1, 2, 3, window - 1}, loop: true, told: 1},
+		"five in ten minutes":            {at: []time.Duration{0, 1, 2, 3, window}},
+		"one each three minutes, for an hour": {at: []time.Duration{0, 3 * time.Minute, 6 * time.Minute, 9 * time.Minute, 12 * time.Minute,
+			15 * time.Minute}},
+		"a loop that goes on": {at: []time.Duration{0, 1, 2, 3, 4, window + 4, 2*window + 4}, loop: true, told: 1},
+		"a loop that ended":   {at: []time.Duration{0, 1, 2, 3, 4, 2*window + 4}, told: 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

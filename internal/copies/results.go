@@ -130,14 +130,16 @@ var (
 type OtherRoleError struct{ Namespace, Role, Source string }
 
 func (e OtherRoleError) Error() string {
-	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.Role, e.Namespace, e.Source)
+	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.Role,
+		e.Namespace, e.Source)
 }
 
 // UnkeptBindingError reports that a RoleBinding in mode create names this Role: nobody would withdraw the copy when the Role's copy goes.
 type UnkeptBindingError string
 
 func (e UnkeptBindingError) Error() string {
-	return fmt.Sprintf("it names Role %q, and such a RoleBinding is copied in mode update only: label it %s=%s, or bind a ClusterRole", string(e), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+	return fmt.Sprintf("it names Role %q, and such a RoleBinding is copied in mode update only: label it %s=%s, or bind a ClusterRole",
+		string(e), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
 }
 
 // behindRetry is the pause before a deletion for which the forest is too old is planned again, if the forest does not change before.
@@ -181,11 +183,13 @@ func (s *State) retryLater(key Key, err error) {
 func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
 	source := s.world.Sources.At(action.Source)
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
-	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace, text: ErrObstacle.Error(), silent: silent})
+	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace,
+		text: ErrObstacle.Error(), silent: silent})
 	if source != nil && !silent && recorded.announceOnce() {
 		if lower := s.world.Sources.At(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
 			s.announceSource(slot, lower.UID, true, v1alpha1.ReasonShadowed,
-				fmt.Sprintf("%s/%s has the same name and is nearer to the root, so the namespaces below get copies of it, not of this object", action.Source.Namespace, action.Source.Name))
+				fmt.Sprintf("%s/%s has the same name and is nearer to the root, so the namespaces below get copies of it, not of this object",
+					action.Source.Namespace, action.Source.Name))
 		}
 		s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonConflict,
 			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
@@ -206,8 +210,8 @@ func (s *State) recordRejection(slot Slot, action Action, err error) {
 	s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, s.settings.RetryMax, recorded.tries, slot))
 }
 
-// recordOtherRole has a slot tried again soon, because the copy of the Role may be on its way. After a few such tries the copy is reported as
-// rejected.
+// recordOtherRole has a slot tried again soon, because the copy of the Role may be on its way. After a few such tries the copy is reported
+// as rejected.
 func (s *State) recordOtherRole(slot Slot, action Action, err error) {
 	const soon = 3
 	if known := s.troubleOf(slot); known.reason == "" && known.tries < soon {
@@ -219,8 +223,8 @@ func (s *State) recordOtherRole(slot Slot, action Action, err error) {
 	s.recordRejection(slot, action, err)
 }
 
-// passesSoon reports whether a refusal is the first by the cage, which judges by the namespaces that the API server knows: it learns of those
-// that have just joined a tree a moment after the operator.
+// passesSoon reports whether a refusal is the first by the cage, which judges by the namespaces that the API server knows: it learns of
+// those that have just joined a tree a moment after the operator.
 func passesSoon(err error, tries int) bool {
 	return tries == 1 && strings.Contains(err.Error(), "'warren-operator-cage-")
 }
@@ -232,8 +236,8 @@ func (t *slotTrouble) announceOnce() bool {
 	return first
 }
 
-// Backoff returns how long a slot waits after so many tries: lowest at first and twice as long each time, up to highest, give or take a fifth.
-// The fifth follows from the slot and the tries, so that a State decides by its Inputs alone.
+// Backoff returns how long a slot waits after so many tries: lowest at first and twice as long each time, up to highest, give or take a
+// fifth. The fifth follows from the slot and the tries, so that a State decides by its Inputs alone.
 func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration {
 	d := lowest << min(tries-1, 20)
 	if d > highest || d <= 0 {
@@ -263,8 +267,8 @@ func IsNamespaceGone(slot Slot, err error) bool {
 		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
 }
 
-// IsImmutable reports whether a PUT was refused because of a field that cannot change, and the copy may be deleted and made anew for the sake
-// of this field: the role of a RoleBinding, type and content of a Secret or ConfigMap.
+// IsImmutable reports whether a PUT was refused because of a field that cannot change, and the copy may be deleted and made anew for the
+// sake of this field: the role of a RoleBinding, type and content of a Secret or ConfigMap.
 func IsImmutable(slot Slot, err error) bool {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {

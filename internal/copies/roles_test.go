@@ -44,13 +44,15 @@ func TestPlanOfBindingToRole(t *testing.T) {
 		facts []fact
 		want  copies.Verb
 	}{
-		"the copy of that Role":              {update, []fact{role(update, "acme")}, copies.Nothing},
-		"no Role":                            {update, nil, copies.Delete},
-		"the copy of another Role":           {update, []fact{role(update, "zeta")}, copies.Delete},
-		"a copy that others may change":      {update, []fact{role(v1alpha1.ModeCreate, "acme")}, copies.Delete},
-		"a copy that is not ours":            {update, []fact{role(update, "acme", func(c *copies.Copy) { c.Ours = false })}, copies.Delete},
-		"a copy that is being deleted":       {update, []fact{role(update, "acme", func(c *copies.Copy) { c.Terminating = true })}, copies.Delete},
-		"Roles are not known yet":            {update, []fact{func(w *copies.World) { w.SetKind(rbac("Role"), copies.OptIn, false) }}, copies.Nothing},
+		"the copy of that Role":         {update, []fact{role(update, "acme")}, copies.Nothing},
+		"no Role":                       {update, nil, copies.Delete},
+		"the copy of another Role":      {update, []fact{role(update, "zeta")}, copies.Delete},
+		"a copy that others may change": {update, []fact{role(v1alpha1.ModeCreate, "acme")}, copies.Delete},
+		"a copy that is not ours":       {update, []fact{role(update, "acme", func(c *copies.Copy) { c.Ours = false })}, copies.Delete},
+		"a copy that is being deleted": {update, []fact{role(update, "acme", func(c *copies.Copy) { c.Terminating = true })},
+			copies.Delete},
+		"Roles are not known yet": {update, []fact{func(w *copies.World) { w.SetKind(rbac("Role"), copies.OptIn, false) }},
+			copies.Nothing},
 		"mode create, the copy of that Role": {v1alpha1.ModeCreate, []fact{role(update, "acme")}, copies.Nothing},
 		"mode create, and no Role":           {v1alpha1.ModeCreate, nil, copies.Delete},
 		"a copy that becomes one in mode update": {update, []fact{role(v1alpha1.ModeCreate, "acme"), func(w *copies.World) {
@@ -60,7 +62,8 @@ func TestPlanOfBindingToRole(t *testing.T) {
 			w.PutCopy(bindingAt("a"), &copies.Copy{UID: "c", ResourceVersion: "1", From: "acme", Ours: true,
 				Hash: copies.Hash{Mode: v1alpha1.ModeCreate, Place: copies.PlaceOf(bindingAt("a"), "acme"), Content: copies.Unwritten}})
 		}}, copies.Nothing},
-		"the binding names no Role any longer": {update, []fact{func(w *copies.World) { w.Sources.At(bindingAt("acme")).Role = "" }}, copies.Nothing},
+		"the binding names no Role any longer": {update, []fact{func(w *copies.World) { w.Sources.At(bindingAt("acme")).Role = "" }},
+			copies.Nothing},
 	} {
 		t.Run("PROP-I13 PROP-I15 "+name, func(t *testing.T) {
 			w := given(tt.mode, tt.facts...)

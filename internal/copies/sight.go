@@ -35,8 +35,8 @@ type Sights struct {
 	kinds map[schema.GroupKind]*kindSights
 }
 
-// kindSights hold the sight of the sources and of the copies of one narrow kind, by namespace. A kind that is Seen Everywhere is Seen in each
-// namespace.
+// kindSights hold the sight of the sources and of the copies of one narrow kind, by namespace. A kind that is Seen Everywhere is Seen in
+// each namespace.
 type kindSights struct{ sources, copies map[string]Sight }
 
 func newSights() *Sights { return &Sights{map[schema.GroupKind]*kindSights{}} }
@@ -141,7 +141,8 @@ func (k *watchedKind) describeDegraded(after time.Duration) string {
 	if k.failure != nil {
 		answer = text.Cut(causeOf(k.failure).Error(), longestFailure)
 	}
-	return fmt.Sprintf("kind %s of group %q is Degraded: the API server has not listed it for %s, so nothing of it is copied or removed until it does; "+
+	return fmt.Sprintf("kind %s of group %q is Degraded: the API server has not listed it for %s, so nothing of it is copied or removed "+
+		"until it does; "+
 		"mend what serves it, such as the conversion webhook of its CRD, or take it off propagation.kinds; the last error: %s",
 		k.Kind.Kind, k.Group, after, answer)
 }
@@ -160,7 +161,8 @@ func (k *watchedKind) describeForbidden() string {
 	if k.Group == rbacv1.GroupName { // kinds of RBAC are always watched in the whole cluster
 		advice = ""
 	}
-	return fmt.Sprintf("%s: forbidden cluster-wide, so nothing of it is copied or removed anywhere; grant the operator list and watch on it by a "+
+	return fmt.Sprintf("%s: forbidden cluster-wide, so nothing of it is copied or removed anywhere; grant the operator list and watch on it "+
+		"by a "+
 		"ClusterRoleBinding%s", k.resource.GroupResource(), advice)
 }
 

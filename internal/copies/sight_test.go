@@ -32,43 +32,52 @@ func TestSight(t *testing.T) {
 		at     string
 		want   copies.Verb
 	}{
-		"AllSeen": {"the copies there and the sources above suffice", world(acme(), seenIn("acme", "a", "a1"), source("acme", update)), "a1", copies.Create},
+		"AllSeen": {"the copies there and the sources above suffice", world(acme(), seenIn("acme", "a", "a1"), source("acme", update)),
+			"a1", copies.Create},
 		"SourcesAboveAlone": {
 			"neither copies above nor sources there matter", world(acme(), seenIn(), source("acme", update), sight("acme", true, false, copies.Seen),
 				sight("a", true, false, copies.Seen), sight("a1", false, true, copies.Seen)), "a1", copies.Create,
 		},
 		"NothingListedYet": {"absence means nothing", world(acme(), seenIn("acme", "a"), source("acme", update)), "a1", copies.Nothing},
 		"CopiesUnseen": {
-			"somebody else's object may stand there", world(acme(), seenIn("acme", "a", "a1"), source("acme", update), sight("a1", false, true, copies.Unseen)),
+			"somebody else's object may stand there", world(acme(), seenIn("acme", "a", "a1"), source("acme", update),
+				sight("a1", false, true, copies.Unseen)),
 			"a1", copies.Nothing,
 		},
 		"SourcesBetweenUnseen": {
-			"one may stand there", world(acme(), seenIn("acme", "a", "a1"), source("acme", update), sight("a", true, false, copies.Unseen)), "a1", copies.Nothing,
+			"one may stand there", world(acme(), seenIn("acme", "a", "a1"), source("acme", update), sight("a", true, false, copies.Unseen)),
+			"a1", copies.Nothing,
 		},
 		"SourceUnseen": {
 			"its copy stays", world(acme(), seenIn("a"), copied("a", "acme", update), sight("acme", true, true, copies.Unseen)), "a", copies.Nothing,
 		},
 		"AllSeenEverywhere": {
-			"that is in each namespace, whatever is said of it alone", world(acme(), seenIn(copies.Everywhere), source("acme", update), sight("a1", true, true, copies.Unseen)),
+			"that is in each namespace, whatever is said of it alone", world(acme(), seenIn(copies.Everywhere), source("acme", update),
+				sight("a1", true, true, copies.Unseen)),
 			"a1", copies.Create,
 		},
 		"NotSeenEverywhereAnyMore": {
-			"each namespace counts for itself", world(acme(), seenIn(copies.Everywhere, "acme", "a1"), source("acme", update), sight(copies.Everywhere, true, true, copies.Unseen)),
+			"each namespace counts for itself", world(acme(), seenIn(copies.Everywhere, "acme", "a1"), source("acme", update),
+				sight(copies.Everywhere, true, true, copies.Unseen)),
 			"a1", copies.Nothing,
 		},
 		"SourceSeenToBeMissing": {"it is looked for", world(acme(), seenIn("acme", "a"), copied("a", "acme", update)), "a", copies.Look},
 		"MovedAway": {
-			"where a copy came from is not asked once it is above no longer", world(acme(), seenIn("zeta", "z"), copied("z", "acme", update)), "z", copies.Delete,
+			"where a copy came from is not asked once it is above no longer", world(acme(), seenIn("zeta", "z"), copied("z", "acme", update)),
+			"z", copies.Delete,
 		},
 		"SourceNamespaceGone": {
-			"a namespace that doesn't exist holds no source", world(planted("a in acme"), seenIn("a"), copied("a", "acme", update, handsOut), lost("acme", copies.GoneWithNamespace)),
+			"a namespace that doesn't exist holds no source", world(planted("a in acme"), seenIn("a"), copied("a", "acme", update, handsOut),
+				lost("acme", copies.GoneWithNamespace)),
 			"a", copies.Delete,
 		},
 		"HaltedAndSourceUnseen": {
-			"nobody knows what it gives", world(planted("acme root", "a in b", "b in a"), seenIn("a"), copied("a", "acme", update, handsOut)), "a", copies.Nothing,
+			"nobody knows what it gives", world(planted("acme root", "a in b", "b in a"), seenIn("a"), copied("a", "acme", update, handsOut)),
+			"a", copies.Nothing,
 		},
 		"HaltedAndSourceSeen": {
-			"what it no longer gives is taken away", world(planted("acme root", "a in b", "b in a"), seenIn("a", "acme"), copied("a", "acme", update, handsOut)), "a", copies.Look,
+			"what it no longer gives is taken away", world(planted("acme root", "a in b", "b in a"), seenIn("a", "acme"),
+				copied("a", "acme", update, handsOut)), "a", copies.Look,
 		},
 	}
 	for name, tc := range cases {

@@ -152,7 +152,8 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 		return "Secrets of type " + secretType + " are never propagated"
 	case slot.Kind.Group == "" && slices.Contains(builtIn[slot.Kind.Kind], slot.Name):
 		return "the platform writes " + slot.Name + " into every namespace"
-	case slot.Kind == (schema.GroupKind{Kind: "ConfigMap"}) && labels["owner"] == "helm" && strings.HasPrefix(slot.Name, "sh.helm.release.v1."):
+	case slot.Kind == (schema.GroupKind{Kind: "ConfigMap"}) && labels["owner"] == "helm" && strings.HasPrefix(slot.Name,
+		"sh.helm.release.v1."):
 		return "Helm releases are never propagated"
 	case r.NeverPropagate != nil && r.NeverPropagate(slot.Kind, slot.Name, secretType, labels):
 		return ByConfiguration
@@ -160,8 +161,8 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 	return ""
 }
 
-// SourceOf reads a source from its metadata. ok is false for an object that is no source: an object without the label propagate whose kind is
-// not in mode All, or a copy, including distributed copies and copies whose label somebody took off.
+// SourceOf reads a source from its metadata. ok is false for an object that is no source: an object without the label propagate whose kind
+// is not in mode All, or a copy, including distributed copies and copies whose label somebody took off.
 func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source, ok bool) {
 	value, opted := meta.GetLabels()[v1alpha1.LabelPropagate]
 	_, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]
@@ -200,7 +201,8 @@ func (s *Source) judge(selector string) {
 		return
 	}
 	if len(selector) > longestSelector {
-		s.Invalid = fmt.Sprintf("annotation %s has %d bytes: at most %d, write fewer requirements", v1alpha1.AnnotationSelect, len(selector), longestSelector)
+		s.Invalid = fmt.Sprintf("annotation %s has %d bytes: at most %d, write fewer requirements", v1alpha1.AnnotationSelect,
+			len(selector), longestSelector)
 		return
 	}
 	parsed, err := labels.Parse(selector, field.WithPath(field.NewPath(v1alpha1.AnnotationSelect)))

@@ -44,7 +44,8 @@ func (w *World) newSpread(source Slot, begin int64) *spread {
 // isOver reports whether next has returned all slots.
 func (p *spread) isOver() bool { return len(p.below) == 0 && len(p.copied) == 0 }
 
-// next returns the slots of one step, in which it looks at so many namespaces at most. Each slot is returned once, even in a cycle of namespaces.
+// next returns the slots of one step, in which it looks at so many namespaces at most. Each slot is returned once, even in a cycle of
+// namespaces.
 func (p *spread) next(f *forest.Snapshot, most int) (slots []Slot) {
 	for range most {
 		isBelow, from := true, &p.below
@@ -100,9 +101,9 @@ func (s *State) needsLoss(slot Slot) bool {
 	return s.world.Copies.HasCopyOf(slot) && s.world.Loss(slot) == Unverified
 }
 
-// requestSource asks for a read of a source. The body is needed where the source reaches a slot, where copies of it exist, whose size counts
-// toward limits, and for all that gives rights. The body of any other source is read when a namespace comes below it, or gets labels that
-// its selector selects: then the plan of a slot asks for it.
+// requestSource asks for a read of a source. The body is needed where the source reaches a slot, where copies of it exist, whose size
+// counts toward limits, and for all that gives rights. The body of any other source is read when a namespace comes below it, or gets labels
+// that its selector selects: then the plan of a slot asks for it.
 func (s *State) requestSource(slot Slot) {
 	if resource := s.kinds[slot.Kind].resource; resource.Resource != "" {
 		s.emit(ReadSource{Source: slot, Resource: resource})

@@ -50,7 +50,8 @@ type State struct {
 func NewState(f *forest.Snapshot, settings Settings) *State {
 	s := &State{
 		settings: settings, world: NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
-		unlabelled: map[Slot]string{}, sought: map[Slot]bool{}, spreads: map[Slot]*spread{}, bodies: map[Slot]readVersion{}, departed: map[string]types.UID{},
+		unlabelled: map[Slot]string{}, sought: map[Slot]bool{}, spreads: map[Slot]*spread{}, bodies: map[Slot]readVersion{},
+		departed: map[string]types.UID{},
 		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: NewRepairs(),
 		drift: map[Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),
 	}

@@ -26,7 +26,8 @@ type Trouble struct {
 // Compare orders troubles by namespace, kind and name.
 func (t Trouble) Compare(other Trouble) int {
 	a, b := t.Slot, other.Slot
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group),
+		cmp.Compare(a.Name, b.Name))
 }
 
 // slotTrouble is what keeps a slot from being what it should be.
@@ -118,8 +119,8 @@ func (s *State) recordInvalid(slot Slot, source *Source) {
 	s.report(slot.Namespace)
 }
 
-// clearTransient forgets the trouble at slot if it is a failure that passes by itself, as of a source that could not be read. The trouble of
-// a copy that cannot be at slot has a reason, and stays.
+// clearTransient forgets the trouble at slot if it is a failure that passes by itself, as of a source that could not be read. The trouble
+// of a copy that cannot be at slot has a reason, and stays.
 func (s *State) clearTransient(slot Slot) {
 	if known := s.troubles.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
 		s.forgetTrouble(slot)
@@ -153,8 +154,8 @@ func (s *State) forgetTrouble(slot Slot) {
 	}
 }
 
-// forgetTroubles forgets the troubles of namespaces that are gone, and reports the namespaces that are above a namespace with troubles after
-// a change of the forest, or were so before.
+// forgetTroubles forgets the troubles of namespaces that are gone, and reports the namespaces that are above a namespace with troubles
+// after a change of the forest, or were so before.
 func (s *State) forgetTroubles(c ForestChanged) {
 	t := &s.troubles
 	for _, namespace := range c.Namespaces {
@@ -188,9 +189,9 @@ func (t Ticked) apply(s *State) {
 	s.reportStuck()
 }
 
-// completeTroubles records that every slot was worked on since this replica leads, and reports what may have something to report: namespaces
-// with troubles, those that wait for removals, and those that may report a trouble from before the start. Slots that are tried again for a
-// reason that passes by itself become unknown: one slot that is never answered must not hide what is known of all others.
+// completeTroubles records that every slot was worked on since this replica leads, and reports what may have something to report:
+// namespaces with troubles, those that wait for removals, and those that may report a trouble from before the start. Slots that are tried
+// again for a reason that passes by itself become unknown: one slot that is never answered must not hide what is known of all others.
 func (s *State) completeTroubles() {
 	unknown := s.findRetried()
 	if len(unknown) > mostUnknown {
@@ -234,13 +235,14 @@ func (s *State) recordKnown(slot Slot) {
 	}
 }
 
-// IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads: what is in it and below
-// it, and the sources above it. Before that, what is not in Troubles may be in trouble all the same.
+// IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads: what is in it and
+// below it, and the sources above it. Before that, what is not in Troubles may be in trouble all the same.
 func (s *State) IsKnown(namespace string) bool {
 	f := s.world.Forest
 	above, _ := f.Sources(namespace)
 	for slot, reading := range s.troubles.unknown {
-		if slot.Namespace == namespace || slices.Contains(f.Place(slot.Namespace).Path, namespace) || reading && slices.Contains(above.Names, slot.Namespace) {
+		if slot.Namespace == namespace || slices.Contains(f.Place(slot.Namespace).Path, namespace) ||
+			reading && slices.Contains(above.Names, slot.Namespace) {
 			return false
 		}
 	}
@@ -297,8 +299,8 @@ func (s *State) reportVisibility(namespace string) {
 	}
 }
 
-// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that others wait for,
-// because they must be removed first, are among the troubles when none was removed in their namespace for Timing.Stuck.
+// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that others wait
+// for, because they must be removed first, are among the troubles when none was removed in their namespace for Timing.Stuck.
 func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
 	var all []Trouble
 	for namespace := range namespaces {
@@ -311,7 +313,8 @@ func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
 			leaving = s.findLeaving(namespace)
 		}
 		for slot, c := range leaving {
-			all = append(all, Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From, Text: describeRemoval(c, s.troubleOf(slot))})
+			all = append(all, Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From,
+				Text: describeRemoval(c, s.troubleOf(slot))})
 		}
 		for slot, t := range s.troubles.slots[namespace] {
 			if t.reason != "" && !t.silent && leaving[slot] == nil {

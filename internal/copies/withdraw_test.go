@@ -18,17 +18,24 @@ func TestPlanWithdrawal(t *testing.T) {
 		facts []fact
 		want  copies.Verb
 	}{
-		"another copy stays as it is":                    {[]fact{source("acme", "update", changed), copied("x", "acme", "update")}, copies.Nothing},
-		"access that is what its source gives":           {[]fact{source("acme", "update"), copied("x", "acme", "update", grants)}, copies.Nothing},
-		"access whose source has changed":                {[]fact{source("acme", "update", changed), copied("x", "acme", "update", grants)}, copies.Withdraw},
-		"access whose source is yet to be read":          {[]fact{source("acme", "update", unread), copied("x", "acme", "update", grants)}, copies.Nothing},
-		"access whose source is not in sight":            {[]fact{copied("x", "acme", "update", grants)}, copies.Look},
-		"access whose source is gone":                    {[]fact{copied("x", "acme", "update", grants), lost("acme", copies.Confirmed)}, copies.Delete},
-		"access whose source is gone with its namespace": {[]fact{copied("x", "acme", "update", grants), lost("acme", copies.GoneWithNamespace)}, copies.Delete},
-		"another copy whose source is gone so":           {[]fact{copied("x", "acme", "update"), lost("acme", copies.GoneWithNamespace)}, copies.Nothing},
-		"access whose source may be there":               {[]fact{copied("x", "acme", "update", grants), lost("acme", copies.Doubtful)}, copies.Nothing},
-		"access that somebody forged":                    {[]fact{source("acme", "update", changed), copied("x", "acme", "update", grants, forged)}, copies.Nothing},
-		"nothing is given":                               {[]fact{source("acme", "update")}, copies.Nothing},
+		"another copy stays as it is": {[]fact{source("acme", "update", changed), copied("x", "acme", "update")},
+			copies.Nothing},
+		"access that is what its source gives": {[]fact{source("acme", "update"), copied("x", "acme", "update", grants)},
+			copies.Nothing},
+		"access whose source has changed": {[]fact{source("acme", "update", changed), copied("x", "acme", "update", grants)},
+			copies.Withdraw},
+		"access whose source is yet to be read": {[]fact{source("acme", "update", unread), copied("x", "acme", "update", grants)},
+			copies.Nothing},
+		"access whose source is not in sight": {[]fact{copied("x", "acme", "update", grants)}, copies.Look},
+		"access whose source is gone": {[]fact{copied("x", "acme", "update", grants), lost("acme", copies.Confirmed)},
+			copies.Delete},
+		"access whose source is gone with its namespace": {[]fact{copied("x", "acme", "update", grants), lost("acme", copies.GoneWithNamespace)},
+			copies.Delete},
+		"another copy whose source is gone so": {[]fact{copied("x", "acme", "update"), lost("acme", copies.GoneWithNamespace)}, copies.Nothing},
+		"access whose source may be there":     {[]fact{copied("x", "acme", "update", grants), lost("acme", copies.Doubtful)}, copies.Nothing},
+		"access that somebody forged": {[]fact{source("acme", "update", changed), copied("x", "acme", "update", grants, forged)},
+			copies.Nothing},
+		"nothing is given": {[]fact{source("acme", "update")}, copies.Nothing},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +110,8 @@ func TestWithdraw(t *testing.T) {
 			if err := json.Unmarshal(got.Body, &written); err != nil {
 				t.Fatal(err)
 			}
-			if len(written.Subjects) != 1 || written.Subjects[0].Name != tt.kept[0] || written.Metadata.UID != "u" || written.Metadata.ResourceVersion != "7" {
+			if len(written.Subjects) != 1 || written.Subjects[0].Name != tt.kept[0] || written.Metadata.UID != "u" ||
+				written.Metadata.ResourceVersion != "7" {
 				t.Errorf("got %+v", written)
 			}
 			hash := copies.ParseHash(written.Metadata.Annotations[v1alpha1.AnnotationSourceHash])

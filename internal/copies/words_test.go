@@ -57,7 +57,8 @@ func describe(output copies.Output) string {
 const limit = 20_000
 
 var verbs = map[copies.Verb]string{
-	copies.Create: "create", copies.Update: "update", copies.Delete: "delete", copies.Look: "look", copies.Inspect: "inspect", copies.Withdraw: "withdraw",
+	copies.Create: "create", copies.Update: "update", copies.Delete: "delete", copies.Look: "look", copies.Inspect: "inspect",
+	copies.Withdraw: "withdraw",
 }
 
 func describeInput(input copies.Input) string {
@@ -121,13 +122,15 @@ func conflicting(slot copies.Slot) error {
 }
 
 func forbidden(message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden,
+		Reason: metav1.StatusReasonForbidden, Message: message}}
 }
 
 func unavailable() error { return apierrors.NewInternalError(fmt.Errorf("no answer")) }
 
 func namespaceEnds(slot copies.Slot) error {
-	err := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, slot.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", slot.Namespace))
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, slot.Name,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", slot.Namespace))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	return err
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // largeBody is the size of a source, in bytes, from which on one turn of the source's lane writes several copies, one after the other, and
-// these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit into memory
-// together, would be read and rendered anew for each copy.
+// these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit into
+// memory together, would be read and rendered anew for each copy.
 const largeBody = 64 << 10
 
 // TurnOf returns where a key waits in the queue. The tenant is the root of the tree around the key's namespace, and "" outside of every
-// tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a write
-// may take rights away, so that no flood of other copies keeps a right alive; these are urgent. Class 1 has the other deletions, class 2 the
-// rest. The lane is the source of the copy.
+// tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a
+// write may take rights away, so that no flood of other copies keeps a right alive; these are urgent. Class 1 has the other deletions,
+// class 2 the rest. The lane is the source of the copy.
 func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	w := s.world
 	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
@@ -109,7 +109,8 @@ func (s *State) startSlot(slot Slot) {
 	case action.Verb == Delete:
 		s.emit(CheckRemoval{Slot: slot, Action: action, Over: over})
 	default:
-		s.emit(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == Create && s.troubleOf(slot).isBlocked()})
+		s.emit(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == Create &&
+			s.troubleOf(slot).isBlocked()})
 	}
 }
 
@@ -157,8 +158,8 @@ func (s *State) finishSlot(slot Slot, action Action) {
 	s.queueBindings(slot)
 }
 
-// queueOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way: such a change could not
-// queue the slot of a copy that did not exist yet.
+// queueOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way: such a change could
+// not queue the slot of a copy that did not exist yet.
 func (s *State) queueOvertaken(slot Slot, done Action) {
 	now := s.world.Plan(slot)
 	if now.Verb == Delete || now.Verb != Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
@@ -166,8 +167,8 @@ func (s *State) queueOvertaken(slot Slot, done Action) {
 	}
 }
 
-// queueBindings is called when something was done about role: it queues the RoleBindings in role's namespace that could not be written there,
-// because role may be the Role that they name, and those that name role, because they go with it.
+// queueBindings is called when something was done about role: it queues the RoleBindings in role's namespace that could not be written
+// there, because role may be the Role that they name, and those that name role, because they go with it.
 func (s *State) queueBindings(role Slot) {
 	if role.Kind != roles {
 		return

@@ -18,7 +18,8 @@ func in(namespace string, kind schema.GroupKind, name string) copies.Slot {
 
 // populated has two sources above a1, a copy of each in mode update and create, and a stranger's object.
 func populated() *copies.World {
-	w := world(acme(), source("acme", update), source("zeta", update), copied("a1", "acme", update), copied("b", "acme", create), copied("z", "acme", update, forged),
+	w := world(acme(), source("acme", update), source("zeta", update), copied("a1", "acme", update), copied("b", "acme", create),
+		copied("z", "acme", update, forged),
 		copiedTo(in("a1", configMap, "m"), "a", update))
 	w.SetKind(configMap, copies.All, true)
 	w.PutSource(in("a", configMap, "m"), &copies.Source{Mode: update})
@@ -57,7 +58,8 @@ func TestSlots(t *testing.T) {
 func TestForgetKind(t *testing.T) {
 	w := populated()
 	w.ForgetKind(secret)
-	if s, c := w.KindIn(secret, copies.Everywhere); s != nil || c != nil || w.Copies.HasCopyOf(at("acme")) || w.Sources.At(at("acme")) != nil || w.Copies.At(at("a1")) != nil {
+	if s, c := w.KindIn(secret, copies.Everywhere); s != nil || c != nil || w.Copies.HasCopyOf(at("acme")) ||
+		w.Sources.At(at("acme")) != nil || w.Copies.At(at("a1")) != nil {
 		t.Errorf("still known: %v, %v", s, c)
 	}
 	if s, c := w.Len(configMap); s != 1 || c != 1 {

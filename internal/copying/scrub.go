@@ -27,8 +27,8 @@ type Scrub struct {
 	ObjectsPerSecond int
 }
 
-// Scrubber reads all copies whole, slowly, whenever a pass is due, and has them compared. This finds drift that no metadata shows: a key that
-// was taken away while nobody watched, or a change under the operator's own field manager.
+// Scrubber reads all copies whole, slowly, whenever a pass is due, and has them compared. This finds drift that no metadata shows: a key
+// that was taken away while nobody watched, or a change under the operator's own field manager.
 type Scrubber struct {
 	Scrub
 	Name   string // for the log
@@ -37,8 +37,8 @@ type Scrubber struct {
 	Label string
 	// Ready reports whether everything is known that a comparison needs.
 	Ready func() bool
-	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies. While it is missing, a
-	// pass comes at once, and then every hour.
+	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies. While it is missing,
+	// a pass comes at once, and then every hour.
 	Unprotected func() bool
 	// Tick is the time between two checks whether a pass is due, Timeout bounds one request.
 	Tick, Timeout time.Duration
@@ -78,8 +78,8 @@ func (s *Scrubber) Run(ctx context.Context) {
 const never = time.Duration(1<<63 - 1)
 
 // due returns when, counted from the start, the next pass begins. The first pass comes after a random share of the interval, so that
-// operators that are started together don't read together. While no policy protects the copies (unprotected), a pass comes at once, and then
-// every hour.
+// operators that are started together don't read together. While no policy protects the copies (unprotected), a pass comes at once, and
+// then every hour.
 func due(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
 	switch {
 	case interval == 0:
@@ -157,7 +157,8 @@ func (s *Scrubber) readPage(ctx context.Context, part copies.ScrubPart, limit in
 	if limit == 1 {
 		most = 0
 	}
-	return s.Writer.Page(ctx, part.Resource, part.Namespace, metav1.ListOptions{LabelSelector: s.Label, Limit: int64(limit), Continue: from}, most)
+	return s.Writer.Page(ctx, part.Resource, part.Namespace, metav1.ListOptions{LabelSelector: s.Label, Limit: int64(limit), Continue: from},
+		most)
 }
 
 func (s *Scrubber) compareCopy(ctx context.Context, part copies.ScrubPart, item []byte) error {

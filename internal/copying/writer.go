@@ -1,5 +1,5 @@
-// Package copying is what the runners of internal/copies and internal/distribute have in common: guarded requests (writer.go), the scrub, which
-// reads all copies whole (scrub.go), and how they run and what becomes of their Events and log lines (outputs.go).
+// Package copying is what the runners of internal/copies and internal/distribute have in common: guarded requests (writer.go), the scrub,
+// which reads all copies whole (scrub.go), and how they run and what becomes of their Events and log lines (outputs.go).
 //
 // A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name) of one copy.
 package copying
@@ -23,7 +23,8 @@ import (
 )
 
 // asMetadata is an Accept header for answers that hold metadata alone, because nobody needs the content of a copy that was just written.
-const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 // API is what carrying out the requests of a State takes. A Writer sends them to the API server; test/simulation has a model of one.
 type API interface {
@@ -39,8 +40,8 @@ type API interface {
 type Writer struct{ client rest.Interface }
 
 // OverHTTP1 returns cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many events. As frames of one
-// HTTP/2 connection these requests would take more time of the API server and of the operator, and would all go to the one API server at the
-// other end.
+// HTTP/2 connection these requests would take more time of the API server and of the operator, and would all go to the one API server at
+// the other end.
 func OverHTTP1(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NextProtos = []string{"http/1.1"}
@@ -79,21 +80,25 @@ func path(resource schema.GroupVersionResource, namespace, name string) []string
 }
 
 // Create makes a copy.
-func (w *Writer) Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (w *Writer) Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot,
+	body []byte) (*metav1.PartialObjectMetadata, error) {
 	return into(w.client.Post().AbsPath(path(r, slot.Namespace, "")...).Body(body), ctx)
 }
 
 // Update replaces a copy; body holds its UID and resourceVersion.
-func (w *Writer) Update(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (w *Writer) Update(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot,
+	body []byte) (*metav1.PartialObjectMetadata, error) {
 	return into(w.client.Put().AbsPath(path(r, slot.Namespace, slot.Name)...).Body(body), ctx)
 }
 
 // UpdateStatus replaces the status of a cluster-scoped object; body holds its UID and resourceVersion.
-func (w *Writer) UpdateStatus(ctx context.Context, r schema.GroupVersionResource, name string, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (w *Writer) UpdateStatus(ctx context.Context, r schema.GroupVersionResource, name string,
+	body []byte) (*metav1.PartialObjectMetadata, error) {
 	return into(w.client.Put().AbsPath(append(path(r, "", name), "status")...).Body(body), ctx)
 }
 
-func into(request *rest.Request, ctx context.Context) (*metav1.PartialObjectMetadata, error) { //nolint:revive // ctx last: the request is the subject
+func into(request *rest.Request,
+	ctx context.Context) (*metav1.PartialObjectMetadata, error) { //nolint:revive // ctx last: the request is the subject
 	meta := &metav1.PartialObjectMetadata{}
 	err := request.Param("fieldManager", v1alpha1.OperatorName).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
 	return meta, err
@@ -110,7 +115,8 @@ func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot
 }
 
 // Metadata reads the metadata of one object.
-func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, namespace,
+	name string) (*metav1.PartialObjectMetadata, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	err := w.client.Get().AbsPath(path(r, namespace, name)...).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
 	return meta, err
@@ -121,7 +127,8 @@ var ErrTooLarge = errors.New("the page is too large")
 
 // Page lists whole objects, in a namespace or in all if it is "", as JSON. It returns ErrTooLarge for a page of more than most bytes; with
 // most 0 there is no limit.
-func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namespace string, o metav1.ListOptions, most int) ([]byte, error) {
+func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namespace string, o metav1.ListOptions,
+	most int) ([]byte, error) {
 	stream, err := w.client.Get().AbsPath(path(r, namespace, "")...).VersionedParams(&o, metav1.ParameterCodec).
 		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
 	if err != nil {

@@ -30,13 +30,15 @@ func TestConflicts(t *testing.T) {
 			v1alpha1.ConflictSkip, "theirs", []string{"create d0"}, map[string]string{"d0": "new", "d1": "theirs"}, v1alpha1.ReasonSkipped,
 		},
 		"DIST-D28 an identical object is taken up": {
-			v1alpha1.ConflictAdoptIdentical, "new", []string{"adopt d1", "create d0"}, map[string]string{"d0": "new", "d1": "new"}, v1alpha1.ReasonDistributed,
+			v1alpha1.ConflictAdoptIdentical, "new", []string{"adopt d1", "create d0"}, map[string]string{"d0": "new", "d1": "new"},
+			v1alpha1.ReasonDistributed,
 		},
 		"DIST-D28 one that differs is in conflict": {
 			v1alpha1.ConflictAdoptIdentical, "theirs", nil, map[string]string{"d1": "theirs"}, v1alpha1.ReasonConflict,
 		},
 		"DIST-D31 under Overwrite it is replaced": {
-			v1alpha1.ConflictOverwrite, "theirs", []string{"create d0", "overwrite d1"}, map[string]string{"d0": "new", "d1": "new"}, v1alpha1.ReasonDistributed,
+			v1alpha1.ConflictOverwrite, "theirs", []string{"create d0", "overwrite d1"}, map[string]string{"d0": "new", "d1": "new"},
+			v1alpha1.ReasonDistributed,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +109,8 @@ func TestAConflictEndsWithItsObstacle(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "new"}, c.data()); diff != "" || c.watches != 0 {
 		t.Errorf("%d watches of obstacles, want none: %s", c.watches, diff)
 	}
-	if want := []string{string(v1alpha1.ReasonConflict), string(v1alpha1.ReasonConflictResolved)}; !slices.Contains(c.reports, want[0]) || !slices.Contains(c.reports, want[1]) {
+	if want := []string{string(v1alpha1.ReasonConflict), string(v1alpha1.ReasonConflictResolved)}; !slices.Contains(c.reports, want[0]) ||
+		!slices.Contains(c.reports, want[1]) {
 		t.Errorf("got Events %v, want %v among them", c.reports, want)
 	}
 }
@@ -171,7 +174,8 @@ func TestADistributionThatGoesWhileItTakesAnObjectUp(t *testing.T) {
 }
 
 func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
-	immutable := apierrors.NewInvalid(configMaps.GroupKind(), "settings", field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
+	immutable := apierrors.NewInvalid(configMaps.GroupKind(), "settings",
+		field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
 	for name, err := range map[string]error{
 		"DIST-D91 it is immutable": immutable,
 		"DIST-D91 it is refused":   apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil),

@@ -329,8 +329,8 @@ func (t *copyTable) change(slot copies.Slot, uid, resourceVersion string, change
 	}
 }
 
-// findWriters returns the names of the distributions that have copies of the kind gk, or of any kind if gk is nil. Deleted distributions are
-// among them.
+// findWriters returns the names of the distributions that have copies of the kind gk, or of any kind if gk is nil. Deleted distributions
+// are among them.
 func (t *copyTable) findWriters(gk *schema.GroupKind) map[string]bool {
 	names := map[string]bool{}
 	for slot, one := range t.All() {

@@ -109,7 +109,8 @@ func (d *Distribution) Choose(f *forest.Snapshot, namespace string, protected fu
 func writtenAt(rd *v1alpha1.ResourceDistribution) time.Time {
 	at := rd.CreationTimestamp.Time
 	for _, entry := range rd.ManagedFields {
-		if entry.Subresource == "" && entry.Time != nil && entry.FieldsV1 != nil && entry.Time.After(at) && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
+		if entry.Subresource == "" && entry.Time != nil && entry.FieldsV1 != nil && entry.Time.After(at) &&
+			bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			at = entry.Time.Time
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // announce sends an Event on a ResourceDistribution.
 func (s *State) announce(d *Distribution, warning bool, reason v1alpha1.Reason, message string) {
 	s.emit(copies.Event{
-		Slot: copies.Slot{Name: d.Name}, Kind: v1alpha1.GroupVersion.WithKind(Kind), UID: d.UID, Warning: warning, Reason: reason, Message: message,
+		Slot: copies.Slot{Name: d.Name}, Kind: v1alpha1.GroupVersion.WithKind(Kind), UID: d.UID, Warning: warning,
+		Reason: reason, Message: message,
 	})
 }
 
@@ -56,31 +57,34 @@ func first(names []string) string {
 	return text
 }
 
-// announceChange sends Events for changes of the conditions ConflictFree and Ready. It reports whether the distribution is ready, for another
-// reason than before.
+// announceChange sends Events for changes of the conditions ConflictFree and Ready. It reports whether the distribution is ready, for
+// another reason than before.
 func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistributionStatus) (nowReady bool) {
-	free, before := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionConflictFree), v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)
+	free, before := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionConflictFree),
+		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)
 	switch conflicted := before != nil && before.Status == metav1.ConditionFalse; {
 	case free.Status == metav1.ConditionFalse && !conflicted:
 		s.announce(d, true, v1alpha1.ReasonConflict, free.Message)
 	case free.Status == metav1.ConditionTrue && conflicted:
 		s.announce(d, false, v1alpha1.ReasonConflictResolved, free.Message)
 	}
-	ready, old := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady), v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionReady)
+	ready, old := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady),
+		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionReady)
 	if old != nil && old.Reason == ready.Reason {
 		return false
 	}
 	switch reason := v1alpha1.Reason(ready.Reason); reason {
 	case v1alpha1.ReasonDistributed:
 		s.announce(d, false, reason, ready.Message)
-	case v1alpha1.ReasonFailed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNotObserved:
+	case v1alpha1.ReasonFailed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced, v1alpha1.ReasonInvalidResource,
+		v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNotObserved:
 		s.announce(d, true, reason, ready.Message)
 	}
 	return ready.Status == metav1.ConditionTrue
 }
 
-// announceObstacles sends an Event on each obstacle that was not in the status before, at most 100 each time, so that the object's owner sees
-// it.
+// announceObstacles sends an Event on each obstacle that was not in the status before, at most 100 each time, so that the object's owner
+// sees it.
 func (s *State) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistributionStatus, results []Result) {
 	known := map[string]bool{}
 	for _, one := range was.ConflictingNamespaces {

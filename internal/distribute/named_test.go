@@ -15,7 +15,8 @@ import (
 
 // naming is a ResourceDistribution whose spec was written at a time, with these included namespaces and trees.
 func naming(written time.Time, included, trees []string) *v1alpha1.ResourceDistribution {
-	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: "regcred", UID: "uid", CreationTimestamp: metav1.NewTime(written)}}
+	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: "regcred", UID: "uid",
+		CreationTimestamp: metav1.NewTime(written)}}
 	rd.Spec.Resource = runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"regcred"}}`)}
 	rd.Spec.Targets = v1alpha1.DistributionTargets{IncludedNamespaces: named(included...), Combination: v1alpha1.CombinationUnion}
 	for _, one := range trees {
@@ -28,13 +29,15 @@ func TestNamedNamespaces(t *testing.T) {
 	written := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	plain := func(name, uid string) *forest.Namespace { return &forest.Namespace{Name: name, UID: uid} }
 	bound := func(name string) *forest.Namespace {
-		return &forest.Namespace{Name: name, UID: "sub", Labels: map[string]string{v1alpha1.LabelParent: "pay", v1alpha1.LabelBound: v1alpha1.True}}
+		return &forest.Namespace{Name: name, UID: "sub", Labels: map[string]string{v1alpha1.LabelParent: "pay",
+			v1alpha1.LabelBound: v1alpha1.True}}
 	}
 	tenants := func(name string) *forest.Namespace {
 		return &forest.Namespace{Name: name, UID: "root", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
 			Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: "lns"}}
 	}
-	empty := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "pay", UID: "pay", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}})
+	empty := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "pay", UID: "pay",
+		Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}})
 	sub := func(after time.Duration) *forest.Snapshot {
 		return empty.WithNamespace(bound("d1")).WithSub(&forest.Sub{Parent: "pay", Name: "d1", UID: "s", Created: written.Add(after)})
 	}
@@ -47,21 +50,28 @@ func TestNamedNamespaces(t *testing.T) {
 		seen   []*forest.Snapshot // one after the other; the last one is judged
 		served bool
 	}{
-		"DIST-D92 the namespace that had the name":                      {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first"))}, true},
-		"DIST-D92 another one, made directly":                           {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")), empty, empty.WithNamespace(plain("d1", "other"))}, false},
-		"DIST-D92 another one, of a SubNamespace":                       {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")), sub(-time.Hour)}, false},
-		"DIST-D92 one that was being deleted, and is made again":        {[]*forest.Snapshot{empty.WithNamespace(gone), empty.WithNamespace(plain("d1", "other"))}, true},
-		"DIST-D93 a missing name, made directly, whenever":              {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first"))}, true},
-		"DIST-D93 then another one":                                     {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first")), empty.WithNamespace(plain("d1", "other"))}, false},
-		"DIST-D93 a missing name, of a later SubNamespace":              {[]*forest.Snapshot{empty, sub(time.Hour)}, false},
-		"DIST-D93 and then made directly":                               {[]*forest.Snapshot{empty, sub(time.Hour), empty, empty.WithNamespace(plain("d1", "first"))}, true},
-		"DIST-D93 of a SubNamespace applied together":                   {[]*forest.Snapshot{empty, sub(30 * time.Second)}, true},
-		"DIST-D93 of a SubNamespace that was there before":              {[]*forest.Snapshot{empty, sub(-time.Hour)}, true},
-		"DIST-D93 of a SubNamespace that nobody knows":                  {[]*forest.Snapshot{empty, empty.WithNamespace(bound("d1"))}, false},
-		"DIST-D93 a missing name, of a later LNamespace":                {[]*forest.Snapshot{empty, tenant(time.Hour)}, false},
-		"DIST-D93 of an LNamespace applied together":                    {[]*forest.Snapshot{empty, tenant(30 * time.Second)}, true},
-		"DIST-D93 taken before the operator saw the spec":               {[]*forest.Snapshot{sub(time.Hour)}, false},
-		"DIST-D93 of an LNamespace, whose namespace nobody knew so far": {[]*forest.Snapshot{empty, empty.WithNamespace(tenants("d1")), tenant(0)}, true},
+		"DIST-D92 the namespace that had the name": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first"))}, true},
+		"DIST-D92 another one, made directly": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")), empty,
+			empty.WithNamespace(plain("d1", "other"))}, false},
+		"DIST-D92 another one, of a SubNamespace": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")),
+			sub(-time.Hour)}, false},
+		"DIST-D92 one that was being deleted, and is made again": {[]*forest.Snapshot{empty.WithNamespace(gone),
+			empty.WithNamespace(plain("d1", "other"))}, true},
+		"DIST-D93 a missing name, made directly, whenever": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first"))},
+			true},
+		"DIST-D93 then another one": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first")),
+			empty.WithNamespace(plain("d1", "other"))}, false},
+		"DIST-D93 a missing name, of a later SubNamespace": {[]*forest.Snapshot{empty, sub(time.Hour)}, false},
+		"DIST-D93 and then made directly": {[]*forest.Snapshot{empty, sub(time.Hour), empty,
+			empty.WithNamespace(plain("d1", "first"))}, true},
+		"DIST-D93 of a SubNamespace applied together":      {[]*forest.Snapshot{empty, sub(30 * time.Second)}, true},
+		"DIST-D93 of a SubNamespace that was there before": {[]*forest.Snapshot{empty, sub(-time.Hour)}, true},
+		"DIST-D93 of a SubNamespace that nobody knows":     {[]*forest.Snapshot{empty, empty.WithNamespace(bound("d1"))}, false},
+		"DIST-D93 a missing name, of a later LNamespace":   {[]*forest.Snapshot{empty, tenant(time.Hour)}, false},
+		"DIST-D93 of an LNamespace applied together":       {[]*forest.Snapshot{empty, tenant(30 * time.Second)}, true},
+		"DIST-D93 taken before the operator saw the spec":  {[]*forest.Snapshot{sub(time.Hour)}, false},
+		"DIST-D93 of an LNamespace, whose namespace nobody knew so far": {[]*forest.Snapshot{empty, empty.WithNamespace(tenants("d1")),
+			tenant(0)}, true},
 	} {
 		for kind, rd := range map[string]*v1alpha1.ResourceDistribution{
 			"included": naming(written, []string{"d1"}, nil), "tree": naming(written, nil, []string{"d1"}),
@@ -120,7 +130,8 @@ func TestRecordOfNames(t *testing.T) {
 	t.Run("DIST-D92 a status of an earlier version has none: what is there is meant", func(t *testing.T) {
 		old := rd.DeepCopy()
 		old.Status.Named, old.Status.Targets = nil, 1
-		late := f.WithNamespace(&forest.Namespace{Name: "d1", UID: "sub", Labels: map[string]string{v1alpha1.LabelParent: "pay", v1alpha1.LabelBound: v1alpha1.True}}).
+		late := f.WithNamespace(&forest.Namespace{Name: "d1", UID: "sub", Labels: map[string]string{v1alpha1.LabelParent: "pay",
+			v1alpha1.LabelBound: v1alpha1.True}}).
 			WithSub(&forest.Sub{Parent: "pay", Name: "d1", Created: written.Add(time.Hour)})
 		d := Read(old, Settings{})
 		record, _ := d.RecordNames(late, d.Named)
@@ -132,12 +143,14 @@ func TestRecordOfNames(t *testing.T) {
 		later := metav1.NewTime(written.Add(time.Hour))
 		dated := rd.DeepCopy()
 		for _, entry := range []struct{ subresource, fields string }{{"", `{"f:metadata":{}}`}, {"status", `{"f:spec":{}}`}} {
-			dated.ManagedFields = append(dated.ManagedFields, metav1.ManagedFieldsEntry{Subresource: entry.subresource, Time: &later, FieldsV1: fieldsOf(entry.fields)})
+			dated.ManagedFields = append(dated.ManagedFields, metav1.ManagedFieldsEntry{Subresource: entry.subresource, Time: &later,
+				FieldsV1: fieldsOf(entry.fields)})
 		}
 		if got := Read(dated, Settings{}).written; !got.Equal(written) {
 			t.Errorf("written %v", got)
 		}
-		dated.ManagedFields = append(dated.ManagedFields, metav1.ManagedFieldsEntry{Time: &later, FieldsV1: fieldsOf(`{"f:spec":{"f:targets":{}}}`)})
+		dated.ManagedFields = append(dated.ManagedFields,
+			metav1.ManagedFieldsEntry{Time: &later, FieldsV1: fieldsOf(`{"f:spec":{"f:targets":{}}}`)})
 		if got := Read(dated, Settings{}).written; !got.Equal(later.Time) {
 			t.Errorf("written %v", got)
 		}

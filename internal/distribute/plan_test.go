@@ -7,7 +7,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-func distribution(t testing.TB, conflict v1alpha1.ConflictPolicy, drift v1alpha1.DriftPolicy, deletion v1alpha1.DeletionPolicy) *Distribution {
+func distribution(t testing.TB, conflict v1alpha1.ConflictPolicy, drift v1alpha1.DriftPolicy,
+	deletion v1alpha1.DeletionPolicy) *Distribution {
 	t.Helper()
 	template, err := ReadTemplate([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"regcred"},"data":{"k":"dg=="}}`))
 	if err != nil {
@@ -41,35 +42,59 @@ func TestPlan(t *testing.T) {
 		verb     Verb
 		state    TargetState
 	}{
-		"nothing there":                       {choice: Chosen, gate: open, verb: Create, state: Missing},
-		"nothing there, the check is out":     {choice: Chosen, gate: shut, verb: Nothing, state: Missing},
-		"frozen":                              {choice: Frozen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, nil) }},
-		"current":                             {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, nil) }, state: Current},
-		"other content":                       {choice: Chosen, gate: shut, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, verb: Update, state: Outdated},
-		"other content, held":                 {choice: Chosen, gate: held, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, state: Outdated},
-		"other content, held, another owner":  {choice: Chosen, gate: held, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content, c.Owner = "old", "x" }) }, verb: Remark, state: Outdated},
-		"DIST-D36 drift is ignored":           {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Drifted, c.Foreign = true, true }) }, state: Current},
-		"DIST-D39 drift is reverted":          {drift: revert, choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Drifted = true }) }, verb: Update, state: Outdated},
-		"after a start it is looked at":       {drift: revert, choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Known = false }) }, verb: Inspect, state: Current},
-		"DIST-D48 another owner":              {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Owner = "old" }) }, verb: Remark, state: Current},
-		"DIST-D12 no target any more":         {choice: Unchosen, gate: shut, copy: func(d *Distribution) *Copy { return ours(d, nil) }, verb: Delete},
-		"no target, adopted":                  {choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Adopted, c.Owner = true, "" }) }, verb: HandBack},
-		"no target, left behind once":         {choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Owner = "" }) }},
-		"no target, orphan":                   {deletion: orphan, choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, nil) }},
-		"no target, orphan, locked":           {deletion: orphan, drift: revert, choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, nil) }, verb: Unlock},
-		"DIST-D50 it goes":                    {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Terminating = true }) }, state: InConflict},
-		"DIST-D78 a copy of a copy":           {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Ours = false }) }, state: InConflict},
-		"DIST-D78 the same where none is due": {choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Ours = false }) }},
-		"DIST-D33 somebody else's copy":       {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.By = "other" }) }, state: InConflict},
-		"DIST-D21 an obstacle":                {choice: Chosen, gate: open, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, state: InConflict},
-		"DIST-D28 an obstacle to look at":     {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: shut, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, verb: Examine, state: InConflict},
-		"DIST-D28 an equal obstacle":          {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: open, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated, Examined: true, Identical: true}, verb: Adopt, state: InConflict},
-		"DIST-D28 equal, the check is out":    {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: shut, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated, Examined: true, Identical: true}, state: InConflict},
-		"DIST-D31 overwritten":                {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: shut, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, verb: Overwrite, state: InConflict},
-		"DIST-D32 never over a controller's":  {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: open, obstacle: &Obstacle{Reason: v1alpha1.ReasonControlled}, state: InConflict},
+		"nothing there":                   {choice: Chosen, gate: open, verb: Create, state: Missing},
+		"nothing there, the check is out": {choice: Chosen, gate: shut, verb: Nothing, state: Missing},
+		"frozen":                          {choice: Frozen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, nil) }},
+		"current": {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, nil) },
+			state: Current},
+		"other content": {choice: Chosen, gate: shut,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, verb: Update, state: Outdated},
+		"other content, held": {choice: Chosen, gate: held,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, state: Outdated},
+		"other content, held, another owner": {choice: Chosen, gate: held, copy: func(d *Distribution) *Copy {
+			return ours(d, func(c *Copy) { c.Content, c.Owner = "old", "x" })
+		}, verb: Remark, state: Outdated},
+		"DIST-D36 drift is ignored": {choice: Chosen, gate: open,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Drifted, c.Foreign = true, true }) }, state: Current},
+		"DIST-D39 drift is reverted": {drift: revert, choice: Chosen, gate: open,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Drifted = true }) }, verb: Update, state: Outdated},
+		"after a start it is looked at": {drift: revert, choice: Chosen, gate: open,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Known = false }) }, verb: Inspect, state: Current},
+		"DIST-D48 another owner": {choice: Chosen, gate: open,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Owner = "old" }) }, verb: Remark, state: Current},
+		"DIST-D12 no target any more": {choice: Unchosen, gate: shut, copy: func(d *Distribution) *Copy { return ours(d, nil) },
+			verb: Delete},
+		"no target, adopted": {choice: Unchosen,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Adopted, c.Owner = true, "" }) }, verb: HandBack},
+		"no target, left behind once": {choice: Unchosen,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Owner = "" }) }},
+		"no target, orphan": {deletion: orphan, choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, nil) }},
+		"no target, orphan, locked": {deletion: orphan, drift: revert, choice: Unchosen,
+			copy: func(d *Distribution) *Copy { return ours(d, nil) }, verb: Unlock},
+		"DIST-D50 it goes": {choice: Chosen, gate: open,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Terminating = true }) }, state: InConflict},
+		"DIST-D78 a copy of a copy": {choice: Chosen, gate: open,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Ours = false }) }, state: InConflict},
+		"DIST-D78 the same where none is due": {choice: Unchosen,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Ours = false }) }},
+		"DIST-D33 somebody else's copy": {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: open,
+			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.By = "other" }) }, state: InConflict},
+		"DIST-D21 an obstacle": {choice: Chosen, gate: open, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated},
+			state: InConflict},
+		"DIST-D28 an obstacle to look at": {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: shut,
+			obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, verb: Examine, state: InConflict},
+		"DIST-D28 an equal obstacle": {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: open,
+			obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated, Examined: true, Identical: true}, verb: Adopt, state: InConflict},
+		"DIST-D28 equal, the check is out": {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: shut,
+			obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated, Examined: true, Identical: true}, state: InConflict},
+		"DIST-D31 overwritten": {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: shut,
+			obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, verb: Overwrite, state: InConflict},
+		"DIST-D32 never over a controller's": {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: open,
+			obstacle: &Obstacle{Reason: v1alpha1.ReasonControlled}, state: InConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := distribution(t, orDefault(c.conflict, v1alpha1.ConflictFail), orDefault(c.drift, v1alpha1.DriftIgnore), orDefault(c.deletion, v1alpha1.DeletionDelete))
+			d := distribution(t, orDefault(c.conflict, v1alpha1.ConflictFail), orDefault(c.drift, v1alpha1.DriftIgnore),
+				orDefault(c.deletion, v1alpha1.DeletionDelete))
 			target := Target{Namespace: "d1", Choice: c.choice, Obstacle: c.obstacle}
 			if c.copy != nil {
 				target.Copy = c.copy(d)
@@ -90,7 +115,8 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bits uint32) {
 		take := func(n uint32) uint32 { v := bits % n; bits /= n; return v }
 		flag := func() bool { return take(2) == 1 }
-		conflicts := []v1alpha1.ConflictPolicy{v1alpha1.ConflictFail, v1alpha1.ConflictSkip, v1alpha1.ConflictAdoptIdentical, v1alpha1.ConflictOverwrite}
+		conflicts := []v1alpha1.ConflictPolicy{v1alpha1.ConflictFail, v1alpha1.ConflictSkip, v1alpha1.ConflictAdoptIdentical,
+			v1alpha1.ConflictOverwrite}
 		d := distribution(t, conflicts[take(4)], []v1alpha1.DriftPolicy{v1alpha1.DriftIgnore, v1alpha1.DriftRevert}[take(2)],
 			[]v1alpha1.DeletionPolicy{v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan}[take(2)])
 		at := Target{Namespace: "d1", Choice: Choice(take(3))}
@@ -105,7 +131,8 @@ func FuzzPlan(f *testing.F) {
 				Owner: []string{"", d.UID, "dead"}[take(3)], Terminating: flag(), Locked: flag(), Adopted: flag(), Drifted: flag(), Known: flag(),
 			}
 		case 2:
-			at.Obstacle = &Obstacle{Reason: []v1alpha1.Reason{v1alpha1.ReasonUnrelated, v1alpha1.ReasonPropagated, v1alpha1.ReasonControlled, v1alpha1.ReasonBeingDeleted}[take(4)],
+			at.Obstacle = &Obstacle{Reason: []v1alpha1.Reason{v1alpha1.ReasonUnrelated, v1alpha1.ReasonPropagated, v1alpha1.ReasonControlled,
+				v1alpha1.ReasonBeingDeleted}[take(4)],
 				Examined: flag(), Identical: flag()}
 		}
 		before := fmt.Sprintf("%+v %+v %+v", at, at.Copy, at.Obstacle)
@@ -125,7 +152,8 @@ func FuzzPlan(f *testing.F) {
 				t.Fatalf("deletes: %s", before)
 			}
 		case Adopt, Overwrite:
-			if at.Obstacle == nil || at.Obstacle.Reason != v1alpha1.ReasonUnrelated || d.Conflict != v1alpha1.ConflictAdoptIdentical && d.Conflict != v1alpha1.ConflictOverwrite {
+			if at.Obstacle == nil || at.Obstacle.Reason != v1alpha1.ReasonUnrelated || d.Conflict != v1alpha1.ConflictAdoptIdentical &&
+				d.Conflict != v1alpha1.ConflictOverwrite {
 				t.Fatalf("takes: %s", before)
 			}
 		}

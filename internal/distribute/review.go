@@ -84,8 +84,8 @@ func (s *State) review(r *run, looked bool) {
 	}
 }
 
-// isExamining reports whether an obstacle is still to be read, for the first time since this process started or the spec changed. The review
-// that follows reports what was read: otherwise each start would take back for a moment what the status says about the obstacle.
+// isExamining reports whether an obstacle is still to be read, for the first time since this process started or the spec changed. The
+// review that follows reports what was read: otherwise each start would take back for a moment what the status says about the obstacle.
 func (r *run) isExamining(results []Result) bool {
 	return r.Distributes() && slices.ContainsFunc(results, func(one Result) bool {
 		return one.Verb == Examine && r.troubles[one.Namespace].tries == 0
@@ -99,7 +99,8 @@ func (s *State) describeUnobserved(k *watchedKind) string {
 	case copies.KindForbidden:
 		return "the operator may not list or watch " + k.Kind + "s: give its ClusterRole get, list and watch on them"
 	case copies.KindDegraded:
-		return fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: mend what serves the kind, "+
+		return fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: mend what serves "+
+			"the kind, "+
 			"such as the conversion webhook of its CRD", gk, s.options.DegradedAfter)
 	case copies.KindPending:
 		return "the API server does not serve " + gk.String()
@@ -275,8 +276,8 @@ func (s *State) followObstacles(r *run, results []Result) {
 	r.obstacles = map[string]*Obstacle{}
 }
 
-// report has the status written if it has changed: at once if it is urgent, else not more often than Timing allows. It reports whether it has
-// asked for the write.
+// report has the status written if it has changed: at once if it is urgent, else not more often than Timing allows. It reports whether it
+// has asked for the write.
 func (s *State) report(r *run, found Review, urgent bool) (writes bool) {
 	was := r.reported
 	now := asReturned(r.Status(found, &was))
@@ -351,7 +352,8 @@ func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*D
 		return nil, nil
 	}
 	r := s.runs[known.By]
-	if r == nil || r.Problem != "" || r.Drift != v1alpha1.DriftRevert || r.Template.Slot(slot.Namespace) != slot || known.Content != r.Template.Content {
+	if r == nil || r.Problem != "" || r.Drift != v1alpha1.DriftRevert || r.Template.Slot(slot.Namespace) != slot ||
+		known.Content != r.Template.Content {
 		return nil, nil
 	}
 	return r.Distribution, known

@@ -151,8 +151,8 @@ func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
 	return true
 }
 
-// takeSpec replaces the spec. It restarts the batches if the template's content has changed, and clears all troubles, because the API server
-// may accept the new template. What obstacles were examined for was the old spec.
+// takeSpec replaces the spec. It restarts the batches if the template's content has changed, and clears all troubles, because the API
+// server may accept the new template. What obstacles were examined for was the old spec.
 func (s *State) takeSpec(r *run, d *Distribution, status v1alpha1.ResourceDistributionStatus) {
 	if r.Template == nil || d.Template == nil || r.Template.Content != d.Template.Content {
 		r.batch = nil

@@ -67,7 +67,8 @@ func newCluster(t testing.TB, namespaces ...string) *cluster {
 func (c *cluster) start() {
 	timing := DefaultTiming()
 	c.state = NewState(c.forest, Options{
-		Settings:      Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true, Protected: func(name string) bool { return name == "kube-system" }},
+		Settings: Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true,
+			Protected: func(name string) bool { return name == "kube-system" }},
 		Covered:       func(schema.GroupKind) bool { return false },
 		RetryMin:      time.Second,
 		RetryMax:      time.Minute,
@@ -76,7 +77,8 @@ func (c *cluster) start() {
 	})
 	c.events, c.queue, c.later = nil, nil, nil
 	c.apply(DefinitionChanged{})
-	c.apply(CopiesListed{Kind: configMaps.GroupKind(), Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] != "" })})
+	c.apply(CopiesListed{Kind: configMaps.GroupKind(),
+		Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] != "" })})
 	c.apply(KindChanged{Kind: configMaps.GroupKind(), Status: synced})
 	c.apply(DistributionsListed{All: slices.Collect(maps.Values(c.rds))})
 	c.apply(Elected{})

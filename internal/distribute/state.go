@@ -150,7 +150,8 @@ func (c ForestChanged) apply(s *State) {
 	}
 }
 
-// findAffected returns the keys of the namespaces that a change of the forest concerns: they are targets now or were before, or have a copy.
+// findAffected returns the keys of the namespaces that a change of the forest concerns: they are targets now or were before, or have a
+// copy.
 func (s *State) findAffected(r *run, change ForestChanged) []Key {
 	if r.Problem != "" {
 		return nil
@@ -187,7 +188,8 @@ func (c KindChanged) apply(s *State) {
 		return
 	}
 	if k.state == copies.KindDegraded {
-		s.emit(copies.Log{Message: "the API server has not listed the copies of " + c.Kind.String() + ": nothing of it is distributed until it does"})
+		s.emit(copies.Log{Message: "the API server has not listed the copies of " + c.Kind.String() +
+			": nothing of it is distributed until it does"})
 	}
 	for _, r := range s.runs {
 		if r.Template != nil && r.Template.Kind.GroupKind() == c.Kind {
@@ -201,8 +203,8 @@ func (c KindChanged) apply(s *State) {
 	}
 }
 
-// CheckSynced returns an error unless, where the CRD is served, all ResourceDistributions and their copies have been listed. It stops waiting
-// for a list after DegradedAfter.
+// CheckSynced returns an error unless, where the CRD is served, all ResourceDistributions and their copies have been listed. It stops
+// waiting for a list after DegradedAfter.
 func (s *State) CheckSynced(now time.Time) error {
 	if s.served && !s.listed && now.Sub(s.servedAt) < s.options.DegradedAfter {
 		return fmt.Errorf("the ResourceDistributions are not synced yet")

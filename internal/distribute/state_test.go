@@ -224,10 +224,12 @@ func TestADeletedDistributionLeavesNothingLocked(t *testing.T) {
 		before  string // somebody else's data in d0
 		want    map[string]string
 	}{
-		"its copies go with it":                {[]func(*spec){reverts}, "", map[string]string{}},
-		"orphans stay, and are unlocked":       {[]func(*spec){reverts, orphans}, "", map[string]string{"d0": "new"}},
-		"an adopted object is handed back":     {[]func(*spec){reverts, conflictPolicy(v1alpha1.ConflictAdoptIdentical)}, "new", map[string]string{"d0": "new"}},
-		"an overwritten one, with what it has": {[]func(*spec){reverts, conflictPolicy(v1alpha1.ConflictOverwrite)}, "old", map[string]string{"d0": "new"}},
+		"its copies go with it":          {[]func(*spec){reverts}, "", map[string]string{}},
+		"orphans stay, and are unlocked": {[]func(*spec){reverts, orphans}, "", map[string]string{"d0": "new"}},
+		"an adopted object is handed back": {[]func(*spec){reverts, conflictPolicy(v1alpha1.ConflictAdoptIdentical)}, "new",
+			map[string]string{"d0": "new"}},
+		"an overwritten one, with what it has": {[]func(*spec){reverts, conflictPolicy(v1alpha1.ConflictOverwrite)}, "old",
+			map[string]string{"d0": "new"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0")
@@ -252,9 +254,11 @@ func TestADeletedDistributionLeavesNothingLocked(t *testing.T) {
 
 func TestDescribeRefusal(t *testing.T) {
 	ofPolicy := apierrors.NewInvalid(configMaps.GroupKind(), "s", nil)
-	ofPolicy.ErrStatus.Message = `configmaps "s" is forbidden: ValidatingAdmissionPolicy 'frozen' with binding 'frozen' denied request: frozen until the audit is over`
+	ofPolicy.ErrStatus.Message =
+		`configmaps "s" is forbidden: ValidatingAdmissionPolicy 'frozen' with binding 'frozen' denied request: frozen until the audit is over`
 	ofPolicy.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "frozen until the audit is over"}}
-	ofField := apierrors.NewInvalid(configMaps.GroupKind(), "s", field.ErrorList{field.Invalid(field.NewPath("data", "k"), "s3ntinel", "is wrong")})
+	ofField := apierrors.NewInvalid(configMaps.GroupKind(), "s",
+		field.ErrorList{field.Invalid(field.NewPath("data", "k"), "s3ntinel", "is wrong")})
 	for name, c := range map[string]struct {
 		err  error
 		want string

@@ -79,7 +79,8 @@ func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus
 
 // keepNumbers copies the counts and lists of the old status, because nothing can be counted now.
 func keepNumbers(s, was *v1alpha1.ResourceDistributionStatus) {
-	s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts, s.Failed = was.Targets, was.Current, was.Outdated, was.Missing, was.Conflicts, was.Failed
+	s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts, s.Failed = was.Targets, was.Current, was.Outdated, was.Missing,
+		was.Conflicts, was.Failed
 	s.ConflictingNamespaces, s.FailedNamespaces = was.ConflictingNamespaces, was.FailedNamespaces
 	s.NotFound, s.Replaced, s.Named = was.NotFound, was.Replaced, was.Named
 }
@@ -172,14 +173,16 @@ func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionS
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionUnknown, v1alpha1.ReasonNotChecked,
 			"it is not known yet whether other objects stand where copies are to be")
 	case s.Conflicts > 0:
-		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s))
+		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionFalse, v1alpha1.ReasonConflict,
+			d.conflictMessage(r, s))
 	default:
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionTrue, v1alpha1.ReasonNoConflict,
 			"no other object stands where copies are to be")
 	}
 	stalled := v1alpha1.Reason("")
 	switch reason {
-	case v1alpha1.ReasonConflict, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced:
+	case v1alpha1.ReasonConflict, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNamespaceNotFound,
+		v1alpha1.ReasonNamespaceReplaced:
 		stalled = reason
 	case v1alpha1.ReasonFailed:
 		if slices.ContainsFunc(r.Results, func(one Result) bool { return one.Failure != nil && one.Failure.Final }) {
@@ -208,20 +211,26 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s)
 	case s.Failed > 0:
 		first := s.FailedNamespaces[0]
-		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; in %s: %s", text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
+		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; in %s: %s",
+			text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
 	case len(s.Replaced) > 0:
-		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceReplaced, fmt.Sprintf("%s of spec.targets %s not served, because another namespace has taken the name since: %s; "+
-			"to have the namespaces of today served, take their names out of spec.targets and put them in again", text.Count(len(r.Replaced), "name", "names"),
-			isOrAre(len(r.Replaced)), strings.Join(s.Replaced[:min(maxNamed, len(s.Replaced))], ", "))
+		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceReplaced,
+			fmt.Sprintf("%s of spec.targets %s not served, because another namespace has taken the name since: %s; "+
+				"to have the namespaces of today served, take their names out of spec.targets and put them in again",
+				text.Count(len(r.Replaced), "name", "names"),
+				isOrAre(len(r.Replaced)), strings.Join(s.Replaced[:min(maxNamed, len(s.Replaced))], ", "))
 	case len(s.NotFound) > 0:
-		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotFound, fmt.Sprintf("%s of spec.targets %s: %s; create them, or take the names out",
-			text.Count(len(r.NotFound), "namespace", "namespaces"), isOrAre(len(r.NotFound))+" missing", strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
+		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotFound,
+			fmt.Sprintf("%s of spec.targets %s: %s; create them, or take the names out",
+				text.Count(len(r.NotFound), "namespace", "namespaces"), isOrAre(len(r.NotFound))+" missing",
+				strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
 	case s.Missing > 0, s.Outdated > int32(r.Held), removing, unmarked:
 		return metav1.ConditionFalse, v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d copies are current", s.Current, s.Targets)
 	case s.Targets == 0:
 		return metav1.ConditionTrue, v1alpha1.ReasonNoTargets, "spec.targets selects no namespace"
 	case s.Outdated > 0:
-		return metav1.ConditionTrue, v1alpha1.ReasonPartitioned, fmt.Sprintf("%d of %d copies are current; the partition holds back %d", s.Current, s.Targets, s.Outdated)
+		return metav1.ConditionTrue, v1alpha1.ReasonPartitioned, fmt.Sprintf("%d of %d copies are current; the partition holds back %d",
+			s.Current, s.Targets, s.Outdated)
 	case s.Conflicts > 0:
 		return metav1.ConditionTrue, v1alpha1.ReasonSkipped, d.conflictMessage(r, s)
 	}
@@ -238,7 +247,8 @@ func (d *Distribution) conflictMessage(r Review, s *v1alpha1.ResourceDistributio
 	if int(s.Conflicts) > len(names) {
 		more = fmt.Sprintf(" and %d more", int(s.Conflicts)-len(names))
 	}
-	return fmt.Sprintf("%s: %s%s; rename or remove them, or choose another spec.conflictPolicy; kubectl get %s -A --field-selector metadata.name=%s -l '%s!=%s' lists all",
+	return fmt.Sprintf("%s: %s%s; rename or remove them, or choose another spec.conflictPolicy; kubectl get %s -A --field-selector "+
+		"metadata.name=%s -l '%s!=%s' lists all",
 		d.Template.TakenIn(int(s.Conflicts)), strings.Join(names, ", "), more,
 		r.Resource, d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
 }
@@ -249,7 +259,8 @@ func (t *Template) TakenIn(namespaces int) string {
 	if namespaces == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf("%s already %s a %s %s that the operator did not write", text.Count(namespaces, "namespace", "namespaces"), have, t.Kind.Kind, t.Name)
+	return fmt.Sprintf("%s already %s a %s %s that the operator did not write", text.Count(namespaces, "namespace", "namespaces"), have,
+		t.Kind.Kind, t.Name)
 }
 
 func isOrAre(n int) string {

@@ -60,7 +60,8 @@ func TestConflictNamesTheResource(t *testing.T) {
 		r := Review{Checked: true, Resource: "networkpolicies.networking.k8s.io", Results: []Result{
 			{Namespace: "d1", Action: Action{State: InConflict, Conflict: &Obstacle{Reason: v1alpha1.ReasonUnrelated}}}}}
 		s := d.Status(r, &v1alpha1.ResourceDistributionStatus{})
-		if got := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionConflictFree).Message; !strings.Contains(got, "kubectl get networkpolicies.networking.k8s.io -A") {
+		if got := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionConflictFree).Message; !strings.Contains(got,
+			"kubectl get networkpolicies.networking.k8s.io -A") {
 			t.Error(got)
 		}
 	})

@@ -38,7 +38,8 @@ type Targets struct {
 
 // ReadTargets reads spec.targets.
 func ReadTargets(spec v1alpha1.DistributionTargets) (Targets, error) {
-	t := Targets{included: nameSet(spec.IncludedNamespaces), excluded: nameSet(spec.ExcludedNamespaces), union: spec.Combination == v1alpha1.CombinationUnion}
+	t := Targets{included: nameSet(spec.IncludedNamespaces), excluded: nameSet(spec.ExcludedNamespaces),
+		union: spec.Combination == v1alpha1.CombinationUnion}
 	for _, tree := range spec.Trees {
 		t.trees = append(t.trees, string(tree))
 	}
@@ -112,7 +113,8 @@ func (t Targets) DescribeEverybody(count int) string {
 	if len(t.excluded)+len(t.excludedTrees) > 0 {
 		but = " that it does not exclude"
 	}
-	return fmt.Sprintf("spec.targets selects all %d namespaces%s, and every later one; to choose, set includedNamespaces, namespaceLabelSelector or trees; "+
+	return fmt.Sprintf("spec.targets selects all %d namespaces%s, and every later one; to choose, set includedNamespaces, "+
+		"namespaceLabelSelector or trees; "+
 		"if all are meant, set allNamespaces: true", count, but)
 }
 

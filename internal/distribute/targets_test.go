@@ -45,25 +45,34 @@ func named(names ...string) []v1alpha1.NamespaceReference {
 
 func TestTargets(t *testing.T) {
 	f := woods("d1 dist=yes", "d2 dist=yes", "d3 dist=yes", "x1", "default", "kube-system dist=yes", "gone dist=yes gone=1",
-		"locked dist=yes protected=true", "pay type=root", "pay-a parent=pay", "pay-b parent=pay-a dist=yes", "lost parent=nowhere", "below parent=lost")
+		"locked dist=yes protected=true", "pay type=root", "pay-a parent=pay", "pay-b parent=pay-a dist=yes", "lost parent=nowhere",
+		"below parent=lost")
 	dist := &metav1.LabelSelector{MatchLabels: map[string]string{"dist": "yes"}}
 	for name, c := range map[string]struct {
 		spec v1alpha1.DistributionTargets
 		want string
 	}{
-		"DIST-D03 all":                        {v1alpha1.DistributionTargets{}, "below d1 d2 d3 default lost pay pay-a pay-b x1"},
-		"a selector":                          {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, "d1 d2 d3 pay-b"},
-		"an empty selector":                   {v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, IncludedNamespaces: named("d1")}, "d1"},
-		"DIST-D05 excluded":                   {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, ExcludedNamespaces: named("d2", "pay-b")}, "d1 d3"},
-		"DIST-D06 an intersection":            {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1")}, "d1"},
-		"DIST-D06 a union":                    {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1"), Combination: v1alpha1.CombinationUnion}, "d1 d2 d3 pay-b x1"},
-		"DIST-D07 a tree":                     {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}}, "pay pay-a pay-b"},
-		"DIST-D08 tree and selector":          {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}, NamespaceLabelSelector: dist}, "pay-b"},
-		"a plain namespace":                   {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"x1"}}, "x1"},
-		"DIST-D95 a tree is excluded":         {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, ExcludedTrees: []v1alpha1.NamespaceName{"pay"}}, "d1 d2 d3"},
-		"DIST-D95 a tree below a tree":        {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}, ExcludedTrees: []v1alpha1.NamespaceName{"pay-a"}}, "pay"},
-		"DIST-D95 a missing root is excluded": {v1alpha1.DistributionTargets{IncludedNamespaces: named("lost", "d1"), ExcludedTrees: []v1alpha1.NamespaceName{"nowhere"}}, "d1 lost? below?"},
-		"what is halted is frozen":            {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"lost"}}, "lost below?"},
+		"DIST-D03 all": {v1alpha1.DistributionTargets{}, "below d1 d2 d3 default lost pay pay-a pay-b x1"},
+		"a selector":   {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, "d1 d2 d3 pay-b"},
+		"an empty selector": {v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{},
+			IncludedNamespaces: named("d1")}, "d1"},
+		"DIST-D05 excluded": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist,
+			ExcludedNamespaces: named("d2", "pay-b")}, "d1 d3"},
+		"DIST-D06 an intersection": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1")},
+			"d1"},
+		"DIST-D06 a union": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1"),
+			Combination: v1alpha1.CombinationUnion}, "d1 d2 d3 pay-b x1"},
+		"DIST-D07 a tree": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}}, "pay pay-a pay-b"},
+		"DIST-D08 tree and selector": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
+			NamespaceLabelSelector: dist}, "pay-b"},
+		"a plain namespace": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"x1"}}, "x1"},
+		"DIST-D95 a tree is excluded": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist,
+			ExcludedTrees: []v1alpha1.NamespaceName{"pay"}}, "d1 d2 d3"},
+		"DIST-D95 a tree below a tree": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
+			ExcludedTrees: []v1alpha1.NamespaceName{"pay-a"}}, "pay"},
+		"DIST-D95 a missing root is excluded": {v1alpha1.DistributionTargets{IncludedNamespaces: named("lost", "d1"),
+			ExcludedTrees: []v1alpha1.NamespaceName{"nowhere"}}, "d1 lost? below?"},
+		"what is halted is frozen": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"lost"}}, "lost below?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			targets, err := ReadTargets(c.spec)
@@ -89,7 +98,8 @@ func TestTargets(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadTargets(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}, ExcludedTrees: []v1alpha1.NamespaceName{"pay"}}); err == nil ||
+	if _, err := ReadTargets(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
+		ExcludedTrees: []v1alpha1.NamespaceName{"pay"}}); err == nil ||
 		!strings.Contains(err.Error(), `"pay" is both in trees and in excludedTrees`) {
 		t.Errorf("DIST-D95: %v", err)
 	}
@@ -105,12 +115,14 @@ func TestBounded(t *testing.T) {
 		spec v1alpha1.DistributionTargets
 		want bool
 	}{
-		"all":                             {v1alpha1.DistributionTargets{}, false},
-		"a selector":                      {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, false},
-		"names":                           {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1")}, true},
-		"names among the selected":        {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), NamespaceLabelSelector: dist}, true},
-		"names and all that are selected": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), NamespaceLabelSelector: dist, Combination: v1alpha1.CombinationUnion}, false},
-		"names and trees":                 {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), Trees: []v1alpha1.NamespaceName{"pay"}, Combination: v1alpha1.CombinationUnion}, true},
+		"all":                      {v1alpha1.DistributionTargets{}, false},
+		"a selector":               {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, false},
+		"names":                    {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1")}, true},
+		"names among the selected": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), NamespaceLabelSelector: dist}, true},
+		"names and all that are selected": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), NamespaceLabelSelector: dist,
+			Combination: v1alpha1.CombinationUnion}, false},
+		"names and trees": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), Trees: []v1alpha1.NamespaceName{"pay"},
+			Combination: v1alpha1.CombinationUnion}, true},
 	} {
 		targets, err := ReadTargets(c.spec)
 		if err != nil || targets.Bounded() != c.want {

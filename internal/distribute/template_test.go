@@ -7,20 +7,26 @@ import (
 
 func TestTemplate(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
-		"a Secret":                {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"regcred","creationTimestamp":null,"ownerReferences":[]}}`, ""},
-		"not an object":           {`[]`, "not an object"},
-		"no kind":                 {`{"apiVersion":"v1","metadata":{"name":"a"}}`, "kind are required"},
-		"no name":                 {`{"apiVersion":"v1","kind":"Secret","metadata":{}}`, "metadata.name is required"},
-		"a bad name":              {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"Not_Ok"}}`, "DNS subdomain"},
-		"a namespace":             {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}`, "name, labels and annotations only"},
-		"generateName":            {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","generateName":"b"}}`, "name, labels and annotations only"},
-		"finalizers":              {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","finalizers":["b/c"]}}`, "name, labels and annotations only"},
-		"two at once":             {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","uid":"u","namespace":"b","generateName":"c","selfLink":"d"}}`, `take out "generateName"`},
-		"our keys":                {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"x.tenancy.warren.dev/y":"z"}}}`, "belong to the operator"},
+		"a Secret":      {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"regcred","creationTimestamp":null,"ownerReferences":[]}}`, ""},
+		"not an object": {`[]`, "not an object"},
+		"no kind":       {`{"apiVersion":"v1","metadata":{"name":"a"}}`, "kind are required"},
+		"no name":       {`{"apiVersion":"v1","kind":"Secret","metadata":{}}`, "metadata.name is required"},
+		"a bad name":    {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"Not_Ok"}}`, "DNS subdomain"},
+		"a namespace": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}`,
+			"name, labels and annotations only"},
+		"generateName": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","generateName":"b"}}`,
+			"name, labels and annotations only"},
+		"finalizers": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","finalizers":["b/c"]}}`,
+			"name, labels and annotations only"},
+		"two at once": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","uid":"u","namespace":"b","generateName":"c","selfLink":"d"}}`,
+			`take out "generateName"`},
+		"our keys": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"x.tenancy.warren.dev/y":"z"}}}`,
+			"belong to the operator"},
 		"labels that are no text": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"y":1}}}`, "map of strings"},
-		"a token":                 {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"type":"kubernetes.io/service-account-token"}`, "can't be distributed"},
-		"a list":                  {`{"apiVersion":"v1","kind":"SecretList","metadata":{"name":"a"},"items":[]}`, "holds one"},
-		"the root CA":             {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt"}}`, "can't be distributed"},
+		"a token": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"type":"kubernetes.io/service-account-token"}`,
+			"can't be distributed"},
+		"a list":      {`{"apiVersion":"v1","kind":"SecretList","metadata":{"name":"a"},"items":[]}`, "holds one"},
+		"the root CA": {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt"}}`, "can't be distributed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadTemplate([]byte(c.raw))
@@ -60,7 +66,8 @@ func TestContent(t *testing.T) {
 }
 
 func TestHoldsWhatTheAPIServerStores(t *testing.T) {
-	template, err := ReadTemplate([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"k":"dmFs\ndWU=\n","none":null}}`))
+	template,
+		err := ReadTemplate([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"k":"dmFs\ndWU=\n","none":null}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,8 +166,8 @@ func (s *State) takeWritten(c CopyWritten) {
 	}
 }
 
-// takeFound takes in the object that a create has found in its slot. It may be the copy after all, because an answer was lost or the watch is
-// behind; otherwise it is an obstacle.
+// takeFound takes in the object that a create has found in its slot. It may be the copy after all, because an answer was lost or the watch
+// is behind; otherwise it is an obstacle.
 func (s *State) takeFound(c CopyWritten) {
 	o := s.readObstacle(c.Slot.Kind, c.Answer.Found)
 	if o == nil {
@@ -244,8 +244,8 @@ func (s *State) backoffAt(slot copies.Slot) func(tries int) time.Duration {
 	}
 }
 
-// recordNotTaken records that an obstacle could not be adopted or overwritten: it stays in conflict until it changes. The target is put off,
-// because the object may go, or change, meanwhile.
+// recordNotTaken records that an obstacle could not be adopted or overwritten: it stays in conflict until it changes. The target is put
+// off, because the object may go, or change, meanwhile.
 func (s *State) recordNotTaken(r *run, c CopyWritten) {
 	namespace := c.Slot.Namespace
 	s.putOff(r, c, nil, s.backoffAt(c.Slot))
@@ -304,8 +304,8 @@ func describeRefusal(err error) string {
 	return "the API server refuses it as invalid: " + strings.Join(fields, " ")
 }
 
-// findImmutable returns the reason if a PUT was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; false for
-// other errors.
+// findImmutable returns the reason if a PUT was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; false
+// for other errors.
 func findImmutable(err error) (v1alpha1.Reason, bool) {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {

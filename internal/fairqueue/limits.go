@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores takes half as long again to
-	// answer the other tenants; with sixteen it took six times as long. Heavy keys of all tenants together occupy no more either.
+	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores takes half as long
+	// again to answer the other tenants; with sixteen it took six times as long. Heavy keys of all tenants together occupy no more either.
 	workersPerTenant = 2
-	// maxBytes is how many bytes heavy work may send at once: two bodies of the largest kind. With sixteen such bodies under way, an API server with
-	// two cores took more than a minute to bring any write to its watches.
+	// maxBytes is how many bytes heavy work may send at once: two bodies of the largest kind. With sixteen such bodies under way, an API
+	// server with two cores took more than a minute to bring any write to its watches.
 	maxBytes = 3 << 20
 	// maxBytesContended is maxBytes under contention: one body of the largest kind.
 	maxBytesContended = 1 << 20
-	// restFactor is how long heavy work, and a worker whose request has failed, rests under contention, in multiples of the time that the work has
-	// taken: the API server is idle for most of what the others ask for.
+	// restFactor is how long heavy work, and a worker whose request has failed, rests under contention, in multiples of the time that the work
+	// has taken: the API server is idle for most of what the others ask for.
 	restFactor = 2
 	// maxRest is the longest rest after heavy work: a request that hangs must not hold up the heavy work of all tenants.
 	maxRest = 5 * time.Second
-	// maxRestFailed is the longest rest after a request that failed. A slow failure, such as that of a webhook that hangs, costs the API server
-	// nothing, and the tenant's other copies must not wait for it.
+	// maxRestFailed is the longest rest after a request that failed. A slow failure, such as that of a webhook that hangs, costs the API
+	// server nothing, and the tenant's other copies must not wait for it.
 	maxRestFailed = 500 * time.Millisecond
 	// busyFor is how long a tenant has work after a key of it was added or handed out.
 	busyFor = 5 * time.Second
@@ -120,7 +120,8 @@ func (u *usage) nextChange(now time.Time) (next time.Time) {
 	return slices.MinFunc(times, time.Time.Compare)
 }
 
-// busyTenants are the two tenants that had work last, the later one first. Two are enough to know whether any tenant but a given one is busy.
+// busyTenants are the two tenants that had work last, the later one first. Two are enough to know whether any tenant but a given one is
+// busy.
 type busyTenants [2]struct {
 	name string
 	last time.Time

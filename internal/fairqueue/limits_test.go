@@ -8,10 +8,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// spelled returns the attributes of a key that is spelled like this: the first letter is the tenant, a dot stands for none. Each X weighs a MiB,
-// each h half of one; "!" makes the work urgent, and "-" a deletion.
+// spelled returns the attributes of a key that is spelled like this: the first letter is the tenant, a dot stands for none. Each X weighs a
+// MiB, each h half of one; "!" makes the work urgent, and "-" a deletion.
 func spelled(word string) Attributes {
-	a := Attributes{Tenant: strings.TrimPrefix(word[:1], "."), Class: 2, Lane: word, Weight: strings.Count(word, "X")<<20 + strings.Count(word, "h")<<19}
+	a := Attributes{Tenant: strings.TrimPrefix(word[:1], "."), Class: 2, Lane: word,
+		Weight: strings.Count(word, "X")<<20 + strings.Count(word, "h")<<19}
 	switch {
 	case strings.Contains(word, "!"):
 		a.Class, a.Urgent = 0, true
@@ -116,10 +117,12 @@ func TestLimits(t *testing.T) {
 			"add a1 a2 a3 a4 a5", "becomes a1 aX", "becomes a2 aX", "becomes a3 aX", "becomes a4 aX", "add a1 a2 a3 a4", "begins a5 a1 a2 a3",
 		},
 		"PROP-Q9 a weight counts that comes while a key is held back": {
-			"add b1 a1 a2 a3 a4", "begins b1 a1 a2", "becomes a3 aX", "becomes a4 aX", "add a3 a4", "begins a3", "ends a1", "begins", "ends a3", "begins a4",
+			"add b1 a1 a2 a3 a4", "begins b1 a1 a2", "becomes a3 aX", "becomes a4 aX", "add a3 a4", "begins a3", "ends a1", "begins",
+			"ends a3", "begins a4",
 		},
 		"PROP-Q9 what has become a deletion comes before the copies of its tenant": {
-			"add b1 aX1 aX2 a1 a2 a3", "begins b1 a1 aX1 a2", "becomes aX2 a-2", "add aX2", "begins", "ends a1", "begins aX2", "ends a2", "begins a3",
+			"add b1 aX1 aX2 a1 a2 a3", "begins b1 a1 aX1 a2", "becomes aX2 a-2", "add aX2", "begins", "ends a1", "begins aX2",
+			"ends a2", "begins a3",
 		},
 		"PROP-Q8 a tenant has all workers while no other has work": {
 			"add a1 a2 a3 a4", "begins a1 a2 a3 a4",
@@ -146,7 +149,8 @@ func TestLimits(t *testing.T) {
 			"add z1 aX1 aX2", "begins z1 aX1", "wait 100ms", "ends aX1", "begins", "wait 199ms", "begins", "wait 1ms", "begins aX2",
 		},
 		"PROP-Q8 at most five seconds": {
-			"add aX1 aX2", "begins aX1 aX2", "wait 10s", "add z1 aX3", "begins z1", "ends aX1", "ends aX2", "wait 4999ms", "add z2", "begins z2", "wait 1ms", "begins aX3",
+			"add aX1 aX2", "begins aX1 aX2", "wait 10s", "add z1 aX3", "begins z1", "ends aX1", "ends aX2", "wait 4999ms", "add z2", "begins z2",
+			"wait 1ms", "begins aX3",
 		},
 		"PROP-Q8 two smaller bodies at a time": {
 			"add z1 ah1 ah2 ah3", "begins z1 ah1 ah2", "ends ah1", "begins ah3",
@@ -164,7 +168,8 @@ func TestLimits(t *testing.T) {
 			"add a1", "begins a1", "wait 100ms", "fails a1", "add b1 a2 a3", "begins b1 a2 a3",
 		},
 		"PROP-Q8 the example of the package": {
-			"add as1 as2 as3 as4 bXc1 bXc2 bXc3 cx", "begins as1 bXc1 cx as2", "ends as1", "begins as3", "wait 100ms", "ends bXc1", "begins", "add a!", "begins a!",
+			"add as1 as2 as3 as4 bXc1 bXc2 bXc3 cx", "begins as1 bXc1 cx as2", "ends as1", "begins as3", "wait 100ms", "ends bXc1", "begins",
+			"add a!", "begins a!",
 			"wait 199ms", "begins", "wait 1ms", "begins bXc2",
 		},
 		"PROP-Q9 a key that is added while it is worked on waits until that ends": {

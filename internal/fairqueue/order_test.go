@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// placed returns the attributes of a key whose first letter is the tenant, the second the class, and the third the lane. Bursts of lane x are long.
+// placed returns the attributes of a key whose first letter is the tenant, the second the class, and the third the lane. Bursts of lane x
+// are long.
 func placed(word string) Attributes {
 	a := Attributes{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2:3]}
 	if a.Lane == "x" {

@@ -9,16 +9,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Queue hands keys to workers, fairly and within limits; the package describes how. Equal keys wait once, and are never worked on at the same
-// time: a key that is added while it is worked on waits again after that. All methods may be called at any time, by several goroutines.
+// Queue hands keys to workers, fairly and within limits; the package describes how. Equal keys wait once, and are never worked on at the
+// same time: a key that is added while it is worked on waits again after that. All methods may be called at any time, by several
+// goroutines.
 type Queue[K comparable] struct {
 	keys    *keys[K]
 	delayed workqueue.TypedDelayingInterface[K] // adds to keys
 	leading atomic.Bool
 }
 
-// New returns the queue of a replica that does not lead yet. attributesOf is called whenever a key is added, under the lock of the queue. So it may take a
-// lock of its caller, but whoever holds that lock must not call the queue, and attributesOf itself must not, either.
+// New returns the queue of a replica that does not lead yet. attributesOf is called whenever a key is added, under the lock of the queue.
+// So it may take a lock of its caller, but whoever holds that lock must not call the queue, and attributesOf itself must not, either.
 func New[K comparable](attributesOf func(K) Attributes, c clock.WithTickerAndDelayedExecution) *Queue[K] {
 	k := newKeys(attributesOf, c)
 	return &Queue[K]{keys: k, delayed: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: k, Clock: c})}
@@ -37,8 +38,8 @@ func (q *Queue[K]) Add(keys ...K) {
 	}
 }
 
-// AddAfter adds keys after a delay, whether or not this replica leads; without a delay it is Add. Of several delays of one key, the shortest
-// counts.
+// AddAfter adds keys after a delay, whether or not this replica leads; without a delay it is Add. Of several delays of one key, the
+// shortest counts.
 func (q *Queue[K]) AddAfter(delay time.Duration, keys ...K) {
 	if delay <= 0 {
 		q.Add(keys...)
@@ -63,8 +64,8 @@ func (q *Queue[K]) Work(workers int, do func(K) (failed bool), caller func()) {
 	running.Wait()
 }
 
-// WorkOne waits for a key that may begin, and calls work with it, which reports whether its request has failed. WorkOne returns false, without
-// calling work, after ShutDown.
+// WorkOne waits for a key that may begin, and calls work with it, which reports whether its request has failed. WorkOne returns false,
+// without calling work, after ShutDown.
 func (q *Queue[K]) WorkOne(do func(K) (failed bool)) bool {
 	k, shutdown := q.keys.Get()
 	if shutdown {

@@ -195,8 +195,8 @@ func TestWorkersRest(t *testing.T) {
 	}
 }
 
-// Whatever the attributes of keys become while they wait, each key is worked on after it was last added, by one worker at a time, and none is left behind.
-// attributesOf takes a lock of the caller, who adds keys without it.
+// Whatever the attributes of keys become while they wait, each key is worked on after it was last added, by one worker at a time, and none
+// is left behind. attributesOf takes a lock of the caller, who adds keys without it.
 func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,8 @@ func TestNothingIsLost(t *testing.T) {
 			q := New(func(key int) Attributes {
 				mu.Lock()
 				defer mu.Unlock()
-				a := Attributes{Tenant: []string{"", "a", "b", "c"}[random.IntN(4)], Class: random.IntN(3), Lane: strconv.Itoa(key % 5), Burst: random.IntN(3), Urgent: random.IntN(5) == 0}
+				a := Attributes{Tenant: []string{"", "a", "b", "c"}[random.IntN(4)], Class: random.IntN(3), Lane: strconv.Itoa(key % 5),
+					Burst: random.IntN(3), Urgent: random.IntN(5) == 0}
 				if random.IntN(3) == 0 {
 					a.Weight = 1 + random.IntN(maxBytes)
 				}
@@ -248,7 +249,8 @@ func TestNothingIsLost(t *testing.T) {
 			}
 			k := q.keys
 			k.usage.endRests(time.Now())
-			if !q.IsIdle() || len(k.waiting.tenants.turns)+len(k.waiting.heavy.turns)+len(k.usage.workers)+k.usage.bodies+k.usage.bytes+len(k.usage.resting) != 0 {
+			if !q.IsIdle() || len(k.waiting.tenants.turns)+len(k.waiting.heavy.turns)+len(k.usage.workers)+k.usage.bodies+k.usage.bytes+
+				len(k.usage.resting) != 0 {
 				t.Errorf("seed %d: the queue still holds %v, %v", seed, k.waiting, k.usage)
 			}
 		})

@@ -24,7 +24,8 @@ func Remove(ctx context.Context, api client.Client, object client.Object, finali
 	return patchFinalizers(ctx, api, object, finalizer, "removing", controllerutil.RemoveFinalizer)
 }
 
-func patchFinalizers(ctx context.Context, api client.Client, object client.Object, finalizer, verb string, change func(client.Object, string) bool) error {
+func patchFinalizers(ctx context.Context, api client.Client, object client.Object, finalizer, verb string,
+	change func(client.Object, string) bool) error {
 	before := object.DeepCopyObject().(client.Object)
 	if !change(object, finalizer) {
 		return nil
@@ -32,7 +33,8 @@ func patchFinalizers(ctx context.Context, api client.Client, object client.Objec
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := api.Patch(ctx, object, patch, client.FieldOwner(v1alpha1.OperatorName)); err != nil {
 		kind, _ := api.GroupVersionKindFor(object)
-		return fmt.Errorf("%s finalizer %s of %s %s: %w", verb, finalizer, kind.Kind, strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), err)
+		return fmt.Errorf("%s finalizer %s of %s %s: %w", verb, finalizer, kind.Kind,
+			strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), err)
 	}
 	return nil
 }

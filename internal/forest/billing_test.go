@@ -79,9 +79,11 @@ func TestBillingLabels(t *testing.T) {
 			want:  patch{keys{costKey: "shared"}, keys{inheritedKey: costKey}},
 		},
 		"TemplateUnknown": {
-			reason: "what came from the billing is not frozen with what came from a template", tenant: &forest.Tenant{Name: "r", UID: "u", Template: "gone", CostCenter: "4712"},
-			grown: some(with(r, references("gone"), label(costKey, "4711"), inherited(costKey)), with(c, label(costKey, "4711"), inherited(costKey))),
-			want:  patch{keys{costKey: "4712"}, nil},
+			reason: "what came from the billing is not frozen with what came from a template", tenant: &forest.Tenant{Name: "r", UID: "u",
+				Template: "gone", CostCenter: "4712"},
+			grown: some(with(r, references("gone"), label(costKey, "4711"), inherited(costKey)),
+				with(c, label(costKey, "4711"), inherited(costKey))),
+			want: patch{keys{costKey: "4712"}, nil},
 		},
 		"NotBySubNamespace": {
 			reason: "nobody who may make a SubNamespace says who pays", tenant: payer("4711", ""), grown: some(r, with(c, bound)),
@@ -90,7 +92,8 @@ func TestBillingLabels(t *testing.T) {
 		},
 		"NobodysTree": {
 			reason: "a tree without an LNamespace pays nothing", tenant: payer("4711", ""),
-			grown: some(namespace("r", root, placed("r")), with(c, label(costKey, "4711"), inherited(costKey))), want: patch{keys{costKey: "-"}, keys{inheritedKey: "-"}},
+			grown: some(namespace("r", root, placed("r")), with(c, label(costKey, "4711"), inherited(costKey))),
+			want:  patch{keys{costKey: "-"}, keys{inheritedKey: "-"}},
 		},
 	}
 	for name, tc := range cases {
@@ -118,7 +121,8 @@ func TestBillingLabels(t *testing.T) {
 // A namespace that leaves the tree loses the labels, and those of a new one are there from its first version.
 func TestBillingLabelsComeAndGo(t *testing.T) {
 	s := billed(payer("4711", ""), namespace("r", root, owned, placed("r")), namespace("left", label(costKey, "4711"), inherited(costKey)))
-	if diff := cmp.Diff(patch{keys{costKey: "-"}, keys{inheritedKey: "-"}}, patchOf(forest.DesiredChange(s, "left")), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(patch{keys{costKey: "-"}, keys{inheritedKey: "-"}}, patchOf(forest.DesiredChange(s, "left")),
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("left: -want, +got:\n%s", diff)
 	}
 	if got := forest.NewChild(s, &forest.Sub{Parent: "r", Name: "c"}).Labels[costKey]; got != "4711" {
@@ -146,7 +150,8 @@ func TestBillingLabelsConcern(t *testing.T) {
 }
 
 func TestBillingLabelProblems(t *testing.T) {
-	s := billed(payer("4711", "pay leads"), namespace("base", template, label(costKey, "shared")), namespace("r", root, owned, references("base")),
+	s := billed(payer("4711", "pay leads"), namespace("base", template, label(costKey, "shared")),
+		namespace("r", root, owned, references("base")),
 		namespace("c", below("r"), label(costKey, "4711")), namespace("d", below("c"), label(costKey, "shared"), inherited(costKey)),
 		namespace("e", below("gone"), label(costKey, "7")), namespace("f", below("r"), label(costKey, "8"), terminating))
 	invalid, taken := forest.BillingLabelProblems(s, "r")
@@ -156,7 +161,8 @@ func TestBillingLabelProblems(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{costKey: {"d"}}, taken); diff != "" {
 		t.Errorf("taken, of what stands there: -want, +got:\n%s", diff)
 	}
-	behind := billed(payer("4712", ""), namespace("r", root, owned, label(costKey, "4711"), inherited(costKey)), namespace("c", below("r"), label(costKey, "7")))
+	behind := billed(payer("4712", ""), namespace("r", root, owned, label(costKey, "4711"), inherited(costKey)),
+		namespace("c", below("r"), label(costKey, "7")))
 	if _, taken := forest.BillingLabelProblems(behind, "r"); !cmp.Equal(map[string][]string{costKey: {"c"}}, taken) {
 		t.Errorf("what the operator is about to change is not taken: %v", taken)
 	}

@@ -15,7 +15,8 @@ func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, m
 		return v1alpha1.ReasonNamespaceReleased, "the namespace does not belong to this SubNamespace; it stays"
 	}
 	if s.Protected(name) {
-		return v1alpha1.ReasonDeletionRefused, "namespace " + name + " is protected, by its name in protectedNamespaces of the configuration or by its label; it stays"
+		return v1alpha1.ReasonDeletionRefused, "namespace " + name + " is protected, by its name in protectedNamespaces of the configuration " +
+			"or by its label; it stays"
 	}
 	if why := HeldByChildren(s, name); why != "" {
 		return v1alpha1.ReasonDeletionRefused, why

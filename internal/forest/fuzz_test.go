@@ -105,7 +105,8 @@ func FuzzAffected(f *testing.F) {
 			now = s.WithNamespace(written(n, c))
 			requireComplete(t, s, now, name)
 			after := now.Namespace(name)
-			if affected := forest.AffectedNamespaces(now, s, name); len(affected) > 1 && after.Parent() == n.Parent() && after.Type() == n.Type() && after.Template() == n.Template() {
+			if affected := forest.AffectedNamespaces(now, s, name); len(affected) > 1 && after.Parent() == n.Parent() && after.Type() == n.Type() &&
+				after.Template() == n.Template() {
 				t.Fatalf("an own write on %s (%v) is said to affect %v", name, patchOf(c), affected)
 			}
 			s = now
@@ -130,13 +131,16 @@ func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
 		after, okAfter := now.Sources(other)
 		switch {
 		case !reflect.DeepEqual(old.Place(other), now.Place(other)):
-			t.Fatalf("%s changed; the place of %s went from %v to %v, but only %v are affected", name, other, old.Place(other), now.Place(other), affected)
+			t.Fatalf("%s changed; the place of %s went from %v to %v, but only %v are affected", name, other, old.Place(other),
+				now.Place(other), affected)
 		case !slices.Equal(before.Names, after.Names) || before.Unknown != after.Unknown || okBefore != okAfter:
 			t.Fatalf("%s changed; the sources of %s went from %v to %v, but only %v are affected", name, other, before, after, affected)
-		case forest.RequestOf(old, other).Asked && forest.RequestMayChange(now, other, forest.ConcernedBy(now, old, affected)): // it waits, and is judged again
+		// it waits, and is judged again
+		case forest.RequestOf(old, other).Asked && forest.RequestMayChange(now, other, forest.ConcernedBy(now, old, affected)):
 		case restoring(old, other): // a write is due there anyway, and will see the newer snapshot
 		case !reflect.DeepEqual(forest.DesiredChange(old, other), forest.DesiredChange(now, other)):
-			t.Fatalf("%s changed; what %s needs went from %v to %v, but only %v are affected", name, other, patchOf(forest.DesiredChange(old, other)), patchOf(forest.DesiredChange(now, other)), affected)
+			t.Fatalf("%s changed; what %s needs went from %v to %v, but only %v are affected", name, other,
+				patchOf(forest.DesiredChange(old, other)), patchOf(forest.DesiredChange(now, other)), affected)
 		}
 	}
 }

@@ -16,7 +16,8 @@ func held(listed, holders []string, change func(*forest.Namespace)) *forest.Snap
 		on[who] = true
 	}
 	legacy := &forest.Namespace{
-		Name: "legacy", UID: "uid-legacy", Labels: map[string]string{v1alpha1.LabelParent: "payments", v1alpha1.TreeLabel("payments"): "1", "own": "x"},
+		Name: "legacy", UID: "uid-legacy", Labels: map[string]string{v1alpha1.LabelParent: "payments", v1alpha1.TreeLabel("payments"): "1",
+			"own": "x"},
 		Annotations: map[string]string{v1alpha1.AnnotationAncestry: "payments/legacy", v1alpha1.AnnotationAppliedParent: "uid-hc:payments"},
 	}
 	if record := forest.RecordOfHolders(holders); record != nil {

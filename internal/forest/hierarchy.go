@@ -79,11 +79,13 @@ func staleness(s *Snapshot, h *Hierarchy) []Obstacle {
 	parent := s.Namespace(*h.Parent)
 	switch {
 	case parent == nil:
-		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is gone since spec.parent asked for it: take spec.parent away and set it again", *h.Parent)}
+		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is gone since spec.parent asked for it: take spec.parent "+
+			"away and set it again", *h.Parent)}
 	case parent.UID == h.ParentUID:
 		return nil
 	}
-	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was made after spec.parent asked for it: take spec.parent away and set it again", *h.Parent)}
+	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was made after spec.parent asked for it: take spec.parent "+
+		"away and set it again", *h.Parent)}
 }
 
 // ExcludedBy returns the namespace whose own request, which is not carried out yet, can't be carried out together with a request of the
@@ -111,7 +113,8 @@ func ExcludedBy(s *Snapshot, name, parent string) string {
 
 // Exclusion reports that the requests of two namespaces exclude each other.
 func Exclusion(other, name string) string {
-	return fmt.Sprintf("the HierarchyConfiguration of namespace %s waits for a place below %s: the two requests exclude each other; take one of them back", other, name)
+	return fmt.Sprintf("the HierarchyConfiguration of namespace %s waits for a place below %s: the two requests exclude each other; take "+
+		"one of them back", other, name)
 }
 
 // OverruledParent returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, where somebody
@@ -188,7 +191,8 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	x := n.Name
 	say(s.Protected(x), illegal, "%s is a protected namespace", x)
 	say(n.Terminating, illegal, "namespace %s is being terminated", x)
-	say(n.Bound() && n.Parent() != "", v1alpha1.ReasonBound, "%s is bound to SubNamespace %s/%s, which owns its place: a cluster admin can move it with kubectl warren sub move", x, n.Parent(), x)
+	say(n.Bound() && n.Parent() != "", v1alpha1.ReasonBound, "%s is bound to SubNamespace %s/%s, which owns its place: a cluster admin can "+
+		"move it with kubectl warren sub move", x, n.Parent(), x)
 	say(n.Type() == v1alpha1.TypeTemplate, illegal, "namespace %s is a template", x)
 	if parent == "" {
 		return obstacles
@@ -201,7 +205,8 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	say(target != nil && target.Terminating, illegal, "parent namespace %s is being terminated", parent)
 	say(s.KindOf(target) == Template, illegal, "parent namespace %s is a template", parent)
 	say(cycle != "", v1alpha1.ReasonWouldCycle, "would make a cycle: %s", cycle)
-	say(markedForOthers(s, n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s; a cluster admin can change it: kubectl warren ns mark %s %s",
+	say(markedForOthers(s, n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s; a cluster admin can "+
+		"change it: kubectl warren ns mark %s %s",
 		v1alpha1.AnnotationAdopt, x, parent, x, parent)
 	if len(obstacles) == 0 {
 		for _, why := range Crowded(after, s, x) {

@@ -68,17 +68,20 @@ func TestRequests(t *testing.T) {
 		"Root": {
 			"a root becomes a child",
 			configured("x", asks("org")), namespace("x", root, placed("x")), "",
-			patch{keys{v1alpha1.LabelType: "-", parentKey: "org", "org" + treeKey: "1"}, keys{ancestryKey: "org/x", parentUIDKey: v1alpha1.DigestUID("uid-org"), appliedKey: "uid-h:org"}},
+			patch{keys{v1alpha1.LabelType: "-", parentKey: "org", "org" + treeKey: "1"},
+				keys{ancestryKey: "org/x", parentUIDKey: v1alpha1.DigestUID("uid-org"), appliedKey: "uid-h:org"}},
 		},
 		"ToARoot": {
 			"\"\" asks for a root",
 			configured("x", asks("")), namespace("x", below("org"), placed("org/x"), gotten("org")), "",
-			patch{keys{v1alpha1.LabelType: "root", parentKey: "-", "org" + treeKey: "-"}, keys{ancestryKey: "x", parentUIDKey: "-", appliedKey: "uid-h:"}},
+			patch{keys{v1alpha1.LabelType: "root", parentKey: "-", "org" + treeKey: "-"}, keys{ancestryKey: "x", parentUIDKey: "-",
+				appliedKey: "uid-h:"}},
 		},
 		"Cleared": {
 			"a field that was cleared asks for a root, and nothing is recorded",
 			configured("x"), namespace("x", below("org"), placed("org/x"), gotten("org")), "",
-			patch{keys{v1alpha1.LabelType: "root", parentKey: "-", "org" + treeKey: "-"}, keys{ancestryKey: "x", parentUIDKey: "-", appliedKey: "-"}},
+			patch{keys{v1alpha1.LabelType: "root", parentKey: "-", "org" + treeKey: "-"},
+				keys{ancestryKey: "x", parentUIDKey: "-", appliedKey: "-"}},
 		},
 		"CarriedOut": {
 			"the label stands, whatever it says",
@@ -87,7 +90,8 @@ func TestRequests(t *testing.T) {
 		"OfAnother": {
 			"the record of an object that is gone doesn't count",
 			configured("x", asks("team")), namespace("x", below("org"), placed("org/x"), annotation(appliedKey, "uid-old:team")), "",
-			patch{keys{parentKey: "team", "org" + treeKey: "2", "team" + treeKey: "1"}, keys{ancestryKey: "org/team/x", parentUIDKey: v1alpha1.DigestUID("uid-team"), appliedKey: "uid-h:team"}},
+			patch{keys{parentKey: "team", "org" + treeKey: "2", "team" + treeKey: "1"},
+				keys{ancestryKey: "org/team/x", parentUIDKey: v1alpha1.DigestUID("uid-team"), appliedKey: "uid-h:team"}},
 		},
 		"OfNoneLeft": {
 			"with the object the record goes, and the place stays",
@@ -98,9 +102,10 @@ func TestRequests(t *testing.T) {
 			configured("x", asks("gone")), namespace("x", below("org"), placed("org/x")), "",
 			patch{keys{parentKey: "gone"}, keys{appliedKey: "uid-h:gone"}},
 		},
-		"Itself":    {"", configured("x", asks("x")), namespace("x", root, placed("x")), v1alpha1.ReasonWouldCycle, patch{keys{}, nil}},
-		"Protected": {"", configured("x", asks("kube-system")), namespace("x", root, placed("x")), v1alpha1.ReasonIllegalParent, patch{keys{}, nil}},
-		"Member":    {"", configured("x", asks("org")), namespace("x", template), v1alpha1.ReasonIllegalParent, patch{keys{}, nil}},
+		"Itself": {"", configured("x", asks("x")), namespace("x", root, placed("x")), v1alpha1.ReasonWouldCycle, patch{keys{}, nil}},
+		"Protected": {"", configured("x", asks("kube-system")), namespace("x", root, placed("x")), v1alpha1.ReasonIllegalParent,
+			patch{keys{}, nil}},
+		"Member": {"", configured("x", asks("org")), namespace("x", template), v1alpha1.ReasonIllegalParent, patch{keys{}, nil}},
 		"Bound": {
 			"", configured("x", asks("team")), namespace("x", below("org"), bound, placed("org/x")), v1alpha1.ReasonBound, patch{keys{}, nil},
 		},
@@ -145,14 +150,22 @@ func TestParentReplaced(t *testing.T) {
 		name   string
 		want   v1alpha1.Reason
 	}{
-		"Elsewhere": {"another namespace took the name, in another tree", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-first"))), "x", v1alpha1.ReasonParentReplaced},
-		"Below":     {"who hangs below waits too", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-first")), namespace("y", below("x"))), "y", v1alpha1.ReasonAncestorHalted},
-		"SamePlace": {"it came back where it was", forestOf(nil, org, namespace("p", below("org")), namespace("x", below("p"), stood("org/p/x", "uid-first"))), "x", ""},
-		"Moved":     {"it is the very same, and was moved", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-p"))), "x", ""},
-		"Digest":    {"it is the very same, as this version records it", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", v1alpha1.DigestUID("uid-p")))), "x", ""},
-		"Other":     {"another one, as this version records it", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", v1alpha1.DigestUID("uid-first")))), "x", v1alpha1.ReasonParentReplaced},
-		"Placed":    {"x was moved below another parent", forestOf(nil, org, mallory, p, namespace("x", below("mallory"), stood("org/p/x", "uid-first"))), "x", ""},
-		"Accepted":  {"a cluster admin took the ancestry off", forestOf(nil, org, mallory, p, namespace("x", below("p"), annotation(v1alpha1.AnnotationParentUID, "uid-first"))), "x", ""},
+		"Elsewhere": {"another namespace took the name, in another tree",
+			forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-first"))), "x", v1alpha1.ReasonParentReplaced},
+		"Below": {"who hangs below waits too", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-first")),
+			namespace("y", below("x"))), "y", v1alpha1.ReasonAncestorHalted},
+		"SamePlace": {"it came back where it was", forestOf(nil, org, namespace("p", below("org")),
+			namespace("x", below("p"), stood("org/p/x", "uid-first"))), "x", ""},
+		"Moved": {"it is the very same, and was moved", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-p"))),
+			"x", ""},
+		"Digest": {"it is the very same, as this version records it",
+			forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", v1alpha1.DigestUID("uid-p")))), "x", ""},
+		"Other": {"another one, as this version records it", forestOf(nil, org, mallory, p,
+			namespace("x", below("p"), stood("org/p/x", v1alpha1.DigestUID("uid-first")))), "x", v1alpha1.ReasonParentReplaced},
+		"Placed": {"x was moved below another parent",
+			forestOf(nil, org, mallory, p, namespace("x", below("mallory"), stood("org/p/x", "uid-first"))), "x", ""},
+		"Accepted": {"a cluster admin took the ancestry off",
+			forestOf(nil, org, mallory, p, namespace("x", below("p"), annotation(v1alpha1.AnnotationParentUID, "uid-first"))), "x", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +178,8 @@ func TestParentReplaced(t *testing.T) {
 
 func TestDeclaredKeys(t *testing.T) {
 	tree := func(traits ...trait) []*forest.Namespace {
-		return []*forest.Namespace{namespace("org", append(traits, root)...), namespace("team", below("org"), label("cost", "8")), namespace("svc", below("team")), namespace("job", below("svc"))}
+		return []*forest.Namespace{namespace("org", append(traits, root)...), namespace("team", below("org"), label("cost", "8")),
+			namespace("svc", below("team")), namespace("job", below("svc"))}
 	}
 	cases := map[string]struct {
 		reason string
@@ -174,12 +188,19 @@ func TestDeclaredKeys(t *testing.T) {
 		want   string
 	}{
 		"Undeclared": {"no configuration lets it flow", "svc", forestOf(nil, tree()...), ""},
-		"Declared":   {"as if the configuration named it", "job", forestOf([]*forest.Hierarchy{configured("team", declares("cost"))}, tree()...), "8"},
-		"Topmost":    {"the value nearest the root wins, on the namespace in between too", "team", forestOf([]*forest.Hierarchy{configured("org", declares("cost")), configured("team", declares("cost"))}, tree(label("cost", "1"))...), "1"},
-		"NoValue":    {"who declares it need not have it", "svc", forestOf([]*forest.Hierarchy{configured("org", declares("cost"))}, tree()...), "8"},
-		"Overridden": {"what is overridden stops", "svc", forestOf([]*forest.Hierarchy{configured("team", declares("cost")), configured("svc", overrides("cost"))}, tree()...), ""},
-		"Further":    {"and does not go on below", "job", forestOf([]*forest.Hierarchy{configured("team", declares("cost")), configured("svc", overrides("cost"))}, tree()...), ""},
-		"Reserved":   {"our keys never flow", "svc", forestOf([]*forest.Hierarchy{configured("team", declares(v1alpha1.LabelParent))}, tree()...), ""},
+		"Declared": {"as if the configuration named it", "job", forestOf([]*forest.Hierarchy{configured("team", declares("cost"))}, tree()...),
+			"8"},
+		"Topmost": {"the value nearest the root wins, on the namespace in between too", "team",
+			forestOf([]*forest.Hierarchy{configured("org", declares("cost")), configured("team", declares("cost"))}, tree(label("cost", "1"))...),
+			"1"},
+		"NoValue": {"who declares it need not have it", "svc", forestOf([]*forest.Hierarchy{configured("org", declares("cost"))}, tree()...),
+			"8"},
+		"Overridden": {"what is overridden stops", "svc",
+			forestOf([]*forest.Hierarchy{configured("team", declares("cost")), configured("svc", overrides("cost"))}, tree()...), ""},
+		"Further": {"and does not go on below", "job",
+			forestOf([]*forest.Hierarchy{configured("team", declares("cost")), configured("svc", overrides("cost"))}, tree()...), ""},
+		"Reserved": {"our keys never flow", "svc", forestOf([]*forest.Hierarchy{configured("team", declares(v1alpha1.LabelParent))}, tree()...),
+			""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -195,13 +216,16 @@ func TestDeclaredKeys(t *testing.T) {
 }
 
 func TestCascadingOfAHierarchyConfiguration(t *testing.T) {
-	if got := patchOf(forest.DesiredChange(forestOf([]*forest.Hierarchy{configured("x", allows)}, namespace("x", root, placed("x"))), "x")); got.Annotations[cascadingKey] != "true" {
+	if got := patchOf(forest.DesiredChange(forestOf([]*forest.Hierarchy{configured("x", allows)}, namespace("x", root, placed("x"))),
+		"x")); got.Annotations[cascadingKey] != "true" {
 		t.Errorf("the permission is not written: %v", got)
 	}
-	if got := patchOf(forest.DesiredChange(forestOf(nil, namespace("x", root, placed("x"), cascading)), "x")); got.Annotations[cascadingKey] != "-" {
+	if got := patchOf(forest.DesiredChange(forestOf(nil, namespace("x", root, placed("x"), cascading)), "x")); got.Annotations[cascadingKey] !=
+		"-" {
 		t.Errorf("the permission does not end with the object that gave it: %v", got)
 	}
-	left := forestOf(nil, namespace("r", root), namespace("x", below("r"), bound, placed("r/x"), cascading)).WithSub(&forest.Sub{Parent: "r", Name: "x", Deleting: true})
+	left := forestOf(nil, namespace("r", root), namespace("x", below("r"), bound, placed("r/x"), cascading)).
+		WithSub(&forest.Sub{Parent: "r", Name: "x", Deleting: true})
 	if got := patchOf(forest.DesiredChange(left, "x")); got.Annotations[cascadingKey] != "" {
 		t.Errorf("what was left to a namespace that goes is taken away: %v", got)
 	}

@@ -58,8 +58,10 @@ type side struct {
 
 func (r Rules) bothSides() [2]side {
 	return [2]side{
-		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel, r.SubLabel, "", 0, nil, r.Billing},
-		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations }, r.InheritAnnotation, r.SubAnnotation, "@", 1, nil, BillingKeys{}},
+		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel,
+			r.SubLabel, "", 0, nil, r.Billing},
+		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations },
+			r.InheritAnnotation, r.SubAnnotation, "@", 1, nil, BillingKeys{}},
 	}
 }
 
@@ -124,8 +126,8 @@ type effective struct {
 	refused          []string        // keys of the SubNamespace's spec that the configuration doesn't allow, with their marks
 }
 
-// effectiveKeys computes rule E of docs/behaviour/subnamespaces.md for one namespace on one side. above holds the inherited values; sub is the
-// SubNamespace that owns n, or nil. The value of a key comes from the spec of sub, else from above, else from what somebody set on
+// effectiveKeys computes rule E of docs/behaviour/subnamespaces.md for one namespace on one side. above holds the inherited values; sub is
+// the SubNamespace that owns n, or nil. The value of a key comes from the spec of sub, else from above, else from what somebody set on
 // n.
 func (d side) effectiveKeys(n *Namespace, sub *Sub, above map[string]string) effective {
 	e := effective{written: map[string]string{}, flowing: map[string]string{}, left: map[string]bool{}}
@@ -217,7 +219,8 @@ func owningSub(s *Snapshot, name string) *Sub {
 }
 
 // NotTransferred is how a message about RefusedKeys begins.
-const NotTransferred = "not transferred, because the configuration does not allow them, or because only a cluster admin lowers a level of pod security, " +
+const NotTransferred = "not transferred, because the configuration does not allow them, or because only a cluster admin lowers a level " +
+	"of pod security, " +
 	"from the root downwards: "
 
 // RefusedKeys returns the keys that the namespace called name doesn't get, though its SubNamespace's spec or an ancestor asks for

@@ -86,8 +86,9 @@ func TestInheritance(t *testing.T) {
 		},
 		"OursFlowsNoFurther": {
 			reason: "what the operator wrote on a middle namespace is no source of its own", of: "d",
-			grown: some(namespace("r", root), namespace("c", below("r"), label("team", "old"), inherited("team")), namespace("d", below("c"), label("team", "old"), inherited("team"))),
-			want:  patch{keys{"team": "-"}, keys{inheritedKey: "-"}},
+			grown: some(namespace("r", root), namespace("c", below("r"), label("team", "old"), inherited("team")),
+				namespace("d", below("c"), label("team", "old"), inherited("team"))),
+			want: patch{keys{"team": "-"}, keys{inheritedKey: "-"}},
 		},
 		"Drift": {
 			reason: "an inherited key is put right", of: "c",
@@ -106,9 +107,11 @@ func TestInheritance(t *testing.T) {
 		},
 		"NeverInherited": {
 			reason: "keys of ours, of the API server and of kubectl, whatever the globs say", of: "c",
-			grown: some(namespace("r", root, references(""), label("kubernetes.io/metadata.name", "r"), label("app.kubernetes.io/created-by", "warren"),
+			grown: some(namespace("r", root, references(""), label("kubernetes.io/metadata.name", "r"),
+				label("app.kubernetes.io/created-by", "warren"),
 				label("a.tenancy.warren.dev/x", "1"), label("xtenancy.warren.dev/ok", "1"),
-				annotation("kubectl.kubernetes.io/last-applied-configuration", "{}"), annotation("tenancy.warren.dev/adopt", "true")), namespace("c", below("r"))),
+				annotation("kubectl.kubernetes.io/last-applied-configuration", "{}"), annotation("tenancy.warren.dev/adopt", "true")),
+				namespace("c", below("r"))),
 			want: patch{keys{"xtenancy.warren.dev/ok": "1"}, keys{inheritedKey: "xtenancy.warren.dev/ok"}},
 		},
 	}
@@ -129,10 +132,12 @@ func TestInheritanceFromSubNamespaces(t *testing.T) {
 		},
 		"OverrideFlowsOn": {
 			reason: "and flows on from there", of: "d", sub: sub(keys{"team": "tama"}, nil),
-			grown: some(r, namespace("c", below("r"), bound), namespace("d", below("c"))), want: patch{keys{"team": "tama"}, keys{inheritedKey: "team"}},
+			grown: some(r, namespace("c", below("r"), bound), namespace("d", below("c"))),
+			want:  patch{keys{"team": "tama"}, keys{inheritedKey: "team"}},
 		},
 		"LocalKeyStays": {
-			reason: "a key that matches subNamespaces.labels alone stays on that one namespace", of: "d", sub: sub(keys{"app": "web"}, keys{"note": "n"}),
+			reason: "a key that matches subNamespaces.labels alone stays on that one namespace", of: "d",
+			sub:   sub(keys{"app": "web"}, keys{"note": "n"}),
 			grown: some(namespace("r", root), namespace("c", below("r"), bound, label("app", "web"), inherited("app")), namespace("d", below("c"))),
 		},
 		"Annotations": {
@@ -141,7 +146,8 @@ func TestInheritanceFromSubNamespaces(t *testing.T) {
 			want:  patch{keys{"app": "web"}, keys{"note": "n", "memo": "mine", inheritedKey: "@memo,@note,app"}},
 		},
 		"NotBound": {
-			reason: "a SubNamespace says nothing of a namespace that is merely placed there", of: "c", sub: sub(keys{"team": "tama", "foo": "x"}, nil),
+			reason: "a SubNamespace says nothing of a namespace that is merely placed there", of: "c",
+			sub:   sub(keys{"team": "tama", "foo": "x"}, nil),
 			grown: some(r, namespace("c", below("r"))), want: patch{keys{"team": "neco"}, keys{inheritedKey: "team"}},
 		},
 		"AnotherParent": {
@@ -154,18 +160,22 @@ func TestInheritanceFromSubNamespaces(t *testing.T) {
 			want:  patch{keys{"team": "neco", "app": "-"}, keys{inheritedKey: "team"}},
 		},
 		"NotAllowed": {
-			reason: "keys that the configuration doesn't name are ignored and named", of: "c", sub: sub(keys{"foo": "a", "app": "b"}, keys{"bar": "c"}),
+			reason: "keys that the configuration doesn't name are ignored and named", of: "c",
+			sub:   sub(keys{"foo": "a", "app": "b"}, keys{"bar": "c"}),
 			grown: some(namespace("r", root), namespace("c", below("r"), bound)), want: patch{keys{"app": "b"}, keys{inheritedKey: "app"}},
 			refused: []string{"@bar", "foo"},
 		},
 		"NoLongerAllowed": {
-			reason: "a key that leaves the configuration leaves the namespace, though the spec still has it", of: "c", sub: sub(keys{"foo": "a"}, keys{"bar": "c"}),
+			reason: "a key that leaves the configuration leaves the namespace, though the spec still has it", of: "c",
+			sub:   sub(keys{"foo": "a"}, keys{"bar": "c"}),
 			grown: some(namespace("r", root), namespace("c", below("r"), bound, label("foo", "a"), annotation("bar", "c"), inherited("@bar,foo"))),
 			want:  patch{keys{"foo": "-"}, keys{"bar": "-", inheritedKey: "-"}}, refused: []string{"@bar", "foo"},
 		},
 		"NeverTaken": {
-			reason: "keys of ours are never taken from a SubNamespace", of: "c", sub: sub(keys{"tenancy.warren.dev/type": "root", "app.kubernetes.io/created-by": "me"}, nil),
-			grown: some(namespace("r", root), namespace("c", below("r"), bound)), refused: []string{"app.kubernetes.io/created-by", "tenancy.warren.dev/type"},
+			reason: "keys of ours are never taken from a SubNamespace", of: "c",
+			sub:   sub(keys{"tenancy.warren.dev/type": "root", "app.kubernetes.io/created-by": "me"}, nil),
+			grown: some(namespace("r", root), namespace("c", below("r"), bound)), refused: []string{"app.kubernetes.io/created-by",
+				"tenancy.warren.dev/type"},
 		},
 	}
 	for name, tc := range cases {
@@ -184,10 +194,12 @@ func TestPrivilegedIsOnlySetByAPerson(t *testing.T) {
 			reason: "the key is left alone, and named", of: "c", grown: some(r, namespace("c", below("r"))), refused: []string{enforce},
 		},
 		"NorFurtherDown": {
-			reason: "whatever the depth", of: "d", grown: some(r, namespace("c", below("r")), namespace("d", below("c"))), refused: []string{enforce},
+			reason: "whatever the depth", of: "d", grown: some(r, namespace("c", below("r")), namespace("d", below("c"))),
+			refused: []string{enforce},
 		},
 		"OwnStays": {
-			reason: "a person's own value is not replaced", of: "c", grown: some(r, namespace("c", below("r"), baseline)), refused: []string{enforce},
+			reason: "a person's own value is not replaced", of: "c", grown: some(r, namespace("c", below("r"), baseline)),
+			refused: []string{enforce},
 		},
 		"OursStays": {
 			reason: "what came from above before stays, and stays ours", of: "c",
@@ -213,8 +225,9 @@ func TestPrivilegedIsOnlySetByAPerson(t *testing.T) {
 			grown: some(r, namespace("c", below("r"), bound)), want: patch{keys{enforce: "restricted"}, keys{inheritedKey: enforce}},
 		},
 		"OtherLevels": {
-			reason: "warn and audit are not enforced", of: "c", grown: some(namespace("r", root, label("pod-security.kubernetes.io/warn", "privileged")), namespace("c", below("r"))),
-			want: patch{keys{"pod-security.kubernetes.io/warn": "privileged"}, keys{inheritedKey: "pod-security.kubernetes.io/warn"}},
+			reason: "warn and audit are not enforced", of: "c",
+			grown: some(namespace("r", root, label("pod-security.kubernetes.io/warn", "privileged")), namespace("c", below("r"))),
+			want:  patch{keys{"pod-security.kubernetes.io/warn": "privileged"}, keys{inheritedKey: "pod-security.kubernetes.io/warn"}},
 		},
 	}
 	for name, tc := range cases {
@@ -232,7 +245,8 @@ func TestInheritanceFromTemplates(t *testing.T) {
 			want:  patch{keys{"team": "base", "env": "t1"}, keys{inheritedKey: "env,team"}},
 		},
 		"Tree": {
-			reason: "and flows down the tree", of: "c", grown: some(t1, t2, namespace("r", root, references("t2"), label("team", "neco")), namespace("c", below("r"))),
+			reason: "and flows down the tree", of: "c", grown: some(t1, t2, namespace("r", root, references("t2"), label("team", "neco")),
+				namespace("c", below("r"))),
 			want: patch{keys{"team": "base", "env": "t1"}, keys{inheritedKey: "env,team"}},
 		},
 		"Instance": {
@@ -240,7 +254,8 @@ func TestInheritanceFromTemplates(t *testing.T) {
 			want: patch{keys{"team": "base", "env": "t1"}, keys{inheritedKey: "env,team"}},
 		},
 		"TemplateItself": {
-			reason: "a template inherits from its own", of: "t2", grown: some(t1, t2), want: patch{keys{"team": "base", "env": "t1"}, keys{inheritedKey: "env,team"}},
+			reason: "a template inherits from its own", of: "t2", grown: some(t1, t2), want: patch{keys{"team": "base", "env": "t1"},
+				keys{inheritedKey: "env,team"}},
 		},
 		"Unset": {
 			reason: "what came from a template goes with the reference", of: "r",
@@ -249,7 +264,8 @@ func TestInheritanceFromTemplates(t *testing.T) {
 		},
 		"Frozen": {
 			reason: "what came from a template that can't be judged stays", of: "r",
-			grown: some(namespace("r", root, references("gone"), label("team", "base"), annotation("memo", "m"), label("own", "1"), inherited("@memo,team"))),
+			grown: some(namespace("r", root, references("gone"), label("team", "base"), annotation("memo", "m"), label("own", "1"),
+				inherited("@memo,team"))),
 		},
 		"FrozenOnTheWay": {
 			reason: "and holds below, for a new namespace too", of: "c",
@@ -275,7 +291,8 @@ func TestInheritanceFromTemplates(t *testing.T) {
 
 func TestRulesWithoutFunctions(t *testing.T) {
 	s := forest.New(forest.Rules{})
-	for _, n := range some(namespace("kube-x", root, label("team", "a"), annotation("memo", "m")), namespace("c", below("kube-x"), placed("kube-x/c"))) {
+	for _, n := range some(namespace("kube-x", root, label("team", "a"), annotation("memo", "m")),
+		namespace("c", below("kube-x"), placed("kube-x/c"))) {
 		s = s.WithNamespace(n)
 	}
 	if c := forest.DesiredChange(s, "c"); !c.Empty() {

@@ -55,7 +55,8 @@ func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 	if terminating > 0 {
 		going = fmt.Sprintf(", %d terminating", terminating)
 	}
-	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s): delete one, or ask a cluster admin to raise the limit", treeName(s, root), *limit, used, going)
+	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s): delete one, or ask a cluster admin to raise the limit", treeName(s, root),
+		*limit, used, going)
 }
 
 // CountAwaited counts the SubNamespaces in the tree of root that still wait for their namespaces, without the SubNamespace name in

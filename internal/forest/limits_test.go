@@ -37,7 +37,8 @@ func TestLimits(t *testing.T) {
 		"HIER-M22 Ceiling": {forest.TooDeep(s, "r", 129), "tree r: depth 129 exceeds 128" + higher},
 		"WithinAFull":      {strings.Join(moved("b", "t"), "; "), ""},
 		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise},
-		"Into":             {strings.Join(moved("x", "a"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise + "; tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
+		"Into": {strings.Join(moved("x", "a"), "; "),
+			"tenant t: depth 3 exceeds 2" + higher + orRaise + "; tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,12 +56,14 @@ func TestNotAdoptable(t *testing.T) {
 		n    *forest.Namespace
 		want string
 	}{
-		"Marked":      {namespace("n", marked), ""},
-		"MarkedRoot":  {namespace("n", marked, root), ""},
-		"Unmarked":    {namespace("n", root), "exists; a cluster admin can name who may adopt it: kubectl annotate namespace n tenancy.warren.dev/adopt=alice"},
-		"ForAnother":  {namespace("n", mark("eve")), "exists; a cluster admin can name who may adopt it"},
-		"ForTheUID":   {namespace("n", mark("uid-n")), ""},
-		"ForNobody":   {namespace("n", mark("true")), "adopt=true names nobody; a cluster admin names who may adopt it: kubectl annotate namespace n tenancy.warren.dev/adopt=alice --overwrite"},
+		"Marked":     {namespace("n", marked), ""},
+		"MarkedRoot": {namespace("n", marked, root), ""},
+		"Unmarked": {namespace("n", root), "exists; a cluster admin can name who may adopt it: kubectl annotate namespace n " +
+			"tenancy.warren.dev/adopt=alice"},
+		"ForAnother": {namespace("n", mark("eve")), "exists; a cluster admin can name who may adopt it"},
+		"ForTheUID":  {namespace("n", mark("uid-n")), ""},
+		"ForNobody": {namespace("n", mark("true")), "adopt=true names nobody; a cluster admin names who may adopt it: kubectl annotate " +
+			"namespace n tenancy.warren.dev/adopt=alice --overwrite"},
 		"Terminating": {namespace("n", marked, terminating), "is being terminated"},
 		"Protected":   {namespace("n", marked, protected), "is protected or halted"},
 		"Halted":      {namespace("n", marked, below("gone")), "is protected or halted"},

@@ -53,7 +53,8 @@ func TestDesiredPlace(t *testing.T) {
 		"Deep": {
 			reason: "one tree label for each ancestor and itself, and the path, in one write", of: "c",
 			grown: some(namespace("a", root), namespace("b", below("a")), namespace("c", below("b"))),
-			want:  patch{keys{"a" + treeKey: "2", "b" + treeKey: "1", "c" + treeKey: "0"}, keys{ancestryKey: "a/b/c", parentUIDKey: v1alpha1.DigestUID("uid-b")}},
+			want: patch{keys{"a" + treeKey: "2", "b" + treeKey: "1", "c" + treeKey: "0"},
+				keys{ancestryKey: "a/b/c", parentUIDKey: v1alpha1.DigestUID("uid-b")}},
 		},
 		"Settled": {
 			reason: "no write without a difference", of: "b",
@@ -81,17 +82,21 @@ func TestDesiredPlace(t *testing.T) {
 		},
 		"ForgedList": {
 			reason: "a list that names keys of ours, or of the API server, takes nothing away", of: "x",
-			grown: some(namespace("x", root, placed("x"), label("kubernetes.io/metadata.name", "x"), inherited("@tenancy.warren.dev/ancestry,kubernetes.io/metadata.name,tenancy.warren.dev/type"))),
-			want:  patch{Annotations: keys{inheritedKey: "-"}},
+			grown: some(namespace("x", root, placed("x"), label("kubernetes.io/metadata.name", "x"),
+				inherited("@tenancy.warren.dev/ancestry,kubernetes.io/metadata.name,tenancy.warren.dev/type"))),
+			want: patch{Annotations: keys{inheritedKey: "-"}},
 		},
 		"Halted": {
-			reason: "a halted namespace keeps what it has", grown: some(namespace("x", below("p"), placed("p/x"), label("team", "a"), inherited("team"))), of: "x",
+			reason: "a halted namespace keeps what it has",
+			grown:  some(namespace("x", below("p"), placed("p/x"), label("team", "a"), inherited("team"))), of: "x",
 		},
 		"Protected": {
-			reason: "nothing is written to a protected namespace", grown: some(namespace("x", protected, placed("a/x"), inherited("team"), label("team", "a"))), of: "x",
+			reason: "nothing is written to a protected namespace",
+			grown:  some(namespace("x", protected, placed("a/x"), inherited("team"), label("team", "a"))), of: "x",
 		},
-		"ProtectedByName": {reason: "nor where the configuration protects the name", grown: some(namespace("kube-x", placed("a/kube-x"))), of: "kube-x"},
-		"Terminating":     {reason: "nor to a terminating one", grown: some(namespace("x", root, terminating)), of: "x"},
+		"ProtectedByName": {reason: "nor where the configuration protects the name", grown: some(namespace("kube-x", placed("a/kube-x"))),
+			of: "kube-x"},
+		"Terminating": {reason: "nor to a terminating one", grown: some(namespace("x", root, terminating)), of: "x"},
 		"NoMaps": {
 			reason: "a namespace that has no key at all", grown: some(&forest.Namespace{Name: "x"}), of: "x",
 		},
@@ -133,13 +138,15 @@ func TestDesiredOfATenantsRoot(t *testing.T) {
 			root: namespace("x", root, owned, placed("x"), cascading, terminating),
 		},
 		"NotItsOwn": {
-			reason: "an LNamespace says nothing of a namespace that it did not make", tenant: forest.Tenant{UID: "v", Template: "t", AllowCascading: true},
+			reason: "an LNamespace says nothing of a namespace that it did not make", tenant: forest.Tenant{UID: "v", Template: "t",
+				AllowCascading: true},
 			root: namespace("x", root, owned, placed("x")),
 		},
 		"TypeRestored": {
 			reason: "a wiped type and template come back with what follows from them", tenant: forest.Tenant{UID: "u", Template: "t"},
 			root: namespace("x", owned),
-			want: patch{keys{v1alpha1.LabelType: "root", v1alpha1.LabelTemplate: "t", "x" + treeKey: "0", "team": "base"}, keys{ancestryKey: "x", inheritedKey: "team"}},
+			want: patch{keys{v1alpha1.LabelType: "root", v1alpha1.LabelTemplate: "t", "x" + treeKey: "0", "team": "base"},
+				keys{ancestryKey: "x", inheritedKey: "team"}},
 		},
 		"TemplateTakenBack": {
 			reason: "the template is the LNamespace's to say", tenant: forest.Tenant{UID: "u"},
@@ -176,7 +183,8 @@ func TestDesiredOfATenantsRoot(t *testing.T) {
 
 func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
 	sub := &forest.Sub{Parent: "r", Name: "c", Labels: keys{"app": "web", "foo": "x"}, Annotations: keys{"note": "n"}}
-	unaware := grown(namespace("r", root, label("team", "neco"), annotation("memo", "m"), label("other", "o"), label("pod-security.kubernetes.io/enforce", "restricted")))
+	unaware := grown(namespace("r", root, label("team", "neco"), annotation("memo", "m"), label("other", "o"),
+		label("pod-security.kubernetes.io/enforce", "restricted")))
 	s := unaware.WithSub(sub)
 	want := &forest.Namespace{
 		Name: "c",
@@ -184,7 +192,8 @@ func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
 			v1alpha1.LabelCreatedBy: "warren", v1alpha1.LabelParent: "r", v1alpha1.LabelBound: "true",
 			"r" + treeKey: "1", "c" + treeKey: "0", "team": "neco", "app": "web", "pod-security.kubernetes.io/enforce": "restricted",
 		},
-		Annotations: keys{ancestryKey: "r/c", parentUIDKey: v1alpha1.DigestUID("uid-r"), "memo": "m", "note": "n", inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
+		Annotations: keys{ancestryKey: "r/c", parentUIDKey: v1alpha1.DigestUID("uid-r"), "memo": "m", "note": "n",
+			inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
 	}
 	child := forest.NewChild(s, sub)
 	if diff := cmp.Diff(want, forest.NewChild(unaware, sub)); diff != "" {
@@ -205,8 +214,9 @@ func TestNewRootIsCompleteInItsFirstVersion(t *testing.T) {
 	s := grown(namespace("t", template, label("team", "base")))
 	tenant := &forest.Tenant{Name: "x", UID: "u", Template: "t", AllowCascading: true}
 	want := &forest.Namespace{
-		Name:        "x",
-		Labels:      keys{v1alpha1.LabelCreatedBy: "warren", v1alpha1.LabelType: "root", v1alpha1.LabelTemplate: "t", "x" + treeKey: "0", "team": "base"},
+		Name: "x",
+		Labels: keys{v1alpha1.LabelCreatedBy: "warren", v1alpha1.LabelType: "root", v1alpha1.LabelTemplate: "t",
+			"x" + treeKey: "0", "team": "base"},
 		Annotations: keys{v1alpha1.AnnotationLNamespaceUID: "u", ancestryKey: "x", inheritedKey: "team", cascadingKey: "true"},
 	}
 	made := forest.NewRoot(s, tenant)
@@ -238,7 +248,8 @@ func TestAdoption(t *testing.T) {
 				keys{v1alpha1.AnnotationAdopt: "-", v1alpha1.AnnotationLNamespaceUID: "u", ancestryKey: "x", inheritedKey: "team"}},
 		},
 		"FormerRoot": {
-			reason: "an earlier LNamespace's mark is replaced", old: namespace("x", mark, root, placed("x"), annotation(v1alpha1.AnnotationLNamespaceUID, "old"), cascading),
+			reason: "an earlier LNamespace's mark is replaced", old: namespace("x", mark, root, placed("x"),
+				annotation(v1alpha1.AnnotationLNamespaceUID, "old"), cascading),
 			want: patch{keys{v1alpha1.LabelTemplate: "t", "team": "base"},
 				keys{v1alpha1.AnnotationAdopt: "-", v1alpha1.AnnotationLNamespaceUID: "u", inheritedKey: "team", cascadingKey: "-"}},
 		},

@@ -94,7 +94,8 @@ func (r ruled) chained(name string, seen ...string) bool {
 		return true
 	}
 	t := r.get(up)
-	return t != nil && !t.Terminating && !r.guarded(up) && t.Labels[v1alpha1.LabelType] == "template" && t.Labels[v1alpha1.LabelParent] == "" &&
+	return t != nil && !t.Terminating && !r.guarded(up) && t.Labels[v1alpha1.LabelType] == "template" &&
+		t.Labels[v1alpha1.LabelParent] == "" &&
 		up != name && !slices.Contains(seen, up) && r.chained(up, append(seen, name)...)
 }
 
@@ -175,7 +176,8 @@ func standing(n *forest.Namespace, key string) (string, bool) {
 // given returns the value that rules 1 and 2 give a namespace for key.
 func (r ruled) given(n *forest.Namespace, key string) (string, bool) {
 	parent, l := n.Labels[v1alpha1.LabelParent], n.Labels
-	if sub := r.facts.Sub(parent, n.Name); sub != nil && parent != "" && l[v1alpha1.LabelBound] == "true" && slices.Contains([]string{"team", "app", "@memo", "@note"}, key) {
+	if sub := r.facts.Sub(parent, n.Name); sub != nil && parent != "" && l[v1alpha1.LabelBound] == "true" &&
+		slices.Contains([]string{"team", "app", "@memo", "@note"}, key) {
 		if value, ok := standing(&forest.Namespace{Labels: sub.Labels, Annotations: sub.Annotations}, key); ok {
 			return value, true
 		}

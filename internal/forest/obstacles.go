@@ -60,9 +60,11 @@ func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 	case n.BoundTo(parent):
 		return Obstacle{}
 	case n.Parent() == parent:
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name", name, parent)
+		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name", name,
+			parent)
 	case shareTree(s, parent, n):
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name", name)
+		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name",
+			name)
 	}
 	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s", name, askAgain)
 }
@@ -73,7 +75,8 @@ func NameLost(name string) Obstacle {
 	return obstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
 }
 
-const askAgain = "this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free"
+const askAgain = "this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name " +
+	"is free"
 
 // shareTree reports whether n stands in the tree of parent, or stood there before it was halted.
 func shareTree(s *Snapshot, parent string, n *Namespace) bool {
@@ -111,7 +114,8 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	case n.Terminating:
 		return "namespace " + n.Name + " is being terminated"
 	case mark == v1alpha1.True && tenant.Creator != v1alpha1.True:
-		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names nobody; a cluster admin names who may adopt it: " +
+		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names nobody; a cluster admin names " +
+			"who may adopt it: " +
 			adoptCommand(n.Name, tenant) + " --overwrite"
 	case mark == "" || mark != tenant.UID && mark != tenant.Creator:
 		return NotMarked(tenant)
@@ -144,7 +148,8 @@ func adoptCommand(namespace string, tenant *Tenant) string {
 
 // HeldBy reports that the namespace called name may not be deleted, because of these children.
 func HeldBy(name, children string) string {
-	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion in its LNamespace or HierarchyConfiguration", name, children)
+	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion in its LNamespace or "+
+		"HierarchyConfiguration", name, children)
 }
 
 // WaitingFor returns the namespaces whose label parent is name; nil if a namespace called name exists.

@@ -157,7 +157,8 @@ func TestBelow(t *testing.T) {
 }
 
 func TestDescendants(t *testing.T) {
-	s := grown(namespace("t", template), namespace("r", root, references("t")), namespace("a", below("r")), namespace("b", below("a"), terminating),
+	s := grown(namespace("t", template), namespace("r", root, references("t")), namespace("a", below("r")),
+		namespace("b", below("a"), terminating),
 		namespace("c", below("b"), terminating), namespace("l1", below("l2")), namespace("l2", below("l1")))
 	type count struct{ all, terminating int }
 	want := map[string]count{"r": {3, 2}, "a": {2, 2}, "c": {0, 0}, "t": {0, 0}, "l1": {1, 0}, "nosuch": {0, 0}}
@@ -182,7 +183,8 @@ func TestSelectableLabels(t *testing.T) {
 	}{
 		"FromTheSnapshot": {
 			"tree labels as they will be, not as they are written", "a",
-			map[string]string{"r.tree.tenancy.warren.dev/depth": "1", "a.tree.tenancy.warren.dev/depth": "0", "tier": "web", v1alpha1.LabelParent: "r"},
+			map[string]string{"r.tree.tenancy.warren.dev/depth": "1", "a.tree.tenancy.warren.dev/depth": "0", "tier": "web",
+				v1alpha1.LabelParent: "r"},
 		},
 		"Halted":   {"a halted namespace has no tree labels", "lost", map[string]string{"tier": "db", v1alpha1.LabelParent: "gone"}},
 		"NoLabels": {"no labels are no labels", "nil", map[string]string{}},

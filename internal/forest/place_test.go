@@ -85,7 +85,8 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 			reason: "each member has one text, starting at the smallest name; whoever hangs below has a halted ancestor",
 			grown:  ring,
 			want: map[string]forest.Halt{
-				"a": cycle, "b": cycle, "c": cycle, "d": above("ancestor c is halted (InCycle); resolve that first"), "e": above("ancestor c is halted (InCycle); resolve that first"),
+				"a": cycle, "b": cycle, "c": cycle, "d": above("ancestor c is halted (InCycle); resolve that first"),
+				"e":    above("ancestor c is halted (InCycle); resolve that first"),
 				"self": halt(v1alpha1.ReasonInCycle, "self -> self"),
 			},
 		},
@@ -94,7 +95,8 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 			grown:  some(namespace("x", below("p")), namespace("y", below("x")), namespace("z", below("y"))),
 			want: map[string]forest.Halt{
 				"x": halt(v1alpha1.ReasonParentMissing, "parent namespace p does not exist"),
-				"y": above("ancestor x is halted (ParentMissing); resolve that first"), "z": above("ancestor x is halted (ParentMissing); resolve that first"),
+				"y": above("ancestor x is halted (ParentMissing); resolve that first"),
+				"z": above("ancestor x is halted (ParentMissing); resolve that first"),
 			},
 		},
 		"ParentTerminating": {
@@ -113,7 +115,8 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 		"ParentNotManaged": {
 			reason: "a parent is a root or a sub-namespace and nothing else",
 			grown: some(namespace("plain"), namespace("tmpl", template), namespace("inst", references("tmpl")), namespace("kube-x", root),
-				namespace("a", below("plain")), namespace("b", below("tmpl")), namespace("c", below("inst")), namespace("d", below("kube-x")), namespace("e", below("a"))),
+				namespace("a", below("plain")), namespace("b", below("tmpl")), namespace("c", below("inst")), namespace("d", below("kube-x")),
+				namespace("e", below("a"))),
 			want: map[string]forest.Halt{
 				"a":      halt(v1alpha1.ReasonParentNotManaged, "parent namespace plain is neither a root nor a sub-namespace"),
 				"b":      halt(v1alpha1.ReasonParentNotManaged, "parent namespace tmpl is neither a root nor a sub-namespace"),
@@ -258,7 +261,8 @@ func TestOwns(t *testing.T) {
 
 func TestCascadingAllowed(t *testing.T) {
 	s := grown(namespace("a", root, cascading), namespace("b", below("a")), namespace("c", below("b"), terminating),
-		namespace("z", root), namespace("y", below("z"), cascading), namespace("no", below("z"), annotation(v1alpha1.AnnotationCascading, "false")),
+		namespace("z", root), namespace("y", below("z"), cascading),
+		namespace("no", below("z"), annotation(v1alpha1.AnnotationCascading, "false")),
 		namespace("l1", below("l2")), namespace("l2", below("l1")))
 	want := map[string]bool{"a": true, "b": true, "c": true, "z": false, "y": true, "no": false, "l1": false, "nosuch": false}
 	got := map[string]bool{}

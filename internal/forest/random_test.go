@@ -51,7 +51,8 @@ func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
 	case 10:
 		return f.WithoutTenant(name), name
 	case 11:
-		return f.WithTenant(&forest.Tenant{Name: name, UID: "uid-" + name, Template: pickOf(s, "", "t", "gone"), AllowCascading: s.pick(2) == 0, Deleting: s.pick(6) == 5}), name
+		return f.WithTenant(&forest.Tenant{Name: name, UID: "uid-" + name, Template: pickOf(s, "", "t", "gone"), AllowCascading: s.pick(2) == 0,
+			Deleting: s.pick(6) == 5}), name
 	case 12:
 		return f.WithoutHierarchy(name), name
 	case 13, 14:
@@ -132,7 +133,8 @@ func (s *script) edited(f *forest.Snapshot, name string) *forest.Namespace {
 		n.Terminating = !n.Terminating
 		return n
 	}
-	keys, key := n.Labels, pickOf(s, "team", "env", "app", "tenancy.warren.dev/parent", "tenancy.warren.dev/type", "tenancy.warren.dev/template", "tenancy.warren.dev/bound")
+	keys, key := n.Labels, pickOf(s, "team", "env", "app", "tenancy.warren.dev/parent", "tenancy.warren.dev/type",
+		"tenancy.warren.dev/template", "tenancy.warren.dev/bound")
 	if s.pick(4) == 0 {
 		keys, key = n.Annotations, pickOf(s, "memo", "note", "tenancy.warren.dev/inherited", "tenancy.warren.dev/cascading")
 	}
@@ -160,8 +162,10 @@ func answers(s *forest.Snapshot) string {
 	for _, name := range append(slices.Clone(pool), "gone", "Bad_Name") {
 		sources, ok := s.Sources(name)
 		count, going := s.Descendants(name)
-		_, _ = fmt.Fprintln(&b, name, s.Place(name), sources.Names, sources.Unknown, ok, patchOf(forest.DesiredChange(s, name)), s.Children(name), s.Instances(name),
-			forest.BoundChildren(s, name), slices.Sorted(s.Below(name)), count, going, forest.CascadingAllowed(s, name), forest.RefusedKeys(s, name), s.SelectableLabels(name), forest.RequestOf(s, name))
+		_, _ = fmt.Fprintln(&b, name, s.Place(name), sources.Names, sources.Unknown, ok, patchOf(forest.DesiredChange(s, name)),
+			s.Children(name), s.Instances(name),
+			forest.BoundChildren(s, name), slices.Sorted(s.Below(name)), count, going, forest.CascadingAllowed(s, name), forest.RefusedKeys(s, name),
+			s.SelectableLabels(name), forest.RequestOf(s, name))
 		for _, sub := range append(s.Subs(name), s.SubsNamed(name)...) {
 			_, _ = fmt.Fprintln(&b, *sub)
 		}

@@ -47,7 +47,8 @@ func childObstacle(s *Snapshot, parent, name string, underWay int) Obstacle {
 			return why(v1alpha1.ReasonChildConflict, NameLost(name).Message)
 		}
 		if sub == nil && awaitedByOthers(s, place, name) {
-			return why(v1alpha1.ReasonChildConflict, fmt.Sprintf("other namespaces wait for a parent named %q: choose another name for the required child, or have a cluster admin create the SubNamespace", name))
+			return why(v1alpha1.ReasonChildConflict, fmt.Sprintf("other namespaces wait for a parent named %q: choose another name for the "+
+				"required child, or have a cluster admin create the SubNamespace", name))
 		}
 		if o := NamingObstacle(s, parent, name); o.Exists() {
 			return why(v1alpha1.ReasonChildConflict, o.Message)

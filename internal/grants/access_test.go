@@ -138,11 +138,13 @@ func TestRefusals(t *testing.T) {
 		subject v1alpha1.Subject
 		want    string
 	}{
-		"ACC-S12 in the tree": {account("pay-web", "robot"), "ServiceAccount pay-web/robot lives in the tree of payments, whose users can all act as it, so it can't be among the sudoers: list an account of another namespace, or bind this one to a Role"},
-		"outside the tree":    {account("ci", "deployer"), ""},
-		"of the operator":     {account("warren-system", "x"), "ServiceAccount warren-system/x lives in a namespace of the system, whose service accounts can't be listed"},
-		"reserved by us":      {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or warren: can't be listed"},
-		"a user":              {user("foo-sudoers"), ""},
+		"ACC-S12 in the tree": {account("pay-web", "robot"), "ServiceAccount pay-web/robot lives in the tree of payments, whose users can all " +
+			"act as it, so it can't be among the sudoers: list an account of another namespace, or bind this one to a Role"},
+		"outside the tree": {account("ci", "deployer"), ""},
+		"of the operator": {account("warren-system", "x"), "ServiceAccount warren-system/x lives in a namespace of the system, whose service " +
+			"accounts can't be listed"},
+		"reserved by us": {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or warren: can't be listed"},
+		"a user":         {user("foo-sudoers"), ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +170,8 @@ func TestRefusals(t *testing.T) {
 func TestAccountsOfTheTreeAreOnNoList(t *testing.T) {
 	tenant := payments()
 	robot := account("payments", "robot")
-	tenant.Spec.Users, tenant.Spec.Managers, tenant.Spec.Sudoers = []v1alpha1.Subject{robot}, []v1alpha1.Subject{robot}, []v1alpha1.Subject{robot}
+	tenant.Spec.Users, tenant.Spec.Managers, tenant.Spec.Sudoers = []v1alpha1.Subject{robot}, []v1alpha1.Subject{robot},
+		[]v1alpha1.Subject{robot}
 	refusals := grants.Refusals(tenant, around(func(string) bool { return true }))
 	if len(refusals) != 3 {
 		t.Fatalf("want the account refused in each list, got %v", refusals)

@@ -57,7 +57,8 @@ func DoubtAccount(account v1alpha1.Subject, remembered []v1alpha1.ListedServiceA
 		return ""
 	}
 	return fmt.Sprintf("%s is suspended, because namespace %s was missing, made anew or in this tenant's tree since the account was listed: "+
-		"take it off all lists, and list it again when this message is gone and the namespace is the one that you mean", account, account.Namespace)
+		"take it off all lists, and list it again when this message is gone and the namespace is the one that you mean",
+		account, account.Namespace)
 }
 
 func digestUID(uid types.UID) types.UID { return types.UID(v1alpha1.DigestUID(string(uid))) }

@@ -57,7 +57,8 @@ const reasonExtra = "userextras/" + v1alpha1.Domain + "/reason"
 func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	add := func(group, verb string) {
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: []string{verb}})
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name},
+			Verbs: []string{verb}})
 	}
 	if f.Legacy {
 		add("", legacyVerb)
@@ -93,9 +94,12 @@ func (f Forms) sudo(tenant string, needsUser bool) []rbacv1.PolicyRule {
 // its LNamespace, and those without which kubectl itself fails. RoleBindings in the tree allow the requests there.
 func onNothingNamespaced(tenant string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"lnamespaces"}, ResourceNames: []string{tenant}, Verbs: []string{onVerb + "get", onVerb + "update", onVerb + "patch"}},
-		{APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}, Verbs: []string{onVerb + "create"}},
+		{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"lnamespaces"}, ResourceNames: []string{tenant},
+			Verbs: []string{onVerb + "get", onVerb + "update", onVerb + "patch"}},
+		{APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"},
+			Verbs: []string{onVerb + "create"}},
 		{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"selfsubjectreviews"}, Verbs: []string{onVerb + "create"}},
-		{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version", "/version/"}, Verbs: []string{onVerb + "get"}},
+		{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version", "/version/"},
+			Verbs: []string{onVerb + "get"}},
 	}
 }

@@ -16,8 +16,9 @@ func TestJudge(t *testing.T) {
 		role   grants.Verdict
 		bound  grants.Verdict
 	}{
-		"as written":        {func(*grants.Pair) {}, grants.Equal, grants.Equal},
-		"rules and members": {func(p *grants.Pair) { p.Role.Rules[0].Verbs = []string{"*"}; p.Binding.Subjects[0] = mallory }, grants.Drift, grants.Drift},
+		"as written": {func(*grants.Pair) {}, grants.Equal, grants.Equal},
+		"rules and members": {func(p *grants.Pair) { p.Role.Rules[0].Verbs = []string{"*"}; p.Binding.Subjects[0] = mallory },
+			grants.Drift, grants.Drift},
 		"labels of ours": {func(p *grants.Pair) {
 			p.Role.Labels["app.kubernetes.io/managed-by"] = "helm"
 			p.Binding.Labels["tenancy.warren.dev/propagate"] = "none"
@@ -26,9 +27,10 @@ func TestJudge(t *testing.T) {
 			p.Role.Labels["team"] = "a"
 			p.Binding.Annotations = map[string]string{"note": "b"}
 		}, grants.Equal, grants.Equal},
-		"an aggregation label": {func(p *grants.Pair) { p.Role.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] = "true" }, grants.Drift, grants.Equal},
-		"an aggregation rule":  {func(p *grants.Pair) { p.Role.AggregationRule = &rbacv1.AggregationRule{} }, grants.Drift, grants.Equal},
-		"roleRef":              {func(p *grants.Pair) { p.Binding.RoleRef.Name = "cluster-admin" }, grants.Equal, grants.Drift},
+		"an aggregation label": {func(p *grants.Pair) { p.Role.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] = "true" },
+			grants.Drift, grants.Equal},
+		"an aggregation rule": {func(p *grants.Pair) { p.Role.AggregationRule = &rbacv1.AggregationRule{} }, grants.Drift, grants.Equal},
+		"roleRef":             {func(p *grants.Pair) { p.Binding.RoleRef.Name = "cluster-admin" }, grants.Equal, grants.Drift},
 		"the label access": {func(p *grants.Pair) {
 			delete(p.Role.Labels, "tenancy.warren.dev/access")
 			p.Binding.Labels["tenancy.warren.dev/access"] = "edit"
@@ -40,7 +42,8 @@ func TestJudge(t *testing.T) {
 			p.Role.Rules[0].ResourceNames = nil
 			p.Binding.Subjects = append(p.Binding.Subjects, mallory)
 		}, grants.Conflict, grants.Conflict},
-		"another tenant as owner too": {func(p *grants.Pair) { p.Role.OwnerReferences = append(p.Role.OwnerReferences, owned("shop", "1")...) }, grants.Drift, grants.Equal},
+		"another tenant as owner too": {func(p *grants.Pair) { p.Role.OwnerReferences = append(p.Role.OwnerReferences, owned("shop", "1")...) },
+			grants.Drift, grants.Equal},
 		"ACC-R13 owner of an old UID": {func(p *grants.Pair) { p.Role.OwnerReferences = owned("payments", "old") }, grants.Drift, grants.Equal},
 	}
 	for name, c := range cases {
@@ -73,12 +76,16 @@ func TestSharedOwners(t *testing.T) {
 		released []string // payments lists it no longer; nil: no write
 		last     bool
 	}{
-		"nobody":              {nil, []string{"payments", "UID_PAYMENTS"}, nil, true},
-		"payments":            {[]string{"payments", "UID_PAYMENTS"}, []string{"payments", "UID_PAYMENTS"}, []string{"payments", "mark-for-deletion"}, true},
-		"shop":                {[]string{"shop", "1"}, []string{"shop", "1", "payments", "UID_PAYMENTS"}, nil, false},
-		"ACC-S19 marked":      {[]string{"payments", "mark-for-deletion", "shop", "1"}, []string{"payments", "UID_PAYMENTS", "shop", "1"}, nil, false},
-		"ACC-S20 both marked": {[]string{"payments", "mark-for-deletion", "shop", "mark-for-deletion"}, []string{"payments", "UID_PAYMENTS", "shop", "mark-for-deletion"}, nil, true},
-		"twice":               {[]string{"payments", "old", "shop", "1", "payments", "UID_PAYMENTS"}, []string{"payments", "UID_PAYMENTS", "shop", "1"}, []string{"payments", "mark-for-deletion", "shop", "1"}, false},
+		"nobody": {nil, []string{"payments", "UID_PAYMENTS"}, nil, true},
+		"payments": {[]string{"payments", "UID_PAYMENTS"}, []string{"payments", "UID_PAYMENTS"},
+			[]string{"payments", "mark-for-deletion"}, true},
+		"shop": {[]string{"shop", "1"}, []string{"shop", "1", "payments", "UID_PAYMENTS"}, nil, false},
+		"ACC-S19 marked": {[]string{"payments", "mark-for-deletion", "shop", "1"}, []string{"payments", "UID_PAYMENTS", "shop", "1"}, nil,
+			false},
+		"ACC-S20 both marked": {[]string{"payments", "mark-for-deletion", "shop", "mark-for-deletion"},
+			[]string{"payments", "UID_PAYMENTS", "shop", "mark-for-deletion"}, nil, true},
+		"twice": {[]string{"payments", "old", "shop", "1", "payments", "UID_PAYMENTS"}, []string{"payments", "UID_PAYMENTS", "shop", "1"},
+			[]string{"payments", "mark-for-deletion", "shop", "1"}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +125,8 @@ func TestOwnersChanged(t *testing.T) {
 		want   []string
 		only   bool
 	}{
-		"an owner comes":      {func(r *rbacv1.ClusterRole) { r.OwnerReferences = append(r.OwnerReferences, owned("new", "3")...) }, []string{"new"}, true},
+		"an owner comes": {func(r *rbacv1.ClusterRole) { r.OwnerReferences = append(r.OwnerReferences, owned("new", "3")...) },
+			[]string{"new"}, true},
 		"an owner is marked":  {func(r *rbacv1.ClusterRole) { r.OwnerReferences[1].UID = grants.Marked }, []string{"shop"}, true},
 		"an owner goes":       {func(r *rbacv1.ClusterRole) { r.OwnerReferences = r.OwnerReferences[1:] }, []string{"payments"}, true},
 		"an owner is doubled": {func(r *rbacv1.ClusterRole) { r.OwnerReferences = append(r.OwnerReferences, r.OwnerReferences[0]) }, nil, false},

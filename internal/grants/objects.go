@@ -53,7 +53,8 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 // gives these rules to somebody else. The group is no subject: with sudo the user is still the user, who may edit the LNamespace.
 func solePair(tenant *v1alpha1.LNamespace, user string, forms Forms) Pair {
 	rules := slices.Concat(forms.impersonate("users", user), forms.sudo(tenant.Name, false), editRules(tenant.Name))
-	return tenantPair(tenant, SoleName(tenant.Name, user), v1alpha1.AccessSole, rules, []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: user}})
+	return tenantPair(tenant, SoleName(tenant.Name, user), v1alpha1.AccessSole, rules,
+		[]v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: user}})
 }
 
 func newPair(meta func() metav1.ObjectMeta, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) Pair {

@@ -23,9 +23,9 @@ const leaseRequestTimeout = 5 * time.Second
 // leaseDuration is how long the Lease holds after a renewal.
 const leaseDuration = 15 * time.Second
 
-// Lock is the Lease of a program. client-go's election lets a leader that reads another holder's name in the Lease try to renew it until the
-// renewal's deadline, 10 s, while the program writes. The Lock ends the process at that read, and before it at a write that comes too late
-// (FLT-F18). Only the election's goroutine uses it, except for endLateWrites and Failure.
+// Lock is the Lease of a program. client-go's election lets a leader that reads another holder's name in the Lease try to renew it until
+// the renewal's deadline, 10 s, while the program writes. The Lock ends the process at that read, and before it at a write that comes too
+// late (FLT-F18). Only the election's goroutine uses it, except for endLateWrites and Failure.
 type Lock struct {
 	*resourcelock.LeaseLock
 	// leads is whether this process held the Lease when it last read or wrote it.
@@ -57,7 +57,8 @@ func NewLock(cfg *rest.Config, namespace, name string) (*Lock, error) {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
 		endProcess: func(holder string) {
-			ctrl.Log.WithName("election").Info("another replica has taken the Lease: this one ends at once, and its Pod starts again", "holder", holder)
+			ctrl.Log.WithName("election").Info("another replica has taken the Lease: this one ends at once, and its Pod starts again", "holder",
+				holder)
 			os.Exit(1)
 		},
 	}, nil
@@ -129,8 +130,8 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return nil
 }
 
-// endLateWrites ends the process at a write that comes when the Lease has run out: this process was frozen, another may lead by now, and what
-// this one knows of the cluster is old. Until then no other process may lead.
+// endLateWrites ends the process at a write that comes when the Lease has run out: this process was frozen, another may lead by now, and
+// what this one knows of the cluster is old. Until then no other process may lead.
 func (l *Lock) endLateWrites(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if renewed := l.renewed.Load(); request.Method != http.MethodGet && renewed != nil && time.Since(*renewed) > leaseDuration {

@@ -11,18 +11,21 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// This file has what feature gate PropagateGenerated adds to the manifests. As with the kinds, the configuration decides: manifests that are
-// printed again for the same configuration keep what the gate has opened.
+// This file has what feature gate PropagateGenerated adds to the manifests. As with the kinds, the configuration decides: manifests that
+// are printed again for the same configuration keep what the gate has opened.
 
-// labelled is the value of the cage's variable of that name while the gate is open: the operator may give an object that has a controller the
-// label propagate, or take the label off, and change nothing else of the object. RBAC objects are excluded: a label on one would hand out
-// rights.
+// labelled is the value of the cage's variable of that name while the gate is open: the operator may give an object that has a controller
+// the label propagate, or take the label off, and change nothing else of the object. RBAC objects are excluded: a label on one would hand
+// out rights.
 const labelled = `>-
       request.operation == 'UPDATE' && variables.sub == '' && request.resource.group != 'rbac.authorization.k8s.io' && !variables.own
-      && !['tenancy.warren.dev/inherited-from', 'tenancy.warren.dev/access', 'tenancy.warren.dev/distributed-by'].exists(k, k in object.metadata.?labels.orValue({}) || k in oldObject.metadata.?labels.orValue({}))
-      && (oldObject.metadata.?labels[?'tenancy.warren.dev/propagate'].hasValue() || oldObject.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)))
+      && !['tenancy.warren.dev/inherited-from', 'tenancy.warren.dev/access', 'tenancy.warren.dev/distributed-by'].exists(k,
+      k in object.metadata.?labels.orValue({}) || k in oldObject.metadata.?labels.orValue({}))
+      && (oldObject.metadata.?labels[?'tenancy.warren.dev/propagate'].hasValue()
+      || oldObject.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)))
       && object.metadata.?labels[?'tenancy.warren.dev/propagate'].orValue('create') in ['create', 'update']
-      && object.metadata.?labels.orValue({}).all(k, k == 'tenancy.warren.dev/propagate' || oldObject.metadata.?labels[?k] == object.metadata.?labels[?k])
+      && object.metadata.?labels.orValue({}).all(k, k == 'tenancy.warren.dev/propagate'
+      || oldObject.metadata.?labels[?k] == object.metadata.?labels[?k])
       && oldObject.metadata.?labels.orValue({}).all(k, k == 'tenancy.warren.dev/propagate' || k in object.metadata.?labels.orValue({}))
       && object.metadata.?annotations == oldObject.metadata.?annotations && object.metadata.?finalizers == oldObject.metadata.?finalizers
       && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && size(dyn(object)) == size(dyn(oldObject))

@@ -10,13 +10,15 @@ import (
 // HintPrefix starts the name of every policy that warns and never refuses.
 const HintPrefix = Prefix + "hint-"
 
-// The regular expressions of one requirement of a label selector, which stand in the hints in place of the marker: CEL can't parse a selector.
+// The regular expressions of one requirement of a label selector, which stand in the hints in place of the marker: CEL can't parse a
+// selector.
 const (
 	requirementMarker = "<requirement>"
 	selectorKey       = `([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`
 	selectorValue     = `[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`
 	selectorValues    = `\(\s*(` + selectorValue + `)?(\s*,\s*(` + selectorValue + `)?)*\s*\)`
-	requirement       = `(!\s*` + selectorKey + `|` + selectorKey + `(\s*(=|==|!=)\s*(` + selectorValue + `)?|\s*[<>]\s*[0-9]+|\s+(in|notin)\s*` + selectorValues + `)?)`
+	requirement       = `(!\s*` + selectorKey + `|` + selectorKey + `(\s*(=|==|!=)\s*(` + selectorValue +
+		`)?|\s*[<>]\s*[0-9]+|\s+(in|notin)\s*` + selectorValues + `)?)`
 )
 
 // hintsFor returns the policies that warn of sources from which nothing will be copied.

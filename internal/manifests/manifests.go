@@ -1,5 +1,5 @@
-// Package manifests generates the manifests that depend on the configured kinds: the policies that list these kinds, with their bindings, and
-// the operator's role for them. The texts of the policies are in templates; only the lists of kinds are generated.
+// Package manifests generates the manifests that depend on the configured kinds: the policies that list these kinds, with their bindings,
+// and the operator's role for them. The texts of the policies are in templates; only the lists of kinds are generated.
 //
 // The cage is the set of policies operator-cage-*: they bound what the operator's own token may write, so that a stolen token is of little
 // use.
@@ -28,8 +28,8 @@ const notice = "# Generated from the configured kinds: `make manifests`, or `man
 //go:embed templates
 var templates embed.FS
 
-// marker stands in each template where the list of kinds belongs. Package text/template could replace it, too, but that package calls methods
-// by their names, so that the linker would have to keep every exported method of the whole program: 18 MB.
+// marker stands in each template where the list of kinds belongs. Package text/template could replace it, too, but that package calls
+// methods by their names, so that the linker would have to keep every exported method of the whole program: 18 MB.
 const marker = "<kinds>"
 
 // For returns the manifests that fit a configuration. The same kinds, in whatever order, give the same bytes.
@@ -88,7 +88,8 @@ func rightsOf(resources []resource) string {
 	}
 	text := &strings.Builder{}
 	for _, r := range resources {
-		fmt.Fprintf(text, "\n- apiGroups: [%s]\n  resources: [%s]\n  verbs: [get, list, watch, create, update, delete]", cmp.Or(r.Group, `""`), r.Name)
+		fmt.Fprintf(text, "\n- apiGroups: [%s]\n  resources: [%s]\n  verbs: [get, list, watch, create, update, delete]",
+			cmp.Or(r.Group, `""`), r.Name)
 	}
 	return text.String()
 }

@@ -30,14 +30,17 @@ func TestResources(t *testing.T) {
 		want          string
 	}{
 		"the defaults": {"", "configmaps secrets rbac.authorization.k8s.io/rolebindings rbac.authorization.k8s.io/roles"},
-		"distributed kinds count, each once": {"propagation: {kinds: [{kind: Secret}]}\ndistribution: {kinds: [{kind: Secret, version: v1}, {kind: LimitRange, version: v1}]}",
+		"distributed kinds count, each once": {"propagation: {kinds: [{kind: Secret}]}\ndistribution: {kinds: [{kind: Secret, version: v1}, " +
+			"{kind: LimitRange, version: v1}]}",
 			"limitranges secrets rbac.authorization.k8s.io/rolebindings rbac.authorization.k8s.io/roles"},
 		"a kind that is being removed is still written": {"propagation: {kinds: [{kind: Service, mode: Remove}]}\ndistribution: {kinds: []}",
 			"services services/status rbac.authorization.k8s.io/rolebindings rbac.authorization.k8s.io/roles"},
 		"no kinds: what the operator's own role grants stays in its cage": {"propagation: {kinds: []}\ndistribution: {kinds: []}",
 			"rbac.authorization.k8s.io/rolebindings rbac.authorization.k8s.io/roles"},
-		"groups are sorted": {"propagation: {kinds: [{group: networking.k8s.io, kind: Ingress}, {group: apps, kind: Deployment}, {group: example.com, kind: Widget}]}\ndistribution: {kinds: []}",
-			"apps/deployments apps/deployments/status example.com/widgets example.com/widgets/status networking.k8s.io/ingresses networking.k8s.io/ingresses/status rbac.authorization.k8s.io/rolebindings rbac.authorization.k8s.io/roles"},
+		"groups are sorted": {"propagation: {kinds: [{group: networking.k8s.io, kind: Ingress}, {group: apps, kind: Deployment}, {group: " +
+			"example.com, kind: Widget}]}\ndistribution: {kinds: []}",
+			"apps/deployments apps/deployments/status example.com/widgets example.com/widgets/status networking.k8s.io/ingresses " +
+				"networking.k8s.io/ingresses/status rbac.authorization.k8s.io/rolebindings rbac.authorization.k8s.io/roles"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -99,8 +102,9 @@ func TestRole(t *testing.T) {
 		configuration string
 		want          []string // group/resource
 	}{
-		"the defaults":           {"", []string{"/configmaps", "/secrets"}},
-		"a kind more":            {"propagation: {kinds: [{group: apps, kind: Deployment}]}", []string{"/configmaps", "/secrets", "apps/deployments"}},
+		"the defaults": {"", []string{"/configmaps", "/secrets"}},
+		"a kind more": {"propagation: {kinds: [{group: apps, kind: Deployment}]}",
+			[]string{"/configmaps", "/secrets", "apps/deployments"}},
 		"nothing but bindings":   {"propagation: {kinds: []}\ndistribution: {kinds: []}", nil},
 		"Role and RoleBinding":   {"propagation: {kinds: [{group: rbac.authorization.k8s.io, kind: Role}]}\ndistribution: {kinds: []}", nil},
 		"no right to the status": {"propagation: {kinds: [{kind: ResourceQuota}]}\ndistribution: {kinds: []}", []string{"/resourcequotas"}},

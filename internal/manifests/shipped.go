@@ -30,8 +30,8 @@ const Copy = "copy"
 
 // Shipped are the policies of every overlay.
 //
-// A policy whose bindings have marks costs nothing for a request about an object without these marks. The reason for marks is speed: the API
-// server converts an object once for each policy that matches it, which for a Namespace takes most of a policy's time.
+// A policy whose bindings have marks costs nothing for a request about an object without these marks. The reason for marks is speed: the
+// API server converts an object once for each policy that matches it, which for a Namespace takes most of a policy's time.
 var Shipped = []Policy{
 	withBindings(Policy{Name: "managed-namespace", Identity: NotTheOperator}, "", v1alpha1.LabelType,
 		"-parent", v1alpha1.LabelParent, "-released", v1alpha1.LabelReleased, "-template", v1alpha1.LabelTemplate),

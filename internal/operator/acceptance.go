@@ -52,9 +52,9 @@ func LoadConfigFile(path string) (*ConfigFile, error) {
 	return &ConfigFile{Content: content, Config: c}, err
 }
 
-// acceptance holds back a configuration file that would take much away, and records the file that is in force in the cluster. Until its file is
-// accepted, a process isn't ready and changes nothing; in a roll-out, the processes with the old file go on meanwhile. As a Runnable it
-// writes the record.
+// acceptance holds back a configuration file that would take much away, and records the file that is in force in the cluster. Until its
+// file is accepted, a process isn't ready and changes nothing; in a roll-out, the processes with the old file go on meanwhile. As a
+// Runnable it writes the record.
 type acceptance struct {
 	api       client.Client // reads past the cache
 	namespace string        // the operator's own
@@ -67,7 +67,8 @@ type acceptance struct {
 
 // addAcceptance has the manager begin its work only when the file is accepted.
 func (s *setup) addAcceptance(file *ConfigFile) error {
-	api, err := client.New(s.mgr.GetConfig(), client.Options{Scheme: s.mgr.GetScheme(), HTTPClient: s.mgr.GetHTTPClient(), Mapper: s.mgr.GetRESTMapper()})
+	api, err := client.New(s.mgr.GetConfig(), client.Options{Scheme: s.mgr.GetScheme(), HTTPClient: s.mgr.GetHTTPClient(),
+		Mapper: s.mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("making a client that reads past the cache: %w", err)
 	}
@@ -111,7 +112,8 @@ func (a *acceptance) await(ctx context.Context) {
 func (a *acceptance) judge(ctx context.Context) error {
 	record, err := a.readRecord(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		configLog().Info("no changed file can be held back, for the file in force can't be recorded; make deploy installs what is missing", "reason", err.Error())
+		configLog().Info("no changed file can be held back, for the file in force can't be recorded; make deploy installs what is missing",
+			"reason", err.Error())
 		return nil
 	}
 	if err != nil {
@@ -197,14 +199,15 @@ func ReportInvalidFile(ctx context.Context, o *Options, problem error) {
 // mostEventText is the longest message that the API server takes for an Event, in bytes.
 const mostEventText = 1024
 
-// sendFileEvent sends one Event about the configuration file to the operator's Deployment, before there is a manager that could. The process
-// goes its way whether or not the Event arrives, so an error is only logged.
+// sendFileEvent sends one Event about the configuration file to the operator's Deployment, before there is a manager that could. The
+// process goes its way whether or not the Event arrives, so an error is only logged.
 func sendFileEvent(ctx context.Context, api client.Client, namespace string, reason v1alpha1.Reason, message string) {
 	now := metav1.Now()
 	err := api.Create(ctx, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: v1alpha1.OperatorAccount + "."},
-		InvolvedObject: *guard.Deployment(namespace), Type: corev1.EventTypeWarning, Reason: string(reason), Message: text.Cut(message, mostEventText),
-		Source: corev1.EventSource{Component: v1alpha1.OperatorName}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		InvolvedObject: *guard.Deployment(namespace), Type: corev1.EventTypeWarning, Reason: string(reason),
+		Message: text.Cut(message, mostEventText),
+		Source:  corev1.EventSource{Component: v1alpha1.OperatorName}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	})
 	if err != nil && ctx.Err() == nil {
 		configLog().Info("an Event about the configuration file could not be sent", "reason", err.Error())

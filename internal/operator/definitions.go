@@ -32,9 +32,10 @@ type ownKind struct {
 }
 
 var ownKinds = map[string]ownKind{
-	"LNamespace":             {"lnamespaces", meta.RESTScopeRoot, func() runtime.Object { return &v1alpha1.LNamespaceList{} }},
-	"SubNamespace":           {"subnamespaces", meta.RESTScopeNamespace, func() runtime.Object { return &v1alpha1.SubNamespaceList{} }},
-	"HierarchyConfiguration": {"hierarchyconfigurations", meta.RESTScopeNamespace, func() runtime.Object { return &v1alpha1.HierarchyConfigurationList{} }},
+	"LNamespace":   {"lnamespaces", meta.RESTScopeRoot, func() runtime.Object { return &v1alpha1.LNamespaceList{} }},
+	"SubNamespace": {"subnamespaces", meta.RESTScopeNamespace, func() runtime.Object { return &v1alpha1.SubNamespaceList{} }},
+	"HierarchyConfiguration": {"hierarchyconfigurations", meta.RESTScopeNamespace,
+		func() runtime.Object { return &v1alpha1.HierarchyConfigurationList{} }},
 }
 
 // definition is the name of the CRD.
@@ -68,11 +69,12 @@ func newDefinitions(cfg *rest.Config) (*definitions, error) {
 	}}, nil
 }
 
-// newInformer is a cache's NewInformer. Every informer asks every two seconds while the API server is away. An informer of a kind of ours whose
-// CRD has been missing since the start has synced with an empty list, asks again with its usual back-off of up to a minute, and goes on as any
-// other once the CRD is there. For a kind that was served once and whose CRD goes later, a 404 is an error, as for any informer: the watch brings
-// the deletions of its objects before the CRD goes, and a 404 alone drops no object.
-func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+// newInformer is a cache's NewInformer. Every informer asks every two seconds while the API server is away. An informer of a kind of ours
+// whose CRD has been missing since the start has synced with an empty list, asks again with its usual back-off of up to a minute, and goes
+// on as any other once the CRD is there. For a kind that was served once and whose CRD goes later, a 404 is an error, as for any informer:
+// the watch brings the deletions of its objects before the CRD goes, and a 404 alone drops no object.
+func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
+	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner, served := askOften(lw), &atomic.Bool{}
 	kind, ok := ownKinds[kindOf(obj)]
 	if !ok {
@@ -147,6 +149,7 @@ func (d *definitions) notes() []string {
 }
 
 func describeMissing(name string) string {
-	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and takes the kind up when the CRD comes; " +
+	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and takes the kind up when the CRD " +
+		"comes; " +
 		"apply the manifests of Warren again"
 }

@@ -49,7 +49,8 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.OperatorNamespace, "operator-namespace", "warren-system", "the namespace of the operator's Lease and Deployment")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "of several replicas, let one write")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 switches them off")
-	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS to those who may get /metrics; false only on a loopback address")
+	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true,
+		"serve metrics by HTTPS to those who may get /metrics; false only on a loopback address")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	fs.BoolVar(&o.AllowOtherIdentity, "allow-other-identity", false, "start although the policies name another identity")
 	o.Webhooks.bindFlags(fs)
@@ -82,7 +83,8 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(checkAddressFree("--metrics-bind-address", o.MetricsAddress), checkAddressFree("--health-probe-bind-address", o.HealthAddress),
+	if err := errors.Join(checkAddressFree("--metrics-bind-address", o.MetricsAddress),
+		checkAddressFree("--health-probe-bind-address", o.HealthAddress),
 		checkAddressFree("--webhook-port", o.Webhooks.listenAddress())); err != nil {
 		return nil, err
 	}
@@ -117,8 +119,10 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity())                             //nolint:staticcheck // Events are core/v1, as client-go's election makes them
-	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName), guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
+	lock.LockConfig.EventRecorder =
+		mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // Events are core/v1, as client-go's election makes them
+	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName),
+		guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
 	probed := withProbes(mgr, o.HealthAddress)
 	probed.AddNotes(own.notes)
 	return probed, nil
@@ -141,7 +145,8 @@ func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config
 
 func (o *Options) managerOptions() ctrl.Options {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, admissionregistrationv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, rbacv1.AddToScheme,
+		authenticationv1.AddToScheme, admissionregistrationv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err) // the types are fixed at build time
 		}

@@ -19,7 +19,8 @@ func printManifests(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("manifests", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints the error
 	path := flags.String("config", "", "the configuration file; without it the defaults hold")
-	dir := flags.String("dir", "", "write policy/copy.yaml, policy/rail_names.yaml, policy/operator_cage_objects.yaml, rbac/kinds_configured_role.yaml and hints/source_hints.yaml into this folder, and print nothing")
+	dir := flags.String("dir", "", "write policy/copy.yaml, policy/rail_names.yaml, policy/operator_cage_objects.yaml, "+
+		"rbac/kinds_configured_role.yaml and hints/source_hints.yaml into this folder, and print nothing")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(out, "manager manifests prints the policies and the ClusterRole that depend on the configured kinds.")

@@ -13,8 +13,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// resettableMapper is controller-runtime's mapper of kinds to resources, which keeps for ever what it has once read, and which Reset replaces
-// by an empty one. It implements meta.ResettableRESTMapper: code that learns from a 404 that a version is no longer served calls
+// resettableMapper is controller-runtime's mapper of kinds to resources, which keeps for ever what it has once read, and which Reset
+// replaces by an empty one. It implements meta.ResettableRESTMapper: code that learns from a 404 that a version is no longer served calls
 // meta.MaybeResetRESTMapper, and the next question goes to the API server. The mapper knows our own kinds without asking, so that caches of
 // these kinds can be made before their CRDs are installed.
 type resettableMapper struct {
@@ -27,7 +27,8 @@ var _ meta.ResettableRESTMapper = &resettableMapper{}
 
 // newResettableMapper is a manager's MapperProvider.
 func newResettableMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
-	m := &resettableMapper{own: mapOwnKinds(), newMapper: func() (meta.RESTMapper, error) { return apiutil.NewDynamicRESTMapper(cfg, httpClient) }}
+	m := &resettableMapper{own: mapOwnKinds(),
+		newMapper: func() (meta.RESTMapper, error) { return apiutil.NewDynamicRESTMapper(cfg, httpClient) }}
 	first, err := m.newMapper()
 	if err != nil {
 		return nil, fmt.Errorf("making the mapper of kinds to resources: %w", err)

@@ -12,8 +12,8 @@ const (
 	// minFreed is how many bytes must have been allocated at rest before they are collected and given back. Thousands of watches allocate
 	// little by little, and their stacks shrink by half at each collection.
 	minFreed = 2 << 20
-	// minPercent and maxPercent bound the garbage in percent of the live heap. GOMEMLIMIT bounds live heap and garbage together. What survives a
-	// burst lies scattered among its garbage: with 400 % a small operator kept 6 MiB more of half empty memory for good.
+	// minPercent and maxPercent bound the garbage in percent of the live heap. GOMEMLIMIT bounds live heap and garbage together. What survives
+	// a burst lies scattered among its garbage: with 400 % a small operator kept 6 MiB more of half empty memory for good.
 	minPercent, maxPercent = 100, 150
 )
 
@@ -21,7 +21,8 @@ const (
 // the burst is over.
 func newMemoryKeeper(interval time.Duration) memory.Keeper {
 	return memory.Keeper{Interval: interval, QuietAllocs: 8 << 20, MinFreed: minFreed, GarbagePercent: func() int {
-		return garbagePercent(memory.ReadMetric("/gc/heap/live:bytes"), memory.ReadMetric("/gc/scan/stack:bytes")+memory.ReadMetric("/gc/scan/globals:bytes"))
+		return garbagePercent(memory.ReadMetric("/gc/heap/live:bytes"),
+			memory.ReadMetric("/gc/scan/stack:bytes")+memory.ReadMetric("/gc/scan/globals:bytes"))
 	}}
 }
 

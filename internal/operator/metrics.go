@@ -83,9 +83,11 @@ func (g metricsGuard) refuseRequest(r *http.Request) (int, error) {
 	allowed, err := g.mayRead(ctx, who.User, verb, path)
 	switch {
 	case err != nil:
-		return http.StatusServiceUnavailable, fmt.Errorf("asking the API server whether user %q may %s %s: %w", who.User.GetName(), verb, path, err)
+		return http.StatusServiceUnavailable, fmt.Errorf("asking the API server whether user %q may %s %s: %w", who.User.GetName(), verb, path,
+			err)
 	case !allowed:
-		return http.StatusForbidden, fmt.Errorf("user %q may not %s %s: bind the ClusterRole warren-metrics-reader", who.User.GetName(), verb, path)
+		return http.StatusForbidden, fmt.Errorf("user %q may not %s %s: bind the ClusterRole warren-metrics-reader",
+			who.User.GetName(), verb, path)
 	}
 	return http.StatusOK, nil
 }
@@ -108,7 +110,8 @@ type tokenReviewer struct {
 
 // AuthenticateToken implements authenticator.Token.
 func (r tokenReviewer) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
-	review, err := r.api.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	review, err := r.api.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
+		metav1.CreateOptions{})
 	if err != nil || !review.Status.Authenticated {
 		return nil, false, err
 	}

@@ -29,8 +29,8 @@ func askOften(lw toolscache.ListerWatcher) *toolscache.ListWatch {
 	}
 }
 
-// askWhileAway asks again while the API server can't be reached, and returns its first answer. A reflector's own back-off may wait for a minute
-// after the server is back, and what an LNamespace takes away must not wait for that.
+// askWhileAway asks again while the API server can't be reached, and returns its first answer. A reflector's own back-off may wait for a
+// minute after the server is back, and what an LNamespace takes away must not wait for that.
 func askWhileAway[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	pause := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: outageRetryMax}
 	for {

@@ -31,7 +31,8 @@ func TestOurKindsAreAskedForSoonAfterAnOutage(t *testing.T) {
 }
 
 func TestAnAnswerEndsTheWaiting(t *testing.T) {
-	for name, answer := range map[string]error{"gone": apierrors.NewResourceExpired("too old"), "busy": apierrors.NewTooManyRequests("busy", 1)} {
+	for name, answer := range map[string]error{"gone": apierrors.NewResourceExpired("too old"),
+		"busy": apierrors.NewTooManyRequests("busy", 1)} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			_, err := askWhileAway(t.Context(), func(context.Context) (string, error) {

@@ -22,7 +22,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
-// printPlan prints every write to Namespaces that exist, and to copies, that the operator would do on a cluster, and why. It writes nothing.
+// printPlan prints every write to Namespaces that exist, and to copies, that the operator would do on a cluster, and why. It writes
+// nothing.
 func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints the error
@@ -32,7 +33,8 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	format := flags.String("o", preview.Table, "table, json or yaml")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(out, "manager plan prints every write to Namespaces that exist, and to copies, that the operator would do on this cluster, and why. It writes nothing.")
+		fmt.Fprintln(out, "manager plan prints every write to Namespaces that exist, and to copies, that the operator would do on this "+
+			"cluster, and why. It writes nothing.")
 		flags.SetOutput(out)
 		flags.PrintDefaults()
 		return nil

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Manager is controller-runtime's Manager with probes that show more: /readyz?verbose also shows notes, sentences about trouble that must not
-// make the process unready.
+// Manager is controller-runtime's Manager with probes that show more: /readyz?verbose also shows notes, sentences about trouble that must
+// not make the process unready.
 type Manager struct {
 	ctrl.Manager
 	live, ready map[string]healthz.Checker
@@ -25,7 +25,8 @@ type Manager struct {
 
 // withProbes serves /healthz and /readyz at an address; "0" for nowhere. mgr itself must serve no probes.
 func withProbes(mgr ctrl.Manager, address string) *Manager {
-	m := &Manager{Manager: mgr, live: map[string]healthz.Checker{"ping": healthz.Ping}, ready: map[string]healthz.Checker{"ping": healthz.Ping}}
+	m := &Manager{Manager: mgr, live: map[string]healthz.Checker{"ping": healthz.Ping},
+		ready: map[string]healthz.Checker{"ping": healthz.Ping}}
 	if address != "0" {
 		m.probes = &manager.Server{Name: "health probe", Server: &http.Server{
 			Addr: address, Handler: m.serveProbes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second,

@@ -29,11 +29,13 @@ func TestProbes(t *testing.T) {
 		"ready":                    {nil, nil, "/readyz", 200, "ok"},
 		"ready, verbose":           {nil, nil, "/readyz?verbose", 200, "[+]ping ok\n[+]synced ok\nhealthz check passed\n"},
 		"a note keeps nobody away": {[]string{"a", "b"}, nil, "/readyz", 200, "ok"},
-		"a note is told":           {[]string{"a", "b"}, nil, "/readyz?verbose", 200, "[+]ping ok\n[+]synced ok\nhealthz check passed\n[!]a\n[!]b\n"},
-		"not ready":                {[]string{"a"}, errors.New("secret reason"), "/readyz", 500, "[+]ping ok\n[-]synced failed: reason withheld\nhealthz check failed\n"},
-		"one check":                {nil, nil, "/readyz/synced", 200, "ok"},
-		"an unknown check":         {nil, nil, "/readyz/other", 404, "404 page not found\n"},
-		"alive though not ready":   {[]string{"a"}, errors.New("x"), "/healthz?verbose", 200, "[+]ping ok\nhealthz check passed\n"},
+		"a note is told": {[]string{"a", "b"}, nil, "/readyz?verbose", 200,
+			"[+]ping ok\n[+]synced ok\nhealthz check passed\n[!]a\n[!]b\n"},
+		"not ready": {[]string{"a"}, errors.New("secret reason"), "/readyz", 500,
+			"[+]ping ok\n[-]synced failed: reason withheld\nhealthz check failed\n"},
+		"one check":              {nil, nil, "/readyz/synced", 200, "ok"},
+		"an unknown check":       {nil, nil, "/readyz/other", 404, "404 page not found\n"},
+		"alive though not ready": {[]string{"a"}, errors.New("x"), "/healthz?verbose", 200, "[+]ping ok\nhealthz check passed\n"},
 	} {
 		notes, ready = c.notes, c.ready
 		answer := httptest.NewRecorder()
@@ -61,8 +63,8 @@ func (s *started) Start(context.Context) error {
 	return nil
 }
 
-// controller-runtime starts every Runnable even where its context is done, so that a process that ends while its file is held back would record
-// that file as accepted.
+// controller-runtime starts every Runnable even where its context is done, so that a process that ends while its file is held back would
+// record that file as accepted.
 func TestStartAfterAcceptance(t *testing.T) {
 	for name, c := range map[string]struct {
 		accepts bool

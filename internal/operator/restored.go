@@ -14,9 +14,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number: a process
-// that remembers greater ones takes new events for old, and its writes are refused. Kubernetes asks for a restart of every program that
-// watches. It implements manager.Runnable.
+// restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number: a
+// process that remembers greater ones takes new events for old, and its writes are refused. Kubernetes asks for a restart of every program
+// that watches. It implements manager.Runnable.
 type restoreLook struct {
 	live client.Reader
 	// seen is the highest resourceVersion that a watch has brought.
@@ -40,7 +40,8 @@ func (r restoreLook) Start(ctx context.Context) error {
 		case err != nil:
 			log.FromContext(ctx).V(1).Info("could not ask for the cluster's revision", "reason", err.Error())
 		case forest.IsNewer(last, now):
-			return false, fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process ends because what it "+
+			return false, fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process "+
+				"ends because what it "+
 				"remembers is of a later time: start it again, which the kubelet does by itself", last, now)
 		default:
 			last = now

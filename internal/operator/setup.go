@@ -61,7 +61,8 @@ type Timing struct {
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
 	return Timing{
-		Copies: copies.DefaultTiming(), Generated: labelling.DefaultTiming(), Distribution: distribute.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
+		Copies: copies.DefaultTiming(), Generated: labelling.DefaultTiming(), Distribution: distribute.DefaultTiming(),
+		Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
 		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second, JudgeFile: 30 * time.Second,
 	}
@@ -69,10 +70,11 @@ func DefaultTiming() Timing {
 
 // setup is what the reconcilers have in common.
 type setup struct {
-	mgr               *Manager
-	config            *config.OperatorConfiguration
-	namespace         string // the operator's own
-	asked             string // the configuration of the webhooks, which ask for the rights of the user who makes an LNamespace; "" where none are served
+	mgr       *Manager
+	config    *config.OperatorConfiguration
+	namespace string // the operator's own
+	// the configuration of the webhooks, which ask for the rights of the user who makes an LNamespace; "" where none are served
+	asked             string
 	timing            Timing
 	view              *view.View
 	events            record.EventRecorder
@@ -109,9 +111,11 @@ func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timi
 		return err
 	}
 	s.namespaces = &namespaces.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), View: s.view}
-	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, View: s.view, Events: s.events, Concurrency: s.workers(), RetryMax: timing.RetryMax, After: s.revoked}
+	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, View: s.view, Events: s.events,
+		Concurrency: s.workers(), RetryMax: timing.RetryMax, After: s.revoked}
 	s.hierarchyReporter = &hierarchy.Reporter{
-		Client: mgr.GetClient(), View: s.view, Events: s.events, Rejected: s.hierarchy.Rejected, Refused: s.hierarchy.Refused, Waiting: s.hierarchy.Waiting, Concurrency: s.workers(), Pace: timing.ReportPace,
+		Client: mgr.GetClient(), View: s.view, Events: s.events, Rejected: s.hierarchy.Rejected, Refused: s.hierarchy.Refused,
+		Waiting: s.hierarchy.Waiting, Concurrency: s.workers(), Pace: timing.ReportPace,
 	}
 	s.tenantReporter = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
@@ -169,8 +173,8 @@ func (s *setup) newVetter() *vetting.Vetter {
 	}
 }
 
-// workers is how many Namespaces, and how many HierarchyConfigurations, are worked on at once: an eighth of the writes of copies. With as many as
-// these, 100 namespaces of one tenant that asked for a parent had the copies of the others come two and a half times later.
+// workers is how many Namespaces, and how many HierarchyConfigurations, are worked on at once: an eighth of the writes of copies. With as
+// many as these, 100 namespaces of one tenant that asked for a parent had the copies of the others come two and a half times later.
 func (s *setup) workers() int { return max(1, s.config.Concurrency/8) }
 
 func (s *setup) newAccess() *access.Reconciler {

@@ -28,7 +28,8 @@ func TestTrim(t *testing.T) {
 		"SubNamespace":           {&v1alpha1.SubNamespace{ObjectMeta: full()}, ours},
 		"LNamespace":             {&v1alpha1.LNamespace{ObjectMeta: full()}, ours},
 		"HierarchyConfiguration": {&v1alpha1.HierarchyConfiguration{ObjectMeta: full()}, ours},
-		"Namespace":              {&metav1.PartialObjectMetadata{ObjectMeta: full()}, map[string]string{"team": "web", v1alpha1.AnnotationCreator: "mia"}},
+		"Namespace": {&metav1.PartialObjectMetadata{ObjectMeta: full()},
+			map[string]string{"team": "web", v1alpha1.AnnotationCreator: "mia"}},
 		"what is written by PUT": {&rbacv1.RoleBinding{ObjectMeta: full()}, full().Annotations},
 	}
 	for name, c := range cases {

@@ -52,7 +52,8 @@ func (o *WebhookOptions) bindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Dir, "webhook-cert-dir", "", "the folder of tls.crt and tls.key, for --webhook-certs=external")
 	fs.StringVar(&o.ClientCA, "webhook-client-ca", "",
 		"a file of CAs: the webhooks answer only clients with a certificate that one of them has signed; empty: everybody who reaches the port")
-	fs.StringVar(&o.ClientNames, "webhook-client-names", "", "with --webhook-client-ca, the common names that are answered, separated by commas; empty: all")
+	fs.StringVar(&o.ClientNames, "webhook-client-names", "", "with --webhook-client-ca, the common names that are answered, separated by "+
+		"commas; empty: all")
 }
 
 func (o *WebhookOptions) validate() error {
@@ -79,8 +80,8 @@ func (o *WebhookOptions) listenAddress() string {
 	return ":" + strconv.Itoa(o.Port)
 }
 
-// makeServer makes the webhook server. The operator's own certificate may be made later, while the server runs; an external certificate must
-// be there.
+// makeServer makes the webhook server. The operator's own certificate may be made later, while the server runs; an external certificate
+// must be there.
 func (o *WebhookOptions) makeServer() (webhook.Server, error) {
 	if !o.Enabled {
 		return webhook.NewServer(webhook.Options{Port: -1}), nil

@@ -20,7 +20,8 @@ func readForest(ctx context.Context, api client.Client, r forest.Rules) (*forest
 	made, asked := map[string]time.Time{}, map[string]time.Time{}
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	for _, list := range []client.ObjectList{namespaces, &v1alpha1.SubNamespaceList{}, &v1alpha1.LNamespaceList{}, &v1alpha1.HierarchyConfigurationList{}} {
+	for _, list := range []client.ObjectList{namespaces, &v1alpha1.SubNamespaceList{}, &v1alpha1.LNamespaceList{},
+		&v1alpha1.HierarchyConfigurationList{}} {
 		err := paging.Each(ctx, api, list, pageSize, func(object client.Object) error {
 			switch o := object.(type) {
 			case *metav1.PartialObjectMetadata:

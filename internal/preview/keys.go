@@ -6,8 +6,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// planKeys plans the writes to the labels and annotations of Namespaces, by which they get their places, too: one write for each. It returns the
-// forest as it is after them.
+// planKeys plans the writes to the labels and annotations of Namespaces, by which they get their places, too: one write for each. It
+// returns the forest as it is after them.
 func planKeys(start *forest.Snapshot) (after *forest.Snapshot, writes []Write) {
 	after = start
 	names := slices.Sorted(start.All())
@@ -26,7 +26,8 @@ func planKeys(start *forest.Snapshot) (after *forest.Snapshot, writes []Write) {
 		old, now := start.Namespace(name), after.Namespace(name)
 		if change := old.ChangeTo(now); !now.Terminating && !change.Empty() {
 			writes = append(writes, Write{
-				Verb: Update, Kind: "Namespace", Name: name, Tenant: tenantOf(after, name), Reason: describePlacing(start, after, name) + describeChange(change),
+				Verb: Update, Kind: "Namespace", Name: name, Tenant: tenantOf(after, name),
+				Reason: describePlacing(start, after, name) + describeChange(change),
 			})
 		}
 	}

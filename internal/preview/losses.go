@@ -33,7 +33,8 @@ func (l Loss) String() string { return fmt.Sprintf("%d of %d %s", l.Lost, l.Of, 
 
 // Losses returns what a change from configuration old to now would take away from the cluster: copies, copied RoleBindings, and the
 // places and keys of namespaces. unread are the kinds whose copies could not be counted because the caller may not list them.
-func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (losses []Loss, unread []schema.GroupKind, err error) {
+func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration,
+	operatorNamespace string) (losses []Loss, unread []schema.GroupKind, err error) {
 	before, err := readForest(ctx, api, rules.ForForest(old, operatorNamespace))
 	if err != nil {
 		return nil, nil, err

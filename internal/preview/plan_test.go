@@ -13,9 +13,12 @@ func TestPrint(t *testing.T) {
 	some := &preview.Plan{
 		Writes: []preview.Write{
 			{Verb: preview.Update, Kind: "Namespace", Name: "pay-web", Tenant: "payments", Reason: "annotation memo=a\nb"},
-			{Verb: preview.Create, Kind: "Secret", Namespace: "pay-web", Name: "key", Tenant: "payments", Source: "payments", Reason: "it is not there yet"},
-			{Verb: preview.Delete, Kind: "Secret", Namespace: "shop", Name: "key", Tenant: "shop", Source: "payments", Reason: "namespace payments is not above any more"},
-			{Verb: preview.Conflict, Group: "rbac.authorization.k8s.io", Kind: "Role", Namespace: "solo", Name: "r", Source: "base", Reason: "an object of that name exists which is no copy of it"},
+			{Verb: preview.Create, Kind: "Secret", Namespace: "pay-web", Name: "key", Tenant: "payments", Source: "payments",
+				Reason: "it is not there yet"},
+			{Verb: preview.Delete, Kind: "Secret", Namespace: "shop", Name: "key", Tenant: "shop", Source: "payments",
+				Reason: "namespace payments is not above any more"},
+			{Verb: preview.Conflict, Group: "rbac.authorization.k8s.io", Kind: "Role", Namespace: "solo", Name: "r", Source: "base",
+				Reason: "an object of that name exists which is no copy of it"},
 		},
 		Notes: []string{"Nosuch.example.com: the API server doesn't serve this kind"},
 	}
@@ -24,7 +27,8 @@ func TestPrint(t *testing.T) {
 		print func(*preview.Plan, *bytes.Buffer) error
 		want  string
 	}{
-		"table": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) }, `VERB       KIND        NAMESPACE   NAME      SOURCE     REASON
+		"table": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+			`VERB       KIND        NAMESPACE   NAME      SOURCE     REASON
 update     Namespace   <none>      pay-web   <none>     annotation memo=a\nb
 create     Secret      pay-web     key       payments   it is not there yet
 delete     Secret      shop        key       payments   namespace payments is not above any more
@@ -32,7 +36,8 @@ conflict   Role        solo        r         base       an object of that name e
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 `},
-		"counts": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteCounts(out) }, `KIND                             TENANT     CREATE   UPDATE   DELETE   CONFLICT   HELD
+		"counts": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteCounts(out) },
+			`KIND                             TENANT     CREATE   UPDATE   DELETE   CONFLICT   HELD
 Namespace                        payments   0        1        0        0          0
 Role.rbac.authorization.k8s.io   <none>     0        0        0        1          0
 Secret                           payments   1        0        0        0          0
@@ -41,12 +46,15 @@ Secret                           shop       0        0        1        0        
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 `},
 		"held": {
-			&preview.Plan{Writes: []preview.Write{{Verb: preview.Held, Kind: "Secret", Namespace: "shop", Name: "key", Source: "shop", Reason: "the limits of the tree leave no room for it"}}},
+			&preview.Plan{Writes: []preview.Write{{Verb: preview.Held, Kind: "Secret", Namespace: "shop", Name: "key", Source: "shop",
+				Reason: "the limits of the tree leave no room for it"}}},
 			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
-			"VERB   KIND     NAMESPACE   NAME   SOURCE   REASON\nheld   Secret   shop        key    shop     the limits of the tree leave no room for it\n" +
+			"VERB   KIND     NAMESPACE   NAME   SOURCE   REASON\nheld   Secret   shop        key    shop     the limits of the tree leave no room " +
+				"for it\n" +
 				"Nothing is to be written; 1 held back, each for its reason.\n",
 		},
-		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) }, "Nothing is to be written.\n"},
+		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+			"Nothing is to be written.\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

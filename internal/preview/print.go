@@ -40,7 +40,8 @@ func (p *Plan) WriteTable(w io.Writer) error {
 		fmt.Fprintln(table, "VERB\tKIND\tNAMESPACE\tNAME\tSOURCE\tREASON")
 	}
 	for _, one := range p.Writes {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Verb, one.Kind, orNone(one.Namespace), one.Name, orNone(one.Source), text.Escape(one.Reason))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Verb, one.Kind, orNone(one.Namespace), one.Name, orNone(one.Source),
+			text.Escape(one.Reason))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -55,7 +56,8 @@ func (p *Plan) WriteCounts(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tTENANT\tCREATE\tUPDATE\tDELETE\tCONFLICT\tHELD")
 	}
 	for _, c := range p.Counts() {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", strings.TrimSuffix(c.Kind+"."+c.Group, "."), orNone(c.Tenant), c.Creates, c.Updates, c.Deletes, c.Conflicts, c.Held)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", strings.TrimSuffix(c.Kind+"."+c.Group, "."), orNone(c.Tenant), c.Creates, c.Updates,
+			c.Deletes, c.Conflicts, c.Held)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -98,7 +98,8 @@ func slotOf(kind schema.GroupVersionKind, object metav1.Object) copies.Slot {
 }
 
 // takeSource adds an object to the world if it is a source, and the body of its copies to bodies.
-func (r *reading) takeSource(kind schema.GroupVersionKind, mode copies.KindMode, read runtime.Object, bodies map[copies.Slot]*copies.Body) error {
+func (r *reading) takeSource(kind schema.GroupVersionKind, mode copies.KindMode, read runtime.Object,
+	bodies map[copies.Slot]*copies.Body) error {
 	of := read.(metav1.Object)
 	slot := slotOf(kind, of)
 	s, ok := r.rules.SourceOf(slot, of, mode)

@@ -17,9 +17,9 @@ import (
 // refusalTimeout bounds the reading of all copies.
 const refusalTimeout = 5 * time.Minute
 
-// Refusal returns why the configuration now must not replace old: it would take away many copies, or many places or keys of namespaces, or it
-// would leave copies behind which nobody could change. "" means that it may, as where now itself says, by acceptRemovals, that all of this is
-// meant (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
+// Refusal returns why the configuration now must not replace old: it would take away many copies, or many places or keys of namespaces, or
+// it would leave copies behind which nobody could change. "" means that it may, as where now itself says, by acceptRemovals, that all of
+// this is meant (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
 func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (string, error) {
 	if now.AcceptRemovals == configfile.RemovalsHash(now) || !mayRemove(old, now) {
 		return "", nil
@@ -31,8 +31,10 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 		return "", fmt.Errorf("finding out which copies the configuration file would leave behind: %w", err)
 	}
 	if len(abandoned) > 0 {
-		return fmt.Sprintf("propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: %s; set them to mode Remove first, and take them "+
-			"out when no copy is left; or, to leave the copies behind, add the line acceptRemovals: %q", strings.Join(abandoned, ", "), configfile.RemovalsHash(now)), nil
+		return fmt.Sprintf("propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: %s; set them to mode "+
+			"Remove first, and take them "+
+			"out when no copy is left; or, to leave the copies behind, add the line acceptRemovals: %q", strings.Join(abandoned, ", "),
+			configfile.RemovalsHash(now)), nil
 	}
 	losses, unread, err := Losses(ctx, api, old, now, operatorNamespace)
 	if err != nil {
@@ -49,8 +51,8 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 		"kubectl warren config diff FILE lists what it would write", large, configfile.RemovalsHash(now)), nil
 }
 
-// findConcerned returns one of the unread kinds, which can't be listed in all namespaces, whose copies the change may take away; "" if there
-// is none.
+// findConcerned returns one of the unread kinds, which can't be listed in all namespaces, whose copies the change may take away; "" if
+// there is none.
 func findConcerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind) string {
 	for _, kind := range unread {
 		before, after := old.Propagated(kind), now.Propagated(kind)

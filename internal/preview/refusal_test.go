@@ -12,9 +12,10 @@ func TestMayRemove(t *testing.T) {
 		change func(*config.OperatorConfiguration)
 		want   bool
 	}{
-		"nothing":                   {func(*config.OperatorConfiguration) {}, false},
-		"a retry":                   {func(c *config.OperatorConfiguration) { c.Concurrency++ }, false},
-		"a protected namespace":     {func(c *config.OperatorConfiguration) { c.ProtectedNamespaces = append(c.ProtectedNamespaces, "pay-*") }, true},
+		"nothing": {func(*config.OperatorConfiguration) {}, false},
+		"a retry": {func(c *config.OperatorConfiguration) { c.Concurrency++ }, false},
+		"a protected namespace": {func(c *config.OperatorConfiguration) { c.ProtectedNamespaces = append(c.ProtectedNamespaces, "pay-*") },
+			true},
 		"an inherited key":          {func(c *config.OperatorConfiguration) { c.Inheritance.Labels = []string{"team"} }, true},
 		"BILL-72 a label that pays": {func(c *config.OperatorConfiguration) { c.Billing.NamespaceLabels.Owner = "example.com/owner" }, true},
 	} {

@@ -41,23 +41,31 @@ func TestCompare(t *testing.T) {
 		want []string // severity and message
 	}{
 		"nothing is new where less is held": {admin(contributor("basic", pods)), nil},
-		"new, from one":                     {admin(contributor("basic", pods), contributor("x", widgets)), words("new get widgets.example.com, from ClusterRole x")},
+		"new, from one": {admin(contributor("basic", pods), contributor("x", widgets)),
+			words("new get widgets.example.com, from ClusterRole x")},
 		"new, from two": {
 			admin(contributor("x", widgets), contributor("y", widgets)), words("new get widgets.example.com, from ClusterRoles x, y"),
 		},
 		"the one that wrote it, not those that passed it on": {
 			admin(through("edit", widgets), contributor("x", widgets)), words("new get widgets.example.com, from ClusterRole x"),
 		},
-		"one that only passes it on":        {admin(through("edit", widgets)), words("new get widgets.example.com, from ClusterRole edit")},
-		"nobody but the role":               {&rolevetting.Role{Name: "own", Rules: []rbacv1.PolicyRule{widgets}}, words("new get widgets.example.com, from ClusterRole own")},
-		"danger comes first and once":       {admin(contributor("x", widgets, namespaces)), words("danger update namespaces, from ClusterRole x", "new get widgets.example.com, from ClusterRole x")},
-		"names that are listed":             {admin(contributor("x", rule("", words("configmaps"), words("get"), "b"))), nil},
-		"one name more":                     {admin(contributor("x", rule("", words("configmaps"), words("get"), "b", "c"))), words("new get configmaps named c, from ClusterRole x")},
-		"every name":                        {admin(contributor("x", rule("", words("configmaps"), words("get")))), words("new get configmaps, from ClusterRole x")},
-		"names where every name is listed":  {admin(contributor("x", rule("", words("pods"), words("get"), "p"))), nil},
-		"who brings every name is told":     {admin(contributor("x", rule("", words("configmaps"), words("get"), "c")), contributor("y", rule("", words("configmaps"), words("get")))), words("new get configmaps, from ClusterRole y")},
-		"who brings another name is not":    {admin(contributor("x", rule("", words("configmaps"), words("get"), "a")), contributor("y", rule("", words("configmaps"), words("get"), "c"))), words("new get configmaps named c, from ClusterRole y")},
-		"everything is one dangerous right": {admin(contributor("x", rule("*", words("*"), words("*")))), words("danger * *.*, from ClusterRole x")},
+		"one that only passes it on": {admin(through("edit", widgets)), words("new get widgets.example.com, from ClusterRole edit")},
+		"nobody but the role": {&rolevetting.Role{Name: "own", Rules: []rbacv1.PolicyRule{widgets}},
+			words("new get widgets.example.com, from ClusterRole own")},
+		"danger comes first and once": {admin(contributor("x", widgets, namespaces)), words("danger update namespaces, from ClusterRole x",
+			"new get widgets.example.com, from ClusterRole x")},
+		"names that are listed": {admin(contributor("x", rule("", words("configmaps"), words("get"), "b"))), nil},
+		"one name more": {admin(contributor("x", rule("", words("configmaps"), words("get"), "b", "c"))),
+			words("new get configmaps named c, from ClusterRole x")},
+		"every name": {admin(contributor("x", rule("", words("configmaps"), words("get")))),
+			words("new get configmaps, from ClusterRole x")},
+		"names where every name is listed": {admin(contributor("x", rule("", words("pods"), words("get"), "p"))), nil},
+		"who brings every name is told": {admin(contributor("x", rule("", words("configmaps"), words("get"), "c")),
+			contributor("y", rule("", words("configmaps"), words("get")))), words("new get configmaps, from ClusterRole y")},
+		"who brings another name is not": {admin(contributor("x", rule("", words("configmaps"), words("get"), "a")),
+			contributor("y", rule("", words("configmaps"), words("get"), "c"))), words("new get configmaps named c, from ClusterRole y")},
+		"everything is one dangerous right": {admin(contributor("x", rule("*", words("*"), words("*")))),
+			words("danger * *.*, from ClusterRole x")},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,8 @@ func ForCopies(c *config.OperatorConfiguration) copies.Rules {
 
 // ForDistributions returns the configuration's rules about ResourceDistributions. covered reports whether every object of a kind is
 // propagated (mode All), so that even an object without labels is in the way of a distributed copy in a tree.
-func ForDistributions(c *config.OperatorConfiguration, operatorNamespace string) (settings distribute.Settings, covered func(schema.GroupKind) bool) {
+func ForDistributions(c *config.OperatorConfiguration,
+	operatorNamespace string) (settings distribute.Settings, covered func(schema.GroupKind) bool) {
 	settings = distribute.Settings{
 		AllowOverwrite: c.Distribution.AllowOverwrite,
 		Protected:      func(name string) bool { return c.ProtectedFromDistribution(name, operatorNamespace) },

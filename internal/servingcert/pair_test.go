@@ -33,7 +33,8 @@ func TestNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := pair.Leaf
-	if want := []string{"warren-webhook.warren-system.svc", "warren-webhook.warren-system.svc.cluster.local"}; !slices.Equal(leaf.DNSNames, want) {
+	if want := []string{"warren-webhook.warren-system.svc", "warren-webhook.warren-system.svc.cluster.local"}; !slices.Equal(leaf.DNSNames,
+		want) {
 		t.Errorf("names %q, want %q", leaf.DNSNames, want)
 	}
 	if leaf.IsCA || !leaf.BasicConstraintsValid || leaf.KeyUsage&x509.KeyUsageCertSign != 0 {
@@ -68,18 +69,19 @@ func TestJudge(t *testing.T) {
 		pair servingcert.Pair
 		want string // part of the reason; empty: usable
 	}{
-		"new":                                   {good, ""},
-		"29 days left":                          {made(t, 61*day, names...), ""},
-		"made by a clock half an hour ahead":    {made(t, -30*time.Minute, names...), ""},
-		"more names than asked":                 {made(t, 0, append([]string{"localhost"}, names...)...), ""},
-		"made in the future":                    {made(t, -3*time.Hour, names...), "it isn't valid before 2026-06-01T14:00:00Z"},
-		"nothing":                               {servingcert.Pair{}, "there is none"},
-		"no key":                                {servingcert.Pair{Certificate: good.Certificate}, "there is none"},
-		"no certificate":                        {servingcert.Pair{Key: good.Key}, "there is none"},
-		"garbage":                               {servingcert.Pair{Certificate: []byte("garbage"), Key: good.Key}, "it can't be read"},
-		"another's key":                         {servingcert.Pair{Certificate: good.Certificate, Key: other.Key}, "it can't be read"},
-		"expired a moment ago":                  {made(t, 90*day, names...), "it expired at 2026-06-01T12:00:00Z"},
-		"of another namespace":                  {made(t, 0, servingcert.Names("warren-webhook", "other")...), "not for warren-webhook.warren-system.svc"},
+		"new":                                {good, ""},
+		"29 days left":                       {made(t, 61*day, names...), ""},
+		"made by a clock half an hour ahead": {made(t, -30*time.Minute, names...), ""},
+		"more names than asked":              {made(t, 0, append([]string{"localhost"}, names...)...), ""},
+		"made in the future":                 {made(t, -3*time.Hour, names...), "it isn't valid before 2026-06-01T14:00:00Z"},
+		"nothing":                            {servingcert.Pair{}, "there is none"},
+		"no key":                             {servingcert.Pair{Certificate: good.Certificate}, "there is none"},
+		"no certificate":                     {servingcert.Pair{Key: good.Key}, "there is none"},
+		"garbage":                            {servingcert.Pair{Certificate: []byte("garbage"), Key: good.Key}, "it can't be read"},
+		"another's key":                      {servingcert.Pair{Certificate: good.Certificate, Key: other.Key}, "it can't be read"},
+		"expired a moment ago":               {made(t, 90*day, names...), "it expired at 2026-06-01T12:00:00Z"},
+		"of another namespace": {made(t, 0, servingcert.Names("warren-webhook", "other")...),
+			"not for warren-webhook.warren-system.svc"},
 		"without the name that clusters append": {made(t, 0, names[0]), "not for warren-webhook.warren-system.svc.cluster.local"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,10 +46,11 @@ func TestDecide(t *testing.T) {
 		"next is garbage":                   {contents{Current: good, Next: garbage}, time.Hour, servingcert.Prepare, 0},
 		"next is half":                      {contents{Current: good, Next: servingcert.Pair{Key: next.Key}}, time.Hour, servingcert.Prepare, 0},
 		"switched, old not yet seen by all": {contents{Current: next, Old: ending.Certificate}, notYet, servingcert.Keep, 0},
-		"switched 20 s ago":                 {contents{Current: next, Old: ending.Certificate}, 20 * time.Second, servingcert.Keep, 40 * time.Second},
-		"switched 60 s ago":                 {contents{Current: next, Old: ending.Certificate}, settle, servingcert.Forget, 0},
-		"old is garbage":                    {contents{Current: good, Old: []byte("garbage")}, settle, servingcert.Forget, 0},
-		"next and old at once":              {contents{Current: good, Next: next, Old: ending.Certificate}, settle, servingcert.Switch, 0},
+		"switched 20 s ago": {contents{Current: next, Old: ending.Certificate}, 20 * time.Second,
+			servingcert.Keep, 40 * time.Second},
+		"switched 60 s ago":    {contents{Current: next, Old: ending.Certificate}, settle, servingcert.Forget, 0},
+		"old is garbage":       {contents{Current: good, Old: []byte("garbage")}, settle, servingcert.Forget, 0},
+		"next and old at once": {contents{Current: good, Next: next, Old: ending.Certificate}, settle, servingcert.Switch, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := servingcert.Decide(c.contents, names, noon, c.settled, settle)

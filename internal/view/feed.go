@@ -89,8 +89,8 @@ func (f *Feed) TakeNamespace(n *metav1.PartialObjectMetadata) {
 	})
 }
 
-// withNamespace returns the snapshot with n in it; the old one where it holds a newer Namespace of that name, which an answer to the operator
-// may have brought before the watch.
+// withNamespace returns the snapshot with n in it; the old one where it holds a newer Namespace of that name, which an answer to the
+// operator may have brought before the watch.
 func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
 	if known := old.Namespace(n.Name); known != nil && forest.IsNewer(known.ResourceVersion, n.ResourceVersion) {
 		return old

@@ -28,7 +28,8 @@ func TestStatusWrites(t *testing.T) {
 	t.Run("PROP-Q4 of SubNamespaces and LNamespaces plan nothing anew", func(t *testing.T) {
 		for range 3 {
 			sub, tenant = sub.DeepCopy(), tenant.DeepCopy()
-			v1alpha1.SetCondition(&sub.Status.Conditions, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive, "it is there")
+			v1alpha1.SetCondition(&sub.Status.Conditions, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive,
+				"it is there")
 			tenant.Status.SubNamespaces++
 			f.takeSub(sub)
 			f.takeTenant(tenant)

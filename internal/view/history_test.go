@@ -38,7 +38,8 @@ func TestDatePlacements(t *testing.T) {
 		"a younger one isn't meant where the namespace has stood below another of the name": {after, "another", gone},
 	} {
 		h := newHistory()
-		parent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "parent-uid", CreationTimestamp: metav1.NewTime(c.parentMade)}}
+		parent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "parent-uid",
+			CreationTimestamp: metav1.NewTime(c.parentMade)}}
 		child := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "legacy", UID: "child-uid",
 			Annotations: map[string]string{v1alpha1.AnnotationParentUID: c.stoodBelow}}}
 		s := forest.New(forest.Rules{})

@@ -39,7 +39,9 @@ func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.Wa
 // another by one of its own. NamespaceOf names which namespace a request is about; its tenant is the root of the tree around it, or,
 // outside of every tree, the namespace itself. Hurried, unless it is nil, reports whether a request goes before all others of its tenant,
 // because others wait for it.
-func (v *View) Queue(namespaceOf func(reconcile.Request) string, hurried func(reconcile.Request) bool) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func (v *View) Queue(namespaceOf func(reconcile.Request) string,
+	hurried func(reconcile.Request) bool) func(string,
+	workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	attributesOf := func(r reconcile.Request) fairqueue.Attributes {
 		namespace, class := namespaceOf(r), 1
 		if hurried != nil && hurried(r) {
@@ -47,16 +49,19 @@ func (v *View) Queue(namespaceOf func(reconcile.Request) string, hurried func(re
 		}
 		return fairqueue.Attributes{Tenant: cmp.Or(v.Snapshot().RootOf(namespace), namespace), Class: class}
 	}
-	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: fairqueue.ForWorkqueue(attributesOf)})
+	return func(controller string,
+		limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller,
+			Queue: fairqueue.ForWorkqueue(attributesOf)})
 		return endsAtOnce{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
-			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: controller, Queue: inTurns}),
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: controller,
+				Queue: inTurns}),
 		})}
 	}
 }
 
-// endsAtOnce is a queue that hands out nothing once it has been shut down. One of client-go hands out all that waits, whose reconciliation can
-// only fail by then, and a leader gives its Lease back when that is over.
+// endsAtOnce is a queue that hands out nothing once it has been shut down. One of client-go hands out all that waits, whose reconciliation
+// can only fail by then, and a leader gives its Lease back when that is over.
 type endsAtOnce struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 }

@@ -17,10 +17,12 @@ import (
 func TestQueue(t *testing.T) {
 	x := New(forest.Rules{})
 	for name, labels := range map[string]map[string]string{
-		"acme": {v1alpha1.LabelType: v1alpha1.TypeRoot}, "a1": {v1alpha1.LabelParent: "acme"}, "a2": {v1alpha1.LabelParent: "a1"}, "a3": {v1alpha1.LabelParent: "acme"},
+		"acme": {v1alpha1.LabelType: v1alpha1.TypeRoot}, "a1": {v1alpha1.LabelParent: "acme"}, "a2": {v1alpha1.LabelParent: "a1"},
+		"a3":    {v1alpha1.LabelParent: "acme"},
 		"other": {v1alpha1.LabelType: v1alpha1.TypeRoot}, "o1": {v1alpha1.LabelParent: "other"},
 	} {
-		x.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1", Labels: labels}})
+		x.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+			ResourceVersion: "1", Labels: labels}})
 	}
 	x.MarkSynced()
 	for name, test := range map[string]struct{ added, handedOut string }{
@@ -48,7 +50,8 @@ func TestQueue(t *testing.T) {
 	}
 	t.Run("HIER-R6 who others wait for goes before all else of its tree, though it waits there already", func(t *testing.T) {
 		hurried := ""
-		q := x.Queue(Named, func(r reconcile.Request) bool { return r.Name == hurried })("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond))
+		q := x.Queue(Named, func(r reconcile.Request) bool { return r.Name == hurried })("test",
+			workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond))
 		defer q.ShutDown()
 		var got []string
 		for namespace := range strings.FieldsSeq("acme a1 a2 a3 o1") {
@@ -66,7 +69,8 @@ func TestQueue(t *testing.T) {
 		}
 	})
 	t.Run("SUB-S15 a failed request comes back after its delay", func(t *testing.T) {
-		q := x.Queue(InNamespace, nil)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond))
+		q := x.Queue(InNamespace, nil)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond,
+			time.Millisecond))
 		defer q.ShutDown()
 		failed := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a1", Name: "x"}}
 		q.AddRateLimited(failed)

@@ -30,7 +30,8 @@ var _ = Describe("with the webhook configuration deleted while the operator runs
 		Eventually(ctx, f.labelsOf).WithArguments("waiting").Should(HaveKey(v1alpha1.TreeLabel("awaited")))
 		f.given(ctx, admin, remove("namespace awaited"))
 		f.gone(ctx, "namespace awaited")
-		Expect(create("lnamespace awaited", ``).send(ctx, f.caller(creator))).To(MatchError(ContainSubstring(`wait for a parent named "awaited"`)))
+		Expect(create("lnamespace awaited", ``).send(ctx, f.caller(creator))).
+			To(MatchError(ContainSubstring(`wait for a parent named "awaited"`)))
 
 		webhooks := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		Expect(f.Admin().Get(ctx, client.ObjectKey{Name: "warren"}, webhooks)).To(Succeed())

@@ -25,7 +25,8 @@ func meddling(by actor) try {
 
 // taking makes a copy of a user's object, freeing makes that again of a copy.
 const (
-	taking  = `{metadata: {labels: {$D/inherited-from: victim}, annotations: {$D/source-hash: "create:0000000000000000:00000000000000000000000000000000"}}}`
+	taking = `{metadata: {labels: {$D/inherited-from: victim}, annotations: {$D/source-hash: ` +
+		`"create:0000000000000000:00000000000000000000000000000000"}}}`
 	freeing = `{metadata: {labels: {$D/inherited-from: null}, annotations: {$D/source-hash: null}}}`
 )
 
@@ -63,7 +64,8 @@ var copyRows = []row{
 			create("rolebinding pay-web/warren:x*", bindingTo("view", "dave"))),
 		allowed(alice, create("rolebinding pay-web/x", bindingTo("view", "dave"))),
 		allowed(carol, create("rolebinding plain/warren:x", bindingTo("view", "dave"))),
-		refused(carol, "the name warren:operator is the operator's in every namespace", create("rolebinding plain/warren:operator", bindingTo("view", "dave"))),
+		refused(carol, "the name warren:operator is the operator's in every namespace", create("rolebinding plain/warren:operator",
+			bindingTo("view", "dave"))),
 	}},
 	{name: "SEC-C6 a sudoer goes by the status of a copy", tries: []try{
 		refused(bob, "quota is a copy of payments/quota",
@@ -100,7 +102,8 @@ var copyRows = []row{
 	}},
 	{name: "SEC-C11 the garbage collector takes what has lost its owner", tries: []try{
 		allowed(op,
-			create("rolebinding victim/warren:stray", `{metadata: {labels: {$D/access: users}, ownerReferences: [`+dangling+`]}, `+bindingTo("view", "dave")[1:])),
+			create("rolebinding victim/warren:stray", `{metadata: {labels: {$D/access: users}, ownerReferences: [`+dangling+`]}, `+bindingTo("view",
+				"dave")[1:])),
 		allowed(clara,
 			create("configmap plain/stray", `{metadata: {labels: {$D/distributed-by: news}, ownerReferences: [`+dangling+`]}}`)),
 	}, then: func(ctx context.Context, f *fixture) {

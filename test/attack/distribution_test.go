@@ -29,37 +29,41 @@ var strangers = []request{
 	create("configmap plain/owned", `{metadata: {ownerReferences: [`+controlling+`]}, data: {key: mine}}`),
 	create("namespace tree", ours("$D/type", "root")),
 	create("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
-	create("configmap plain/handed-none", `{metadata: {labels: {$D/distributed-by: news, $D/propagate: none}, annotations: {$D/adopted: "true", $D/select: a=b}}, data: {key: one}}`),
-	create("configmap plain/handed-back", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
+	create("configmap plain/handed-none",
+		`{metadata: {labels: {$D/distributed-by: news, $D/propagate: none}, annotations: {$D/adopted: "true", $D/select: a=b}}, data: {key: `+
+			`one}}`),
+	create("configmap plain/handed-back",
+		`{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
 }
 
-var distributionRow = row{name: "SEC-O32 with component distribution the operator's token writes copies, and takes over nothing", tries: []try{
-	allowed(op,
-		create("secret plain/news", marked("distributed-by: news", `{stringData: {key: one}}`)),
-		create("configmap default/news", marked("distributed-by: news", `{data: {key: one}}`)),
-		put("configmap default/news", `{metadata: {annotations: {$D/locked: "true"}}, data: {key: two}}`),
-		remove("configmap default/news"),
-		put("configmap plain/handed-back", handingBack), put("configmap plain/handed-none", handingBack)),
-	refused(op, notWritten,
-		put("secret plain/theirs", ours("$D/distributed-by", "news")),
-		put("configmap plain/theirs", ours("$D/distributed-by", "news")),
-		put("configmap plain/theirs", adopting)),
-	refused(op, onlyHandsBack,
-		create("configmap plain/born-adopted", adopting),
-		put("secret plain/news", adopting),
-		put("configmap plain/adopted", `{data: {key: two}}`),
-		put("configmap plain/adopted", notes("$D/adopted", "null")),
-		remove("configmap plain/adopted")),
-	refused(op, "may not take its mark off", put("secret plain/news", ours("$D/distributed-by", "null")),
-		put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}, data: {key: two}}`)),
-	refused(op, "of a propagated copy or of an access object",
-		create("configmap plain/both", `{metadata: {labels: {$D/distributed-by: news, $D/inherited-from: x}}}`)),
-	refused(op, "", put("configmap tree/copied", ours("$D/distributed-by", "news")),
-		create("rolebinding plain/news", marked("distributed-by: news", bindingTo("view", "mallory"))),
-		create("secret argocd/news", marked("distributed-by: news", `{}`)),
-		create("secret kube-system/news", marked("distributed-by: news", `{}`)),
-		put("configmap plain/theirs", `{data: {key: two}}`), remove("configmap plain/theirs")),
-}}
+var distributionRow = row{name: "SEC-O32 with component distribution the operator's token writes copies, and takes over nothing",
+	tries: []try{
+		allowed(op,
+			create("secret plain/news", marked("distributed-by: news", `{stringData: {key: one}}`)),
+			create("configmap default/news", marked("distributed-by: news", `{data: {key: one}}`)),
+			put("configmap default/news", `{metadata: {annotations: {$D/locked: "true"}}, data: {key: two}}`),
+			remove("configmap default/news"),
+			put("configmap plain/handed-back", handingBack), put("configmap plain/handed-none", handingBack)),
+		refused(op, notWritten,
+			put("secret plain/theirs", ours("$D/distributed-by", "news")),
+			put("configmap plain/theirs", ours("$D/distributed-by", "news")),
+			put("configmap plain/theirs", adopting)),
+		refused(op, onlyHandsBack,
+			create("configmap plain/born-adopted", adopting),
+			put("secret plain/news", adopting),
+			put("configmap plain/adopted", `{data: {key: two}}`),
+			put("configmap plain/adopted", notes("$D/adopted", "null")),
+			remove("configmap plain/adopted")),
+		refused(op, "may not take its mark off", put("secret plain/news", ours("$D/distributed-by", "null")),
+			put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}, data: {key: two}}`)),
+		refused(op, "of a propagated copy or of an access object",
+			create("configmap plain/both", `{metadata: {labels: {$D/distributed-by: news, $D/inherited-from: x}}}`)),
+		refused(op, "", put("configmap tree/copied", ours("$D/distributed-by", "news")),
+			create("rolebinding plain/news", marked("distributed-by: news", bindingTo("view", "mallory"))),
+			create("secret argocd/news", marked("distributed-by: news", `{}`)),
+			create("secret kube-system/news", marked("distributed-by: news", `{}`)),
+			put("configmap plain/theirs", `{data: {key: two}}`), remove("configmap plain/theirs")),
+	}}
 
 // One Secret, and what a ResourceDistribution may say beside it.
 const (
@@ -102,19 +106,27 @@ var openRow = row{name: "DIST-D80 open-ended targets need the right to create ev
 	refused(erin, `user "erin" may not create secrets in all namespaces`,
 		create("resourcedistribution everywhere", `{spec: {`+regcred+`}}`),
 		create("resourcedistribution chosen", `{spec: {`+regcred+`, targets: {namespaceLabelSelector: {matchLabels: {a: b}}}}}`),
-		create("resourcedistribution both", `{spec: {`+regcred+`, targets: {combination: Union, includedNamespaces: [{name: plain}], namespaceLabelSelector: {matchLabels: {a: b}}}}}`)),
+		create("resourcedistribution both",
+			`{spec: {`+regcred+
+				`, targets: {combination: Union, includedNamespaces: [{name: plain}], namespaceLabelSelector: {matchLabels: {a: b}}}}}`)),
 	allowed(admin, create("resourcedistribution wide", `{spec: {`+regcred+`, deletionPolicy: Orphan}}`)),
 	refused(erin, `user "erin" may not create secrets in all namespaces`,
 		put("resourcedistribution wide", `{spec: {resource: {data: {key: dHdv}}}}`),
 		put("resourcedistribution wide", `{spec: {targets: {excludedNamespaces: [{name: argocd}]}}}`)),
-	allowed(erin, put("resourcedistribution wide", `{metadata: {annotations: {note: x}}}`), put("resourcedistribution wide", `{spec: {suspend: true}}`)),
+	allowed(erin, put("resourcedistribution wide", `{metadata: {annotations: {note: x}}}`),
+		put("resourcedistribution wide", `{spec: {suspend: true}}`)),
 	refused(admin, "Orphan is not in force on all copies yet", remove("resourcedistribution wide")),
-	allowed(garbageCollector, put("resourcedistribution wide", `{metadata: {finalizers: [example.com/hold]}}`), put("resourcedistribution wide", `{metadata: {finalizers: null}}`)),
-	allowed(admin, put("resourcedistribution wide", `{status: {observedGeneration: 1, deletionPolicy: Orphan, targets: 0, current: 0, outdated: 0, missing: 0, conflicts: 0, failed: 0}}`, "status"),
+	allowed(garbageCollector, put("resourcedistribution wide", `{metadata: {finalizers: [example.com/hold]}}`),
+		put("resourcedistribution wide", `{metadata: {finalizers: null}}`)),
+	allowed(admin,
+		put("resourcedistribution wide",
+			`{status: {observedGeneration: 1, deletionPolicy: Orphan, targets: 0, current: 0, outdated: 0, missing: 0, conflicts: 0, failed: 0}}`,
+			"status"),
 		remove("resourcedistribution wide")),
 }}
 
-var overwriteRow = row{name: "SEC-O33 with component distribution-overwrite it takes over a Secret or ConfigMap, and never deletes what it took", tries: []try{
+var overwriteRow = row{name: "SEC-O33 with component distribution-overwrite it takes over a Secret or ConfigMap, and never deletes what " +
+	"it took", tries: []try{
 	allowed(op,
 		put("secret plain/theirs", adopting),
 		put("secret plain/theirs", `{stringData: {key: two}}`),
@@ -152,7 +164,8 @@ var _ = Describe("the cage of a component", func() {
 			f.given(ctx, op, create("configmap tree/copied", `{metadata: {labels: {$D/inherited-from: tree}}, data: {key: one}}`))
 			f.holds(ctx, distributionRow)
 			f.given(ctx, admin,
-				create("clusterrole distributors", `{rules: [{apiGroups: [$D], resources: [resourcedistributions], verbs: [get, create, update, delete]}]}`),
+				create("clusterrole distributors",
+					`{rules: [{apiGroups: [$D], resources: [resourcedistributions], verbs: [get, create, update, delete]}]}`),
 				create("clusterrolebinding distributors", bindingTo("distributors", "erin")),
 				create("clusterrolebinding collectors", bindingTo("distributors", garbageCollector.user)))
 			probe := create("resourcedistribution probe", `{spec: {`+regcred+bounded+`}}`)

@@ -28,7 +28,8 @@ var sources = []request{
 
 // webhook lacks its end, so that more can be said of it.
 const webhook = `{name: none.$D, rules: [{apiGroups: [nobody.$D], apiVersions: [v1], operations: [CREATE], resources: [nothing]}],
-  clientConfig: {service: {namespace: warren-system, name: warren-webhook}}, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Fail`
+  clientConfig: {service: {namespace: warren-system, name: warren-webhook}}, sideEffects: None,
+  admissionReviewVersions: [v1], failurePolicy: Fail`
 
 // unheardOf is an owner that the garbage collector can't look up, so that what it owns stays.
 const unheardOf = `{apiVersion: nowhere.example.com/v1, kind: Nothing, name: nothing, uid: 0d21e2c4-0000-4000-8000-000000000001}`
@@ -62,7 +63,8 @@ var strewn = []request{
 	create("namespace restricted", `{metadata: {labels: {$D/parent: payments, pod-security.kubernetes.io/enforce: restricted,
   pod-security.kubernetes.io/enforce-version: v1.29}}}`),
 	// As a tenant's root that lost its label, so that strict-placement has nothing against it.
-	create("namespace monitors", `{metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}, annotations: {$D/lnamespace-uid: u}}}`),
+	create("namespace monitors",
+		`{metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}, annotations: {$D/lnamespace-uid: u}}}`),
 	create("namespace monitors-too", privileged),
 	create("namespace placed", ``),
 	create("namespace levelled", `{metadata: {labels: {$D/template: tmpl, pod-security.kubernetes.io/enforce: baseline}}}`),
@@ -89,14 +91,17 @@ var strewn = []request{
 	create("configmap pay-web/mode", `{data: {key: mine}}`),
 	create("configmap plain/handed", `{data: {key: mine}}`),
 	create("configmap pay-web/adoptable", `{data: {key: mine}}`),
-	create("rolebinding left/unmarked", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: dave}]}`),
+	create("rolebinding left/unmarked",
+		`{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{kind: User, apiGroup: `+
+			`rbac.authorization.k8s.io, name: dave}]}`),
 
 	create("rolebinding plain/carols", bindingTo("cluster-admin", "carol")),
 	create("rolebinding carols/carols", bindingTo("cluster-admin", "carol")),
 	create("clusterrolebinding claras", bindingTo("cluster-admin", "clara")),
 	create("clusterrole make-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [create]}]}`),
 	create("clusterrolebinding make-namespaces", bindingTo("make-namespaces", "erin")),
-	create("clusterrole one-namespace", `{rules: [{apiGroups: [""], resources: [namespaces], resourceNames: [pay-web], verbs: [get, update, patch]}]}`),
+	create("clusterrole one-namespace",
+		`{rules: [{apiGroups: [""], resources: [namespaces], resourceNames: [pay-web], verbs: [get, update, patch]}]}`),
 	create("clusterrolebinding one-namespace", bindingTo("one-namespace", "named")),
 	create("clusterrole patch-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, patch]}]}`),
 	create("clusterrolebinding patch-namespaces", bindingTo("patch-namespaces", "patcher")),
@@ -105,7 +110,8 @@ var strewn = []request{
 	// Rights that somebody gave the operator and the exporter by mistake: the policies stand behind RBAC.
 	create("clusterrole mistaken", `{rules: [{apiGroups: [""], resources: [namespaces/finalize], resourceNames: [inst], verbs: [update]}]}`),
 	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
-	create("clusterrole mistaken-bill", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [patch]}, {apiGroups: [""], resources: [events], verbs: [create, patch]}]}`),
+	create("clusterrole mistaken-bill",
+		`{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [patch]}, {apiGroups: [""], resources: [events], verbs: [create, patch]}]}`),
 	create("clusterrolebinding mistaken-bill", bindingTo("mistaken-bill", exporter.user)),
 	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
 	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
@@ -118,8 +124,12 @@ var strewn = []request{
 	create("validatingwebhookconfiguration warren", `{webhooks: [`+webhook+`}]}`),
 	create("mutatingwebhookconfiguration warren", `{webhooks: [`+webhook+`, reinvocationPolicy: Never}]}`),
 	create("role pay-web/deployer", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, patch]}]}`),
-	create("rolebinding pay-web/deployer", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: deployer}, subjects: [{kind: ServiceAccount, namespace: pay-web, name: deployer}]}`),
-	create("clusterrolebinding robots", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, namespace: kube-system, name: robot}]}`),
+	create("rolebinding pay-web/deployer",
+		`{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: deployer}, subjects: [{kind: ServiceAccount, namespace: pay-web, `+
+			`name: deployer}]}`),
+	create("clusterrolebinding robots",
+		`{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, namespace: `+
+			`kube-system, name: robot}]}`),
 }
 
 // written is what the operator wrote.
@@ -141,7 +151,8 @@ var distributed = []request{
 	create("configmap plain/given", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
 	create("configmap plain/kept", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
 	create("configmap plain/locked", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/locked: "true"}}, data: {key: one}}`),
-	create("configmap plain/locked-too", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/locked: "true"}}, data: {key: one}}`),
+	create("configmap plain/locked-too",
+		`{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/locked: "true"}}, data: {key: one}}`),
 	create("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
 }
 
@@ -158,7 +169,8 @@ func bindingTo(clusterRole, user string) string {
 }
 
 // exported is the content of an object that was a copy once.
-const exported = `{metadata: {annotations: {$D/source-hash: "update:0123456789abcdef:0123456789abcdef0123456789abcdef"}}, data: {key: mine}}`
+const exported = `{metadata: {annotations: {$D/source-hash: "update:0123456789abcdef:0123456789abcdef0123456789abcdef"}}, data: {key: ` +
+	`mine}}`
 
 // accessCopy is the content of a copy of an access object with these users.
 func accessCopy(users ...string) string {
@@ -166,7 +178,8 @@ func accessCopy(users ...string) string {
 	for _, name := range users {
 		subjects = append(subjects, user(name))
 	}
-	return `{metadata: {labels: {$D/access: users, $D/inherited-from: payments}, annotations: {$D/lnamespace-uid: u, $D/source-hash: "update:0:1"}}, ` +
+	return `{metadata: {labels: {$D/access: users, $D/inherited-from: payments}, annotations: {$D/lnamespace-uid: u, $D/source-hash: ` +
+		`"update:0:1"}}, ` +
 		binding("view", subjects...)[1:]
 }
 

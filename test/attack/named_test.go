@@ -56,7 +56,8 @@ var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
 			create("lnamespace payments", `{spec: {users: [{kind: User, name: alice}]}}`),
 			create("namespace mon", ``), create("namespace tree", ours("$D/type", "root")), create("namespace erins", ``),
 			create("rolebinding erins/erin", bindingTo("admin", "erin")),
-			create("clusterrole distributors", `{rules: [{apiGroups: [$D], resources: [resourcedistributions, resourcedistributions/status], verbs: ["*"]}]}`),
+			create("clusterrole distributors",
+				`{rules: [{apiGroups: [$D], resources: [resourcedistributions, resourcedistributions/status], verbs: ["*"]}]}`),
 			create("clusterrolebinding distributors", bindingTo("distributors", "erin")))
 		f.appears(ctx, "rolebinding payments/warren:users")
 	})

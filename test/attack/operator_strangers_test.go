@@ -69,7 +69,8 @@ var strangersRows = []row{
 			merge("namespace monitors", ours("$D/parent", "payments")),
 			merge("namespace monitors", ours("$D/type", "root"))),
 		allowed(clara, merge("namespace monitors-too", notes("$D/adopt", "u"))),
-		allowed(op, merge("namespace monitors-too", `{metadata: {labels: {$D/type: root}, annotations: {$D/adopt: null, $D/lnamespace-uid: u}}}`)),
+		allowed(op,
+			merge("namespace monitors-too", `{metadata: {labels: {$D/type: root}, annotations: {$D/adopt: null, $D/lnamespace-uid: u}}}`)),
 	}},
 	{name: "SEC-O37 it takes a stranger's namespace for one that it may delete, or write in", tries: []try{
 		allowed(clara, merge("namespace placed", notes("$D/adopt", "u"))),

@@ -96,16 +96,19 @@ var cageRows = []row{
 			create("clusterrole warren:edit:shop", rule(`apiGroups: [$D], resources: [lnamespaces], resourceNames: [payments], verbs: [get]`)),
 			create("clusterrole warren:edit:shop", rule(`apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get, delete]`))),
 		refused(op, "may not set aggregation labels", create("clusterrole warren:edit:shop",
-			`{metadata: {labels: {rbac.authorization.k8s.io/aggregate-to-edit: "true"}}, rules: [{apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get]}]}`)),
+			`{metadata: {labels: {rbac.authorization.k8s.io/aggregate-to-edit: "true"}}, rules: [{apiGroups: [$D], resources: [lnamespaces], `+
+				`resourceNames: [shop], verbs: [get]}]}`)),
 		refused(op, "may not write an aggregated ClusterRole", create("clusterrole warren:edit:shop",
-			`{aggregationRule: {clusterRoleSelectors: [{matchLabels: {x: "y"}}]}, rules: [{apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get]}]}`)),
+			`{aggregationRule: {clusterRoleSelectors: [{matchLabels: {x: "y"}}]}, rules: [{apiGroups: [$D], resources: [lnamespaces], `+
+				`resourceNames: [shop], verbs: [get]}]}`)),
 	}},
 	{name: "SEC-O6 it binds those who are nobody's tenant", tries: []try{
 		refused(op, noSubject,
 			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", group("system:authenticated"))),
 			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", group("payments-sudoers"))),
 			create("clusterrolebinding warren:sudo:shop", binding("warren:sudo:shop", group("payments-sudoers"))),
-			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", `{kind: ServiceAccount, namespace: kube-system, name: default}`))),
+			create("clusterrolebinding warren:edit:shop",
+				binding("warren:edit:shop", `{kind: ServiceAccount, namespace: kube-system, name: default}`))),
 	}},
 	soleRow,
 	{name: "SEC-O7 it writes the access objects of any tenant and user, in every form", tries: slices.Concat(
@@ -131,7 +134,8 @@ var cageRows = []row{
 		refused(op, "the operator may not write in namespace kube-system",
 			create("secret kube-system/mine", marked("inherited-from: payments", `{}`))),
 		refused(op, "may not write service account or bootstrap tokens", create("secret payments/token",
-			`{metadata: {labels: {$D/inherited-from: payments}, annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`)),
+			`{metadata: {labels: {$D/inherited-from: payments}, annotations: {kubernetes.io/service-account.name: default}}, type: `+
+				`kubernetes.io/service-account-token}`)),
 	}},
 	{name: "SEC-O10 it reaches for what is a user's, and drops its mark", tries: []try{
 		refused(op, "only what it wrote",
@@ -175,7 +179,8 @@ var cageRows = []row{
 		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
 		refused(op, "kube-evil is a protected namespace", create("namespace kube-evil", ours("$D/type", "root"))),
 		allowed(op, create("namespace shop", ours("$D/type", "root")), create("namespace shop-web", ours("$D/parent", "shop"))),
-		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace free", `{metadata: {ownerReferences: [`+unheardOf+`]}}`), merge("namespace free", foreignFinalizer)),
+		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace free", `{metadata: {ownerReferences: [`+unheardOf+`]}}`),
+			merge("namespace free", foreignFinalizer)),
 	}},
 	{name: "SEC-O15 it deletes namespaces that it didn't make", tries: []try{
 		refused(op, "the operator may write only managed namespaces", remove("namespace plain")),
@@ -224,28 +229,33 @@ var cageRows = []row{
 			merge("event default/theirs", `{message: nothing happened}`)),
 		refused(op, "only about its own kinds",
 			create("event kube-system/forged", eventOf("warren", `{apiVersion: v1, kind: Pod, namespace: kube-system, name: dns}`)),
-			create("event argocd/forged", eventOf("warren", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, namespace: argocd, name: b}`)),
+			create("event argocd/forged",
+				eventOf("warren", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, namespace: argocd, name: b}`)),
 			create("event argocd/forged", eventOf("warren", `{apiVersion: v1, kind: Pod, namespace: argocd, name: web}`)),
 			create("event default/forged", eventOf("warren", `{apiVersion: v1, kind: Node, name: one}`))),
 		allowed(op,
 			create("event default/about-a-tenant", eventOf("warren", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),
 			create("event pay-web/about-a-source", eventOf("warren", `{apiVersion: v1, kind: Secret, namespace: pay-web, name: s}`)),
 			create("event plain/about-an-obstacle", eventOf("warren", `{apiVersion: v1, kind: Secret, namespace: plain, name: theirs}`)),
-			create("event warren-system/elected", eventOf("host_0d21", `{apiVersion: coordination.k8s.io/v1, kind: Lease, namespace: warren-system, name: warren}`)),
+			create("event warren-system/elected",
+				eventOf("host_0d21", `{apiVersion: coordination.k8s.io/v1, kind: Lease, namespace: warren-system, name: warren}`)),
 			create("event default/about-an-obstacle", eventOf("warren", `{apiVersion: v1, kind: Secret, namespace: default, name: theirs}`)),
-			create("event warren-system/about-itself", eventOf("warren", `{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-controller-manager}`))),
+			create("event warren-system/about-itself",
+				eventOf("warren", `{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-controller-manager}`))),
 	}},
 	{name: "SEC-O46 a thief of the billing exporter's token writes more than its condition", tries: []try{
 		refused(exporter, "may write condition BillingExported alone", statusWrites()...),
 		refused(exporter, "may write the status of LNamespaces alone", merge("lnamespace owned", notes("example.com/x", "one"))),
 		refused(exporter, "Events of its own alone",
-			create("event kube-system/forged-bill", eventOf("warren-billing-exporter", `{apiVersion: v1, kind: Pod, namespace: kube-system, name: dns}`)),
+			create("event kube-system/forged-bill",
+				eventOf("warren-billing-exporter", `{apiVersion: v1, kind: Pod, namespace: kube-system, name: dns}`)),
 			create("event default/forged-bill", eventOf("warren", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),
 			merge("event pay-web/theirs", `{message: nothing happened}`)),
 		allowed(exporter,
 			merge("lnamespace owned", billed, "status"),
 			create("event default/billed", eventOf("warren-billing-exporter", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),
-			create("event warren-system/billing", eventOf("warren-billing-exporter", `{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-billing-exporter}`))),
+			create("event warren-system/billing", eventOf("warren-billing-exporter",
+				`{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-billing-exporter}`))),
 	}},
 	{name: "SEC-O19 it places a namespace that no cluster admin has marked", tries: []try{
 		refused(op, "may join a tree only after a cluster administrator has ",
@@ -264,14 +274,18 @@ var cageRows = []row{
 const (
 	foreignFinalizer = `{metadata: {finalizers: [example.com/hold]}}`
 	disowned         = `{metadata: {ownerReferences: [` + dangling + `]}}`
-	billed           = `{status: {conditions: [{type: BillingExported, status: "True", reason: Exported, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
+	billed           = `{status: {conditions: [{type: BillingExported, status: "True", reason: Exported, message: m, lastTransitionTime: ` +
+		`"2026-01-01T00:00:00Z"}]}}`
 )
 
 // statusWrites changes each field of an LNamespace's status that there is, so that one that is added is tried, too.
 func statusWrites() []request {
 	values := map[string]string{
-		"billing": `{costCenter: "1", since: "2026-01-01T00:00:00Z"}`, "conditions": `[{type: Ready, status: "True", reason: Made, message: up, lastTransitionTime: "2026-01-01T00:00:00Z"}]`, "namespace": `kube-system`, "observedGeneration": `7`, "subNamespaces": `7`,
-		"serviceAccounts": `[{namespace: ci, name: deployer, namespaceUID: "sha256:00"}]`, "sudo": `{command: c, group: system:masters, mode: Legacy}`, "sudoGrantedAt": `"2026-01-01T00:00:00Z"`,
+		"billing":    `{costCenter: "1", since: "2026-01-01T00:00:00Z"}`,
+		"conditions": `[{type: Ready, status: "True", reason: Made, message: up, lastTransitionTime: "2026-01-01T00:00:00Z"}]`,
+		"namespace":  `kube-system`, "observedGeneration": `7`, "subNamespaces": `7`,
+		"serviceAccounts": `[{namespace: ci, name: deployer, namespaceUID: "sha256:00"}]`,
+		"sudo":            `{command: c, group: system:masters, mode: Legacy}`, "sudoGrantedAt": `"2026-01-01T00:00:00Z"`,
 	}
 	var all []request
 	status := reflect.TypeFor[v1alpha1.LNamespaceStatus]()
@@ -289,7 +303,9 @@ const trusting = `[{op: add, path: /webhooks/0/clientConfig/caBundle, value: Y2V
 func turning(target string) try {
 	return refused(op, "may change only the caBundle",
 		jsonPatch(target, `[{op: replace, path: /webhooks/0/rules/0/resources/0, value: "*"}]`),
-		jsonPatch(target, `[{op: remove, path: /webhooks/0/clientConfig/service}, {op: add, path: /webhooks/0/clientConfig/url, value: "https://evil.example.com"}]`),
+		jsonPatch(target,
+			`[{op: remove, path: /webhooks/0/clientConfig/service}, {op: add, path: /webhooks/0/clientConfig/url, value: `+
+				`"https://evil.example.com"}]`),
 		jsonPatch(target, `[{op: replace, path: /webhooks/0/failurePolicy, value: Ignore}]`),
 		jsonPatch(target, `[{op: add, path: /webhooks/-, value: `+strings.Replace(webhook, "none.", "more.", 1)+`}}]`),
 		merge(target, `{webhooks: []}`))
@@ -304,61 +320,6 @@ func rolesIn(namespace, name string) []request {
 }
 
 func concat(requests ...[]request) []request { return slices.Concat(requests...) }
-
-// The rules of access objects as docs/behaviour/access.md 2.4 has them; %[1]s is the user or the tenant.
-const (
-	legacySelf      = `{apiGroups: [""], resources: [users], resourceNames: [%[1]q], verbs: [impersonate]}`
-	constrainedSelf = `{apiGroups: [authentication.k8s.io], resources: [users], resourceNames: [%[1]q], verbs: ["impersonate:user-info"]}`
-	legacySudo      = `{apiGroups: [""], resources: [groups], resourceNames: [%[1]s-sudoers], verbs: [impersonate]},
-		{apiGroups: [""], resources: [users], resourceNames: ["warren:sudo:%[1]s"], verbs: [impersonate]},
-		{apiGroups: [authentication.k8s.io], resources: [userextras/$D/reason], verbs: [impersonate]}`
-	constrainedSudo = `{apiGroups: [authentication.k8s.io], resources: [groups], resourceNames: [%[1]s-sudoers], verbs: ["impersonate:user-info"]},
-		{apiGroups: [authentication.k8s.io], resources: [users], resourceNames: ["warren:sudo:%[1]s"], verbs: ["impersonate:user-info"]},
-		{apiGroups: [authentication.k8s.io], resources: [userextras/$D/reason], verbs: ["impersonate:user-info"]},
-		{apiGroups: [$D], resources: [lnamespaces], resourceNames: [%[1]s],
-		 verbs: ["impersonate-on:user-info:get", "impersonate-on:user-info:update", "impersonate-on:user-info:patch"]},
-		{apiGroups: [authorization.k8s.io], resources: [selfsubjectaccessreviews, selfsubjectrulesreviews], verbs: ["impersonate-on:user-info:create"]},
-		{apiGroups: [authentication.k8s.io], resources: [selfsubjectreviews], verbs: ["impersonate-on:user-info:create"]},
-		{nonResourceURLs: [/api, /api/*, /apis, /apis/*, /openapi, /openapi/*, /version, /version/], verbs: ["impersonate-on:user-info:get"]}`
-	edit = `{apiGroups: [$D], resources: [lnamespaces], resourceNames: [%[1]s], verbs: [get, update, patch]}`
-)
-
-// awkward are users whose names RBAC can't hold, or barely.
-var awkward = []string{"https://idp/#4~7%", "..", "Zoë Müller", "a:b", strings.Repeat("u", 256)}
-
-// inName writes a user as the name of an object has it.
-func inName(user string) string {
-	for _, step := range [][2]string{{"~", "~0"}, {"/", "~1"}, {"%", "~2"}} {
-		user = strings.ReplaceAll(user, step[0], step[1])
-	}
-	return user
-}
-
-// accessObjects writes the access objects of a tenant and of awkward users in one form.
-func accessObjects(form, self, sudo string) []try {
-	var requests []request
-	for _, name := range awkward {
-		name += form // so that each form has users of its own
-		target := "clusterrole warren:self:" + inName(name)
-		requests = append(requests,
-			create(target, `{rules: `+fmt.Sprintf(self, name)+`}`),
-			create(strings.Replace(target, "role", "rolebinding", 1), binding("warren:self:"+inName(name), user(name))))
-	}
-	tenant := "tenant-" + form
-	for _, name := range awkward {
-		pair := "warren:sole:" + tenant + ":" + inName(name)
-		rules := strings.Trim(fmt.Sprintf(self, name), "[]") + ", " + fmt.Sprintf(withoutSudoUser(sudo)+", "+edit, tenant)
-		requests = append(requests, create("clusterrole "+pair, `{rules: [`+rules+`]}`), create("clusterrolebinding "+pair, binding(pair, user(name))))
-	}
-	requests = append(requests,
-		create("clusterrole warren:sudo:"+tenant, `{rules: [`+fmt.Sprintf(sudo, tenant)+`]}`),
-		create("clusterrolebinding warren:sudo:"+tenant, binding("warren:sudo:"+tenant, user("bob"), group("pay-oncall"),
-			`{kind: ServiceAccount, namespace: ci, name: deployer}`)),
-		create("clusterrole warren:edit:"+tenant, `{rules: [`+fmt.Sprintf(edit, tenant)+`]}`),
-		create("clusterrolebinding warren:edit:"+tenant, binding("warren:edit:"+tenant, user("mia"), group(tenant+"-sudoers"))),
-		create("rolebinding payments/warren:sudo-"+form, marked("access: sudo", binding("warren:impersonate-on", user("bob")))))
-	return []try{allowed(op, requests...)}
-}
 
 // operatorRows are all of them and, last, what mallory has of it.
 func operatorRows() []row {

@@ -17,16 +17,20 @@ const planted = "plantedvalue7h3k"
 
 // plants have the value wherever a tenant can write one, also under names that stand in the way of each other.
 var plants = []request{
-	create("secret payments/plant", `{metadata: {labels: {$D/propagate: update}, annotations: {note: `+planted+`}}, stringData: {key: `+planted+`}}`),
+	create("secret payments/plant", `{metadata: {labels: {$D/propagate: update}, annotations: {note: `+planted+
+		`}}, stringData: {key: `+planted+`}}`),
 	create("configmap payments/plant", `{metadata: {labels: {$D/propagate: update}}, data: {key: `+planted+`}}`),
 	create("configmap payments/plant-once", `{metadata: {labels: {$D/propagate: create}}, data: {key: `+planted+`}}`),
-	create("service payments/plant", `{metadata: {labels: {$D/propagate: update}}, spec: {selector: {app: `+planted+`}, ports: [{port: 80}]}}`),
+	create("service payments/plant", `{metadata: {labels: {$D/propagate: update}}, spec: {selector: {app: `+planted+
+		`}, ports: [{port: 80}]}}`),
 	create("serviceaccount payments/plant", `{metadata: {labels: {$D/propagate: update}}, imagePullSecrets: [{name: `+planted+`}]}`),
 	create("limitrange payments/plant", `{metadata: {labels: {$D/propagate: update}, annotations: {note: `+planted+`}}, spec: {limits: []}}`),
-	create("resourcequota payments/plant", `{metadata: {labels: {$D/propagate: update}, annotations: {note: `+planted+`}}, spec: {hard: {count/secrets: "500"}}}`),
+	create("resourcequota payments/plant", `{metadata: {labels: {$D/propagate: update}, annotations: {note: `+planted+
+		`}}, spec: {hard: {count/secrets: "500"}}}`),
 	create("role payments/plant", `{rules: [{apiGroups: [""], resources: [secrets], resourceNames: [`+planted+`], verbs: [get]}]}`),
 	create("rolebinding payments/plant", marked("propagate: update", bindingTo("view", planted))),
-	create("networkpolicy payments/plant", `{metadata: {labels: {$D/propagate: update}}, spec: {podSelector: {matchLabels: {app: `+planted+`}}}}`),
+	create("networkpolicy payments/plant", `{metadata: {labels: {$D/propagate: update}}, spec: {podSelector: {matchLabels: {app: `+planted+
+		`}}}}`),
 	create("subnamespace payments/pay-plant", `{spec: {labels: {note: `+planted+`}, annotations: {note: `+planted+`}}}`),
 }
 
@@ -34,7 +38,8 @@ var plants = []request{
 var obstacles = []request{
 	create("secret pay-secret/plant-below", `{stringData: {key: `+planted+`}}`),
 	create("secret payments/plant-below", `{metadata: {labels: {$D/propagate: update}}, stringData: {key: `+planted+`}}`),
-	create("secret payments/plant-bad", `{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: "=="}}, stringData: {key: `+planted+`}}`),
+	create("secret payments/plant-bad", `{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: "=="}}, stringData: {key: `+
+		planted+`}}`),
 }
 
 var _ = Describe("a Secret's value", func() {
@@ -43,7 +48,8 @@ var _ = Describe("a Secret's value", func() {
 	It("SEC-X10 is told to nobody", func(ctx SpecContext) {
 		f.given(ctx, bob, obstacles...)
 		f.given(ctx, bob, plants...)
-		copies := []string{"secret", "configmap", "service", "serviceaccount", "limitrange", "resourcequota", "role", "rolebinding", "networkpolicy"}
+		copies := []string{"secret", "configmap", "service", "serviceaccount", "limitrange", "resourcequota", "role",
+			"rolebinding", "networkpolicy"}
 		for _, kind := range copies {
 			f.appears(ctx, kind+" pay-secret/plant")
 		}

@@ -30,7 +30,8 @@ var _ = Describe("pod security with the operator running", func() {
 		sudoer := actor{user: "bob", as: rest.ImpersonationConfig{UserName: "bob", Groups: []string{"levels-sudoers"}}}
 		f.given(ctx, admin, create("lnamespace levels", `{spec: {users: [{kind: User, name: alice}], sudoers: [{kind: User, name: bob}]}}`))
 		f.appears(ctx, "rolebinding levels/warren:users")
-		f.given(ctx, clara, merge("namespace levels", `{metadata: {labels: {`+enforces+`: baseline, pod-security.kubernetes.io/warn: restricted}}}`))
+		f.given(ctx, clara,
+			merge("namespace levels", `{metadata: {labels: {`+enforces+`: baseline, pod-security.kubernetes.io/warn: restricted}}}`))
 		f.given(ctx, alice, create("subnamespace levels/levels-web", ``))
 		f.levels(ctx, "levels-web", HaveKeyWithValue(enforces, "baseline"), HaveKeyWithValue("pod-security.kubernetes.io/warn", "restricted"))
 		f.appears(ctx, "rolebinding levels-web/warren:sudoers")
@@ -52,7 +53,8 @@ var _ = Describe("pod security with the operator running", func() {
 	It("SUB-I31 isn't weakened by what stands below", func(ctx SpecContext) {
 		f.given(ctx, admin, create("lnamespace strict", `{spec: {users: [{kind: User, name: alice}]}}`), create("lnamespace loose", ``))
 		f.appears(ctx, "rolebinding strict/warren:users")
-		f.given(ctx, clara, merge("namespace strict", `{metadata: {labels: {`+enforces+`: restricted, `+version+`: v1.30}}}`), enforce("loose", "baseline"))
+		f.given(ctx, clara, merge("namespace strict", `{metadata: {labels: {`+enforces+`: restricted, `+version+`: v1.30}}}`),
+			enforce("loose", "baseline"))
 		f.given(ctx, alice,
 			create("subnamespace strict/strict-weak", `{spec: {labels: {`+enforces+`: baseline}}}`),
 			create("subnamespace strict/strict-old", `{spec: {labels: {`+version+`: v1.20}}}`),

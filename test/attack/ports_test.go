@@ -84,13 +84,14 @@ var _ = Describe("the operator's ports", Ordered, func() {
 		Consistently(ctx, f.state).WithTimeout(test.Quiet(soon)).Should(Equal(before))
 	})
 
-	It("SEC-P1 let a cluster admin do what they like with a tenant's namespace, but that a bound one goes with its SubNamespace", func(ctx SpecContext) {
-		f.attempt(ctx, allowed(clara, merge("namespace pay-web", ours("x", `"y"`))))
-		err := remove("namespace pay-web").send(ctx, f.caller(clara))
-		Expect(err).To(MatchError(ContainSubstring("delete the SubNamespace pay-web in namespace payments instead")))
-		f.attempt(ctx, allowed(clara, remove("subnamespace payments/pay-web")))
-		f.gone(ctx, "namespace pay-web")
-	})
+	It("SEC-P1 let a cluster admin do what they like with a tenant's namespace, but that a bound one goes with its SubNamespace",
+		func(ctx SpecContext) {
+			f.attempt(ctx, allowed(clara, merge("namespace pay-web", ours("x", `"y"`))))
+			err := remove("namespace pay-web").send(ctx, f.caller(clara))
+			Expect(err).To(MatchError(ContainSubstring("delete the SubNamespace pay-web in namespace payments instead")))
+			f.attempt(ctx, allowed(clara, remove("subnamespace payments/pay-web")))
+			f.gone(ctx, "namespace pay-web")
+		})
 })
 
 // unverified doesn't ask who the operator is: its certificate is its own.
@@ -166,7 +167,8 @@ func (f *fixture) madeUp(ctx context.Context) []review {
 	return reviews
 }
 
-func made(target string, rule admissionregistrationv1.RuleWithOperations, operation admissionregistrationv1.OperationType) admissionv1.AdmissionReview {
+func made(target string, rule admissionregistrationv1.RuleWithOperations,
+	operation admissionregistrationv1.OperationType) admissionv1.AdmissionReview {
 	GinkgoHelper()
 	was := object(target, `{metadata: {labels: {$D/type: root}}, spec: {}}`)
 	is := object(target, `{metadata: {labels: {$D/parent: payments}}, spec: {users: [{kind: User, name: alice}], parent: payments}}`)

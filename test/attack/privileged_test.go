@@ -70,7 +70,8 @@ func anyRequest(draw *rand.Rand) request {
 		}
 		fields[c.field] = append(fields[c.field], c.key+": "+c.values[draw.IntN(len(c.values))])
 	}
-	body := fmt.Sprintf(`{metadata: {labels: {%s}, annotations: {%s}}}`, strings.Join(fields["labels"], ", "), strings.Join(fields["annotations"], ", "))
+	body := fmt.Sprintf(`{metadata: {labels: {%s}, annotations: {%s}}}`, strings.Join(fields["labels"], ", "),
+		strings.Join(fields["annotations"], ", "))
 	switch draw.IntN(20) {
 	case 0, 1:
 		return create(target, strings.ReplaceAll(body, ": null", `: "1"`))
@@ -111,7 +112,8 @@ var _ = Describe("the token and pod security", func() {
 			Expect(f.breakOut(ctx, nameIn(next))).To(BeEmpty(), "after\n%s", strings.Join(story, "\n"))
 		}
 		Expect(f.breakOut(ctx, playground...)).To(BeEmpty(), "in the end, after\n%s", strings.Join(story, "\n"))
-		AddReportEntry("requests that were let through, and bindings among them", []int{len(story), helped}, ReportEntryVisibilityFailureOrVerbose)
+		AddReportEntry("requests that were let through, and bindings among them", []int{len(story), helped},
+			ReportEntryVisibilityFailureOrVerbose)
 		// Which requests are drawn is chance; that some are let through shows that the search moves.
 		Expect(len(story)).To(BeNumerically(">", 20), "the token could do a lot")
 		Expect(helped).To(BeNumerically(">", 0), "and has helped somebody")

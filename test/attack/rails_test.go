@@ -41,9 +41,11 @@ var railRows = []row{
 	{name: "SEC-C36 a sudoer keeps rails out by the status of a quota of theirs", tries: []try{
 		refused(bob, "may not limit",
 			merge("resourcequota pay-web/counted", `{status: {hard: {count/resourcequotas: "1"}, used: {count/resourcequotas: "1"}}}`, "status"),
-			merge("resourcequota pay-web/counted", `{status: {hard: {resourcequotas: "1", count/pods: "5"}, used: {resourcequotas: "1"}}}`, "status")),
+			merge("resourcequota pay-web/counted", `{status: {hard: {resourcequotas: "1", count/pods: "5"}, used: {resourcequotas: "1"}}}`,
+				"status")),
 		allowed(bob, merge("resourcequota pay-web/counted", `{status: {hard: {count/pods: "5"}, used: {count/pods: "1"}}}`, "status")),
 	}},
 }
 
-const forgedCondition = `{status: {conditions: [{type: Odd, status: "True", reason: Odd, message: odd, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
+const forgedCondition = `{status: {conditions: [{type: Odd, status: "True", reason: Odd, message: odd, lastTransitionTime: ` +
+	`"2026-01-01T00:00:00Z"}]}}`

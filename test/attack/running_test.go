@@ -98,7 +98,9 @@ var _ = Describe("with the operator running", func() {
 
 	It("PROP-I13 a copied RoleBinding does not wait for a stronger Role of the name", func(ctx SpecContext) {
 		f.given(ctx, alice,
-			create("role payments/releaser", `{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: pay-roles.tree.$D/depth}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`),
+			create("role payments/releaser",
+				`{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: pay-roles.tree.$D/depth}}, rules: [{apiGroups: [""], `+
+					`resources: [configmaps], verbs: [get]}]}`),
 			create("rolebinding payments/releasers", `{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: pay-roles.tree.$D/depth}},
 				roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: releaser},
 				subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}]}`))
@@ -115,10 +117,12 @@ var _ = Describe("with the operator running", func() {
 		f.given(ctx, admin, create("lnamespace filled", `{spec: {users: [{kind: User, name: alice}], limits: {copies: 2}}}`))
 		f.appears(ctx, "rolebinding filled/warren:users")
 		f.given(ctx, alice, create("subnamespace filled/filled-web", ``),
-			create("configmap filled/one", `{metadata: {labels: {$D/propagate: update}}}`), create("configmap filled/two", `{metadata: {labels: {$D/propagate: update}}}`))
+			create("configmap filled/one", `{metadata: {labels: {$D/propagate: update}}}`),
+			create("configmap filled/two", `{metadata: {labels: {$D/propagate: update}}}`))
 		f.appears(ctx, "configmap filled-web/one")
 		f.appears(ctx, "configmap filled-web/two")
-		f.given(ctx, admin, create("resourcequota filled/warren-rail-pods", `{metadata: {labels: {$D/propagate: update}}, spec: {hard: {pods: "5"}}}`))
+		f.given(ctx, admin, create("resourcequota filled/warren-rail-pods",
+			`{metadata: {labels: {$D/propagate: update}}, spec: {hard: {pods: "5"}}}`))
 		f.appears(ctx, "resourcequota filled-web/warren-rail-pods")
 		f.given(ctx, alice, create("configmap filled/three", `{metadata: {labels: {$D/propagate: update}}}`))
 		f.withheld(ctx, "configmap filled-web/three")

@@ -83,7 +83,8 @@ func (b admissionBench) plantAdmission(ctx context.Context) error {
 	}
 	for _, object := range []client.Object{
 		plain, build.RoleBinding(plain.Name, owner, "cluster-admin", build.RBACUser(owner)), build.Secret(plain.Name, "unrelated", "v"),
-		build.Root(root), build.ClusterRole("bench-cl", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "update", "patch"}}),
+		build.Root(root), build.ClusterRole("bench-cl", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"},
+			Verbs: []string{"get", "update", "patch"}}),
 		build.ClusterRoleBinding("bench-cl", "bench-cl", build.RBACUser("dave")),
 	} {
 		if err := b.Admin().Create(ctx, object); err != nil {
@@ -105,7 +106,8 @@ func (b admissionBench) readRequests() []request {
 		return b.As(owner).Patch(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bench-plain", Name: "unrelated"}}, patch)
 	}
 	return []request{
-		{"A1", fmt.Sprintf("label of a namespace outside the forest with %d annotations, by its owner", annotations), label(owner, "bench-plain"), 1.3, 5 * time.Millisecond},
+		{"A1", fmt.Sprintf("label of a namespace outside the forest with %d annotations, by its owner", annotations), label(owner, "bench-plain"),
+			1.3, 5 * time.Millisecond},
 		{"A2", "label of a root, by who may update namespaces cluster-wide", label("dave", root), 1.3, 5 * time.Millisecond},
 		{"A3", "update of an unrelated Secret", secret, 1.05, 0},
 	}

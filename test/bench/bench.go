@@ -55,7 +55,8 @@ func (b *bench) plantTree(ctx context.Context, children int) error {
 	return waitFor(ctx, "a report on the root that counts them", func(ctx context.Context) (bool, error) {
 		hc := build.Hierarchy(root)
 		err := b.Admin().Get(ctx, client.ObjectKeyFromObject(hc), hc)
-		return int(hc.Status.ChildCount) == children && v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated) != nil, client.IgnoreNotFound(err)
+		return int(hc.Status.ChildCount) == children && v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated) != nil,
+			client.IgnoreNotFound(err)
 	})
 }
 

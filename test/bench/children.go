@@ -127,10 +127,13 @@ func (f *family) judge() []result {
 	ratio, made := medianOf(quotients), float64(f.scale.rounds*f.scale.children)
 	each := float64(f.writes["namespaces"]+f.writes["subnamespaces"]+f.writes["subnamespaces/status"]+f.writes["events"]) / made
 	return []result{
-		{id: "B10", passed: ratio <= childBudget, text: fmt.Sprintf("children %d floor %.2fs operator %.2fs ratio %.2f (min %.2f max %.2f) budget %.2f; %.2f times as many Namespaces, %.2fs",
-			f.scale.children, medianOf(f.floors).Seconds(), medianOf(f.operators).Seconds(), ratio, slices.Min(quotients), slices.Max(quotients), childBudget,
+		{id: "B10", passed: ratio <= childBudget, text: fmt.Sprintf("children %d floor %.2fs operator %.2fs ratio %.2f (min %.2f max %.2f) "+
+			"budget %.2f; %.2f times as many Namespaces, %.2fs",
+			f.scale.children, medianOf(f.floors).Seconds(), medianOf(f.operators).Seconds(), ratio, slices.Min(quotients),
+			slices.Max(quotients), childBudget,
 			medianOf(ofNamespaces), medianOf(f.namespaces).Seconds())},
-		{id: "B10", counted: true, passed: each <= childWrites, text: fmt.Sprintf("writes per child %.2f budget %.2f %v", each, childWrites, f.writes)},
+		{id: "B10", counted: true, passed: each <= childWrites, text: fmt.Sprintf("writes per child %.2f budget %.2f %v", each,
+			childWrites, f.writes)},
 	}
 }
 
@@ -171,8 +174,8 @@ func (b *bench) makePattern(ctx context.Context) (p childPattern, err error) {
 	return p, nil
 }
 
-// writeChildren is the floor: 16 workers with the operator's identity, whom no webhook judges, write SubNamespace, Namespace and status of each
-// child one after the other, and know everything beforehand.
+// writeChildren is the floor: 16 workers with the operator's identity, whom no webhook judges, write SubNamespace, Namespace and status of
+// each child one after the other, and know everything beforehand.
 func (f *family) writeChildren(ctx context.Context, p childPattern, round int) (time.Duration, error) {
 	c, err := f.floorClient(operatorUser)
 	if err != nil {
@@ -213,7 +216,8 @@ func (f *family) makeNamespaces(ctx context.Context, round int) (time.Duration, 
 	}
 	begin := time.Now()
 	err = inParallel(ctx, len(bodies), func(ctx context.Context, i int) error {
-		_, err := c.Post().Resource("namespaces").Body(bodies[i]).SetHeader("Content-Type", "application/json").SetHeader("Accept", accept).Do(ctx).Raw()
+		_, err := c.Post().Resource("namespaces").Body(bodies[i]).SetHeader("Content-Type", "application/json").SetHeader("Accept",
+			accept).Do(ctx).Raw()
 		return err
 	})
 	return time.Since(begin), err
@@ -259,7 +263,8 @@ func awaitReady(ctx context.Context, events watch.Interface, prefix string, n in
 			if !open || !known {
 				return 0, fmt.Errorf("the watch of SubNamespaces ended: %v", event.Object)
 			}
-			if c := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue && strings.HasPrefix(sub.Name, prefix) {
+			if c := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue &&
+				strings.HasPrefix(sub.Name, prefix) {
 				ready[sub.Name] = true
 			}
 		}

@@ -79,7 +79,8 @@ func (c cpu) judge() result {
 		told = append(told, fmt.Sprintf("%s %.2f and %.2f", name, plane, own))
 		r.passed = r.passed && plane <= controlPlaneBudget && own <= operatorBudget
 	}
-	r.text = fmt.Sprintf("CPU time of the control plane, and of the operator, in times of the control plane's for the floor: %s budget %.2f and %.2f",
+	r.text = fmt.Sprintf("CPU time of the control plane, and of the operator, in times of the control plane's for the floor: %s budget %.2f "+
+		"and %.2f",
 		strings.Join(told, ", "), controlPlaneBudget, operatorBudget)
 	return r
 }

@@ -130,7 +130,8 @@ func (f *distributing) ask(ctx context.Context, name string, phase int) error {
 		fill = "b"
 	}
 	s := newSecret(name, fill)
-	resource, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name}, "type": s.Type, "data": s.Data})
+	resource, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name},
+		"type": s.Type, "data": s.Data})
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,8 @@ func (f *distributing) bodies(who side, name string, phase int) ([][]byte, error
 			s.Labels = map[string]string{v1alpha1.LabelDistributedBy: name}
 			s.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: "update:0123456789abcdef:" + strings.Repeat("ab"[phase:phase+1], 32)}
 			// Without blockOwnerDeletion and of a cluster-scoped kind that is served and has such an object, it stays.
-			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: childName(i), UID: f.bench.namespaceUID(childName(i)), Controller: &yes}}
+			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: childName(i),
+				UID: f.bench.namespaceUID(childName(i)), Controller: &yes}}
 			bodies[i], err = json.Marshal(s)
 		}
 		if err != nil {
@@ -205,9 +207,11 @@ func (f *distributing) write(ctx context.Context, name string, phase int, bodies
 func (f *distributing) result() result {
 	distributions := f.turns / len(phases)
 	n := distributions * f.bench.scale.children
-	r := result{id: "B9", counted: true, text: fmt.Sprintf("requests for %d copies of %d distributions: create %d update %d delete %d, lists %d, reads %d",
-		n, distributions, f.asked["create"], f.asked["update"], f.asked["delete"], f.asked["list"], f.asked["get"])}
-	r.passed = f.asked["create"] == n && f.asked["update"] == n && f.asked["delete"] == n && f.asked["list"] <= distributions && f.asked["get"] == 0
+	r := result{id: "B9", counted: true,
+		text: fmt.Sprintf("requests for %d copies of %d distributions: create %d update %d delete %d, lists %d, reads %d",
+			n, distributions, f.asked["create"], f.asked["update"], f.asked["delete"], f.asked["list"], f.asked["get"])}
+	r.passed = f.asked["create"] == n && f.asked["update"] == n && f.asked["delete"] == n && f.asked["list"] <= distributions &&
+		f.asked["get"] == 0
 	return r
 }
 
@@ -265,6 +269,7 @@ func (f *distributing) restart(ctx context.Context) (result, error) {
 			lists++
 		}
 	}
-	return result{id: "B9", counted: true, text: fmt.Sprintf("after a restart: writes %d %v, lists of copies %d, limit 1", len(writes), writes, lists),
+	return result{id: "B9", counted: true, text: fmt.Sprintf("after a restart: writes %d %v, lists of copies %d, limit 1",
+		len(writes), writes, lists),
 		passed: len(writes) == 0 && lists <= 1}, err
 }

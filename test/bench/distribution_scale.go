@@ -81,7 +81,8 @@ func measureManyTargets(ctx context.Context, b *bench) ([]result, error) {
 	})
 }
 
-func (b *bench) judgeManyTargets(ctx context.Context, copies int, took time.Duration, before float64, statusWrites func() (int, error)) ([]result, error) {
+func (b *bench) judgeManyTargets(ctx context.Context, copies int, took time.Duration, before float64,
+	statusWrites func() (int, error)) ([]result, error) {
 	statuses, err := statusWrites()
 	if err != nil {
 		return nil, err
@@ -106,10 +107,14 @@ func (b *bench) judgeManyTargets(ctx context.Context, copies int, took time.Dura
 	most := int(took/(2*time.Second)) + 3
 	return []result{
 		{id: "DIST-D71", counted: true, passed: len(status) <= statusLimit && int(rd.Status.Current) == copies,
-			text: fmt.Sprintf("status of %d targets, %d current, %d conflicts: %d bytes, limit %d", rd.Status.Targets, rd.Status.Current, rd.Status.Conflicts, len(status), statusLimit)},
-		{id: "DIST-D71", counted: true, passed: statuses <= most, text: fmt.Sprintf("status writes %d in %.0fs, limit %d", statuses, took.Seconds(), most)},
-		{id: "DIST-D71", passed: took <= 10*time.Minute && peak <= 1<<30, text: fmt.Sprintf("create %.0fs peak %.0f MiB budget 600s 1024 MiB", took.Seconds(), peak/mebibyte)},
+			text: fmt.Sprintf("status of %d targets, %d current, %d conflicts: %d bytes, limit %d", rd.Status.Targets, rd.Status.Current,
+				rd.Status.Conflicts, len(status), statusLimit)},
+		{id: "DIST-D71", counted: true, passed: statuses <= most, text: fmt.Sprintf("status writes %d in %.0fs, limit %d", statuses,
+			took.Seconds(), most)},
+		{id: "DIST-D71", passed: took <= 10*time.Minute && peak <= 1<<30, text: fmt.Sprintf("create %.0fs peak %.0f MiB budget 600s 1024 MiB",
+			took.Seconds(), peak/mebibyte)},
 		{id: "DIST-D71", passed: perCopy <= bytesPerCopy,
-			text: fmt.Sprintf("memory before %.1f MiB, after %.1f MiB: %.0f bytes a copy, limit %d", before/mebibyte, after/mebibyte, perCopy, bytesPerCopy)},
+			text: fmt.Sprintf("memory before %.1f MiB, after %.1f MiB: %.0f bytes a copy, limit %d", before/mebibyte, after/mebibyte,
+				perCopy, bytesPerCopy)},
 	}, nil
 }

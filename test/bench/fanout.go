@@ -266,7 +266,8 @@ func (q *requests) result() result {
 	turns := q.copies / (q.bench.scale.sources * q.bench.scale.children)
 	sources := turns * q.bench.scale.sources
 	r := result{id: "B4", counted: true, text: fmt.Sprintf(
-		"requests per copy: create %.2f update %.2f delete %.2f, reads of copies %d, reads of sources %.2f a version, looks for a lost source and its namespace %.2f, others %d %v",
+		"requests per copy: create %.2f update %.2f delete %.2f, reads of copies %d, reads of sources %.2f a version, looks for a lost source "+
+			"and its namespace %.2f, others %d %v",
 		float64(q.creates)/n, float64(q.updates)/n, float64(q.deletes)/n, q.copyReads,
 		float64(q.sourceReads-q.lossReads)/float64(2*sources), float64(2*q.lossReads)/float64(sources), len(q.others), q.others)}
 	r.passed = q.creates == q.copies && q.updates == q.copies && q.deletes == q.copies && q.copyReads == 0 &&

@@ -22,11 +22,13 @@ func floods() []*flood {
 		{name: "500 sources with long selectors that match nothing", prepare: prepareChildren, begin: beginSelecting},
 		{name: "20 Secrets of 1 MiB to 100 namespaces", prepare: prepareChildren, begin: beginLarge},
 		{name: "1,000 copies that a policy refuses, each with a text of its own", prepare: prepareRefused, begin: beginCopying, end: endRefused},
-		{name: "500 SubNamespaces for which there is no room, and five more a second", prepare: prepareFull, begin: beginWaiting, goOn: askForRoom, end: endWaiting},
+		{name: "500 SubNamespaces for which there is no room, and five more a second", prepare: prepareFull, begin: beginWaiting,
+			goOn: askForRoom, end: endWaiting},
 		{name: "100 namespaces that ask for parents that don't exist", prepare: prepareChildren, begin: beginAsking, end: endAsking},
 		{name: "labels of 200 SubNamespaces that change five times a second", prepare: prepareLabelled, goOn: relabel},
 		{name: "a list of sudoers that changes five times a second", prepare: prepareSudoers, goOn: toggle},
-		{name: "a label that 500 namespaces inherit changes five times a second", prepare: prepareInheriting, goOn: changeInherited, brief: true, probe: inheritedLabel},
+		{name: "a label that 500 namespaces inherit changes five times a second", prepare: prepareInheriting, goOn: changeInherited, brief: true,
+			probe: inheritedLabel},
 		{name: "500 SubNamespaces at once", prepare: prepareRoot, begin: beginMaking, probe: child, end: endMaking},
 	}
 }
@@ -190,8 +192,9 @@ func endWaiting(ctx context.Context, f *flood) error {
 func beginAsking(ctx context.Context, f *flood) error {
 	return inParallel(ctx, f.size(100), func(ctx context.Context, i int) error {
 		hc := build.Hierarchy(f.child(i))
-		patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"HierarchyConfiguration","metadata":{"namespace":%q,"name":%q},"spec":{"parent":"nowhere-%d"}}`,
-			v1alpha1.GroupVersion.String(), hc.Namespace, hc.Name, i)
+		patch :=
+			fmt.Sprintf(`{"apiVersion":%q,"kind":"HierarchyConfiguration","metadata":{"namespace":%q,"name":%q},"spec":{"parent":"nowhere-%d"}}`,
+				v1alpha1.GroupVersion.String(), hc.Namespace, hc.Name, i)
 		return f.Admin().Patch(ctx, hc, client.RawPatch(types.ApplyPatchType, []byte(patch)), client.FieldOwner("flood"), client.ForceOwnership)
 	})
 }

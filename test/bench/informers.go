@@ -103,8 +103,10 @@ func (b informersBench) compareInformers(ctx context.Context, n int, rests bool)
 			return nil, fmt.Errorf("%s of %d namespaces: %w", how, n, err)
 		}
 		results = append(results, result{id: "informers", passed: true, told: true, text: fmt.Sprintf(
-			"%4d namespaces, %5d Secrets, %-30s watches %4d, other requests %3d, received %7.2f MiB, heap %6.1f MiB, resident %6.1f MiB, at most %6.1f MiB, synced in %.1fs",
-			n, h.Objects, how, c.Watches, c.Requests, float64(c.Received)/mebibyte, c.Heap/mebibyte, c.Resident/mebibyte, c.Peak/mebibyte, c.Synced.Seconds())})
+			"%4d namespaces, %5d Secrets, %-30s watches %4d, other requests %3d, received %7.2f MiB, heap %6.1f MiB, resident %6.1f MiB, at most "+
+				"%6.1f MiB, synced in %.1fs",
+			n, h.Objects, how, c.Watches, c.Requests, float64(c.Received)/mebibyte, c.Heap/mebibyte, c.Resident/mebibyte, c.Peak/mebibyte,
+			c.Synced.Seconds())})
 		if how != setOfNamespaces {
 			continue
 		}
@@ -131,7 +133,8 @@ func (b informersBench) holdLabelled(ctx context.Context) ([]result, error) {
 	}
 	content := bytes.Repeat([]byte("x"), 10*kibibyte)
 	err := inParallel(ctx, all, func(ctx context.Context, i int) error {
-		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("s-%d", i)}, Data: map[string][]byte{"key": content}}
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("s-%d", i)},
+			Data: map[string][]byte{"key": content}}
 		if i < labelled {
 			s.Labels = map[string]string{"bench": "labelled"}
 		}
@@ -140,7 +143,8 @@ func (b informersBench) holdLabelled(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := holding{Access: b.Access, User: operatorUser, How: setOfNamespaces, Namespaces: []string{namespace}, Selector: "bench=none", Idle: time.Second}
+	h := holding{Access: b.Access, User: operatorUser, How: setOfNamespaces, Namespaces: []string{namespace},
+		Selector: "bench=none", Idle: time.Second}
 	none, err := h.measure(ctx)
 	if err != nil {
 		return nil, err
@@ -150,12 +154,14 @@ func (b informersBench) holdLabelled(ctx context.Context) ([]result, error) {
 	each := (some.Heap - none.Heap) / float64(labelled)
 	return []result{{id: "INF-I40", passed: each <= labelledObject, text: fmt.Sprintf(
 		"%d of %d Secrets of 10 KiB: %.2f KiB each over the base, budget %.2f KiB; resident %.1f MiB, at most %.1f MiB, received %.1f MiB",
-		labelled, all, each/kibibyte, float64(labelledObject)/kibibyte, some.Resident/mebibyte, some.Peak/mebibyte, float64(some.Received)/mebibyte)}}, err
+		labelled, all, each/kibibyte, float64(labelledObject)/kibibyte, some.Resident/mebibyte, some.Peak/mebibyte,
+		float64(some.Received)/mebibyte)}}, err
 }
 
 // operatorInNamespaces measures the operator in scope Namespaces: two watches, and copies of all sources, in each.
 func (b informersBench) operatorInNamespaces(ctx context.Context, children int) ([]result, error) {
-	b.writeConfig(fmt.Sprintf("propagation: {kinds: [{kind: Secret, scope: Namespaces}]}\ninformers: {maxInformers: %d, maxNamespaces: %d}", 4*children+100, 2*children+100))
+	b.writeConfig(fmt.Sprintf("propagation: {kinds: [{kind: Secret, scope: Namespaces}]}\ninformers: {maxInformers: %d, maxNamespaces: %d}",
+		4*children+100, 2*children+100))
 	b.scale.children = children
 	if err := b.makeCopies(ctx); err != nil {
 		return nil, err

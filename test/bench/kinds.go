@@ -26,7 +26,8 @@ type benchKind struct {
 
 // benchKinds are what -kinds chooses from, in this order.
 var benchKinds = []benchKind{
-	{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", func(name, fill string) client.Object { return newSecret(name, fill) }},
+	{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret",
+		func(name, fill string) client.Object { return newSecret(name, fill) }},
 	{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", func(name, fill string) client.Object {
 		return &corev1.ConfigMap{ObjectMeta: metaOf(name), Data: map[string]string{"key": strings.Repeat(fill, 1024)}}
 	}},

@@ -56,18 +56,23 @@ func main() {
 	flag.IntVar(&s.children, "children", s.children, "namespaces below the root")
 	flag.IntVar(&s.rounds, "rounds", s.rounds, "rounds of floor and operator")
 	flag.DurationVar(&s.idle, "idle", s.idle, "how long idleness is watched")
-	flag.StringVar(&s.scope, "scope", s.scope, "how the operator watches the kinds that B1 to B6 measure, but those of RBAC: Cluster, Namespaces or Auto")
+	flag.StringVar(&s.scope, "scope", s.scope, "how the operator watches the kinds that B1 to B6 measure, but those of RBAC: Cluster, "+
+		"Namespaces or Auto")
 	flag.StringVar(&s.mode, "mode", "OptIn", "mode of the kinds that B1 to B7 measure: OptIn or All")
 	kinds := flag.Int("kinds", 1, "how many kinds the sources of B1 to B5 are of: Secret, ConfigMap, Role, RoleBinding")
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
-	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
-	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants; and B12, what bindings cost all requests")
+	admission := flag.Bool("admission", false,
+		"measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
+	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants; "+
+		"and B12, what bindings cost all requests")
 	targets := flag.Bool("targets", false, "measure DIST-D71 instead: one ResourceDistribution to 10,000 namespaces")
 	migration := flag.Bool("migration", false, "measure instead a move from HNC: a root with -children, and ten copies in each")
 	noisy := flag.Bool("noisy", false, "measure instead what a tenant that floods costs the others")
-	informers := flag.Bool("informers", false, "measure instead what informers by namespace cost, beside those of controller-runtime, and how soon they follow RBAC")
+	informers := flag.Bool("informers", false, "measure instead what informers by namespace cost, beside those of controller-runtime, and "+
+		"how soon they follow RBAC")
 	hold := flag.Bool("hold", false, "hold the informers that standard input names, for -informers")
-	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all; with -mode All those up to B7, and B11; with -scope those up to B6, and B11; with -access such as B12,W3; with -noisy the numbers of the floods, such as 3")
+	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all; with -mode All those up to B7, and B11; with -scope "+
+		"those up to B6, and B11; with -access such as B12,W3; with -noisy the numbers of the floods, such as 3")
 	flag.Parse()
 	if err := s.chooseKinds(*kinds); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -66,10 +66,12 @@ func measureMigration(ctx context.Context, on *bench) ([]result, error) {
 	rate := (float64(apply.writes) / apply.took.Seconds()) / (float64(copies) / floor.Seconds())
 	return []result{
 		{id: "migration", counted: true, passed: apply.writes <= least+1 && apply.deletes+finish.deletes == 0 && kept == len(before),
-			text: fmt.Sprintf("of %d namespaces, %d copies: writes until the last step %d, at least %d and the record; deletes %d; %d of %d Secrets keep their UIDs",
+			text: fmt.Sprintf("of %d namespaces, %d copies: writes until the last step %d, at least %d and the record; deletes %d; %d of %d "+
+				"Secrets keep their UIDs",
 				b.scale.children+1, copies, apply.writes, least, apply.deletes+finish.deletes, kept, len(before))},
-		{id: "migration", passed: rate >= migrationRate, text: fmt.Sprintf("floor %d patches %.1fs; until the last step %d writes %.1fs: rate %.2f of the floor's, least %.2f",
-			copies, floor.Seconds(), apply.writes, apply.took.Seconds(), rate, migrationRate)},
+		{id: "migration", passed: rate >= migrationRate,
+			text: fmt.Sprintf("floor %d patches %.1fs; until the last step %d writes %.1fs: rate %.2f of the floor's, least %.2f",
+				copies, floor.Seconds(), apply.writes, apply.took.Seconds(), rate, migrationRate)},
 		{id: "migration", counted: true, passed: finish.writes <= b.scale.sources+1 && finish.operators <= copies+b.scale.children,
 			text: fmt.Sprintf("last step: %d writes, and %d of the operator, in %.1fs", finish.writes, finish.operators, finish.took.Seconds())},
 	}, nil
@@ -88,8 +90,12 @@ func (b migrationBench) plantPeer(ctx context.Context) error {
 	if err := b.Admin().Create(ctx, build.Namespace(root)); err != nil {
 		return err
 	}
-	settings := peerObject("HNCConfiguration", "", "config", map[string]any{"resources": []any{map[string]any{"resource": "secrets", "mode": "AllowPropagate"}}})
-	if err := waitFor(ctx, "HNC's definitions", func(ctx context.Context) (bool, error) { return b.Admin().Create(ctx, settings.DeepCopy()) == nil, nil }); err != nil {
+	settings := peerObject("HNCConfiguration", "", "config",
+		map[string]any{"resources": []any{map[string]any{"resource": "secrets", "mode": "AllowPropagate"}}})
+	if err := waitFor(ctx, "HNC's definitions", func(ctx context.Context) (bool, error) {
+		return b.Admin().Create(ctx, settings.DeepCopy()) ==
+			nil, nil
+	}); err != nil {
 		return err
 	}
 	for i := range b.scale.sources {
@@ -103,7 +109,8 @@ func (b migrationBench) plantPeer(ctx context.Context) error {
 		if err := b.Admin().Create(ctx, build.Namespace(childName(i))); err != nil {
 			return err
 		}
-		if err := b.Admin().Create(ctx, peerObject("HierarchyConfiguration", childName(i), "hierarchy", map[string]any{"parent": root})); err != nil {
+		if err := b.Admin().Create(ctx, peerObject("HierarchyConfiguration", childName(i), "hierarchy", map[string]any{"parent": root})); err !=
+			nil {
 			return err
 		}
 		for j := range b.scale.sources {
@@ -130,10 +137,12 @@ func (b migrationBench) patchCopies(ctx context.Context) (time.Duration, error) 
 	if err != nil {
 		return 0, err
 	}
-	body := []byte(`{"metadata":{"labels":{"bench.example/inherited-from":"` + root + `"},"annotations":{"bench.example/source-hash":"create:0123456789abcdef:00000000000000000000000000000000"}}}`)
+	body := []byte(`{"metadata":{"labels":{"bench.example/inherited-from":"` + root +
+		`"},"annotations":{"bench.example/source-hash":"create:0123456789abcdef:00000000000000000000000000000000"}}}`)
 	begin := time.Now()
 	err = inParallel(ctx, b.scale.sources*b.scale.children, func(ctx context.Context, i int) error {
-		_, err := c.Patch(types.MergePatchType).Namespace(childName(i%b.scale.children)).Resource("secrets").Name(fmt.Sprintf("moved-%d", i/b.scale.children)).
+		_, err := c.Patch(types.MergePatchType).Namespace(childName(i%b.scale.children)).Resource("secrets").
+			Name(fmt.Sprintf("moved-%d", i/b.scale.children)).
 			Body(body).SetHeader("Accept", accept).Do(ctx).Raw()
 		return err
 	})

@@ -35,9 +35,9 @@ func (s scale) probes() int {
 	return 40
 }
 
-// runNoisy measures what each way in which one tenant may flood the operator costs the others: the time from a Secret to its copy in another
-// tree, or of another probe, beside that at rest right before, and the requests that the operator makes once it has met the flood. It prints the figures of each
-// flood at once. Only lists the numbers of the floods, from 1; without any all are measured.
+// runNoisy measures what each way in which one tenant may flood the operator costs the others: the time from a Secret to its copy in
+// another tree, or of another probe, beside that at rest right before, and the requests that the operator makes once it has met the flood.
+// It prints the figures of each flood at once. Only lists the numbers of the floods, from 1; without any all are measured.
 func runNoisy(ctx context.Context, s scale, only string) (bool, error) {
 	chosen, err := chooseFloods(only)
 	if err != nil {
@@ -156,14 +156,18 @@ func (f *flood) measure(ctx context.Context) ([]result, error) {
 	}
 	ratio := float64(medianOf(noisy.settled)) / float64(medianOf(rest.settled))
 	return []result{
-		{id: "N1", passed: ratio <= noisyBudget, text: fmt.Sprintf("%s: another tenant's %s p50 %.0fms max %.0fms, at rest p50 %.0fms max %.0fms, ratio %.2f budget %.1f; the object itself was written in %.0fms, at rest in %.0fms; meanwhile the operator sent %s",
-			f.name, f.probe.name, ms(medianOf(noisy.settled)), ms(slices.Max(noisy.settled)), ms(medianOf(rest.settled)), ms(slices.Max(rest.settled)), ratio, noisyBudget,
+		{id: "N1", passed: ratio <= noisyBudget, text: fmt.Sprintf("%s: another tenant's %s p50 %.0fms max %.0fms, at rest p50 %.0fms max "+
+			"%.0fms, ratio %.2f budget %.1f; the object itself was written in %.0fms, at rest in %.0fms; meanwhile the operator sent %s",
+			f.name, f.probe.name, ms(medianOf(noisy.settled)), ms(slices.Max(noisy.settled)), ms(medianOf(rest.settled)),
+			ms(slices.Max(rest.settled)), ratio, noisyBudget,
 			ms(medianOf(noisy.written)), ms(medianOf(rest.written)), causes)},
-		{id: "N2", passed: asked <= noisyRequests, counted: true, text: fmt.Sprintf("%s: %.1f requests of the operator a second afterwards, budget %.0f", f.name, asked, noisyRequests)},
+		{id: "N2", passed: asked <= noisyRequests, counted: true,
+			text: fmt.Sprintf("%s: %.1f requests of the operator a second afterwards, budget %.0f", f.name, asked, noisyRequests)},
 	}, f.clear(ctx)
 }
 
-// sumUpRequests returns what the operator has asked for since then, by verb and resource, most first, such as "1000 create secrets, 40 get secrets".
+// sumUpRequests returns what the operator has asked for since then, by verb and resource, most first, such as "1000 create secrets, 40 get
+// secrets".
 func (f *flood) sumUpRequests(ctx context.Context, since audit.Position) (string, error) {
 	requests, err := f.operatorRequests(ctx, since)
 	if err != nil {
@@ -199,7 +203,8 @@ func (f *flood) keepOn(ctx context.Context) error {
 	}
 }
 
-// countSteadyRequests counts until the operator asks for little, or for five minutes: what it asks for then is what the flood costs for good.
+// countSteadyRequests counts until the operator asks for little, or for five minutes: what it asks for then is what the flood costs for
+// good.
 func (f *flood) countSteadyRequests(ctx context.Context) (asked float64, err error) {
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 		if asked, err = f.countRequests(ctx); err != nil || asked <= noisyRequests {
@@ -209,8 +214,8 @@ func (f *flood) countSteadyRequests(ctx context.Context) (asked float64, err err
 	return asked, err
 }
 
-// countRequests counts what the operator asks of the API server in a second, over a time in which every obstacle is looked at again: they are
-// looked at all at once, 45 s apart at most.
+// countRequests counts what the operator asks of the API server in a second, over a time in which every obstacle is looked at again: they
+// are looked at all at once, 45 s apart at most.
 func (f *flood) countRequests(ctx context.Context) (float64, error) {
 	window := 50 * time.Second
 	if f.scale.small {

@@ -67,7 +67,8 @@ func (b *bench) startObserver(ctx context.Context) (*observer, error) {
 
 // watchCopies lists what has a label, and watches it from there. The API server ends the watch of a client that falls behind, as it may
 // on a busy machine: the watch goes on where it ended.
-func watchCopies(ctx context.Context, copies metadata.ResourceInterface, label string) (*metav1.PartialObjectMetadataList, watch.Interface, error) {
+func watchCopies(ctx context.Context, copies metadata.ResourceInterface,
+	label string) (*metav1.PartialObjectMetadataList, watch.Interface, error) {
 	list, err := copies.List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return nil, nil, err

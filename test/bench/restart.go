@@ -76,8 +76,9 @@ func measureRestart(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	writes, reads := audit.Writes(requests, controlplane.Operator), newRestartReads(requests, ready)
-	r := result{id: "B5", counted: true, passed: len(writes) == 0, text: fmt.Sprintf("restart %d copies, writes until %s after ready: %d budget 0, reads %s",
-		b.scale.sources*b.scale.children+roles, b.scale.idle, len(writes), reads)}
+	r := result{id: "B5", counted: true, passed: len(writes) == 0,
+		text: fmt.Sprintf("restart %d copies, writes until %s after ready: %d budget 0, reads %s",
+			b.scale.sources*b.scale.children+roles, b.scale.idle, len(writes), reads)}
 	for i, w := range writes {
 		if i < 5 {
 			r.text += "\n   " + w.String()

@@ -110,14 +110,16 @@ func (b informersBench) followRights(ctx context.Context, n int) ([]result, erro
 func judgeNotice(what string, informers int, times []time.Duration) result {
 	slices.Sort(times)
 	p50, p99 := times[len(times)/2], times[min(len(times)-1, len(times)*99/100)]
-	return result{id: "informers", passed: p99 <= rightNoticed, text: fmt.Sprintf("%s, %d informers, %d times: p50 %d ms p99 %d ms budget %d ms",
-		what, informers, len(times), p50.Milliseconds(), p99.Milliseconds(), rightNoticed.Milliseconds())}
+	return result{id: "informers", passed: p99 <= rightNoticed,
+		text: fmt.Sprintf("%s, %d informers, %d times: p50 %d ms p99 %d ms budget %d ms",
+			what, informers, len(times), p50.Milliseconds(), p99.Milliseconds(), rightNoticed.Milliseconds())}
 }
 
 // grantEach lets the follower watch RBAC, and Secrets in each namespace by itself.
 func (b informersBench) grantEach(ctx context.Context, n int) error {
 	observer := build.ClusterRole("bench-rbac-observer", rbacv1.PolicyRule{
-		APIGroups: []string{rbacv1.GroupName}, Verbs: []string{"list", "watch"}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
+		APIGroups: []string{rbacv1.GroupName}, Verbs: []string{"list", "watch"}, Resources: []string{"roles", "rolebindings", "clusterroles",
+			"clusterrolebindings"},
 	})
 	if err := b.Admin().Create(ctx, observer); err != nil {
 		return err

@@ -67,7 +67,8 @@ func coldStart(ctx context.Context, b *bench, trees int) (cold, error) {
 	return c, err
 }
 
-// waitForHierarchyReports waits until so many HierarchyConfigurations say whether all copies are there, which they do a few seconds after the last copy.
+// waitForHierarchyReports waits until so many HierarchyConfigurations say whether all copies are there, which they do a few seconds after
+// the last copy.
 func (b *bench) waitForHierarchyReports(ctx context.Context, count int) error {
 	return waitFor(ctx, "reports on copies in every namespace with children", func(ctx context.Context) (bool, error) {
 		list := &v1alpha1.HierarchyConfigurationList{}
@@ -121,10 +122,12 @@ func judgeScale(runs []cold) result {
 	last := runs[len(runs)-1]
 	r := result{id: "B8", counted: true, passed: last.took <= 600*time.Second && last.peak <= 1<<30}
 	for _, c := range runs {
-		r.text += fmt.Sprintf("\n   %6d namespaces %7d copies %6.1fs peak %5.0f MiB writes after a restart %d", c.namespaces, c.copies, c.took.Seconds(), c.peak/mebibyte, c.writes)
+		r.text += fmt.Sprintf("\n   %6d namespaces %7d copies %6.1fs peak %5.0f MiB writes after a restart %d", c.namespaces, c.copies,
+			c.took.Seconds(), c.peak/mebibyte, c.writes)
 		r.passed = r.passed && c.writes == 0
 	}
-	r.text = fmt.Sprintf("cold start of %d namespaces %.0fs peak %.0f MiB growth n^%.2f budget 600s 1024 MiB", last.namespaces, last.took.Seconds(), last.peak/mebibyte, fitExponent(runs)) + r.text + "\n  "
+	r.text = fmt.Sprintf("cold start of %d namespaces %.0fs peak %.0f MiB growth n^%.2f budget 600s 1024 MiB", last.namespaces,
+		last.took.Seconds(), last.peak/mebibyte, fitExponent(runs)) + r.text + "\n  "
 	return r
 }
 

@@ -145,7 +145,8 @@ func (h holding) openReflector(ctx context.Context, cfg *rest.Config, into *ledg
 			return secrets.Watch(ctx, o)
 		},
 	}, c)
-	go cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, storeLedger{into}, cache.ReflectorOptions{Name: "secrets"}).RunWithContext(ctx)
+	go cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, storeLedger{into}, cache.ReflectorOptions{Name: "secrets"}).
+		RunWithContext(ctx)
 	return nil
 }
 
@@ -158,7 +159,10 @@ func (h holding) awaitChanges(ctx context.Context, into *ledger, out io.Writer) 
 	if err := json.NewEncoder(out).Encode(cost{}); err != nil {
 		return 0, err
 	}
-	err = waitFor(ctx, fmt.Sprintf("%d changes", h.Changes), func(context.Context) (bool, error) { return into.countChanges() >= h.Changes, nil })
+	err = waitFor(ctx, fmt.Sprintf("%d changes", h.Changes), func(context.Context) (bool, error) {
+		return into.countChanges() >= h.Changes,
+			nil
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -205,7 +209,8 @@ func (b informersBench) compareSinks(ctx context.Context) ([]result, error) {
 			}
 			sum[how] = sum[how].plus(c)
 			results = append(results, result{id: "INF-I90", passed: true, told: true, text: fmt.Sprintf(
-				"%5d copies, %-22s watches %d, other requests %d, CPU %.2fs until synced and %.2fs for a change of each, resident %.1f MiB, at most %.1f MiB",
+				"%5d copies, %-22s watches %d, other requests %d, CPU %.2fs until synced and %.2fs for a change of each, resident %.1f MiB, at most "+
+					"%.1f MiB",
 				copies, how, c.Watches, c.Requests, c.Started, c.Changed, c.Resident/mebibyte, c.Peak/mebibyte)})
 		}
 	}
@@ -213,7 +218,8 @@ func (b informersBench) compareSinks(ctx context.Context) ([]result, error) {
 	start, events, resident, peak := set.Started/plain.Started, set.Changed/plain.Changed, set.Resident/plain.Resident, set.Peak/plain.Peak
 	return append(results, result{
 		id: "INF-I90", passed: max(start, events, resident, peak) <= sinkBudget || b.scale.small,
-		text: fmt.Sprintf("watchset with a Sink, in times of a plain reflector: CPU until synced %.2f, for changes %.2f, resident %.2f, at most %.2f; budget %.2f",
+		text: fmt.Sprintf("watchset with a Sink, in times of a plain reflector: CPU until synced %.2f, for changes %.2f, resident %.2f, at "+
+			"most %.2f; budget %.2f",
 			start, events, resident, peak, sinkBudget),
 	}), nil
 }

@@ -9,10 +9,12 @@ import (
 
 // Policy is a policy of somebody else: in one namespace it lets an operation on such objects through only where the expression
 // holds.
-func Policy(namespace string, operation admissionv1.OperationType, resource schema.GroupVersionResource, expression, message string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+func Policy(namespace string, operation admissionv1.OperationType, resource schema.GroupVersionResource, expression,
+	message string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{operation},
-		Rule:       admissionv1.Rule{APIGroups: []string{resource.Group}, APIVersions: []string{resource.Version}, Resources: []string{resource.Resource}},
+		Rule: admissionv1.Rule{APIGroups: []string{resource.Group}, APIVersions: []string{resource.Version},
+			Resources: []string{resource.Resource}},
 	}}
 	name := metav1.ObjectMeta{Name: namespace + "-" + resource.Resource}
 	return &admissionv1.ValidatingAdmissionPolicy{

@@ -152,8 +152,8 @@ func (o *Operator) Sound() error {
 	return nil
 }
 
-// endProcess stops the operator if it runs. An exit code other than 0 is an error. Where it has ended by an error before, its last lines are
-// printed: a case that did not mean it to end has failed for another reason, which they explain.
+// endProcess stops the operator if it runs. An exit code other than 0 is an error. Where it has ended by an error before, its last lines
+// are printed: a case that did not mean it to end has failed for another reason, which they explain.
 func (o *Operator) endProcess() error {
 	if !o.process.Running() {
 		if code := o.process.ExitCode(); code > 0 {

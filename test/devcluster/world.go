@@ -136,7 +136,8 @@ func Start(ctx context.Context, options Options) (*World, error) {
 		return nil, err
 	}
 	w := &World{
-		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(), WebhookPort: options.Operator.WebhookPort,
+		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(),
+		WebhookPort:  options.Operator.WebhookPort,
 		ControlPlane: cp, options: options,
 	}
 	if err := w.furnishCluster(ctx, manifests.Rest()); err != nil {

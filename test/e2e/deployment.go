@@ -71,10 +71,12 @@ func (r *run) replicasReady(ctx context.Context) error {
 	if err := r.world.Admin().Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: deployment}, &d); err != nil {
 		return err
 	}
-	if s := d.Status; s.ObservedGeneration != d.Generation || s.Replicas != replicas || s.ReadyReplicas != replicas || s.UpdatedReplicas != replicas {
+	if s := d.Status; s.ObservedGeneration != d.Generation || s.Replicas != replicas || s.ReadyReplicas != replicas ||
+		s.UpdatedReplicas != replicas {
 		return fmt.Errorf("%d of %d replicas are Ready, %d updated: %s", s.ReadyReplicas, s.Replicas, s.UpdatedReplicas, r.podProblems(ctx))
 	}
-	// A leader is there as soon as one replica has the Lease, which says nothing of their probes. Pods of a version before lead until they end.
+	// A leader is there as soon as one replica has the Lease, which says nothing of their probes. Pods of a version before lead until they
+	// end.
 	pods, err := r.pods(ctx)
 	if err == nil && len(pods) != replicas {
 		err = fmt.Errorf("%d pods are there, some of which are ending", len(pods))

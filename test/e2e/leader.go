@@ -92,7 +92,8 @@ func (r *run) handedOver(ctx context.Context, old string, killed time.Time) erro
 		return err
 	}
 	r.printSeen("%s leads, %.1f s after the kill", leader, time.Since(killed).Seconds())
-	if err := r.waitUntil(ctx, soon, "all copies", func(ctx context.Context) error { return r.checkCopies(ctx, children, "second") }); err != nil {
+	if err := r.waitUntil(ctx, soon, "all copies", func(ctx context.Context) error { return r.checkCopies(ctx, children, "second") }); err !=
+		nil {
 		return err
 	}
 	r.printSeen("it finished the work: %d sub-namespaces, each with its copy, %.1f s after the kill", children, time.Since(killed).Seconds())

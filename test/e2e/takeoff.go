@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// takeOffInEveryOrder takes the operator off and deploys it again: as documented, its namespace first, its policies first, its CRDs first. Whatever
-// the order, namespaces live, and what is deployed again goes on where it stood.
+// takeOffInEveryOrder takes the operator off and deploys it again: as documented, its namespace first, its policies first, its CRDs first.
+// Whatever the order, namespaces live, and what is deployed again goes on where it stood.
 func (r *run) takeOffInEveryOrder(ctx context.Context) error {
 	before, err := r.takeCensus(ctx)
 	if err != nil {
@@ -42,7 +42,8 @@ func (r *run) takeOffInEveryOrder(ctx context.Context) error {
 		if err := r.checkUntouched(ctx, before); err != nil {
 			return fmt.Errorf("deployed again after %s: %w", order.name, err)
 		}
-		r.printSeen("taken off, %s, and deployed again: %d namespaces and %d copies untouched", order.name, len(before.namespaces), len(before.copies))
+		r.printSeen("taken off, %s, and deployed again: %d namespaces and %d copies untouched", order.name, len(before.namespaces),
+			len(before.copies))
 	}
 	return r.removeCRDsFirst(ctx, before)
 }
@@ -51,7 +52,8 @@ func (r *run) undeployAndCheck(ctx context.Context) error {
 	return errors.Join(r.undeploy(ctx), r.checkRemains(ctx))
 }
 
-// deleteNamespaceFirst deletes the operator's namespace as somebody in a hurry does. Plain work goes on; what the webhooks must judge is refused.
+// deleteNamespaceFirst deletes the operator's namespace as somebody in a hurry does. Plain work goes on; what the webhooks must judge is
+// refused.
 func (r *run) deleteNamespaceFirst(ctx context.Context) error {
 	if _, err := r.kubectl(ctx, "delete", "namespace", operatorNamespace, "--timeout=60s"); err != nil {
 		return err

@@ -31,8 +31,8 @@ func (r *run) upgradeAgain(ctx context.Context) error {
 // whileChanging is how many sub-namespaces alice makes before a change of versions, and how many while it runs.
 const whileChanging = 5
 
-// changeVersion deploys a version in the middle of alice's work: her tree grows, and a Secret spreads over it. No request is refused meanwhile,
-// no namespace is lost, and no copy that was there is written again.
+// changeVersion deploys a version in the middle of alice's work: her tree grows, and a Secret spreads over it. No request is refused
+// meanwhile, no namespace is lost, and no copy that was there is written again.
 func (r *run) changeVersion(ctx context.Context, to version, stem string) error {
 	source := build.Source(build.Secret(tenant, stem, "first"), "update")
 	if err := r.world.As("alice").Create(ctx, source); err != nil {

@@ -25,7 +25,8 @@ func (s *Server) Credentials() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]string{"type": "service_account", "project_id": Project, "private_key_id": "1", "private_key": string(private),
+	return json.Marshal(map[string]string{"type": "service_account", "project_id": Project, "private_key_id": "1",
+		"private_key":  string(private),
 		"client_email": "warren@" + Project + ".iam.gserviceaccount.com", "client_id": "1", "token_uri": s.http.URL + "/token"})
 }
 

@@ -197,7 +197,8 @@ func (p parameter) value() any {
 // explain says in BigQuery's words what SQLite says.
 func explain(err error) *apiError {
 	for _, known := range []struct{ said, reason, says string }{
-		{`no such table: (?:main\.)?(\w+)`, "notFound", "Not found: Table " + Project + ":" + Dataset + ".$1 was not found in location " + Location},
+		{`no such table: (?:main\.)?(\w+)`, "notFound",
+			"Not found: Table " + Project + ":" + Dataset + ".$1 was not found in location " + Location},
 		{`no such column: ([\w.]+)`, "invalidQuery", "Unrecognized name: $1 at [1:1]"},
 		{`has no column named (\w+)`, "invalidQuery", "Column $1 is not present in table"},
 		{`NOT NULL constraint failed: \w+\.(\w+)`, "invalidQuery", "Required field $1 cannot be null"},

@@ -56,7 +56,8 @@ func (s *Server) insertJob(r *http.Request) (any, *apiError) {
 	case s.jobs[id] != nil:
 		return nil, &apiError{http.StatusConflict, "duplicate", "Already Exists: Job " + Project + ":" + Location + "." + id}
 	case !strings.EqualFold(body.JobReference.Location, Location):
-		return nil, &apiError{http.StatusNotFound, "notFound", "Not found: Dataset " + Project + ":" + Dataset + " was not found in location " + body.JobReference.Location}
+		return nil, &apiError{http.StatusNotFound, "notFound", "Not found: Dataset " + Project + ":" + Dataset + " was not found in location " +
+			body.JobReference.Location}
 	}
 	j := &job{id: id, configuration: body.Configuration, started: time.Now(), polled: !s.Slow}
 	if j.failure = s.nextFailure(); j.failure == nil {
@@ -75,8 +76,9 @@ func (s *Server) carryOut(c configuration) (result, *apiError) {
 	case dataset.ProjectID != Project || dataset.DatasetID != Dataset:
 		return result{}, &apiError{http.StatusNotFound, "notFound", "Not found: Dataset " + dataset.ProjectID + ":" + dataset.DatasetID}
 	case err == nil && most < s.BytesRead:
-		return result{}, &apiError{http.StatusBadRequest, "bytesBilledLimitExceeded", "Query exceeded limit for bytes billed: " + strconv.FormatInt(most, 10) +
-			". " + strconv.FormatInt(s.BytesRead, 10) + " or higher required."}
+		return result{}, &apiError{http.StatusBadRequest, "bytesBilledLimitExceeded",
+			"Query exceeded limit for bytes billed: " + strconv.FormatInt(most, 10) +
+				". " + strconv.FormatInt(s.BytesRead, 10) + " or higher required."}
 	}
 	for _, p := range c.Query.QueryParameters {
 		if v := p.ParameterValue.Value; s.poison != "" && v != nil && strings.Contains(*v, s.poison) {
@@ -114,7 +116,8 @@ func (j *job) resource() map[string]any {
 	if j.polled {
 		status["state"] = "DONE"
 		statistics["endTime"] = millis(j.started)
-		statistics["query"] = map[string]any{"numDmlAffectedRows": strconv.FormatInt(j.affected, 10), "totalBytesProcessed": "0", "cacheHit": false}
+		statistics["query"] = map[string]any{"numDmlAffectedRows": strconv.FormatInt(j.affected, 10),
+			"totalBytesProcessed": "0", "cacheHit": false}
 		if j.failure != nil {
 			problem := map[string]any{"reason": j.failure.reason, "message": j.failure.message}
 			status["errorResult"], status["errors"] = problem, []any{problem}

@@ -125,7 +125,8 @@ func checkCaller(kind Request, r *http.Request) *apiError {
 	case !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "):
 		return &apiError{http.StatusUnauthorized, "required", "Login Required."}
 	case r.PathValue("project") != Project:
-		return &apiError{http.StatusForbidden, "accessDenied", "Access Denied: Project " + r.PathValue("project") + ": User does not have bigquery.jobs.create permission"}
+		return &apiError{http.StatusForbidden, "accessDenied",
+			"Access Denied: Project " + r.PathValue("project") + ": User does not have bigquery.jobs.create permission"}
 	}
 	return nil
 }

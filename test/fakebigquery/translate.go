@@ -11,12 +11,14 @@ import (
 )
 
 // foreign are words of other engines. BigQuery would refuse them.
-var foreign = regexp.MustCompile(`(?i)\bON CONFLICT\b|::|->|\bjson_each\b|\bjsonb|\bstrftime\b|\bpragma_|\bsqlite_master\b|\bto_regclass\b|\bjulianday\b|\$\d|` +
-	`\bTEXT\b|\bSTRICT\b|\bWITHOUT ROWID\b|\bCREATE (UNIQUE )?INDEX\b|\bRETURNING\b`)
+var foreign = regexp.MustCompile(
+	`(?i)\bON CONFLICT\b|::|->|\bjson_each\b|\bjsonb|\bstrftime\b|\bpragma_|\bsqlite_master\b|\bto_regclass\b|\bjulianday\b|\$\d|` +
+		`\bTEXT\b|\bSTRICT\b|\bWITHOUT ROWID\b|\bCREATE (UNIQUE )?INDEX\b|\bRETURNING\b`)
 
 // columnsOf is what INFORMATION_SCHEMA.COLUMNS shows.
 const columnsOf = `(SELECT m.name AS table_name, p.name AS column_name, replace(p.type, '_TEXT', '') AS data_type,
-CASE p."notnull" WHEN 1 THEN 'NO' ELSE 'YES' END AS is_nullable, coalesce(p.dflt_value, 'NULL') AS column_default, p.cid + 1 AS ordinal_position
+CASE p."notnull" WHEN 1 THEN 'NO' ELSE 'YES' END AS is_nullable, coalesce(p.dflt_value, 'NULL') AS column_default,
+p.cid + 1 AS ordinal_position
 FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.name <> 'options')`
 
 // words are what GoogleSQL says, and SQLite says otherwise. The order matters.
@@ -87,27 +89,29 @@ func init() {
 	sqlite.MustRegisterScalarFunction("current_instant", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 		return time.Now().UTC().Format(instant), nil
 	})
-	sqlite.MustRegisterDeterministicScalarFunction("timestamp_of", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		if args[0] == nil {
-			return nil, nil
-		}
-		t, err := parseInstant(fmt.Sprint(args[0]))
-		if err != nil {
-			return nil, err
-		}
-		return t.UTC().Format(instant), nil
-	})
-	sqlite.MustRegisterDeterministicScalarFunction("timestamp_diff", 3, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		a, err := parseInstant(fmt.Sprint(args[0]))
-		if err != nil {
-			return nil, err
-		}
-		b, err := parseInstant(fmt.Sprint(args[1]))
-		if err != nil {
-			return nil, err
-		}
-		return int64(a.Sub(b) / time.Second), nil
-	})
+	sqlite.MustRegisterDeterministicScalarFunction("timestamp_of", 1,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			if args[0] == nil {
+				return nil, nil
+			}
+			t, err := parseInstant(fmt.Sprint(args[0]))
+			if err != nil {
+				return nil, err
+			}
+			return t.UTC().Format(instant), nil
+		})
+	sqlite.MustRegisterDeterministicScalarFunction("timestamp_diff", 3,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			a, err := parseInstant(fmt.Sprint(args[0]))
+			if err != nil {
+				return nil, err
+			}
+			b, err := parseInstant(fmt.Sprint(args[1]))
+			if err != nil {
+				return nil, err
+			}
+			return int64(a.Sub(b) / time.Second), nil
+		})
 }
 
 func parseInstant(text string) (time.Time, error) {

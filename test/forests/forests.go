@@ -33,14 +33,17 @@ func Specified() graph.Facts {
 		add(&facts, name, labels)
 	}
 	facts.View.Forest.Namespace("dying").Terminating = true
-	facts.View.Conditions["pay-web"] = []metav1.Condition{Bad(v1alpha1.ConditionPropagated, v1alpha1.ReasonConflict, "Secret db stands in the way")}
+	facts.View.Conditions["pay-web"] = []metav1.Condition{Bad(v1alpha1.ConditionPropagated, v1alpha1.ReasonConflict,
+		"Secret db stands in the way")}
 	taken := build.SubNamespace("payments", "taken")
-	taken.Status.Conditions = []metav1.Condition{Bad(v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "namespace taken exists outside of this tree")}
+	taken.Status.Conditions = []metav1.Condition{Bad(v1alpha1.ConditionReady, v1alpha1.ReasonConflict,
+		"namespace taken exists outside of this tree")}
 	facts.View.Subs = []*v1alpha1.SubNamespace{taken, build.SubNamespace("payments", "pay-web")}
 	AddTenant(&facts, build.Tenant("payments").Users("alice").Managers("mia").Sudoers("bob").Object())
 	AddTenant(&facts, build.Tenant("shop").Users("dave").Object())
 	AddTenant(&facts, build.Tenant("late").Users("erin").Object())
-	facts.Tenants[1].Status.Conditions = []metav1.Condition{Bad(v1alpha1.ConditionAccessReady, v1alpha1.ReasonConflict, "User dave is refused")}
+	facts.Tenants[1].Status.Conditions = []metav1.Condition{Bad(v1alpha1.ConditionAccessReady, v1alpha1.ReasonConflict,
+		"User dave is refused")}
 	return facts
 }
 

@@ -1,5 +1,5 @@
-// Package gitops_test shows how GitOps tools see the objects of Warren, by their own libraries: Flux waits by kstatus, and Argo CD runs the health
-// script of docs/guides/gitops/argocd-cm.yaml.
+// Package gitops_test shows how GitOps tools see the objects of Warren, by their own libraries: Flux waits by kstatus, and Argo CD runs the
+// health script of docs/guides/gitops/argocd-cm.yaml.
 package gitops_test
 
 import (
@@ -63,11 +63,13 @@ var cases = map[string]struct {
 	"an LNamespace that the operator has not seen":  {tenant(0), judgement{"Current", "Progressing"}},
 	"a SubNamespace that the operator has not seen": {subNamespace(-1), judgement{"InProgress", "Progressing"}},
 	"a SubNamespace that is ready": {
-		subNamespace(generation, condition(v1alpha1.ConditionReady, metav1.ConditionTrue), condition(v1alpha1.ConditionStalled, metav1.ConditionFalse)),
+		subNamespace(generation, condition(v1alpha1.ConditionReady, metav1.ConditionTrue),
+			condition(v1alpha1.ConditionStalled, metav1.ConditionFalse)),
 		judgement{"Current", "Healthy"},
 	},
 	"a SubNamespace that only a person can help": {
-		subNamespace(generation, condition(v1alpha1.ConditionReady, metav1.ConditionFalse), condition(v1alpha1.ConditionStalled, metav1.ConditionTrue)),
+		subNamespace(generation, condition(v1alpha1.ConditionReady, metav1.ConditionFalse),
+			condition(v1alpha1.ConditionStalled, metav1.ConditionTrue)),
 		judgement{"Failed", "Degraded"},
 	},
 }

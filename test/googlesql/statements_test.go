@@ -30,14 +30,16 @@ func statements(t *testing.T) (found []statement) {
 }
 
 // created are the names of what statements create.
-var created = map[string]string{"table": "tenant_billing", "runs": "tenant_billing_runs", "reasons": "tenant_billing_reasons", "view": "tenant_billing_periods"}
+var created = map[string]string{"table": "tenant_billing", "runs": "tenant_billing_runs", "reasons": "tenant_billing_reasons",
+	"view": "tenant_billing_periods"}
 
 // ledger is an engine that knows the tables of the ledger.
 func ledger(t *testing.T, all []statement) *engine {
 	t.Helper()
 	e := newEngine(t)
 	str, number := must[sql.Googlesql_TypeNode](t)(e.types.GetString()), must[sql.Googlesql_TypeNode](t)(e.types.GetInt64())
-	e.add("COLUMNS", []column{{"table_name", str}, {"column_name", str}, {"data_type", str}, {"is_nullable", str}, {"column_default", str}, {"ordinal_position", number}}, e.schema)
+	e.add("COLUMNS", []column{{"table_name", str}, {"column_name", str}, {"data_type", str}, {"is_nullable", str}, {"column_default", str},
+		{"ordinal_position", number}}, e.schema)
 	e.add("TABLE_OPTIONS", []column{{"table_name", str}, {"option_name", str}, {"option_type", str}, {"option_value", str}}, e.schema)
 	for _, part := range []string{"table", "runs", "reasons", "view"} {
 		for _, s := range all {
@@ -68,11 +70,14 @@ var sqlBlock = regexp.MustCompile("(?s)```sql ?(\\w*)\n(.*?)```")
 
 func TestGuide(t *testing.T) {
 	e := ledger(t, statements(t))
-	if err := e.create("focus", "CREATE TABLE focus (x_Cluster STRING, x_Namespace STRING, ChargePeriodStart TIMESTAMP, EffectiveCost NUMERIC)"); err != nil {
+	if err := e.create("focus",
+		"CREATE TABLE focus (x_Cluster STRING, x_Namespace STRING, ChargePeriodStart TIMESTAMP, EffectiveCost NUMERIC)"); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.create("gcp_billing_export_resource_v1_X", "CREATE TABLE gcp_billing_export_resource_v1_X (usage_start_time TIMESTAMP, currency STRING, cost FLOAT64, "+
-		"project STRUCT<id STRING>, labels ARRAY<STRUCT<key STRING, value STRING>>, credits ARRAY<STRUCT<amount FLOAT64>>, _PARTITIONTIME TIMESTAMP)"); err != nil {
+	if err := e.create("gcp_billing_export_resource_v1_X", "CREATE TABLE gcp_billing_export_resource_v1_X (usage_start_time TIMESTAMP, "+
+		"currency STRING, cost FLOAT64, "+
+		"project STRUCT<id STRING>, labels ARRAY<STRUCT<key STRING, value STRING>>, credits ARRAY<STRUCT<amount FLOAT64>>, _PARTITIONTIME "+
+		"TIMESTAMP)"); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile("../../docs/guides/billing.md")

@@ -14,8 +14,9 @@ type scene struct {
 
 const (
 	bindNeeds  = "create rolebinding memcached --clusterrole=memcached-operator-needs --serviceaccount=memcached-system:memcached-operator -n "
-	showStates = "get memcacheds -A --no-headers -o custom-columns=NAME:.metadata.name,STATE:.status.state.status,MESSAGE:.status.state.message"
-	denied     = "get memcached memcached-sample-denied -n denied -o jsonpath={.status.state.status}:{.status.state.message}:{.status.nodes}"
+	showStates = "get memcacheds -A --no-headers -o " +
+		"custom-columns=NAME:.metadata.name,STATE:.status.state.status,MESSAGE:.status.state.message"
+	denied = "get memcached memcached-sample-denied -n denied -o jsonpath={.status.state.status}:{.status.state.message}:{.status.nodes}"
 )
 
 func scenes() []scene {
@@ -42,7 +43,8 @@ func start(ctx context.Context, s *stage) error {
 			return err
 		}
 	}
-	return s.do(ctx, "create clusterrolebinding memcached-observer --clusterrole=rbac-observer --serviceaccount=memcached-system:memcached-operator")
+	return s.do(ctx, "create clusterrolebinding memcached-observer --clusterrole=rbac-observer "+
+		"--serviceaccount=memcached-system:memcached-operator")
 }
 
 func deployWhereAllowed(ctx context.Context, s *stage) error {
@@ -54,7 +56,8 @@ func deployWhereAllowed(ctx context.Context, s *stage) error {
 	if err := s.do(ctx, "apply -f "+s.config("samples.yaml")); err != nil {
 		return err
 	}
-	if err := s.see(ctx, showStates, "Deployment memcached-sample-allowed-one successfully created", "Deployment memcached-sample-allowed-two successfully created"); err != nil {
+	if err := s.see(ctx, showStates, "Deployment memcached-sample-allowed-one successfully created",
+		"Deployment memcached-sample-allowed-two successfully created"); err != nil {
 		return err
 	}
 	for namespace, size := range map[string]int{"allowed-one": 2, "allowed-two": 3} {
@@ -129,14 +132,16 @@ func letGo(ctx context.Context, s *stage) error {
 
 func widen(ctx context.Context, s *stage) error {
 	const versions = "get memcacheds -A -o jsonpath={.items[*].metadata.resourceVersion}"
-	if err := s.see(ctx, "get memcached memcached-sample-allowed-one -n allowed-one -o jsonpath={.status.nodes[3]}", "memcached-sample-allowed-one-"); err != nil {
+	if err := s.see(ctx, "get memcached memcached-sample-allowed-one -n allowed-one -o jsonpath={.status.nodes[3]}",
+		"memcached-sample-allowed-one-"); err != nil {
 		return err
 	}
 	before, err := s.kubectl(ctx, strings.Fields(versions)...)
 	if err != nil {
 		return err
 	}
-	if err := s.do(ctx, "create clusterrolebinding memcached-needs --clusterrole=memcached-operator-needs --serviceaccount=memcached-system:memcached-operator"); err != nil {
+	if err := s.do(ctx, "create clusterrolebinding memcached-needs --clusterrole=memcached-operator-needs "+
+		"--serviceaccount=memcached-system:memcached-operator"); err != nil {
 		return err
 	}
 	for _, namespace := range []string{"allowed-one", "allowed-two"} {

@@ -47,10 +47,12 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	world, err := devcluster.Start(t.Context(), devcluster.Options{
-		ControlPlane: controlplane.Options{Users: map[string][]string{exporter: {"system:serviceaccounts", "system:serviceaccounts:warren-system"}}},
-		Components:   []string{"config/components/distribution", "config/components/billing-sqlite"},
-		Webhooks:     true, PlacesFreely: true, WithoutOperator: true,
-		Operator: devcluster.OperatorOptions{Config: configuration("ledger.db"), Args: []string{"--leader-elect"}, Env: []string{"GOMEMLIMIT=900MiB"}},
+		ControlPlane: controlplane.Options{Users: map[string][]string{exporter: {"system:serviceaccounts",
+			"system:serviceaccounts:warren-system"}}},
+		Components: []string{"config/components/distribution", "config/components/billing-sqlite"},
+		Webhooks:   true, PlacesFreely: true, WithoutOperator: true,
+		Operator: devcluster.OperatorOptions{Config: configuration("ledger.db"), Args: []string{"--leader-elect"},
+			Env: []string{"GOMEMLIMIT=900MiB"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +157,8 @@ func (c *cluster) scrape() scrape {
 		all.add(c.T, map[string]*dto.MetricFamily{"up": gauge("up", up)}, target)
 	}
 	if c.exporter != "" {
-		all.add(c.T, c.get(http.DefaultClient, c.exporter), map[string]string{"job": exporterJob, "namespace": "warren-system", "instance": "exporter-0"})
+		all.add(c.T, c.get(http.DefaultClient, c.exporter), map[string]string{"job": exporterJob, "namespace": "warren-system",
+			"instance": "exporter-0"})
 	}
 	config := c.world.Config(controlplane.Admin)
 	api, err := kubernetes.NewForConfig(config)

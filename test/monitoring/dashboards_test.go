@@ -99,7 +99,8 @@ func (d dashboard) checkShape(t *testing.T) {
 	if d.UID == "" || d.Title == "" || d.SchemaVersion == 0 {
 		t.Errorf("uid %q, title %q, schemaVersion %d: all are needed for an import", d.UID, d.Title, d.SchemaVersion)
 	}
-	if list := d.Templating.List; len(list) != 1 || list[0].Name != "datasource" || list[0].Type != "datasource" || list[0].Query != "prometheus" {
+	if list := d.Templating.List; len(list) != 1 || list[0].Name != "datasource" || list[0].Type != "datasource" ||
+		list[0].Query != "prometheus" {
 		t.Errorf("variables are %v, want the data source alone", list)
 	}
 	ids, cells := map[int]bool{}, map[[2]int]string{}

@@ -66,7 +66,8 @@ func (p panel) drawStat(at vgdraw.Canvas, results []promql.Matrix) {
 	style := one.Title.TextStyle
 	style.Font.Size = font.Points(20)
 	style.XAlign, style.YAlign = vgdraw.XCenter, vgdraw.YCenter
-	at.FillText(style, vg.Point{X: (at.Min.X + at.Max.X) / 2, Y: (at.Min.Y+at.Max.Y)/2 - 6}, format(points[len(points)-1].F, p.FieldConfig.Defaults.Unit))
+	at.FillText(style, vg.Point{X: (at.Min.X + at.Max.X) / 2, Y: (at.Min.Y+at.Max.Y)/2 - 6},
+		format(points[len(points)-1].F, p.FieldConfig.Defaults.Unit))
 }
 
 func (p panel) drawSeries(t *testing.T, at vgdraw.Canvas, results []promql.Matrix) {

@@ -36,12 +36,15 @@ type edit struct {
 
 // edits are by alert. Alerts that are not here fire by what is wrong in the story.
 var edits = map[string][]edit{
-	"WarrenNoLeader":               {{metric: "leader_election_master_status", labels: []string{"name", "warren"}}},
-	"WarrenDefinitionMissing":      {{metric: "warren_crd_missing", labels: []string{"crd", "lnamespaces.tenancy.warren.dev"}, set: 1}},
-	"WarrenPanics":                 {{metric: "controller_runtime_reconcile_panics_total", labels: []string{"controller", "lnamespace"}, grow: 1}},
-	"WarrenReconcileErrors":        {{metric: "controller_runtime_reconcile_errors_total", labels: []string{"controller", "lnamespace"}, grow: 1}},
-	"WarrenQueueNotDraining":       {{metric: "workqueue_depth", labels: []string{"controller", "lnamespace"}, set: 20}},
-	"WarrenWorkerHangs":            {{metric: "workqueue_longest_running_processor_seconds", labels: []string{"controller", "lnamespace"}, set: 900}},
+	"WarrenNoLeader":          {{metric: "leader_election_master_status", labels: []string{"name", "warren"}}},
+	"WarrenDefinitionMissing": {{metric: "warren_crd_missing", labels: []string{"crd", "lnamespaces.tenancy.warren.dev"}, set: 1}},
+	"WarrenPanics": {{metric: "controller_runtime_reconcile_panics_total", labels: []string{"controller", "lnamespace"},
+		grow: 1}},
+	"WarrenReconcileErrors": {{metric: "controller_runtime_reconcile_errors_total", labels: []string{"controller", "lnamespace"},
+		grow: 1}},
+	"WarrenQueueNotDraining": {{metric: "workqueue_depth", labels: []string{"controller", "lnamespace"}, set: 20}},
+	"WarrenWorkerHangs": {{metric: "workqueue_longest_running_processor_seconds", labels: []string{"controller", "lnamespace"},
+		set: 900}},
 	"WarrenMemoryNearLimit":        {{metric: "process_resident_memory_bytes", labels: []string{"job", operatorJob}, set: 890 << 20}},
 	"WarrenCageRefusals":           {{metric: "warren_cage_refusals_total", labels: []string{"policy", "operator-cage-objects"}, grow: 1}},
 	"WarrenWebhookErrors":          {{metric: "controller_runtime_webhook_requests_total", labels: []string{"code", "500"}, grow: 1}},
@@ -58,11 +61,12 @@ var edits = map[string][]edit{
 	},
 	"WarrenDistributionDriftLoop": {{metric: "warren_distribution_drift_loops", labels: []string{"distribution", "pull"}, set: 1}},
 	"WarrenBillingLags":           {{metric: "warren_billing_oldest_pending_seconds", set: 1000}},
-	"WarrenBillingRefused":        {{metric: "warren_billing_flush_total", labels: []string{"result", "success"}, twin: []string{"result", "AccessDenied"}, grow: 1}},
-	"WarrenBillingInvalidData":    {{metric: "warren_billing_parked_total", grow: 1}},
-	"WarrenBillingDrifts":         {{metric: "warren_billing_drift_rows_total", grow: 1}},
-	"WarrenBillingEndsHeld":       {{metric: "warren_billing_held_ends", set: 7}},
-	"WarrenBillingStands":         {{metric: "warren_billing_watermark_timestamp_seconds", clock: true}},
+	"WarrenBillingRefused": {{metric: "warren_billing_flush_total", labels: []string{"result", "success"},
+		twin: []string{"result", "AccessDenied"}, grow: 1}},
+	"WarrenBillingInvalidData": {{metric: "warren_billing_parked_total", grow: 1}},
+	"WarrenBillingDrifts":      {{metric: "warren_billing_drift_rows_total", grow: 1}},
+	"WarrenBillingEndsHeld":    {{metric: "warren_billing_held_ends", set: 7}},
+	"WarrenBillingStands":      {{metric: "warren_billing_watermark_timestamp_seconds", clock: true}},
 }
 
 // Minutes of the scenes in which alerts are evaluated: the longest `for` is 6 h.
@@ -177,7 +181,8 @@ func (s story) checkReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	described, exposed := map[string]string{}, map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(warren_[a-z_]+)` \\| \\w+ \\| (?:`([a-z, ]+)`)? ?\\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(warren_[a-z_]+)` \\| \\w+ \\| (?:`([a-z, ]+)`)? ?\\|").
+		FindAllStringSubmatch(string(page), -1) {
 		described[row[1]] = row[2]
 	}
 	for _, frame := range s.frames() {

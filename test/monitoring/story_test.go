@@ -37,7 +37,8 @@ func (c *cluster) calm() (frames []scrape) {
 	c.apply("tenants.yaml")
 	frames = append(frames, c.until("three tenants", func(s scrape) bool { return s.total("warren_lnamespaces", "ready", "True") == 2*3 }))
 	c.apply("trees.yaml")
-	frames = append(frames, c.until("five sub-namespaces", func(s scrape) bool { return s.total("warren_subnamespaces", "ready", "True") == 2*5 }))
+	frames = append(frames,
+		c.until("five sub-namespaces", func(s scrape) bool { return s.total("warren_subnamespaces", "ready", "True") == 2*5 }))
 	c.apply("sources.yaml")
 	frames = append(frames, c.until("copies", func(s scrape) bool {
 		return s.total("warren_propagation_copies", "kind", "Secret") >= 3 && s.total("warren_propagation_copies", "kind", "ConfigMap") >= 3 &&
@@ -58,7 +59,8 @@ func (c *cluster) trouble() (frames []scrape) {
 		for name, pairs := range map[string][]string{
 			"warren_access_conflicts": nil, "warren_sudo_groups_bound_elsewhere": nil, "warren_user_role_findings": {"severity", "danger"},
 			"warren_propagation_conflicts": nil, "warren_propagation_rejected": nil, "warren_propagation_limited": nil,
-			"warren_hierarchy_conditions": {"type", "Halted"}, "warren_distribution_copies": {"state", "conflict"}, "warren_lnamespaces": {"ready", "False"},
+			"warren_hierarchy_conditions": {"type", "Halted"}, "warren_distribution_copies": {"state", "conflict"},
+			"warren_lnamespaces": {"ready", "False"},
 		} {
 			if s.total(name, pairs...) == 0 {
 				c.Logf("waiting for %s", name)
@@ -99,7 +101,8 @@ func (c *cluster) trouble() (frames []scrape) {
 	c.start(0, configuration("ledger.db"))
 	c.start(1, configuration("ledger.db")+"concurrency: 8\n")
 	frames = append(frames, c.until("a missing policy and a missing right", func(s scrape) bool {
-		return s.total("warren_policy_gap", "policy", "copy") > 0 && s.total("warren_propagation_unobserved") > 0 && s.total("warren_config_info") == 2
+		return s.total("warren_policy_gap", "policy", "copy") > 0 && s.total("warren_propagation_unobserved") > 0 &&
+			s.total("warren_config_info") == 2
 	}))
 	c.stop(1)
 	return append(frames, c.scrape())
@@ -114,7 +117,8 @@ func (c *cluster) runRunbooks() {
 	}
 	for line := range strings.Lines(string(page)) {
 		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "kubectl get ") && !strings.HasPrefix(line, "kubectl describe ") && !strings.HasPrefix(line, "kubectl warren ") {
+		if !strings.HasPrefix(line, "kubectl get ") && !strings.HasPrefix(line, "kubectl describe ") && !strings.HasPrefix(line,
+			"kubectl warren ") {
 			continue
 		}
 		command := exec.CommandContext(c.Context(), "bash", "-c", "set -o pipefail; "+line)
@@ -180,7 +184,8 @@ func (c *cluster) heal() []scrape {
 	c.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", path)
 	c.stop(0)
 	for _, object := range c.saved {
-		if _, problems, code := c.world.KubectlWith(c.Context(), controlplane.Admin, object, "apply", "--server-side", "--force-conflicts", "-f", "-"); code != 0 {
+		if _, problems, code := c.world.KubectlWith(c.Context(), controlplane.Admin, object, "apply", "--server-side", "--force-conflicts",
+			"-f", "-"); code != 0 {
 			c.Fatal(problems)
 		}
 	}
@@ -189,8 +194,10 @@ func (c *cluster) heal() []scrape {
 	return []scrape{c.until("that all is well", func(s scrape) bool {
 		for name, pairs := range map[string][]string{
 			"warren_policy_gap": nil, "warren_access_conflicts": nil, "warren_sudo_groups_bound_elsewhere": nil, "warren_user_role_findings": nil,
-			"warren_propagation_conflicts": nil, "warren_propagation_rejected": nil, "warren_propagation_limited": nil, "warren_propagation_unobserved": nil,
-			"warren_hierarchy_conditions": {"type", "Halted"}, "warren_distribution_copies": {"state", "conflict"}, "warren_lnamespaces": {"ready", "False"},
+			"warren_propagation_conflicts": nil, "warren_propagation_rejected": nil, "warren_propagation_limited": nil,
+			"warren_propagation_unobserved": nil,
+			"warren_hierarchy_conditions":   {"type", "Halted"}, "warren_distribution_copies": {"state", "conflict"},
+			"warren_lnamespaces": {"ready", "False"},
 		} {
 			if s.total(name, pairs...) != 0 {
 				c.Logf("waiting for the end of %s", name)

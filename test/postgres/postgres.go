@@ -94,7 +94,8 @@ func (s *Server) Resume() error {
 			return err
 		}
 	}
-	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.Dir, "data"), "-k", s.Dir, "-c", "listen_addresses=", "-c", "fsync=off",
+	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.Dir, "data"), "-k", s.Dir, "-c",
+		"listen_addresses=", "-c", "fsync=off",
 		"-c", "max_connections=100", "-c", "log_min_messages=log", "-c", "log_min_error_statement=panic")
 	s.process.Dir, s.process.SysProcAttr = s.Dir, process
 	stderr, err := s.process.StderrPipe()

@@ -62,7 +62,8 @@ func (c client) call(verb string, slot copies.Slot, do func() error) error {
 }
 
 // Create implements copying.API, and so do the next five.
-func (c client) Create(_ context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (meta *metav1.PartialObjectMetadata, err error) {
+func (c client) Create(_ context.Context, r schema.GroupVersionResource, slot copies.Slot,
+	body []byte) (meta *metav1.PartialObjectMetadata, err error) {
 	err = c.call("POST", slot, func() error {
 		meta = nil
 		s := c.server
@@ -82,7 +83,8 @@ func (c client) Create(_ context.Context, r schema.GroupVersionResource, slot co
 	return meta, err
 }
 
-func (c client) Update(_ context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (meta *metav1.PartialObjectMetadata, err error) {
+func (c client) Update(_ context.Context, r schema.GroupVersionResource, slot copies.Slot,
+	body []byte) (meta *metav1.PartialObjectMetadata, err error) {
 	err = c.call("PUT", slot, func() error {
 		meta = nil
 		s, o := c.server, c.server.parse(slot, body)
@@ -128,7 +130,8 @@ func (c client) Delete(_ context.Context, r schema.GroupVersionResource, slot co
 	})
 }
 
-func (c client) UpdateStatus(_ context.Context, r schema.GroupVersionResource, name string, body []byte) (meta *metav1.PartialObjectMetadata, err error) {
+func (c client) UpdateStatus(_ context.Context, r schema.GroupVersionResource, name string,
+	body []byte) (meta *metav1.PartialObjectMetadata, err error) {
 	slot := distributionSlot(name)
 	err = c.call("PUT status", slot, func() error {
 		meta = nil
@@ -152,7 +155,8 @@ func (c client) UpdateStatus(_ context.Context, r schema.GroupVersionResource, n
 	return meta, err
 }
 
-func (c client) Metadata(_ context.Context, r schema.GroupVersionResource, namespace, name string) (meta *metav1.PartialObjectMetadata, err error) {
+func (c client) Metadata(_ context.Context, r schema.GroupVersionResource, namespace,
+	name string) (meta *metav1.PartialObjectMetadata, err error) {
 	slot := copies.Slot{Kind: kindOf(r), Namespace: namespace, Name: name}
 	err = c.call("GET metadata", slot, func() error {
 		meta = nil

@@ -199,7 +199,8 @@ func (h *history) judgeDistribution(rd *v1alpha1.ResourceDistribution) {
 			continue
 		}
 		slot := d.Template.Slot(name)
-		if o := h.server.at(slot); o == nil || o.meta.Labels[v1alpha1.LabelDistributedBy] != rd.Name || d.Drift == v1alpha1.DriftRevert && !d.Holds(o.whole(), false) {
+		if o := h.server.at(slot); o == nil || o.meta.Labels[v1alpha1.LabelDistributedBy] != rd.Name || d.Drift == v1alpha1.DriftRevert &&
+			!d.Holds(o.whole(), false) {
 			h.fail("FLT-M11", "ResourceDistribution %s is ready, and %s is not its copy", rd.Name, slot)
 		}
 	}
@@ -225,5 +226,6 @@ func (r *replica) stateOf() string {
 }
 
 var stateAfter = map[watchset.State]copies.KindState{
-	watchset.Degraded: copies.KindDegraded, watchset.Forbidden: copies.KindForbidden, watchset.NotServed: copies.KindPending, watchset.Synced: copies.KindActive,
+	watchset.Degraded: copies.KindDegraded, watchset.Forbidden: copies.KindForbidden, watchset.NotServed: copies.KindPending,
+	watchset.Synced: copies.KindActive,
 }

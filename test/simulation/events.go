@@ -54,7 +54,8 @@ const (
 
 var opNames = [ops]string{
 	"source", "delete", "edit", "unlabel", "stranger", "hold", "release", "move", "delete namespace", "make namespace", "label namespace",
-	"generate", "distribute", "undistribute", "work", "begin", "show", "pass", "control", "tick", "scrub", "ask rights", "deny", "fail", "break watch",
+	"generate", "distribute", "undistribute", "work", "begin", "show", "pass", "control", "tick", "scrub", "ask rights", "deny",
+	"fail", "break watch",
 	"kill", "start", "elect", "break kind", "heal kind", "restore etcd", "land late",
 }
 

@@ -101,7 +101,8 @@ func newHistory(s script, coverage coverage) *history {
 		h.settings.Kinds = append(h.settings.Kinds, kind)
 	}
 	h.options = distribute.Options{
-		Settings: distribute.Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true, Protected: func(string) bool { return false }},
+		Settings: distribute.Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true,
+			Protected: func(string) bool { return false }},
 		Covered:  func(gk schema.GroupKind) bool { return gk == configMaps.GroupKind() },
 		RetryMin: time.Second, RetryMax: time.Minute, DegradedAfter: time.Minute, Timing: distribute.DefaultTiming(),
 	}
@@ -384,7 +385,8 @@ func (h *history) stopAll() {
 
 // unsteady are the ops after which the operator does not know all copies that it has written.
 var unsteady = map[op]bool{
-	unlabelCopy: true, moveNamespace: true, deleteNamespace: true, makeNamespace: true, kill: true, elect: true, start: true, restoreEtcd: true,
+	unlabelCopy: true, moveNamespace: true, deleteNamespace: true, makeNamespace: true, kill: true, elect: true,
+	start: true, restoreEtcd: true,
 }
 
 var faultNames = [faults]string{"", "429", "503", "no answer, not done", "no answer, but done"}

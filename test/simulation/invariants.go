@@ -44,8 +44,9 @@ func (c client) checkWrite(slot copies.Slot, before, after *object) {
 	}
 }
 
-// everSince reports whether a world matches on which the operator may have based a decision that it made when it knew the first n changes for
-// certain. The watch of Namespaces may be behind those of other kinds, or ahead: so the forest may be of another moment than the objects.
+// everSince reports whether a world matches on which the operator may have based a decision that it made when it knew the first n changes
+// for certain. The watch of Namespaces may be behind those of other kinds, or ahead: so the forest may be of another moment than the
+// objects.
 func (s *server) everSince(n int, match func(world) bool) bool { return s.everSinceBoth(n, n, match) }
 
 // everSinceBoth is everSince where the forest is known better than the objects.
@@ -91,8 +92,8 @@ func mayTake(w world, slot copies.Slot, o *object) bool {
 	return false
 }
 
-// checkDeletion: FLT-M3. A copy is not deleted that was wanted all the time since the operator knew everything for certain. The forest must be as
-// new as the copy: a deletion is checked by live reads of the namespaces above.
+// checkDeletion: FLT-M3. A copy is not deleted that was wanted all the time since the operator knew everything for certain. The forest must
+// be as new as the copy: a deletion is checked by live reads of the namespaces above.
 func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 	from, _ := ownerOf(slot, before)
 	forestSince := decided
@@ -142,8 +143,8 @@ func (c client) countWrite(slot copies.Slot) {
 	}
 }
 
-// checkLimit: FLT-M7. A new copy never makes the copies in a tree exceed its limits, unless a namespace has moved, or another leader has written
-// copies that this one could not know.
+// checkLimit: FLT-M7. A new copy never makes the copies in a tree exceed its limits, unless a namespace has moved, or another leader has
+// written copies that this one could not know.
 func (c client) checkLimit(slot copies.Slot, after *object) {
 	limits, root := c.script.setup, c.server.forest.RootOf(slot.Namespace)
 	if !limits.isLimited() || c.isUnsteady || after.meta.Labels[v1alpha1.LabelInheritedFrom] == "tmpl" {
@@ -152,7 +153,8 @@ func (c client) checkLimit(slot copies.Slot, after *object) {
 	count, size := 1, sizeOf(slot, after)
 	for it := c.server.objects.Iterator(); !it.Done(); {
 		at, o, _ := it.Next()
-		if _, ours := ownerOf(at, o); ours && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root && o.meta.Labels[v1alpha1.LabelInheritedFrom] != "tmpl" {
+		if _, ours := ownerOf(at, o); ours && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root &&
+			o.meta.Labels[v1alpha1.LabelInheritedFrom] != "tmpl" {
 			count, size = count+1, size+sizeOf(at, o)
 		}
 	}
@@ -164,7 +166,8 @@ func (c client) checkLimit(slot copies.Slot, after *object) {
 	}
 }
 
-// sizeSlack is by how many bytes a copy may differ from what the operator counts: people edit copies, and RBAC kinds grow in spite of limits.
+// sizeSlack is by how many bytes a copy may differ from what the operator counts: people edit copies, and RBAC kinds grow in spite of
+// limits.
 const sizeSlack = 20
 
 // sizeOf returns the size of a copy, as its source counts.
@@ -197,7 +200,8 @@ func (r *replica) checkDecision(request copies.Request) {
 				r.fail("FLT-M5", "%s is written before %s of %s is removed", w.Slot, slot, c.From)
 			}
 		}
-		isFirst := w.Action.Verb == copies.Create && w.Slot.Kind == roleBindings.GroupKind() && !known.Copies.GiveRightsFrom(w.Slot.Namespace, w.Action.Source.Namespace)
+		isFirst := w.Action.Verb == copies.Create && w.Slot.Kind == roleBindings.GroupKind() && !known.Copies.GiveRightsFrom(w.Slot.Namespace,
+			w.Action.Source.Namespace)
 		if isFirst && !impatient {
 			r.checkRails(known, w.Slot, above.Names)
 		}
@@ -214,7 +218,8 @@ func (r *replica) checkRails(known *copies.World, binding copies.Slot, above []s
 			for _, source := range known.Sources.In(gvk.GroupKind(), from) {
 				rail, s := source.At(binding.Namespace), known.Sources.At(source)
 				isWanted := s.Mode == v1alpha1.ModeUpdate && s.Invalid == "" && s.Excluded == "" && !s.Terminating && s.Selector == nil
-				if !isWanted || r.script.setup.isLimited() || known.Copies.At(rail) != nil || known.Sources.At(rail) != nil || r.shadows(known, source, above) {
+				if !isWanted || r.script.setup.isLimited() || known.Copies.At(rail) != nil || known.Sources.At(rail) != nil ||
+					r.shadows(known, source, above) {
 					continue
 				}
 				if !r.isInConflict(rail) {

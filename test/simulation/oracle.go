@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// The functions of this file say what the objects of a world ask for, by the text of docs/behaviour/propagation.md. They are a second opinion
-// on the planner: they share only the forest with it.
+// The functions of this file say what the objects of a world ask for, by the text of docs/behaviour/propagation.md. They are a second
+// opinion on the planner: they share only the forest with it.
 
 // wish is what a world asks for at a slot.
 type wish int
@@ -93,8 +93,8 @@ func (w world) holds(slot copies.Slot, o *object, from copies.Slot) bool {
 		o.meta.Labels[v1alpha1.LabelInheritedFrom] == from.Namespace && hash.Place == copies.PlaceOf(slot, from.Namespace)
 }
 
-// ownerOf returns who wrote the marks on an object: the namespace of the source of a copy, or "" for an object that bears no marks, or those
-// of another slot. A copy whose label somebody took off is the operator's all the same.
+// ownerOf returns who wrote the marks on an object: the namespace of the source of a copy, or "" for an object that bears no marks, or
+// those of another slot. A copy whose label somebody took off is the operator's all the same.
 func ownerOf(slot copies.Slot, o *object) (from string, ours bool) {
 	hash := o.hash()
 	if hash.Place == "" {

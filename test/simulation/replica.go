@@ -76,7 +76,8 @@ func newReplica(h *history, name string) *replica {
 	r.feed = &view.Feed{View: r.view}
 	r.copies = copies.NewState(r.view.Snapshot(), h.settings)
 	r.distribute = distribute.NewState(r.view.Snapshot(), h.options)
-	r.requests = runcopies.NewRequests(client{r}, r.view, h.settings.Rules, func(look func(*copies.State)) { look(r.copies) }, r.applyCopies).Unshared()
+	r.requests = runcopies.NewRequests(client{r}, r.view, h.settings.Rules, func(look func(*copies.State)) { look(r.copies) },
+		r.applyCopies).Unshared()
 	r.ofRuns = &rundistribution.Requests{API: client{r}, Timing: h.options.Timing, List: client{r}.listObstacles}
 	r.view.Subscribe(func(c view.Change) {
 		r.applyCopies(copies.ForestChanged(c))
@@ -96,12 +97,13 @@ func (r *replica) addWatches() {
 	}
 	for _, gvk := range r.options.Kinds {
 		gk := gvk.GroupKind()
-		r.watches = append(r.watches, &watch{name: "distributed " + gk.Kind, kind: gk, selects: hasLabel(gk, v1alpha1.LabelDistributedBy), sink: sink{
-			replace: func(_ int, all []*object) { r.applyRuns(distribute.CopiesListed{Kind: gk, Objects: metasOf(all)}) },
-			put:     func(o *object) { r.applyRuns(distribute.CopySeen{Kind: gk, Object: o.meta}) },
-			gone:    func(o *object) { r.applyRuns(distribute.CopyGone{Kind: gk, Object: o.meta}) },
-			state:   func(now watchset.Status) { r.applyRuns(distribute.KindChanged{Kind: gk, Status: now}) },
-		}})
+		r.watches = append(r.watches, &watch{name: "distributed " + gk.Kind, kind: gk, selects: hasLabel(gk, v1alpha1.LabelDistributedBy),
+			sink: sink{
+				replace: func(_ int, all []*object) { r.applyRuns(distribute.CopiesListed{Kind: gk, Objects: metasOf(all)}) },
+				put:     func(o *object) { r.applyRuns(distribute.CopySeen{Kind: gk, Object: o.meta}) },
+				gone:    func(o *object) { r.applyRuns(distribute.CopyGone{Kind: gk, Object: o.meta}) },
+				state:   func(now watchset.Status) { r.applyRuns(distribute.KindChanged{Kind: gk, Status: now}) },
+			}})
 	}
 }
 
@@ -147,7 +149,8 @@ func (r *replica) distributionWatch() *watch {
 
 func (r *replica) copiesWatch(of copies.Watch) *watch {
 	label := map[copies.Role]string{copies.SourcesAlone: v1alpha1.LabelPropagate, copies.CopiesAlone: v1alpha1.LabelInheritedFrom}[of.Role]
-	name := map[copies.Role]string{copies.SourcesAlone: "sources", copies.CopiesAlone: "copies", copies.SourcesAndCopies: "all"}[of.Role] + " " + of.Kind.Kind
+	name := map[copies.Role]string{copies.SourcesAlone: "sources", copies.CopiesAlone: "copies",
+		copies.SourcesAndCopies: "all"}[of.Role] + " " + of.Kind.Kind
 	return &watch{name: name, kind: of.Kind, selects: hasLabel(of.Kind, label), sink: sink{
 		replace: func(version int, all []*object) {
 			r.applyCopies(copies.Listed{Watch: of, ResourceVersion: textOf(version), Objects: metasOf(all)})
@@ -342,13 +345,14 @@ func (r *replica) followObstacles() {
 		if slices.ContainsFunc(r.watches, func(w *watch) bool { return w.obstacles == of }) {
 			continue
 		}
-		r.watches = append(r.watches, &watch{name: "obstacles of " + of.Distribution, kind: of.Kind, obstacles: of, cursor: len(r.server.log), selects: isObstacle(of), sink: sink{
-			replace: func(_ int, all []*object) {
-				r.applyRuns(distribute.ObstaclesListed{Watch: of, Objects: metasOf(all)})
-			},
-			put:  func(o *object) { r.applyRuns(distribute.ObstacleSeen{Watch: of, Object: o.meta}) },
-			gone: func(o *object) { r.applyRuns(distribute.ObstacleGone{Watch: of, Object: o.meta}) },
-		}})
+		r.watches = append(r.watches, &watch{name: "obstacles of " + of.Distribution, kind: of.Kind, obstacles: of, cursor: len(r.server.log),
+			selects: isObstacle(of), sink: sink{
+				replace: func(_ int, all []*object) {
+					r.applyRuns(distribute.ObstaclesListed{Watch: of, Objects: metasOf(all)})
+				},
+				put:  func(o *object) { r.applyRuns(distribute.ObstacleSeen{Watch: of, Object: o.meta}) },
+				gone: func(o *object) { r.applyRuns(distribute.ObstacleGone{Watch: of, Object: o.meta}) },
+			}})
 	}
 	slices.SortStableFunc(r.watches, func(a, b *watch) int { return cmp.Compare(a.name, b.name) })
 }

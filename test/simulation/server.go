@@ -76,7 +76,8 @@ func (slotOrder) Compare(a, b copies.Slot) int {
 
 func newServer(f *forest.Snapshot) *server {
 	empty := world{objects: immutable.NewSortedMap[copies.Slot, *object](slotOrder{}), forest: f}
-	return &server{world: empty, start: empty, version: 100, now: time.Unix(1_000_000, 0), denied: map[copies.Slot]bool{}, outages: map[schema.GroupKind]outage{}}
+	return &server{world: empty, start: empty, version: 100, now: time.Unix(1_000_000, 0), denied: map[copies.Slot]bool{},
+		outages: map[schema.GroupKind]outage{}}
 }
 
 // at returns the object at slot, or nil.

@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// shrink returns the shortest script it can find that fails the same invariant: it takes out halves, quarters and so on of the events, until
-// no single event can be taken out (delta debugging).
+// shrink returns the shortest script it can find that fails the same invariant: it takes out halves, quarters and so on of the events,
+// until no single event can be taken out (delta debugging).
 func shrink(s script, invariant string) script {
 	for size := max(1, len(s.events)/2); ; {
 		shorter, found := takeOut(s, size, invariant)

@@ -27,7 +27,8 @@ var (
 func (h *history) makeFirstNamespaces(of setup) {
 	root, template := map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}, map[string]string{v1alpha1.LabelType: v1alpha1.TypeTemplate}
 	below := func(parent string) map[string]string { return map[string]string{v1alpha1.LabelParent: parent} }
-	all := map[string]map[string]string{"acme": root, "zeta": maps.Clone(root), "tmpl": template, "a": below("acme"), "a1": below("a"), "z": below("zeta")}
+	all := map[string]map[string]string{"acme": root, "zeta": maps.Clone(root), "tmpl": template, "a": below("acme"), "a1": below("a"),
+		"z": below("zeta")}
 	if of.template {
 		all["acme"][v1alpha1.LabelTemplate] = "tmpl"
 	}
@@ -151,7 +152,8 @@ func (h *history) rewrite(slot copies.Slot, verb string, do func(*object)) strin
 		o = o.clone()
 		do(o)
 		h.server.version++
-		o.meta.ManagedFields = append(slices.DeleteFunc(o.meta.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == user }), h.server.fieldsOf(user, nil))
+		o.meta.ManagedFields = append(slices.DeleteFunc(o.meta.ManagedFields,
+			func(e metav1.ManagedFieldsEntry) bool { return e.Manager == user }), h.server.fieldsOf(user, nil))
 		h.server.put(slot, o)
 	})
 }
@@ -184,7 +186,8 @@ func (h *history) putSource(slot copies.Slot, b, c int) string {
 	if h.server.isTerminating(slot.Namespace) || h.isForeign(slot, isCopy) {
 		return ""
 	}
-	mode := []string{v1alpha1.ModeUpdate, v1alpha1.ModeUpdate, v1alpha1.ModeUpdate, v1alpha1.ModeUpdate, v1alpha1.ModeCreate, v1alpha1.ModeNone, "typo"}[b%7]
+	mode := []string{v1alpha1.ModeUpdate, v1alpha1.ModeUpdate, v1alpha1.ModeUpdate, v1alpha1.ModeUpdate, v1alpha1.ModeCreate,
+		v1alpha1.ModeNone, "typo"}[b%7]
 	h.putObject(slot, contentOf(slot.Kind, c%50, nil), func(meta *metav1.ObjectMeta) {
 		meta.Labels[v1alpha1.LabelPropagate] = mode
 		meta.Labels["team"] = fmt.Sprint("t", c%2)
@@ -206,7 +209,8 @@ func (h *history) generate(slot copies.Slot, b, c int) string {
 	if known != nil {
 		made = known.meta.ObjectMeta.DeepCopy()
 	}
-	made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Generator", Name: "g", UID: "generator", Controller: new(true)}}
+	made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Generator", Name: "g", UID: "generator",
+		Controller: new(true)}}
 	isApplied := copies.GeneratedOf(made).PlanLabel(wanted)
 	h.putObject(slot, contentOf(slot.Kind, c%50, nil), func(meta *metav1.ObjectMeta) {
 		meta.OwnerReferences = made.OwnerReferences
@@ -239,7 +243,8 @@ var appliedLabel = metav1.ManagedFieldsEntry{
 
 // labelling returns what meta says about who has applied the label.
 func labelling(meta *metav1.ObjectMeta) []metav1.ManagedFieldsEntry {
-	return slices.DeleteFunc(slices.Clone(meta.ManagedFields), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != copies.GeneratedManager })
+	return slices.DeleteFunc(slices.Clone(meta.ManagedFields),
+		func(e metav1.ManagedFieldsEntry) bool { return e.Manager != copies.GeneratedManager })
 }
 
 // putStranger makes an object that has nothing to do with the operator, or one with forged marks.
@@ -315,7 +320,8 @@ func (h *history) distributeObject(e event) string {
 	}
 	o.meta.Generation++
 	spec := v1alpha1.ResourceDistributionSpec{
-		Resource: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"k":"d%d"}}`, name, e.c%5)},
+		Resource: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"k":"d%d"}}`,
+			name, e.c%5)},
 		ConflictPolicy: []v1alpha1.ConflictPolicy{
 			v1alpha1.ConflictFail, v1alpha1.ConflictSkip, v1alpha1.ConflictAdoptIdentical, v1alpha1.ConflictOverwrite,
 		}[e.b/4%4],
@@ -328,5 +334,6 @@ func (h *history) distributeObject(e event) string {
 	}
 	o.distribution.Spec = spec
 	h.server.put(slot, o)
-	return fmt.Sprintf("distributes ConfigMap %s by %s: %s, %s, %s", name, slot.Name, spec.ConflictPolicy, spec.DriftPolicy, spec.DeletionPolicy)
+	return fmt.Sprintf("distributes ConfigMap %s by %s: %s, %s, %s", name, slot.Name, spec.ConflictPolicy, spec.DriftPolicy,
+		spec.DeletionPolicy)
 }

@@ -17,11 +17,14 @@ func TestRefused(t *testing.T) {
 		err                   error
 		refused, impersonated bool
 	}{
-		"no right":                  {forbidden("namespaces", `User "alice" cannot list resource "namespaces" in API group "" at the cluster scope`), true, false},
-		"impersonation":             {forbidden("users", `User "alice" cannot impersonate resource "users" in API group "" at the cluster scope`), false, true},
-		"constrained impersonation": {forbidden("namespaces", `User "alice" cannot impersonate-on:user-info:list resource "namespaces" in API group "" at the cluster scope`), false, true},
-		"something else":            {apierrors.NewUnauthorized("no"), false, false},
-		"nothing":                   {nil, false, false},
+		"no right": {forbidden("namespaces",
+			`User "alice" cannot list resource "namespaces" in API group "" at the cluster scope`), true, false},
+		"impersonation": {forbidden("users", `User "alice" cannot impersonate resource "users" in API group "" at the cluster scope`),
+			false, true},
+		"constrained impersonation": {forbidden("namespaces",
+			`User "alice" cannot impersonate-on:user-info:list resource "namespaces" in API group "" at the cluster scope`), false, true},
+		"something else": {apierrors.NewUnauthorized("no"), false, false},
+		"nothing":        {nil, false, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -62,9 +62,11 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 // identityOf returns the identity by the rules of a SelfSubjectRulesReview. Rules that don't concern impersonation are ignored.
 func identityOf(user string, rules []authorizationv1.ResourceRule) identity {
 	return identity{
-		user:        user,
-		legacy:      become{users: grantedNames(rules, legacyVerb, legacyGroup, "users"), groups: grantedNames(rules, legacyVerb, legacyGroup, "groups")},
-		constrained: become{users: grantedNames(rules, constrainedVerb, constrainedGroup, "users"), groups: grantedNames(rules, constrainedVerb, constrainedGroup, "groups")},
+		user: user,
+		legacy: become{users: grantedNames(rules, legacyVerb, legacyGroup, "users"),
+			groups: grantedNames(rules, legacyVerb, legacyGroup, "groups")},
+		constrained: become{users: grantedNames(rules, constrainedVerb, constrainedGroup, "users"), groups: grantedNames(rules, constrainedVerb,
+			constrainedGroup, "groups")},
 	}
 }
 

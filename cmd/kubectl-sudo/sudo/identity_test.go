@@ -32,11 +32,14 @@ func TestIdentity(t *testing.T) {
 		rules []authorizationv1.ResourceRule
 		want  verdict
 	}{
-		"nobody":              {nil, verdict{as: "warren:sudo:payments"}},
-		"no sudoer":           {[]authorizationv1.ResourceRule{everybody, legacySelf, legacyReason}, verdict{as: "warren:sudo:payments"}},
-		"Legacy, a user":      {[]authorizationv1.ResourceRule{everybody, legacySelf, legacyGroup, legacyReason}, verdict{tenants: []string{"payments"}, sudoer: true, as: "bob"}},
-		"Legacy, of a group":  {[]authorizationv1.ResourceRule{legacyGroup, legacyNobody, legacyReason}, verdict{tenants: []string{"payments"}, sudoer: true, as: "warren:sudo:payments"}},
-		"Constrained, a user": {[]authorizationv1.ResourceRule{newSelf, newGroup}, verdict{tenants: []string{"payments"}, sudoer: true, constrained: true, as: "bob"}},
+		"nobody":    {nil, verdict{as: "warren:sudo:payments"}},
+		"no sudoer": {[]authorizationv1.ResourceRule{everybody, legacySelf, legacyReason}, verdict{as: "warren:sudo:payments"}},
+		"Legacy, a user": {[]authorizationv1.ResourceRule{everybody, legacySelf, legacyGroup, legacyReason},
+			verdict{tenants: []string{"payments"}, sudoer: true, as: "bob"}},
+		"Legacy, of a group": {[]authorizationv1.ResourceRule{legacyGroup, legacyNobody, legacyReason},
+			verdict{tenants: []string{"payments"}, sudoer: true, as: "warren:sudo:payments"}},
+		"Constrained, a user": {[]authorizationv1.ResourceRule{newSelf, newGroup}, verdict{tenants: []string{"payments"}, sudoer: true,
+			constrained: true, as: "bob"}},
 		"Constrained, of a group": {[]authorizationv1.ResourceRule{newGroup, newNobody},
 			verdict{tenants: []string{"payments"}, sudoer: true, constrained: true, as: "warren:sudo:payments"}},
 		"while the mode changes": {[]authorizationv1.ResourceRule{legacySelf, newSelf, legacyGroup, newGroup},
@@ -47,18 +50,24 @@ func TestIdentity(t *testing.T) {
 			verdict{tenants: []string{"payments", "shop"}, sudoer: true, as: "bob"}},
 		"of another tenant": {[]authorizationv1.ResourceRule{legacySelf, rule("impersonate", "", "groups", "shop-sudoers")},
 			verdict{tenants: []string{"shop"}, as: "warren:sudo:payments"}},
-		"of other groups":    {[]authorizationv1.ResourceRule{legacySelf, rule("impersonate", "", "groups", "admins", "-sudoers", "sudoers-x")}, verdict{as: "warren:sudo:payments"}},
-		"other verb":         {[]authorizationv1.ResourceRule{rule("get", "", "groups", "payments-sudoers")}, verdict{as: "warren:sudo:payments"}},
-		"other API group":    {[]authorizationv1.ResourceRule{rule("impersonate", authentication, "groups", "payments-sudoers")}, verdict{as: "warren:sudo:payments"}},
-		"verb on the object": {[]authorizationv1.ResourceRule{rule("impersonate-on:user-info:get", "", "groups", "payments-sudoers")}, verdict{as: "warren:sudo:payments"}},
-		"a cluster admin":    {[]authorizationv1.ResourceRule{rule("*", "*", "*")}, verdict{sudoer: true, everywhere: true, constrained: true, as: "bob"}},
+		"of other groups": {[]authorizationv1.ResourceRule{legacySelf, rule("impersonate", "", "groups", "admins", "-sudoers", "sudoers-x")},
+			verdict{as: "warren:sudo:payments"}},
+		"other verb": {[]authorizationv1.ResourceRule{rule("get", "", "groups", "payments-sudoers")},
+			verdict{as: "warren:sudo:payments"}},
+		"other API group": {[]authorizationv1.ResourceRule{rule("impersonate", authentication, "groups", "payments-sudoers")},
+			verdict{as: "warren:sudo:payments"}},
+		"verb on the object": {[]authorizationv1.ResourceRule{rule("impersonate-on:user-info:get", "", "groups", "payments-sudoers")},
+			verdict{as: "warren:sudo:payments"}},
+		"a cluster admin": {[]authorizationv1.ResourceRule{rule("*", "*", "*")},
+			verdict{sudoer: true, everywhere: true, constrained: true, as: "bob"}},
 		"anybody but oneself": {[]authorizationv1.ResourceRule{rule("impersonate", "", "groups")},
 			verdict{sudoer: true, everywhere: true, as: "warren:sudo:payments"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			me := identityOf("bob", c.rules)
-			got := verdict{me.sudoTenants(), me.isSudoerOf("payments"), me.isSudoerEverywhere(), me.constrainedIn("payments"), me.impersonatedUser("payments")}
+			got := verdict{me.sudoTenants(), me.isSudoerOf("payments"), me.isSudoerEverywhere(), me.constrainedIn("payments"),
+				me.impersonatedUser("payments")}
 			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(verdict{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

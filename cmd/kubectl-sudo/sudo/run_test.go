@@ -42,25 +42,34 @@ func TestRefusals(t *testing.T) {
 		line    []string
 		want    string
 	}{
-		"all namespaces":             {there, []string{"get", "pods", "-A"}, "-A can't be used with sudo: it holds in one tenant"},
-		"all namespaces, in front":   {there, []string{"-A", "get", "pods"}, "-A can't be used with sudo: it holds in one tenant"},
-		"somebody":                   {there, []string{"get", "pods", "--as=x"}, "--as is set by kubectl sudo"},
-		"somebody, in front":         {there, []string{"--as=x", "get", "pods"}, "--as is set by kubectl sudo"},
-		"no kubectl":                 {"", []string{"get", "pods"}, "kubectl not found; set KUBECTL"},
-		"not that kubectl":           {"/no/kubectl", []string{"get", "pods"}, `kubectl not found; set KUBECTL, which is "/no/kubectl" now`},
-		"unknown flag":               {there, []string{"--foo", "get", "pods"}, "unknown flag: --foo: flags of kubectl go behind COMMAND; see kubectl sudo --help"},
-		"a flag of a command":        {there, []string{"-o", "yaml", "get", "pods"}, "unknown shorthand flag: 'o' in -o: flags of kubectl go behind COMMAND; see kubectl sudo --help"},
-		"a flag without its value":   {there, []string{"--tenant"}, "flag needs an argument: --tenant: see kubectl sudo --help"},
-		"no reason":                  {there, []string{"--reason", " ", "get", "pods"}, "--reason is empty: say why, or leave it out"},
-		"a reason of two lines":      {there, []string{"--reason", "a\nb", "get", "pods"}, `--reason "a\nb" holds a control character: it must be one line of text`},
-		"no tenant":                  {there, []string{"--tenant=", "get", "pods"}, "--tenant is empty: name a tenant, or leave it out"},
-		"list takes nothing":         {there, []string{"--list", "get", "pods"}, `--list takes no COMMAND: there is "get"`},
-		"no server":                  {there, []string{"-s", nowhere, "get", "pods"}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
-		"no server, behind":          {there, []string{"get", "pods", "-s", nowhere}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
-		"no server, for the list":    {there, []string{"--list", "-s", nowhere}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
-		"no such context, in front":  {there, []string{"--context", "nope", "get", "pods"}, `finding the API server by the kubeconfig and flags: context "nope" does not exist`},
-		"no such context, behind":    {there, []string{"get", "pods", "--context=nope"}, `finding the API server by the kubeconfig and flags: context "nope" does not exist`},
-		"no such kubeconfig, behind": {there, []string{"get", "pods", "--kubeconfig", "/nofile"}, "finding the API server by the kubeconfig and flags: stat /nofile: no such file or directory"},
+		"all namespaces":           {there, []string{"get", "pods", "-A"}, "-A can't be used with sudo: it holds in one tenant"},
+		"all namespaces, in front": {there, []string{"-A", "get", "pods"}, "-A can't be used with sudo: it holds in one tenant"},
+		"somebody":                 {there, []string{"get", "pods", "--as=x"}, "--as is set by kubectl sudo"},
+		"somebody, in front":       {there, []string{"--as=x", "get", "pods"}, "--as is set by kubectl sudo"},
+		"no kubectl":               {"", []string{"get", "pods"}, "kubectl not found; set KUBECTL"},
+		"not that kubectl":         {"/no/kubectl", []string{"get", "pods"}, `kubectl not found; set KUBECTL, which is "/no/kubectl" now`},
+		"unknown flag": {there, []string{"--foo", "get", "pods"},
+			"unknown flag: --foo: flags of kubectl go behind COMMAND; see kubectl sudo --help"},
+		"a flag of a command": {there, []string{"-o", "yaml", "get", "pods"},
+			"unknown shorthand flag: 'o' in -o: flags of kubectl go behind COMMAND; see kubectl sudo --help"},
+		"a flag without its value": {there, []string{"--tenant"}, "flag needs an argument: --tenant: see kubectl sudo --help"},
+		"no reason":                {there, []string{"--reason", " ", "get", "pods"}, "--reason is empty: say why, or leave it out"},
+		"a reason of two lines": {there, []string{"--reason", "a\nb", "get", "pods"},
+			`--reason "a\nb" holds a control character: it must be one line of text`},
+		"no tenant":          {there, []string{"--tenant=", "get", "pods"}, "--tenant is empty: name a tenant, or leave it out"},
+		"list takes nothing": {there, []string{"--list", "get", "pods"}, `--list takes no COMMAND: there is "get"`},
+		"no server": {there, []string{"-s", nowhere, "get", "pods"}, "can't reach the API server " + nowhere +
+			" (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
+		"no server, behind": {there, []string{"get", "pods", "-s", nowhere}, "can't reach the API server " + nowhere +
+			" (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
+		"no server, for the list": {there, []string{"--list", "-s", nowhere}, "can't reach the API server " + nowhere +
+			" (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
+		"no such context, in front": {there, []string{"--context", "nope", "get", "pods"},
+			`finding the API server by the kubeconfig and flags: context "nope" does not exist`},
+		"no such context, behind": {there, []string{"get", "pods", "--context=nope"},
+			`finding the API server by the kubeconfig and flags: context "nope" does not exist`},
+		"no such kubeconfig, behind": {there, []string{"get", "pods", "--kubeconfig", "/nofile"},
+			"finding the API server by the kubeconfig and flags: stat /nofile: no such file or directory"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,8 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	case err != nil:
 		return "", err
 	case !said:
-		return "", fmt.Errorf("no namespace is named, so kubectl would act in %s, which belongs to no tenant: add -n NAMESPACE; for a command that needs none, %w",
+		return "", fmt.Errorf("no namespace is named, so kubectl would act in %s, which belongs to no tenant: add -n NAMESPACE; for a command "+
+			"that needs none, %w",
 			name, ambiguous(me))
 	}
 	if name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") { // protected, whatever the configuration says
@@ -42,7 +43,8 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	case apierrors.IsNotFound(err):
 		return soleTenant(me)
 	case apierrors.IsForbidden(err) && len(me.sudoTenants()) > 0:
-		return "", fmt.Errorf("namespace %s belongs to no tenant of which %s is a sudoer: those are %s", name, me.user, strings.Join(me.sudoTenants(), ", "))
+		return "", fmt.Errorf("namespace %s belongs to no tenant of which %s is a sudoer: those are %s", name, me.user,
+			strings.Join(me.sudoTenants(), ", "))
 	case apierrors.IsForbidden(err):
 		return soleTenant(me)
 	case err != nil:
@@ -91,7 +93,8 @@ func (c *call) readNamespace(ctx context.Context, me identity, name string) (*co
 		if !apierrors.IsForbidden(err) {
 			break
 		}
-		err = c.getObject(ctx, rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{v1alpha1.SudoersGroup(tenant)}}, name, namespace)
+		err = c.getObject(ctx, rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{v1alpha1.SudoersGroup(tenant)}},
+			name, namespace)
 	}
 	return namespace, err
 }

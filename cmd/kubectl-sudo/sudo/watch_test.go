@@ -50,7 +50,8 @@ func watched(t *testing.T, script string) *exec.Cmd {
 	return cmd
 }
 
-const forbidden = `Error from server (Forbidden): nodes is forbidden: User "bob" cannot impersonate-on:user-info:list resource "nodes" in API group "" at the cluster scope`
+const forbidden = `Error from server (Forbidden): nodes is forbidden: User "bob" cannot impersonate-on:user-info:list resource "nodes" ` +
+	`in API group "" at the cluster scope`
 
 // ACC-P05, where kubectl is watched.
 func TestWatch(t *testing.T) {
@@ -66,10 +67,11 @@ func TestWatch(t *testing.T) {
 		"is killed for good, alike": {script: "kill -KILL $$", code: -1, signal: syscall.SIGKILL},
 		"by another signal":         {script: "kill -USR1 $$", code: 128 + int(syscall.SIGUSR1)},
 		"explains a refusal":        {script: "echo '" + forbidden + "' >&2; exit 1", stderr: forbidden + "\n" + hint, code: 1},
-		"only of impersonation":     {script: "echo 'Error from server (Forbidden): no' >&2; exit 1", stderr: "Error from server (Forbidden): no\n", code: 1},
-		"only of the server":        {script: "echo 'unknown flag: --impersonate' >&2; exit 1", stderr: "unknown flag: --impersonate\n", code: 1},
-		"only if it ends badly":     {script: "echo '" + forbidden + "' >&2", stderr: forbidden + "\n"},
-		"not what is on stdout":     {script: "echo '" + forbidden + "'; exit 1", stdout: forbidden + "\n", code: 1},
+		"only of impersonation": {script: "echo 'Error from server (Forbidden): no' >&2; exit 1",
+			stderr: "Error from server (Forbidden): no\n", code: 1},
+		"only of the server":    {script: "echo 'unknown flag: --impersonate' >&2; exit 1", stderr: "unknown flag: --impersonate\n", code: 1},
+		"only if it ends badly": {script: "echo '" + forbidden + "' >&2", stderr: forbidden + "\n"},
+		"not what is on stdout": {script: "echo '" + forbidden + "'; exit 1", stdout: forbidden + "\n", code: 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,8 @@ const flagUser = "user"
 // readWords parses COMMAND and the words after it, up to --, for what decides about the tenant: it sets kubectl's flags for the API
 // server and the namespace, and returns the tenant that is named after lns; "" if none is. It ignores unknown flags, those of
 // commands and plugins. isGlobal reports whether kubectl, behind some words, takes a flag for its own and not for COMMAND's.
-func readWords(connection *pflag.FlagSet, words []string, isGlobal func(flag *pflag.Flag, behind []string) bool) (tenant string, err error) {
+func readWords(connection *pflag.FlagSet, words []string,
+	isGlobal func(flag *pflag.Flag, behind []string) bool) (tenant string, err error) {
 	r := &reader{connection: connection, words: words, switches: switchesOf(words[0]), isGlobal: isGlobal}
 	awaited, doubtful := false, false // the next name is that of a tenant; the next word may be the value of the flag before
 	for r.at = 1; r.at < len(words) && words[r.at] != "--"; r.at++ {

@@ -23,7 +23,8 @@ func TreeUID(ctx context.Context, api client.Reader, name string) (types.UID, er
 	}
 	rootName := RootOf(namespace)
 	if rootName == "" {
-		return "", fmt.Errorf("namespace %s is neither a root nor a sub-namespace: make it a root first: kubectl warren ns set-type %s root", name, name)
+		return "", fmt.Errorf("namespace %s is neither a root nor a sub-namespace: make it a root first: kubectl warren ns set-type %s root",
+			name, name)
 	}
 	root, err := gather.ReadNamespace(ctx, api, rootName)
 	if err != nil {
@@ -53,7 +54,8 @@ func RootOf(namespace *metav1.PartialObjectMetadata) string {
 
 // Mark sets the annotation by which a cluster admin lets a namespace join the tree with this UID, or removes it if uid is "". changed is
 // false if the namespace was marked so already.
-func Mark(ctx context.Context, api client.Client, namespace *metav1.PartialObjectMetadata, uid types.UID, c Options) (changed bool, err error) {
+func Mark(ctx context.Context, api client.Client, namespace *metav1.PartialObjectMetadata, uid types.UID,
+	c Options) (changed bool, err error) {
 	if namespace.Annotations[v1alpha1.AnnotationAdopt] == string(uid) {
 		return false, nil
 	}

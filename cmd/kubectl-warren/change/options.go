@@ -27,7 +27,8 @@ type Options struct{ dryRun, output *invocation.Choice }
 // AddFlags gives a command that changes something the flags --dry-run and --output, and returns what they are set to.
 func AddFlags(cmd *cobra.Command) Options {
 	return Options{
-		invocation.AddChoice(cmd, "dry-run", "", dryRunNone, "client: only print what would be done; server: send it, but don't store it", dryRunNone, dryRunClient, dryRunServer),
+		invocation.AddChoice(cmd, "dry-run", "", dryRunNone, "client: only print what would be done; server: send it, but don't store it",
+			dryRunNone, dryRunClient, dryRunServer),
 		invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName),
 	}
 }

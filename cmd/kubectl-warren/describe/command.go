@@ -32,7 +32,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe NAMESPACE",
 		Short: "Show what a namespace is in its tree: its place, what it inherits and holds, what is wrong",
-		Long: "Show what a namespace is in its tree: its place, limits, what it inherits and from where, copies and sources, conditions and Events.\n" +
+		Long: "Show what a namespace is in its tree: its place, limits, what it inherits and from where, copies and sources, conditions and " +
+			"Events.\n" +
 			"It needs no rights but those that the users of a tenant have there.",
 		Example:           "  kubectl warren describe pay-web",
 		Args:              invocation.ExactlyAsUsage("one namespace"),

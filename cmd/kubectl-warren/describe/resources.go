@@ -89,7 +89,8 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 	}
 	if len(closed) > 0 {
 		slices.Sort(closed)
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: copies of these kinds are not shown\n", strings.Join(closed, ", "), namespace)
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: copies of these kinds are not shown\n",
+			strings.Join(closed, ", "), namespace)
 	}
 	slices.SortFunc(all, func(a, b Resource) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
@@ -98,7 +99,8 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 }
 
 // resourcesOf returns the copies and sources of one kind, selected by labels on the server.
-func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kind schema.GroupVersionKind, namespace string) ([]Resource, error) {
+func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kind schema.GroupVersionKind,
+	namespace string) ([]Resource, error) {
 	var found []Resource
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -115,7 +117,8 @@ func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kin
 		m := object.(*metav1.PartialObjectMetadata)
 		if m.Labels[v1alpha1.LabelInheritedFrom] == "" {
 			found = append(found, Resource{
-				Kind: kind.GroupKind().String(), Name: m.Name, Mode: m.Labels[v1alpha1.LabelPropagate], Problem: trace.WhyNotCopied(s, kind.GroupKind(), m),
+				Kind: kind.GroupKind().String(), Name: m.Name, Mode: m.Labels[v1alpha1.LabelPropagate],
+				Problem: trace.WhyNotCopied(s, kind.GroupKind(), m),
 			})
 		}
 	}, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelPropagate})

@@ -18,7 +18,8 @@ import (
 func (d *Namespace) Write(w io.Writer) error {
 	table := printers.GetNewTabWriter(w)
 	for _, row := range [][2]string{
-		{"Name", d.Name}, {"Type", string(d.Type)}, {"Phase", d.Phase}, {"Root", tree.OrNone(d.Root)}, {"Parent", tree.OrNone(d.Parent)}, {"Template", tree.OrNone(d.Template)},
+		{"Name", d.Name}, {"Type", string(d.Type)}, {"Phase", d.Phase}, {"Root", tree.OrNone(d.Root)}, {"Parent", tree.OrNone(d.Parent)},
+		{"Template", tree.OrNone(d.Template)},
 		{"Bound", strconv.FormatBool(d.Bound)}, {"Depth", d.depth()},
 		{"Children", tree.OrNone(strings.Join(d.Children, ", "))}, {"Instances", tree.OrNone(strings.Join(d.Instances, ", "))},
 		{"Cascading deletion", d.Cascading.String()},

@@ -54,7 +54,8 @@ func planCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-func showDistributions(ctx context.Context, inv *invocation.Invocation, names []string, write func(io.Writer, []v1alpha1.ResourceDistribution) error) error {
+func showDistributions(ctx context.Context, inv *invocation.Invocation, names []string,
+	write func(io.Writer, []v1alpha1.ResourceDistribution) error) error {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
 		return err

@@ -55,7 +55,8 @@ func WriteTable(w io.Writer, all []v1alpha1.ResourceDistribution) error {
 		if c := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionReady); c != nil && s.ObservedGeneration == all[i].Generation {
 			ready, reason = string(c.Status), c.Reason
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", all[i].Name, s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts, s.Failed, ready, reason)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", all[i].Name, s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts,
+			s.Failed, ready, reason)
 	}
 	return table.Flush()
 }
@@ -68,7 +69,8 @@ func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
 	if s.ObservedGeneration != rd.Generation {
 		text.WriteString(" (the operator has not seen the last change yet)")
 	}
-	fmt.Fprintf(&text, "\nconflictPolicy %s, driftPolicy %s, deletionPolicy %s (in force: %s)\n", rd.Spec.ConflictPolicy, rd.Spec.DriftPolicy, rd.Spec.DeletionPolicy, s.DeletionPolicy)
+	fmt.Fprintf(&text, "\nconflictPolicy %s, driftPolicy %s, deletionPolicy %s (in force: %s)\n", rd.Spec.ConflictPolicy, rd.Spec.DriftPolicy,
+		rd.Spec.DeletionPolicy, s.DeletionPolicy)
 	said := ""
 	for _, c := range s.Conditions {
 		if fmt.Fprintf(&text, "%s is %s: %s", c.Type, c.Status, c.Reason); c.Message != said {

@@ -150,8 +150,10 @@ func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, warnings []string
 	if len(all) == 0 {
 		text.WriteString("spec.targets selects no namespace\n")
 	}
-	if policy := rd.Spec.ConflictPolicy; held && (policy == "" || policy == v1alpha1.ConflictFail || policy == v1alpha1.ConflictAdoptIdentical) {
-		text.WriteString("Before the first copies, and after a change of targets, one conflict keeps all that is to be created from being created.\n")
+	if policy := rd.Spec.ConflictPolicy; held && (policy == "" || policy == v1alpha1.ConflictFail ||
+		policy == v1alpha1.ConflictAdoptIdentical) {
+		text.WriteString("Before the first copies, and after a change of targets, one conflict keeps all that is to be created from being " +
+			"created.\n")
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// checkAPIServices names the APIServices that don't answer. The API server then can't tell which kinds there are, and empties no namespace that is
-// deleted.
+// checkAPIServices names the APIServices that don't answer. The API server then can't tell which kinds there are, and empties no namespace
+// that is deleted.
 func (p Patient) checkAPIServices(ctx context.Context) Check {
 	const name = "apiservices"
 	services := &unstructured.UnstructuredList{}
@@ -28,7 +28,8 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 		return ok(name, fmt.Sprintf("all %d answer", len(services.Items)))
 	}
 	return warning(name, "no answer from "+strings.Join(silent, ", ")+": until all answer, no namespace of the cluster can be deleted",
-		"start the Service behind it (kubectl get apiservice shows it), or, where nothing needs the API any more: kubectl delete apiservice "+strings.Join(names, " "))
+		"start the Service behind it (kubectl get apiservice shows it), or, where nothing needs the API any more: kubectl delete apiservice "+
+			strings.Join(names, " "))
 }
 
 // whyUnavailable returns the reason for which an APIService doesn't answer; "" if it answers, or if that isn't known yet.

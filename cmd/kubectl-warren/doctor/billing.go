@@ -57,7 +57,8 @@ func judgeBilling(f file, told billingTold) Check {
 		}
 	}
 	if idle := told.reasons[string(v1alpha1.ReasonNotRunning)]; len(idle) > 0 {
-		return failure(billingName, fmt.Sprintf("%s is configured, and no billing exporter runs: %d of %d tenants are exported by nobody", driver, len(idle), told.tenants),
+		return failure(billingName, fmt.Sprintf("%s is configured, and no billing exporter runs: %d of %d tenants are exported by nobody", driver,
+			len(idle), told.tenants),
 			"deploy the component of the driver, or look at the log of Deployment warren-billing-exporter")
 	}
 	if len(told.reasons) > 0 {
@@ -65,7 +66,8 @@ func judgeBilling(f file, told billingTold) Check {
 		for _, reason := range slices.Sorted(maps.Keys(told.reasons)) {
 			parts = append(parts, reason+": "+forest.Few(told.reasons[reason]))
 		}
-		return warning(billingName, "the ledger lacks something: "+strings.Join(parts, "; "), "read the message of condition BillingExported of these tenants")
+		return warning(billingName, "the ledger lacks something: "+strings.Join(parts, "; "),
+			"read the message of condition BillingExported of these tenants")
 	}
 	switch {
 	case told.exported > 0:
@@ -74,5 +76,6 @@ func judgeBilling(f file, told billingTold) Check {
 		return warning(billingName, "no tenant tells whether billing is on, and the operator's configuration is not known: "+f.unknown.Error(),
 			"ask as someone who may read the operator's namespace")
 	}
-	return warning(billingName, driver+" is configured, and no tenant tells yet whether an exporter runs", "look again in half a minute, once there is a tenant")
+	return warning(billingName, driver+" is configured, and no tenant tells yet whether an exporter runs",
+		"look again in half a minute, once there is a tenant")
 }

@@ -47,5 +47,6 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 		return ok(name, message)
 	}
 	return warning(name, message+"; the API server reads all of them for each request of anybody",
-		"a tenant whose one manager is its one sudoer has one of them, any other has two and one for each person among its sudoers: see B12 in docs/benchmarks.md")
+		"a tenant whose one manager is its one sudoer has one of them, any other has two and one for each person among its sudoers: see B12 in "+
+			"docs/benchmarks.md")
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // judgeComponents checks the policies of optional components, which not every overlay has.
-func judgeComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) []Check {
+func judgeComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding,
+	operator string) []Check {
 	strict, distribution := Check{}, Check{}
 	if find(policies, manifests.StrictPlacement.Name) == nil {
 		strict = warning("", "not installed: the operator's token may bring every namespace that is not protected into a tree",
@@ -75,5 +76,6 @@ func (c cage) judge() Check {
 	case cageCopies:
 		return ok("", "in force; conflictPolicy AdoptIdentical and Overwrite need component distribution-overwrite, which is not installed")
 	}
-	return failure("", "policy "+manifests.Prefix+manifests.Distribution.Name+" is there, but the cage lets the operator write no distributed copy: nothing is distributed", applyAgain)
+	return failure("", "policy "+manifests.Prefix+manifests.Distribution.Name+" is there, but the cage lets the operator write no "+
+		"distributed copy: nothing is distributed", applyAgain)
 }

@@ -14,7 +14,8 @@ func TestJudgeComponents(t *testing.T) {
 	policy := func(name string, variables ...string) admissionv1.ValidatingAdmissionPolicy {
 		p := admissionv1.ValidatingAdmissionPolicy{}
 		p.Name = manifests.Prefix + name
-		p.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: manifests.TheOperator, Expression: "request.userInfo.username == '" + operator + "'"}}
+		p.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: manifests.TheOperator,
+			Expression: "request.userInfo.username == '" + operator + "'"}}
 		for _, v := range variables {
 			p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: v})
 		}
@@ -39,14 +40,19 @@ func TestJudgeComponents(t *testing.T) {
 		strict, distribution Status
 		says                 string
 	}{
-		"overlay standard":                {[]admissionv1.ValidatingAdmissionPolicy{strict, closed}, both, OK, OK, "not installed"},
-		"without strict-placement":        {[]admissionv1.ValidatingAdmissionPolicy{closed}, both, Warning, OK, "not installed"},
-		"with distribution":               {[]admissionv1.ValidatingAdmissionPolicy{strict, copies, rules}, both, OK, OK, "need component distribution-overwrite, which is not installed"},
-		"with distribution-overwrite":     {[]admissionv1.ValidatingAdmissionPolicy{strict, overwrite, rules}, both, OK, OK, "may take over any Secret or ConfigMap"},
-		"its policy is gone":              {[]admissionv1.ValidatingAdmissionPolicy{strict, copies}, both, OK, Error, "warren-distribution is missing"},
-		"its policy is bound to nobody":   {[]admissionv1.ValidatingAdmissionPolicy{strict, copies, rules}, bound("strict-placement"), OK, Error, "no binding of it denies"},
-		"the cage of standard came again": {[]admissionv1.ValidatingAdmissionPolicy{strict, closed, rules}, both, OK, Error, "nothing is distributed"},
-		"no policy at all":                {nil, nil, Warning, OK, "not installed"},
+		"overlay standard":         {[]admissionv1.ValidatingAdmissionPolicy{strict, closed}, both, OK, OK, "not installed"},
+		"without strict-placement": {[]admissionv1.ValidatingAdmissionPolicy{closed}, both, Warning, OK, "not installed"},
+		"with distribution": {[]admissionv1.ValidatingAdmissionPolicy{strict, copies, rules}, both, OK, OK,
+			"need component distribution-overwrite, which is not installed"},
+		"with distribution-overwrite": {[]admissionv1.ValidatingAdmissionPolicy{strict, overwrite, rules}, both, OK, OK,
+			"may take over any Secret or ConfigMap"},
+		"its policy is gone": {[]admissionv1.ValidatingAdmissionPolicy{strict, copies}, both, OK, Error,
+			"warren-distribution is missing"},
+		"its policy is bound to nobody": {[]admissionv1.ValidatingAdmissionPolicy{strict, copies, rules}, bound("strict-placement"), OK, Error,
+			"no binding of it denies"},
+		"the cage of standard came again": {[]admissionv1.ValidatingAdmissionPolicy{strict, closed, rules}, both, OK, Error,
+			"nothing is distributed"},
+		"no policy at all": {nil, nil, Warning, OK, "not installed"},
 	} {
 		checks := judgeComponents(c.policies, c.bindings, operator)
 		if checks[0].Status != c.strict || checks[1].Status != c.distribution || !strings.Contains(checks[1].Message, c.says) {

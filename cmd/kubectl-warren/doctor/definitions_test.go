@@ -24,9 +24,12 @@ func TestCheckDefinitions(t *testing.T) {
 		status Status
 		says   string
 	}{
-		"all":  {[]string{"LNamespace", "SubNamespace", "HierarchyConfiguration"}, OK, "the API server serves LNamespace, SubNamespace and HierarchyConfiguration"},
-		"one":  {[]string{"LNamespace", "SubNamespace"}, Error, "the API server doesn't serve HierarchyConfiguration of tenancy.warren.dev/v1alpha1: the operator runs as if no such object existed"},
-		"none": {nil, Error, "the API server doesn't serve LNamespace, SubNamespace, HierarchyConfiguration of tenancy.warren.dev/v1alpha1: the operator runs as if no such object existed"},
+		"all": {[]string{"LNamespace", "SubNamespace", "HierarchyConfiguration"}, OK,
+			"the API server serves LNamespace, SubNamespace and HierarchyConfiguration"},
+		"one": {[]string{"LNamespace", "SubNamespace"}, Error, "the API server doesn't serve HierarchyConfiguration of " +
+			"tenancy.warren.dev/v1alpha1: the operator runs as if no such object existed"},
+		"none": {nil, Error, "the API server doesn't serve LNamespace, SubNamespace, HierarchyConfiguration of tenancy.warren.dev/v1alpha1: " +
+			"the operator runs as if no such object existed"},
 	} {
 		c := Patient{Served: serving(tc.kinds)}.checkDefinitions()
 		if c.Name != "crds" || c.Status != tc.status || c.Message != tc.says {

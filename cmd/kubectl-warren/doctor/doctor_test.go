@@ -41,9 +41,13 @@ func TestJudgeLevel(t *testing.T) {
 		want   Status
 		says   string
 	}{
-		"accepted":  {nil, Warning, "the default level is privileged: who controls a namespace without the label enforce reaches the nodes"},
-		"baseline":  {errors.New(`pods "warren-doctor" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true), privileged`), OK, "pods are baseline by default"},
-		"forbidden": {errors.New(`pods is forbidden: User "alice" cannot create`), Warning, `the default level is not known: a privileged pod in default was refused for another reason: pods is forbidden: User "alice" cannot create`},
+		"accepted": {nil, Warning, "the default level is privileged: who controls a namespace without the label enforce reaches the nodes"},
+		"baseline": {errors.New(
+			`pods "warren-doctor" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true), privileged`), OK,
+			"pods are baseline by default"},
+		"forbidden": {errors.New(`pods is forbidden: User "alice" cannot create`), Warning,
+			`the default level is not known: a privileged pod in default was refused for another reason: pods is forbidden: User "alice" cannot ` +
+				`create`},
 	} {
 		if got := judgeLevel("default", c.answer); got.Status != c.want || got.Message != c.says {
 			t.Errorf("%s: %+v", name, got)
@@ -56,9 +60,10 @@ func TestJudgeWebhook(t *testing.T) {
 		answer error
 		want   Status
 	}{
-		"allowed":     {nil, OK},
-		"refused":     {errors.New(`admission webhook "lnamespaces.tenancy.warren.dev" denied the request: no`), OK},
-		"away":        {errors.New(`Internal error occurred: failed calling webhook "lnamespaces.tenancy.warren.dev": connection refused`), Error},
+		"allowed": {nil, OK},
+		"refused": {errors.New(`admission webhook "lnamespaces.tenancy.warren.dev" denied the request: no`), OK},
+		"away": {errors.New(`Internal error occurred: failed calling webhook "lnamespaces.tenancy.warren.dev": connection refused`),
+			Error},
 		"not allowed": {errors.New(`lnamespaces is forbidden: User "alice" cannot create`), Warning},
 	} {
 		if got := judgeWebhook(c.answer); got.Status != c.want {
@@ -93,13 +98,19 @@ func TestJudgeBilling(t *testing.T) {
 		want Status
 		says string
 	}{
-		"off":                       {driver(config.DriverNone), said("", ""), OK, "off: billing.driver is none"},
-		"nobody exports":            {driver(config.DriverSQLite), said("Exported", "NotRunning"), Error, "billing.driver sqlite is configured, and no billing exporter runs: 1 of 2 tenants are exported by nobody"},
-		"nobody, as a reader":       {unknown, said("NotRunning"), Error, "a driver is configured, and no billing exporter runs: 1 of 1 tenants are exported by nobody"},
-		"the warehouse is away":     {driver(config.DriverPostgres), said("WarehouseUnavailable", "Exported", "InvalidData"), Warning, "the ledger lacks something: InvalidData: c; WarehouseUnavailable: a"},
-		"all is there":              {driver(config.DriverPostgres), said("Exported", ""), OK, "1 of 2 tenants say that the ledger has all that is known of them"},
-		"no tenant yet":             {driver(config.DriverSQLite), said(), Warning, "billing.driver sqlite is configured, and no tenant tells yet whether an exporter runs"},
-		"a reader in an idle place": {unknown, said(""), Warning, "no tenant tells whether billing is on, and the operator's configuration is not known: forbidden"},
+		"off": {driver(config.DriverNone), said("", ""), OK, "off: billing.driver is none"},
+		"nobody exports": {driver(config.DriverSQLite), said("Exported", "NotRunning"), Error,
+			"billing.driver sqlite is configured, and no billing exporter runs: 1 of 2 tenants are exported by nobody"},
+		"nobody, as a reader": {unknown, said("NotRunning"), Error,
+			"a driver is configured, and no billing exporter runs: 1 of 1 tenants are exported by nobody"},
+		"the warehouse is away": {driver(config.DriverPostgres), said("WarehouseUnavailable", "Exported", "InvalidData"), Warning,
+			"the ledger lacks something: InvalidData: c; WarehouseUnavailable: a"},
+		"all is there": {driver(config.DriverPostgres), said("Exported", ""), OK,
+			"1 of 2 tenants say that the ledger has all that is known of them"},
+		"no tenant yet": {driver(config.DriverSQLite), said(), Warning,
+			"billing.driver sqlite is configured, and no tenant tells yet whether an exporter runs"},
+		"a reader in an idle place": {unknown, said(""), Warning, "no tenant tells whether billing is on, and the operator's configuration is " +
+			"not known: forbidden"},
 	} {
 		t.Run("BILL-35 "+name, func(t *testing.T) {
 			if got := judgeBilling(c.file, c.told); got.Status != c.want || got.Message != c.says {
@@ -122,8 +133,10 @@ func TestJudgeKinds(t *testing.T) {
 		want  Status
 		says  string
 	}{
-		"at rest": {[]kindFound{kind("Secret", "OptIn", nil), kind("ConfigMap", "All", nil)}, OK, "all propagated kinds are served, and no mode leaves anything to do"},
-		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK, "mode Remove is done with Secret: take it out of propagation.kinds"},
+		"at rest": {[]kindFound{kind("Secret", "OptIn", nil), kind("ConfigMap", "All", nil)}, OK,
+			"all propagated kinds are served, and no mode leaves anything to do"},
+		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK,
+			"mode Remove is done with Secret: take it out of propagation.kinds"},
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
 			"mode Remove takes away Secret (3 copies, and 2 in mode create that stay)"},
 		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,
@@ -141,12 +154,16 @@ func TestJudgeKinds(t *testing.T) {
 				kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Role b/x"}, bySelector: {"Role b/y"}} }),
 				kind("Secret", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Secret a/x"}, byConfiguration: {"Secret a/z"}} }),
 			}, OK,
-			"all propagated kinds are served, and no mode leaves anything to do; mode All leaves out 2 objects with label tenancy.warren.dev/propagate=none: Role b/x, Secret a/x; " +
-				"mode All leaves out 1 object that propagation.neverPropagate names: Secret a/z; mode All copies 1 object only where annotation tenancy.warren.dev/select says: Role b/y",
+			"all propagated kinds are served, and no mode leaves anything to do; mode All leaves out 2 objects with label " +
+				"tenancy.warren.dev/propagate=none: Role b/x, Secret a/x; " +
+				"mode All leaves out 1 object that propagation.neverPropagate names: Secret a/z; mode All copies 1 object only where annotation " +
+				"tenancy.warren.dev/select says: Role b/y",
 		},
 		"PROP-X10 a key that isn't valid": {
-			[]kindFound{kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{unsoundSource: {"Role b/x"}, byFinalizers: {"Role b/y"}} })}, Warning,
-			"mode All: nothing is written or removed because of what has an invalid label tenancy.warren.dev/propagate or annotation tenancy.warren.dev/select: Role b/x; " +
+			[]kindFound{kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{unsoundSource: {"Role b/x"}, byFinalizers: {"Role b/y"}} })},
+			Warning,
+			"mode All: nothing is written or removed because of what has an invalid label tenancy.warren.dev/propagate or annotation " +
+				"tenancy.warren.dev/select: Role b/x; " +
 				"mode All leaves out 1 object with finalizers: Role b/y",
 		},
 		"not served": {[]kindFound{kind("Nosuch", "All", func(k *kindFound) { k.unserved = true }), kind("Secret", "Remove", nil)}, Warning,

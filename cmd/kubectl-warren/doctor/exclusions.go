@@ -54,7 +54,8 @@ func (l leftOut) describe() []string {
 	var sentences []string
 	for why := range unsoundSource {
 		if names := l[why]; len(names) > 0 {
-			sentences = append(sentences, fmt.Sprintf("%s: %s", fmt.Sprintf(leftOutTexts[why], text.Count(len(names), "object", "objects")), forest.Few(names)))
+			sentences = append(sentences, fmt.Sprintf("%s: %s", fmt.Sprintf(leftOutTexts[why], text.Count(len(names), "object", "objects")),
+				forest.Few(names)))
 		}
 	}
 	return sentences
@@ -75,7 +76,8 @@ func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, erro
 
 // findLeftOut finds the objects of a kind that mode All leaves out, by their metadata: what is left out for the type of a Secret is
 // not among them, nor is what a platform writes into every namespace by itself.
-func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, rules copies.Rules, above map[string]bool, found *leftOut) error {
+func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, rules copies.Rules, above map[string]bool,
+	found *leftOut) error {
 	original, err := labels.NewRequirement(v1alpha1.LabelInheritedFrom, selection.DoesNotExist, nil)
 	if err != nil {
 		return err

@@ -36,7 +36,8 @@ type kindFound struct {
 func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	const name = "kinds"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
+			"ask as someone who may read the operator's namespace")
 	}
 	found, err := p.findKinds(ctx, f.config)
 	if err != nil {
@@ -74,7 +75,8 @@ func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration)
 }
 
 // findKind looks at one kind; whole does so at one in mode All.
-func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind, whole func(schema.GroupVersionKind, *kindFound) error) (kindFound, error) {
+func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind,
+	whole func(schema.GroupVersionKind, *kindFound) error) (kindFound, error) {
 	one := kindFound{PropagatedKind: kind}
 	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch mode := copies.KindMode(kind.Mode); {
@@ -115,7 +117,8 @@ func judgeKinds(found []kindFound) Check {
 		case one.unserved:
 			unserved = append(unserved, gk)
 		case copies.KindMode(one.Mode) == copies.Remove && one.copies > 0:
-			removing = append(removing, fmt.Sprintf("%s (%s, and %d in mode create that stay)", gk, text.Count(one.copies, "copy", "copies"), one.kept))
+			removing = append(removing, fmt.Sprintf("%s (%s, and %d in mode create that stay)", gk, text.Count(one.copies, "copy", "copies"),
+				one.kept))
 		case copies.KindMode(one.Mode) == copies.Remove:
 			removed = append(removed, gk)
 		default:
@@ -133,16 +136,21 @@ func judgeKinds(found []kindFound) Check {
 		}
 	}
 	say(removing, strings.Join(removing, ", "), "mode Remove takes away %s",
-		"set another mode at once if that is not meant; while the operator runs, it takes seconds, and kubectl warren config diff FILE names each copy")
+		"set another mode at once if that is not meant; while the operator runs, it takes seconds, and kubectl warren config diff FILE names "+
+			"each copy")
 	say(clashing, strings.Join(clashing, ", "), "mode All: objects that are no copies have the names of objects above: %s",
-		"rename or delete one of the two, or keep the one above where it is by label "+v1alpha1.LabelPropagate+"=none; kubectl warren describe NAMESPACE names them")
+		"rename or delete one of the two, or keep the one above where it is by label "+v1alpha1.LabelPropagate+"=none; kubectl warren describe "+
+			"NAMESPACE names them")
 	say(refused, strings.Join(refused, ", "), "mode All: the API server refuses copies of %s",
 		"kubectl warren describe NAMESPACE has its answers: raise the quota, change the policy, or keep the objects above where they are")
 	say(limited, strings.Join(limited, ", "), "mode All: limits of tenants hold back copies of %s",
-		"raise limits.copies or limits.bytes of the LNamespace, or keep objects above where they are; kubectl warren describe NAMESPACE names them")
-	say(unsound, forest.Few(unsound), "mode All: nothing is written or removed because of what has an invalid label "+v1alpha1.LabelPropagate+" or annotation "+v1alpha1.AnnotationSelect+": %s",
+		"raise limits.copies or limits.bytes of the LNamespace, or keep objects above where they are; kubectl warren describe NAMESPACE names "+
+			"them")
+	say(unsound, forest.Few(unsound), "mode All: nothing is written or removed because of what has an invalid label "+v1alpha1.LabelPropagate+
+		" or annotation "+v1alpha1.AnnotationSelect+": %s",
 		"mend the two keys: an Event InvalidSource on the object says what is wrong")
-	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied", "install its CRD, or take the kind out of propagation.kinds")
+	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied",
+		"install its CRD, or take the kind out of propagation.kinds")
 	if len(messages) > 0 {
 		return warning(name, strings.Join(append(messages, all.describe()...), "; "), strings.Join(advice, "; "))
 	}

@@ -54,7 +54,8 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 			continue
 		}
 		_, within := tree[v1alpha1.TreeLabel(tenant)]
-		editsItself := binding.GetNamespace() == "" && binding.GetName() == grants.EditName(tenant) && binding.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessEdit
+		editsItself := binding.GetNamespace() == "" && binding.GetName() == grants.EditName(tenant) &&
+			binding.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessEdit
 		if within || editsItself {
 			continue
 		}
@@ -71,11 +72,13 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
+			"ask as someone who may read the operator's namespace")
 	}
 	var bare []string
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
-		if f.config.ProtectedNamespaces.Match(o.GetName()) && !byName(o.GetName(), p.Namespace) && o.GetLabels()[v1alpha1.LabelProtected] != v1alpha1.True {
+		if f.config.ProtectedNamespaces.Match(o.GetName()) && !byName(o.GetName(), p.Namespace) &&
+			o.GetLabels()[v1alpha1.LabelProtected] != v1alpha1.True {
 			bare = append(bare, o.GetName())
 		}
 	})
@@ -83,7 +86,8 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	case err != nil:
 		return warning(name, "you may not list namespaces: "+err.Error(), "ask a cluster admin to run this")
 	case len(bare) > 0:
-		return warning(name, "the file protects these, but no label does, so the policies don't know: "+forest.Few(bare), "kubectl warren protect NAMESPACE, for each")
+		return warning(name, "the file protects these, but no label does, so the policies don't know: "+forest.Few(bare),
+			"kubectl warren protect NAMESPACE, for each")
 	}
 	return ok(name, "each namespace that the file protects has the label too")
 }

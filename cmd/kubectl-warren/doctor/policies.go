@@ -34,7 +34,8 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 }
 
 // judgePolicy checks that the policy is in force: it exists, has failurePolicy Fail, names the operator, and is bound with action Deny.
-func judgePolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
+func judgePolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy,
+	bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
 	name := "policy/" + e.Name
 	policy := find(policies, e.Name)
 	if policy == nil {
@@ -51,7 +52,8 @@ func judgePolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionP
 		return failure(name, wrong, applyAgain)
 	}
 	if t := policy.Status.TypeChecking; t != nil && len(t.ExpressionWarnings) > 0 {
-		return warning(name, "the API server warns of its expressions: "+firstLine(t.ExpressionWarnings[0].Warning), "compare the versions of Warren and Kubernetes")
+		return warning(name, "the API server warns of its expressions: "+firstLine(t.ExpressionWarnings[0].Warning),
+			"compare the versions of Warren and Kubernetes")
 	}
 	return ok(name, "in force")
 }
@@ -71,7 +73,8 @@ func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissi
 	for _, expected := range e.Bindings {
 		mark := expected.Mark
 		i := slices.IndexFunc(bindings, func(b admissionv1.ValidatingAdmissionPolicyBinding) bool {
-			return b.Spec.PolicyName == manifests.Prefix+e.Name && b.Spec.ParamRef == nil && slices.Contains(b.Spec.ValidationActions, admissionv1.Deny) &&
+			return b.Spec.PolicyName == manifests.Prefix+e.Name && b.Spec.ParamRef == nil && slices.Contains(b.Spec.ValidationActions,
+				admissionv1.Deny) &&
 				equality.Semantic.DeepEqual(b.Spec.MatchResources, matchesEverything(mark))
 		})
 		if i >= 0 {

@@ -35,7 +35,8 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		}
 		return judgeLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
 	}
-	return warning(name, "the default level is not known: you may read none of default, kube-public and kube-node-lease, or each chooses its own level", ask)
+	return warning(name, "the default level is not known: you may read none of default, kube-public and kube-node-lease, or each chooses "+
+		"its own level", ask)
 }
 
 // judgeLevel returns the check, by the API server's answer to the privileged pod.
@@ -74,7 +75,8 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 	err := p.API.Get(ctx, client.ObjectKey{Name: v1alpha1.OperatorName}, configuration)
 	switch {
 	case apierrors.IsNotFound(err):
-		return warning(name, "there is no ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": policies and reconcilers stand alone, and refuse later than a webhook would",
+		return warning(name, "there is no ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": policies and reconcilers stand alone, and "+
+			"refuse later than a webhook would",
 			"nothing, if the operator runs with --webhooks=false; else "+applyAgain)
 	case err != nil:
 		return warning(name, "it is not known whether there is one: "+err.Error(), "ask a cluster admin to run this")
@@ -91,10 +93,12 @@ func judgeWebhook(answer error) Check {
 		return ok(name, "answers")
 	case strings.Contains(answer.Error(), "failed calling webhook"), strings.Contains(answer.Error(), "failed to call webhook"):
 		return failure(name, "it can't be reached: "+firstLine(answer.Error()),
-			"look at the operator's pods, Service warren-webhook and the caBundle of the webhook configurations; until then Warren's kinds can't be changed")
+			"look at the operator's pods, Service warren-webhook and the caBundle of the webhook configurations; until then Warren's kinds can't "+
+				"be changed")
 	case strings.Contains(answer.Error(), "admission webhook"):
 		return ok(name, "answers, and refuses a tenant "+probeName)
 	}
-	return warning(name, fmt.Sprintf("it is not known whether it answers: a tenant by dry run was refused before: %s", firstLine(answer.Error())),
+	return warning(name, fmt.Sprintf("it is not known whether it answers: a tenant by dry run was refused before: %s",
+		firstLine(answer.Error())),
 		"ask someone who may create LNamespaces to run this")
 }

@@ -43,7 +43,8 @@ func (p Patient) checkServer(f file) Check {
 	}
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
 	if err != nil || v.Major != "1" {
-		return warning(name, fmt.Sprintf("Kubernetes %s: not a version that Warren knows", v.GitVersion), fmt.Sprintf("use 1.%d or later", oldest))
+		return warning(name, fmt.Sprintf("Kubernetes %s: not a version that Warren knows", v.GitVersion),
+			fmt.Sprintf("use 1.%d or later", oldest))
 	}
 	return judgeServer(v.GitVersion, minor, f)
 }
@@ -57,7 +58,8 @@ func judgeServer(version string, minor int, f file) Check {
 		return warning(name, fmt.Sprintf("Kubernetes %s; the operator's configuration is not known: %v", version, f.unknown),
 			"ask as someone who may read the operator's namespace, or name it by --operator-namespace")
 	case minor < constrained && f.config.Sudo.Mode == v1alpha1.SudoConstrained:
-		return failure(name, fmt.Sprintf("Kubernetes %s can't do sudo.mode Constrained, which the configuration asks for: no sudo is granted", version),
+		return failure(name, fmt.Sprintf("Kubernetes %s can't do sudo.mode Constrained, which the configuration asks for: no sudo is granted",
+			version),
 			fmt.Sprintf("upgrade to 1.%d, or set sudo.mode to Legacy or Auto", constrained))
 	}
 	return ok(name, fmt.Sprintf("Kubernetes %s, sudo.mode %s", version, f.config.Sudo.Mode))

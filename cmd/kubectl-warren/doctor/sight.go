@@ -30,7 +30,8 @@ var neededVerbs = []string{"get", "list", "watch", "create", "update", "delete"}
 func (p Patient) checkSight(ctx context.Context, f file) Check {
 	const name = "sight"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
+			"ask as someone who may read the operator's namespace")
 	}
 	var trees []string
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
@@ -101,8 +102,10 @@ func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource,
 	var missing []string
 	for _, verb := range neededVerbs {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: v1alpha1.OperatorUser(p.Namespace), Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + p.Namespace, "system:authenticated"},
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: resource.Group, Resource: resource.Resource},
+			User: v1alpha1.OperatorUser(p.Namespace), Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + p.Namespace,
+				"system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: resource.Group,
+				Resource: resource.Resource},
 		}}
 		if err := p.API.Create(ctx, review); err != nil {
 			return nil, err
@@ -118,8 +121,10 @@ func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource,
 // propagation.bindOwnRole, the operator itself.
 func adviseSight(f file) string {
 	if f.config.Propagation.BindOwnRole {
-		return "the operator's log says why it can't write RoleBinding " + v1alpha1.OperatorBinding + " there; rights in the whole cluster come with make deploy"
+		return "the operator's log says why it can't write RoleBinding " + v1alpha1.OperatorBinding + " there; rights in the whole cluster " +
+			"come with make deploy"
 	}
-	return fmt.Sprintf("bind ClusterRole %s to ServiceAccount %s in these namespaces or, for kinds of scope Cluster, in the whole cluster, as make deploy does",
+	return fmt.Sprintf("bind ClusterRole %s to ServiceAccount %s in these namespaces or, for kinds of scope Cluster, in the whole cluster, "+
+		"as make deploy does",
 		v1alpha1.KindsRole, v1alpha1.OperatorAccount)
 }

@@ -20,7 +20,8 @@ import (
 func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
+			"ask as someone who may read the operator's namespace")
 	}
 	view, err := gather.Forest(ctx, p.API)
 	if err != nil {
@@ -30,7 +31,8 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 	for _, kind := range f.config.Propagation.Kinds {
 		found, err := p.findUnsound(ctx, view.Forest, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 		if err != nil {
-			return warning(name, fmt.Sprintf("nobody knows which sources of kind %s there are: %v", kind.Kind, err), "ask a cluster admin to run this")
+			return warning(name, fmt.Sprintf("nobody knows which sources of kind %s there are: %v", kind.Kind, err),
+				"ask a cluster admin to run this")
 		}
 		unsound = append(unsound, found...)
 	}

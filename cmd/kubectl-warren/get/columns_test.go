@@ -22,11 +22,13 @@ func TestColumns(t *testing.T) {
 			containers = append(containers, map[string]any{"image": image})
 		}
 		return unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"name": name, "labels": map[string]any{"a.b/c": "x\ny"}}, "spec": map[string]any{"containers": containers, "replicas": int64(3)},
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"a.b/c": "x\ny"}}, "spec": map[string]any{"containers": containers,
+				"replicas": int64(3)},
 		}}
 	}
 	for name, c := range map[string]struct{ format, want, err string }{
-		"several": {format: "custom-columns=NAME:.metadata.name,IMAGES:{.spec.containers[*].image},N:spec.replicas", want: "NAME IMAGES N\none a,b 3\ntwo <none> 3\n"},
+		"several": {format: "custom-columns=NAME:.metadata.name,IMAGES:{.spec.containers[*].image},N:spec.replicas",
+			want: "NAME IMAGES N\none a,b 3\ntwo <none> 3\n"},
 		"a file":  {format: "custom-columns-file=" + file, want: "NAME IMAGES\none a,b\ntwo <none>\n"},
 		"escaped": {format: `custom-columns=L:.metadata.labels.a\.b/c`, want: "L\nx\\ny\nx\\ny\n"},
 		"no path": {format: "custom-columns=NAME", err: "unexpected custom-columns spec: NAME, expected <header>:<json-path-expr>"},

@@ -50,7 +50,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	flags.BoolVar(&o.table.ShowLabels, "show-labels", false, "Add a column with all labels to a table")
 	flags.StringSliceVarP(&o.table.ColumnLabels, "label-columns", "L", nil, "Add a column for each of these labels to a table")
 	o.print.AddFlags(cmd)
-	cmd.Flags().Lookup("output").Usage = "Output format: wide, custom-columns, custom-columns-file, " + strings.Join(o.print.AllowedFormats(), ", ")
+	cmd.Flags().Lookup("output").Usage = "Output format: wide, custom-columns, custom-columns-file, " + strings.Join(o.print.AllowedFormats(),
+		", ")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), inv, args[0], o) }
 	return cmd
 }

@@ -132,7 +132,8 @@ func warnRefused(inv *invocation.Invocation, all []*answers, namespaces int) err
 		names = append(names, refused...)
 	}
 	if len(names) > 0 {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: not shown\n", strings.Join(resources, ", "), shorten(nil, names))
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: not shown\n", strings.Join(resources, ", "),
+			shorten(nil, names))
 	}
 	return nil
 }
@@ -149,7 +150,8 @@ func shorten(names, more []string) string {
 
 // objects returns all objects of all namespaces as one list.
 func objects(all []*answers) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}}}
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List",
+		"metadata": map[string]any{"resourceVersion": ""}}}
 	for _, a := range all {
 		for _, one := range a.each {
 			for _, page := range one.pages {

@@ -23,7 +23,8 @@ type tableOptions struct {
 
 // isTable reports whether the answer is a table, which the API server makes.
 func (o *options) isTable() bool {
-	return (*o.print.OutputFormat == "" && *o.print.TemplatePrinterFlags.TemplateArgument == "") || *o.print.OutputFormat == invocation.OutputWide
+	return (*o.print.OutputFormat == "" && *o.print.TemplatePrinterFlags.TemplateArgument == "") ||
+		*o.print.OutputFormat == invocation.OutputWide
 }
 
 // printer prints what was found: tables, one for each kind, or objects in another form.
@@ -87,7 +88,8 @@ func (p *printer) printTables(streams genericiooptions.IOStreams, all []*answers
 
 func (p *printer) newTable(a *answers, withKind bool) printers.ResourcePrinter {
 	return printers.NewTablePrinter(printers.PrintOptions{
-		WithNamespace: true, WithKind: withKind, Kind: a.mapping.GroupVersionKind.GroupKind(), Wide: *p.print.OutputFormat == invocation.OutputWide,
+		WithNamespace: true, WithKind: withKind, Kind: a.mapping.GroupVersionKind.GroupKind(),
+		Wide:      *p.print.OutputFormat == invocation.OutputWide,
 		NoHeaders: p.options.table.NoHeaders, ShowLabels: p.options.table.ShowLabels, ColumnLabels: p.options.table.ColumnLabels,
 	})
 }

@@ -116,8 +116,8 @@ func (p *printer) exclusively(out io.Writer) func(runtime.Object) error {
 // watchPause is the least time between two watches of a namespace, so that an API server that ends them at once is not asked in a loop.
 const watchPause = time.Second
 
-// followNamespace watches one namespace. The API server ends every watch after a while; then the next one goes on from there, or from a new list
-// where the API server has forgotten what came since.
+// followNamespace watches one namespace. The API server ends every watch after a while; then the next one goes on from there, or from a new
+// list where the API server has forgotten what came since.
 func (r *requests) followNamespace(ctx context.Context, from answer, show func(runtime.Object) error) error {
 	for {
 		var err error

@@ -190,7 +190,8 @@ func (b *builder) strayNodes() []*Node {
 		if made := b.View.Forest.Namespace(tenant.Name); made != nil && v1alpha1.RecordsUID(made.TenantUID(), string(tenant.UID)) {
 			continue
 		}
-		n := &Node{ID: string(OfTenant) + "/" + tenant.Name, Name: tenant.Name, Kind: KindUnmadeTenant, Problems: []Condition{}, Children: []*Node{}}
+		n := &Node{ID: string(OfTenant) + "/" + tenant.Name, Name: tenant.Name, Kind: KindUnmadeTenant, Problems: []Condition{},
+			Children: []*Node{}}
 		n.People = peopleOf(tenant)
 		n.addProblems(OfTenant, tenant.Status.Conditions)
 		nodes = append(nodes, n)

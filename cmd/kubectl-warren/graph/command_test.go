@@ -43,11 +43,16 @@ func lists(t *testing.T) (address string, asked map[string]int) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/namespaces"):
-			_, _ = w.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[{"apiVersion":"meta.k8s.io/v1",` +
-				`"kind":"PartialObjectMetadata","metadata":{"name":"payments","uid":"1","labels":{"tenancy.warren.dev/type":"root"}}}]}`))
+			_,
+				_ =
+				w.Write(
+					[]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[{"apiVersion":"meta.k8s.io/v1",` +
+						`"kind":"PartialObjectMetadata","metadata":{"name":"payments","uid":"1","labels":{"tenancy.warren.dev/type":"root"}}}]}`))
 		default:
-			kind := map[string]string{"subnamespaces": "SubNamespaceList", "lnamespaces": "LNamespaceList", "hierarchyconfigurations": "HierarchyConfigurationList"}
-			_, _ = w.Write([]byte(`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"` + kind[filepath.Base(r.URL.Path)] + `","metadata":{},"items":[]}`))
+			kind := map[string]string{"subnamespaces": "SubNamespaceList", "lnamespaces": "LNamespaceList",
+				"hierarchyconfigurations": "HierarchyConfigurationList"}
+			_, _ = w.Write([]byte(`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"` + kind[filepath.Base(r.URL.Path)] +
+				`","metadata":{},"items":[]}`))
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// dotShapes and mermaidShapes are the shapes of the kinds, by class. A kind that is missing there is a plain box. The two halves of a shape of
-// Mermaid stand around the text.
+// dotShapes and mermaidShapes are the shapes of the kinds, by class. A kind that is missing there is a plain box. The two halves of a shape
+// of Mermaid stand around the text.
 var (
 	dotShapes = map[string]string{
 		"tenant": "shape=box3d", "root": "shape=box, penwidth=2", "placed": "shape=box, style=dotted", "template": "shape=folder",
@@ -30,7 +30,8 @@ func (f *Forest) WriteDOT(w io.Writer, o Options) (warning string, err error) {
 		depth = len(f.rowsByDepth())
 	}
 	var dot bytes.Buffer
-	fmt.Fprintf(&dot, "digraph forest {\n  rankdir=LR;\n  labelloc=t;\n  label=%s;\n  node [shape=box];\n", quoteDOT(f.Head(o.About).lines()...))
+	fmt.Fprintf(&dot, "digraph forest {\n  rankdir=LR;\n  labelloc=t;\n  label=%s;\n  node [shape=box];\n",
+		quoteDOT(f.Head(o.About).lines()...))
 	f.folded(depth).writeEdges(func(n *Node) {
 		row := n.Row(RowOptions{People: o.People})
 		shape := dotShapes[row.Class]
@@ -109,8 +110,8 @@ const (
 	maxMermaidSize  = 50_000
 )
 
-// WriteMermaid writes the forest as a flow chart of Mermaid. Mermaid refuses more than 500 edges or 50,000 characters: the deepest levels are
-// folded until the chart fits, and warning says so.
+// WriteMermaid writes the forest as a flow chart of Mermaid. Mermaid refuses more than 500 edges or 50,000 characters: the deepest levels
+// are folded until the chart fits, and warning says so.
 func (f *Forest) WriteMermaid(w io.Writer, o Options) (warning string, err error) {
 	for most := maxMermaidEdges; ; most = most * 9 / 10 {
 		some, levels, left := f.fit(o.Depth, max(most, 2))

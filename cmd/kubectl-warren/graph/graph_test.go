@@ -108,7 +108,8 @@ func TestFormatsShowEachNamespaceOnce(t *testing.T) {
 					t.Errorf("%s is there %d times", n.Name, got)
 				}
 			})
-			for _, word := range []string{"sub-namespace", "placed", "template base", "instance", "terminating", "below", "InCycle", "ParentMissing", "without namespace"} {
+			for _, word := range []string{"sub-namespace", "placed", "template base", "instance", "terminating", "below", "InCycle", "ParentMissing",
+				"without namespace"} {
 				if !strings.Contains(drawn, word) {
 					t.Errorf("%q is missing", word)
 				}

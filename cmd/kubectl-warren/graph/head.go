@@ -33,7 +33,8 @@ type Head struct {
 func (f *Forest) Head(about About) Head {
 	head := Head{
 		Context: terminal.Escape(about.Context), Reader: terminal.Escape(about.Reader), Time: about.Time.UTC().Format(time.RFC3339),
-		Counts: fmt.Sprintf("%s in %s, %s, %s.", text.Count(f.Counts.Namespaces, "namespace", "namespaces"), text.Count(len(f.Trees), "tree", "trees"),
+		Counts: fmt.Sprintf("%s in %s, %s, %s.", text.Count(f.Counts.Namespaces, "namespace", "namespaces"),
+			text.Count(len(f.Trees), "tree", "trees"),
 			text.Count(f.Counts.Tenants, "tenant", "tenants"), text.Count(f.Counts.Problems, "row with a problem", "rows with problems")),
 	}
 	if len(f.Trees) == 0 {

@@ -153,7 +153,8 @@ func (d *Drawing) shiftLines(height int) {
 
 // legendKinds are the kinds in the order in which the legend explains them.
 var legendKinds = []Kind{
-	KindTenant, KindRoot, KindSubNamespace, KindPlaced, KindTemplate, KindInstance, KindUnmanaged, KindMissing, KindUnmadeSub, KindUnmadeTenant,
+	KindTenant, KindRoot, KindSubNamespace, KindPlaced, KindTemplate, KindInstance, KindUnmanaged, KindMissing,
+	KindUnmadeSub, KindUnmadeTenant,
 }
 
 // addLegend puts a box for each kind that is drawn below the others, in as many lines as the width asks for.

@@ -32,7 +32,8 @@ func CheckNamespaces(names ...string) error {
 // CheckName refuses what can't be the name of a namespace, or of a tenant.
 func CheckName(what, name string) error {
 	if len(validation.IsDNS1123Label(name)) > 0 {
-		return fmt.Errorf("invalid %s name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", what, name)
+		return fmt.Errorf("invalid %s name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", what,
+			name)
 	}
 	return nil
 }

@@ -86,7 +86,8 @@ func (inv *Invocation) connectBy(mapper meta.RESTMapper) (client.Client, error) 
 			return nil, err
 		}
 	}
-	api, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: FieldOwner, FieldValidation: metav1.FieldValidationStrict})
+	api, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: FieldOwner,
+		FieldValidation: metav1.FieldValidationStrict})
 	if err != nil || inv.Restrict == nil {
 		return api, err
 	}

@@ -24,7 +24,8 @@ func (inv *Invocation) AddTenant(cmd *cobra.Command) *string {
 func (inv *Invocation) FindOwn(ctx context.Context, tenant string) ([]gather.OwnNamespace, error) {
 	own, closed, err := inv.LookForOwn(ctx, tenant)
 	if err == nil && len(closed) > 0 {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n",
+			strings.Join(closed, ", "))
 	}
 	return own, err
 }

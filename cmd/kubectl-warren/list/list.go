@@ -60,7 +60,8 @@ func TreeCommand(inv *invocation.Invocation) *cobra.Command {
 
 // AddOutput gives a command that lists something the flag --output, and returns what it is set to; empty is a table.
 func AddOutput(cmd *cobra.Command) *invocation.Choice {
-	return invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName, invocation.OutputWide)
+	return invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName,
+		invocation.OutputWide)
 }
 
 // showTrees prints the trees that begin at names, or all of them.
@@ -105,7 +106,8 @@ func readForest(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	}
 	view, closed, err := gather.Walk(ctx, api, names)
 	if err == nil && len(closed) > 0 {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n",
+			strings.Join(closed, ", "))
 	}
 	return view, err
 }

@@ -75,8 +75,8 @@ func hasNoRecordedCreator(lns *v1alpha1.LNamespace) bool {
 	return lns.Status.Namespace != lns.Name && lns.Annotations[v1alpha1.AnnotationCreator] == ""
 }
 
-// tenantToWaitFor returns the LNamespace for which the next wave has to wait, or "": one that was made gets its root namespace, and one that is
-// deleted has to be gone before the other operator is woken.
+// tenantToWaitFor returns the LNamespace for which the next wave has to wait, or "": one that was made gets its root namespace, and one
+// that is deleted has to be gone before the other operator is woken.
 func tenantToWaitFor(wave []Step, estate *Estate, c Cluster) string {
 	for _, name := range slices.Sorted(maps.Keys(estate.Tenants)) {
 		lns := c.LNamespaces[name]

@@ -50,7 +50,8 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 	if err == nil {
 		return nil
 	}
-	return invocation.StatusError{Status: statusWaits, Err: fmt.Errorf("the request of namespace %s is stored, but not carried out: %w", p.name, err)}
+	return invocation.StatusError{Status: statusWaits, Err: fmt.Errorf("the request of namespace %s is stored, but not carried out: %w",
+		p.name, err)}
 }
 
 // whyNotThere returns why a namespace does not stand, or gets nothing, where its HierarchyConfiguration asks for; nil if all is well.

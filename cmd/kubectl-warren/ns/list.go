@@ -26,7 +26,8 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List your own namespaces, also where you may not list those of the cluster",
-		Long: "List your own namespaces: those in trees. Whoever may not list the namespaces of the cluster sees the trees of the tenants that list\n" +
+		Long: "List your own namespaces: those in trees. Whoever may not list the namespaces of the cluster sees the trees of the tenants that " +
+			"list\n" +
 			"them, as far as they may read LNamespaces, and the tree of the namespace that the kubeconfig names; --tenant names another.",
 		Example:           "  kubectl warren ns list\n  kubectl warren ns list --tenant payments -o name",
 		Args:              cobra.NoArgs,
@@ -39,7 +40,8 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 // listOwn has cmd list one's own namespaces.
 func listOwn(inv *invocation.Invocation, cmd *cobra.Command) {
 	tenant := inv.AddTenant(cmd)
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
+		invocation.OutputName)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		all, err := inv.FindOwn(cmd.Context(), *tenant)
 		if err != nil {

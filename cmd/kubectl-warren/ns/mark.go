@@ -18,7 +18,8 @@ func markCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mark NAMESPACE PARENT",
 		Short: "Allow a namespace that exists to join the tree of PARENT, once (cluster admins)",
-		Long: "Allow a namespace that exists to join the tree of PARENT, once: its annotation " + v1alpha1.AnnotationAdopt + " gets the UID of the LNamespace,\n" +
+		Long: "Allow a namespace that exists to join the tree of PARENT, once: its annotation " + v1alpha1.AnnotationAdopt +
+			" gets the UID of the LNamespace,\n" +
 			"or of the root namespace, of that tree. A HierarchyConfiguration that waits for this is carried out at once.\n" +
 			"To mark and place in one step: kubectl warren set NAMESPACE --parent PARENT.",
 		Example:           "  kubectl warren ns mark legacy payments",

@@ -92,7 +92,8 @@ func (p *placement) makeParentRoot(ctx context.Context) error {
 
 // isPlain reports whether a namespace has no part in any tree, and may get one.
 func isPlain(namespace *metav1.PartialObjectMetadata) bool {
-	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected, v1alpha1.LabelReleased} {
+	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected,
+		v1alpha1.LabelReleased} {
 		if namespace.Labels[key] != "" {
 			return false
 		}

@@ -22,14 +22,17 @@ func TestConfigValidate(t *testing.T) {
 		"valid": {head + "inheritance: {labels: [team, pod-security.kubernetes.io/*]}\n", answer{0, "FILE is valid\n", ""}},
 		"valid, and probably not meant": {
 			head + "subNamespaces: {namingPolicies: [{root: ^app, match: x}]}\n",
-			answer{0, "FILE is valid\n", "Warning: FILE: subNamespaces.namingPolicies[0].match: \"x\" does not begin with ^: it matches anywhere in a name\n"},
+			answer{0, "FILE is valid\n",
+				"Warning: FILE: subNamespaces.namingPolicies[0].match: \"x\" does not begin with ^: it matches anywhere in a name\n"},
 		},
-		"every problem": {head + "inheritance:\n  lables: [team]\nlabelKeys: []\nfeatureGates: {Foo: true}\n", answer{1, "", strings.Join([]string{
-			`error: FILE: inheritance.lables: unknown field "inheritance.lables" (known here: annotations, labels, undelegated)`,
-			`error: FILE: labelKeys: unknown field "labelKeys" (use inheritance.labels)`,
-			`error: FILE: featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are PropagateGenerated`, "",
-		}, "\n")}},
-		"empty": {"", answer{1, "", "error: FILE: the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and kind: OperatorConfiguration\n"}},
+		"every problem": {head + "inheritance:\n  lables: [team]\nlabelKeys: []\nfeatureGates: {Foo: true}\n",
+			answer{1, "", strings.Join([]string{
+				`error: FILE: inheritance.lables: unknown field "inheritance.lables" (known here: annotations, labels, undelegated)`,
+				`error: FILE: labelKeys: unknown field "labelKeys" (use inheritance.labels)`,
+				`error: FILE: featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are PropagateGenerated`, "",
+			}, "\n")}},
+		"empty": {"", answer{1, "", "error: FILE: the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and " +
+			"kind: OperatorConfiguration\n"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,9 +75,11 @@ func TestRefusalsAboutConfigurations(t *testing.T) {
 	refuse(t, map[string]struct{ line, want string }{
 		"validate nothing": {"kubectl-warren config validate", "name one file, not 0: kubectl warren config validate FILE"},
 		"no such file":     {"kubectl-warren config validate /nofile", "open /nofile: no such file or directory"},
-		"empty input":      {"kubectl-warren config validate -", "-: the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and kind: OperatorConfiguration"},
+		"empty input": {"kubectl-warren config validate -",
+			"-: the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and kind: OperatorConfiguration"},
 		"validate with -n": {"kubectl-warren config validate x -n y", "--namespace is not used by this command"},
 		"view what":        {"kubectl-warren config view x", `unknown command "x" for "kubectl warren config view"`},
-		"no such command":  {"kubectl-warren config check", `unknown command "check" for "kubectl warren config": see kubectl warren config --help`},
+		"no such command": {"kubectl-warren config check",
+			`unknown command "check" for "kubectl warren config": see kubectl warren config --help`},
 	})
 }

@@ -62,7 +62,8 @@ spec:
 			answer{0, created, ""},
 		},
 		"every list and kind": {
-			"kubectl-create-lns x --user CN=a,OU=b --user bob --user-serviceaccount ci:d --manager-group g --sudoer-serviceaccount ci/e --owner o --template t --dry-run=client -o json",
+			"kubectl-create-lns x --user CN=a,OU=b --user bob --user-serviceaccount ci:d --manager-group g --sudoer-serviceaccount ci/e --owner o " +
+				"--template t --dry-run=client -o json",
 			answer{0, `{
     "apiVersion": "tenancy.warren.dev/v1alpha1",
     "kind": "LNamespace",
@@ -121,43 +122,62 @@ spec:
 // SUB-X8: in an error case stdout is empty, and the error is one line.
 func TestRefusals(t *testing.T) {
 	cases := map[string]struct{ line, want string }{
-		"unknown command":         {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": did you mean list?`},
-		"unknown subcommand":      {"kubectl-warren sub foo", `unknown command "foo" for "kubectl warren sub": see kubectl warren sub --help`},
-		"SUB-X13 with its flag":   {"kubectl-warren config set-resource secrets --mode Propagate", `unknown command "set-resource" for "kubectl warren config": see kubectl warren config --help`},
-		"SUB-X13 flag before it":  {"kubectl-warren --mode x config", "unknown flag: --mode"},
-		"SUB-X13 of a command":    {"kubectl-warren config view --mode x", "unknown flag: --mode"},
-		"unknown shell":           {"kubectl-warren completion cmd", `unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
+		"unknown command":    {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": did you mean list?`},
+		"unknown subcommand": {"kubectl-warren sub foo", `unknown command "foo" for "kubectl warren sub": see kubectl warren sub --help`},
+		"SUB-X13 with its flag": {"kubectl-warren config set-resource secrets --mode Propagate",
+			`unknown command "set-resource" for "kubectl warren config": see kubectl warren config --help`},
+		"SUB-X13 flag before it": {"kubectl-warren --mode x config", "unknown flag: --mode"},
+		"SUB-X13 of a command":   {"kubectl-warren config view --mode x", "unknown flag: --mode"},
+		"unknown shell": {"kubectl-warren completion cmd",
+			`unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
 		"unknown flag":            {"kubectl-warren list --foo", "unknown flag: --foo"},
 		"namespace on list":       {"kubectl-warren list -n x", "--namespace is not used by this command"},
 		"namespace on create lns": {"kubectl-create-lns x -n x", "--namespace is not used by this command"},
-		"output":                  {"kubectl-warren list -o xml", `invalid argument "xml" for "-o, --output" flag: must be json, yaml, name or wide`},
-		"dry run":                 {"kubectl-create-lns x --dry-run=yes", `invalid argument "yes" for "--dry-run" flag: must be none, client or server`},
-		"service account":         {"kubectl-create-lns x --user-serviceaccount ci", `invalid argument "ci" for "--user-serviceaccount" flag: must be NAMESPACE:NAME or NAMESPACE/NAME`},
-		"three parts":             {"kubectl-create-lns x --user-serviceaccount a:b:c", `invalid argument "a:b:c" for "--user-serviceaccount" flag: must be NAMESPACE:NAME or NAMESPACE/NAME`},
-		"no name":                 {"kubectl-create-lns", "name one LNamespace, not 0: kubectl create lns NAME"},
-		"bad name":                {"kubectl-create-lns Pay.x --dry-run=client", `invalid LNamespace name "Pay.x": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
-		"bad root":                {"kubectl-warren list a/b -s " + nowhere, `invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
-		"get nothing":             {"kubectl-warren get", "name one kind, or several with commas between, not 0: kubectl warren get KIND[,KIND…]"},
-		"get in a namespace":      {"kubectl-warren get pods -n x", "--namespace is not used by this command"},
-		"get of a wrong name":     {"kubectl-warren ns --tenant a/b -s " + nowhere, `--tenant: invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
-		"get in a wrong format":   {"kubectl-warren get pods -o xml -s " + nowhere, `unable to match a printer suitable for the output format "xml", allowed formats are: go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml`},
-		"tree of nothing":         {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
-		"tree of both":            {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
-		"access of nobody":        {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
-		"access, a namespace":     {"kubectl-warren access a -n b", "--namespace is not used by this command"},
-		"access, a wrong name":    {"kubectl-warren access a/b", `invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
-		"set nothing":             {"kubectl-warren set x", "say what to set: --parent NAME, --root, or --allow-cascading-deletion"},
-		"set both":                {"kubectl-warren set x --parent y --root", "--parent and --root contradict each other: a root has no parent"},
-		"set and unset":           {"kubectl-warren set x -a -f", "--allow-cascading-deletion and --forbid-cascading-deletion contradict each other: give one"},
-		"set a wrong name":        {"kubectl-warren set a/b --root", `invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
-		"set a wrong parent":      {"kubectl-warren set x --parent=", `--parent: invalid namespace name "": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
-		"set two":                 {"kubectl-warren set x y --root", "name one namespace, not 2: kubectl warren set NAMESPACE"},
-		"who-can what":            {"kubectl-warren who-can get", "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]"},
-		"why what":                {"kubectl-warren why bob get", "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]"},
-		"why, a wrong format":     {"kubectl-warren why bob get pods -o wide", `invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
-		"no server":               {"kubectl-warren list -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
-		"no context":              {"kubectl-warren list --context nope", `finding the API server by the kubeconfig and flags: context "nope" does not exist`},
-		"no kubeconfig":           {"kubectl-warren list --kubeconfig /nofile", "finding the API server by the kubeconfig and flags: stat /nofile: no such file or directory"},
+		"output": {"kubectl-warren list -o xml",
+			`invalid argument "xml" for "-o, --output" flag: must be json, yaml, name or wide`},
+		"dry run": {"kubectl-create-lns x --dry-run=yes",
+			`invalid argument "yes" for "--dry-run" flag: must be none, client or server`},
+		"service account": {"kubectl-create-lns x --user-serviceaccount ci",
+			`invalid argument "ci" for "--user-serviceaccount" flag: must be NAMESPACE:NAME or NAMESPACE/NAME`},
+		"three parts": {"kubectl-create-lns x --user-serviceaccount a:b:c",
+			`invalid argument "a:b:c" for "--user-serviceaccount" flag: must be NAMESPACE:NAME or NAMESPACE/NAME`},
+		"no name": {"kubectl-create-lns", "name one LNamespace, not 0: kubectl create lns NAME"},
+		"bad name": {"kubectl-create-lns Pay.x --dry-run=client",
+			`invalid LNamespace name "Pay.x": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"bad root": {"kubectl-warren list a/b -s " + nowhere,
+			`invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"get nothing":        {"kubectl-warren get", "name one kind, or several with commas between, not 0: kubectl warren get KIND[,KIND…]"},
+		"get in a namespace": {"kubectl-warren get pods -n x", "--namespace is not used by this command"},
+		"get of a wrong name": {"kubectl-warren ns --tenant a/b -s " + nowhere,
+			`--tenant: invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"get in a wrong format": {"kubectl-warren get pods -o xml -s " + nowhere,
+			`unable to match a printer suitable for the output format "xml", allowed formats are: ` +
+				`go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml`},
+		"tree of nothing":     {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
+		"tree of both":        {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
+		"access of nobody":    {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
+		"access, a namespace": {"kubectl-warren access a -n b", "--namespace is not used by this command"},
+		"access, a wrong name": {"kubectl-warren access a/b",
+			`invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set nothing": {"kubectl-warren set x", "say what to set: --parent NAME, --root, or --allow-cascading-deletion"},
+		"set both":    {"kubectl-warren set x --parent y --root", "--parent and --root contradict each other: a root has no parent"},
+		"set and unset": {"kubectl-warren set x -a -f",
+			"--allow-cascading-deletion and --forbid-cascading-deletion contradict each other: give one"},
+		"set a wrong name": {"kubectl-warren set a/b --root",
+			`invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set a wrong parent": {"kubectl-warren set x --parent=",
+			`--parent: invalid namespace name "": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set two":      {"kubectl-warren set x y --root", "name one namespace, not 2: kubectl warren set NAMESPACE"},
+		"who-can what": {"kubectl-warren who-can get", "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]"},
+		"why what":     {"kubectl-warren why bob get", "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]"},
+		"why, a wrong format": {"kubectl-warren why bob get pods -o wide",
+			`invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
+		"no server": {"kubectl-warren list -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: " +
+			"connect: connection refused): check --server, --context and the kubeconfig"},
+		"no context": {"kubectl-warren list --context nope",
+			`finding the API server by the kubeconfig and flags: context "nope" does not exist`},
+		"no kubeconfig": {"kubectl-warren list --kubeconfig /nofile", "finding the API server by the kubeconfig and flags: stat /nofile: no " +
+			"such file or directory"},
 	}
 	refuse(t, cases)
 }
@@ -177,12 +197,19 @@ func refuse(t *testing.T, cases map[string]struct{ line, want string }) {
 
 // SUB-X1: the flags of every kubectl command are known behind every command.
 func TestConfigFlags(t *testing.T) {
-	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t", "--kubeconfig=/nofile",
-		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f", "--disable-compression",
+	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t",
+		"--kubeconfig=/nofile",
+		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f",
+		"--disable-compression",
 		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
-	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren get pods", "kubectl-warren ns", "kubectl-warren ns list", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a", "kubectl-warren sub delete a", "kubectl-warren delete a",
-		"kubectl-warren sub move a b", "kubectl-warren sub graft a b", "kubectl-warren sub cut a", "kubectl-warren ns describe a", "kubectl-warren describe a", "kubectl-warren ns set-type a root",
-		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a", "kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
+	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren get pods", "kubectl-warren ns",
+		"kubectl-warren ns list", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a",
+		"kubectl-warren sub delete a", "kubectl-warren delete a",
+		"kubectl-warren sub move a b", "kubectl-warren sub graft a b", "kubectl-warren sub cut a", "kubectl-warren ns describe a",
+		"kubectl-warren describe a", "kubectl-warren ns set-type a root",
+		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a",
+		"kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can",
+		"kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
 		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)
 		if got.status != 0 || got.errOut != "" {
 			t.Errorf("%s: status %d, %s", command, got.status, got.errOut)
@@ -195,10 +222,12 @@ func TestVersion(t *testing.T) {
 		line string
 		want answer
 	}{
-		"client":  {"kubectl-warren version --client", answer{0, "Client Version: v1.2.3\nCommit: abc\nGo Version: go1\n", ""}},
-		"as YAML": {"kubectl-warren version --client -o yaml", answer{0, "clientVersion:\n  commit: abc\n  goVersion: go1\n  platform: os/arch\n  version: v1.2.3\n", ""}},
+		"client": {"kubectl-warren version --client", answer{0, "Client Version: v1.2.3\nCommit: abc\nGo Version: go1\n", ""}},
+		"as YAML": {"kubectl-warren version --client -o yaml",
+			answer{0, "clientVersion:\n  commit: abc\n  goVersion: go1\n  platform: os/arch\n  version: v1.2.3\n", ""}},
 		"no server": {"kubectl-warren version -s " + nowhere, answer{0, "Client Version: v1.2.3\nCommit: abc\nGo Version: go1\n",
-			"Warning: the server's version is unknown: can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig\n"}},
+			"Warning: the server's version is unknown: can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection " +
+				"refused): check --server, --context and the kubeconfig\n"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -214,14 +243,16 @@ func TestCompletion(t *testing.T) {
 		line []string
 		want string
 	}{
-		"commands":                {[]string{"kubectl_complete-warren", "tre"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
-		"types of a namespace":    {[]string{"kubectl_complete-warren", "ns", "set-type", "x", ""}, "root\ntemplate\nnone\n:4\n"},
-		"no new name":             {[]string{"kubectl_complete-warren", "sub", "create", ""}, ":4\n"},
-		"formats":                 {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
-		"namespaces, no server":   {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
-		"tenants, no server":      {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},
-		"verbs":                   {[]string{"kubectl_complete-warren", "why", "bob", ""}, "get\nlist\nwatch\ncreate\nupdate\npatch\ndelete\ndeletecollection\nbind\nescalate\nimpersonate\nuse\n:4\n"},
-		"flags of create lns":     {[]string{"kubectl_complete-create-lns", "x", "--cost"}, "--cost-center\tCost center that pays for the tenant\n:4\n"},
+		"commands":              {[]string{"kubectl_complete-warren", "tre"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
+		"types of a namespace":  {[]string{"kubectl_complete-warren", "ns", "set-type", "x", ""}, "root\ntemplate\nnone\n:4\n"},
+		"no new name":           {[]string{"kubectl_complete-warren", "sub", "create", ""}, ":4\n"},
+		"formats":               {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
+		"namespaces, no server": {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
+		"tenants, no server":    {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},
+		"verbs": {[]string{"kubectl_complete-warren", "why", "bob", ""},
+			"get\nlist\nwatch\ncreate\nupdate\npatch\ndelete\ndeletecollection\nbind\nescalate\nimpersonate\nuse\n:4\n"},
+		"flags of create lns": {[]string{"kubectl_complete-create-lns", "x", "--cost"},
+			"--cost-center\tCost center that pays for the tenant\n:4\n"},
 		"dry runs of create lns":  {[]string{"kubectl_complete-create-lns", "x", "--dry-run", "s"}, "none\nclient\nserver\n:4\n"},
 		"of create lns in warren": {[]string{"kubectl_complete-warren", "create-lns", ""}, ":4\n"},
 	}

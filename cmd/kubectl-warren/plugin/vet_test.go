@@ -9,7 +9,8 @@ import (
 
 // ACC-T02: what can't be compared is not taken for a finding, whose status would be 1 or 2.
 func TestVetThatSeesNothing(t *testing.T) {
-	const refused = "error: can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig\n"
+	const refused = "error: can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, " +
+		"--context and the kubeconfig\n"
 	for name, line := range map[string]string{
 		"compare": "kubectl-warren vet -o json -s " + nowhere,
 		"write":   "kubectl-warren vet --write -s " + nowhere,

@@ -141,8 +141,8 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// WhoIs returns the identity of a user. It adds the caller's groups where the caller asks about itself and names none. Those of a sudo in progress don't count: the
-// report tells with and without.
+// WhoIs returns the identity of a user. It adds the caller's groups where the caller asks about itself and names none. Those of a sudo in
+// progress don't count: the report tells with and without.
 func (r *Reporter) WhoIs(ctx context.Context, name string, groups []string) (Identity, error) {
 	caller, err := r.Caller(ctx)
 	if err == nil && caller.User == name && len(groups) == 0 {

@@ -30,8 +30,9 @@ func validateCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Check a configuration file as the operator would",
 		Long: "Check a configuration file as the operator would, without a cluster: whether the kinds that it names are served is not judged.\n" +
 			"All problems are told, one line each. FILE can be - for standard input.",
-		Example: "  kubectl warren config validate config.yaml\n  kubectl warren config validate config.yaml -o yaml   # with all defaults filled in",
-		Args:    invocation.ExactlyAsUsage("one file"),
+		Example: "  kubectl warren config validate config.yaml\n  kubectl warren config validate config.yaml -o yaml   # with all defaults " +
+			"filled in",
+		Args: invocation.ExactlyAsUsage("one file"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
@@ -66,9 +67,10 @@ func printValidity(inv *invocation.Invocation, name string, data []byte, format,
 // viewCommand is the command "config view".
 func viewCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "view",
-		Short:             "Print the configuration file in force",
-		Long:              "Print the configuration file in force, which the operator records in ConfigMap " + v1alpha1.AcceptedConfigName + ": as it is, or whole with -o.",
+		Use:   "view",
+		Short: "Print the configuration file in force",
+		Long: "Print the configuration file in force, which the operator records in ConfigMap " + v1alpha1.AcceptedConfigName +
+			": as it is, or whole with -o.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -82,7 +84,8 @@ func viewCommand(inv *invocation.Invocation) *cobra.Command {
 		name, text, err := gather.ReadStoredConfig(cmd.Context(), api, *namespace)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("the operator has recorded no configuration file in %s: it hasn't run yet, or runs in another namespace, which --operator-namespace names", name)
+			return fmt.Errorf("the operator has recorded no configuration file in %s: it hasn't run yet, or runs in another namespace, which "+
+				"--operator-namespace names", name)
 		case err != nil:
 			return err
 		case output.Value == "": // as it is, valid or not

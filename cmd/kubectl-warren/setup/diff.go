@@ -32,7 +32,8 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE",
 		Short: "Show what the operator would write if it read this file, and write nothing",
-		Long: "Show how many Namespaces and copies of which tenant the operator would write if it read this file, and write nothing; -o wide shows each\n" +
+		Long: "Show how many Namespaces and copies of which tenant the operator would write if it read this file, and write nothing; -o wide " +
+			"shows each\n" +
 			"write with its reason. You need to list namespaces and every configured kind, Secrets too: run it as a cluster admin.\n" +
 			"FILE can be - for standard input.",
 		Example: "  kubectl warren config diff config.yaml\n  kubectl warren config diff config.yaml -o wide",
@@ -42,7 +43,8 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		},
 	}
 	operator := invocation.AddOperatorNamespace(cmd)
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputWide)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
+		invocation.OutputWide)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		data, err := inv.ReadFile(args[0])
 		if err != nil {
@@ -67,8 +69,10 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// makePlan plans with the caller's rights. heldBack is why the operator would hold this file back after the one in force; "" if it wouldn't.
-func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.OperatorConfiguration, operatorNamespace string) (plan *preview.Plan, heldBack string, err error) {
+// makePlan plans with the caller's rights. heldBack is why the operator would hold this file back after the one in force; "" if it
+// wouldn't.
+func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.OperatorConfiguration,
+	operatorNamespace string) (plan *preview.Plan, heldBack string, err error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
 		return nil, "", err

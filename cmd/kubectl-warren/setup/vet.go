@@ -51,7 +51,8 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Compare what the users of every tenant hold with what was vetted",
-		Long: "Compare what the users of every tenant hold, the rights of one ClusterRole, with the vetted list of this version of Kubernetes.\n" +
+		Long: "Compare what the users of every tenant hold, the rights of one ClusterRole, with the vetted list of this version of " +
+			"Kubernetes.\n" +
 			"The exit status is 0 if nothing was found, 1 if something is new, 2 if something is dangerous, 3 if that can't be told.",
 		Example:           "  kubectl warren vet\n  kubectl warren vet --write --dir docs/vetted --note \"ingress moved\"",
 		Args:              cobra.NoArgs,
@@ -59,7 +60,8 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 	}
 	o := &vetOptions{output: invocation.AddFormat(cmd, "Output format"), namespace: invocation.AddOperatorNamespace(cmd)}
 	cmd.Flags().StringVar(&o.role, "role", "", "ClusterRole to look at, in place of access.userClusterRole of the operator's configuration")
-	cmd.Flags().BoolVar(&o.write, "write", false, "Write a list of what is held now, named after the version of Kubernetes, instead of comparing")
+	cmd.Flags().BoolVar(&o.write, "write", false,
+		"Write a list of what is held now, named after the version of Kubernetes, instead of comparing")
 	cmd.Flags().StringVar(&o.dir, "dir", ".", "With --write, the folder of the list")
 	cmd.Flags().StringVar(&o.note, "note", "not reviewed", "With --write, what the review of the list has shown")
 	for _, name := range []string{"role", "note"} {
@@ -111,7 +113,8 @@ func readRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions) (*
 func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client.Reader, namespace string) (string, error) {
 	name, text, err := gather.ReadStoredConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role names another: %s\n", failure.Sentence(err))
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role "+
+			"names another: %s\n", failure.Sentence(err))
 		return "admin", nil
 	}
 	if err != nil {
@@ -162,7 +165,8 @@ func compareRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions)
 // writeFindings writes one line for each finding.
 func writeFindings(out io.Writer, role string, findings []rolevetting.Finding, list *rolevetting.List) error {
 	if len(findings) == 0 {
-		_, err := terminal.Fprintf(out, "ClusterRole %s grants nothing beyond the list of Kubernetes %s, vetted on %s.\n", role, list.Kubernetes, list.Reviewed.Date)
+		_, err := terminal.Fprintf(out, "ClusterRole %s grants nothing beyond the list of Kubernetes %s, vetted on %s.\n", role, list.Kubernetes,
+			list.Reviewed.Date)
 		return err
 	}
 	table := printers.GetNewTabWriter(out)

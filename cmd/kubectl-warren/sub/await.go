@@ -34,8 +34,10 @@ func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamesp
 		if now.Status.ObservedGeneration != now.Generation {
 			return false, nil
 		}
-		if stalled := v1alpha1.FindCondition(now.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
-			return false, fmt.Errorf("SubNamespace %s/%s was created, but is not ready: %s: %s", now.Namespace, now.Name, stalled.Reason, stalled.Message)
+		if stalled := v1alpha1.FindCondition(now.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status ==
+			metav1.ConditionTrue {
+			return false, fmt.Errorf("SubNamespace %s/%s was created, but is not ready: %s: %s", now.Namespace, now.Name,
+				stalled.Reason, stalled.Message)
 		}
 		ready := v1alpha1.FindCondition(now.Status.Conditions, v1alpha1.ConditionReady)
 		return ready != nil && ready.Status == metav1.ConditionTrue, nil
@@ -64,7 +66,8 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 		case err != nil:
 			return false, err
 		case released && now.DeletionTimestamp == nil:
-			return false, fmt.Errorf("SubNamespace %s/%s is gone, but its namespace stays: an Event in namespace %s says why", deleted.Namespace, deleted.Name, deleted.Namespace)
+			return false, fmt.Errorf("SubNamespace %s/%s is gone, but its namespace stays: an Event in namespace %s says why", deleted.Namespace,
+				deleted.Name, deleted.Namespace)
 		}
 		return false, nil
 	})
@@ -83,7 +86,8 @@ func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 		return now.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("nothing was deleted: the operator has not taken note of allowCascadingDeletion of %s for %s; is it running?", name, cascadePatience)
+		return fmt.Errorf("nothing was deleted: the operator has not taken note of allowCascadingDeletion of %s for %s; is it running?",
+			name, cascadePatience)
 	}
 	return err
 }

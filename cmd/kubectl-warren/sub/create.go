@@ -96,7 +96,8 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	switch _, err := gather.ReadNamespace(ctx, api, name); {
 	case err == nil:
 		return fmt.Errorf("namespace %s already exists", name)
-	case !apierrors.IsNotFound(err) && !failure.Refused(err): // a user who may not read the namespace gets the error later, from the SubNamespace
+	// a user who may not read the namespace gets the error later, from the SubNamespace
+	case !apierrors.IsNotFound(err) && !failure.Refused(err):
 		return err
 	}
 	if err := n.change.ClientFor(api).Create(ctx, sub); err != nil {
@@ -116,7 +117,8 @@ func withoutRight(err error, parent string) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
 		return err
 	}
-	return fmt.Errorf("%w; namespace %s does not exist, or is none in which you may make sub-namespaces: kubectl warren ns lists yours", err, parent)
+	return fmt.Errorf("%w; namespace %s does not exist, or is none in which you may make sub-namespaces: kubectl warren ns lists yours", err,
+		parent)
 }
 
 func (n *newChild) spec() v1alpha1.SubNamespaceSpec {

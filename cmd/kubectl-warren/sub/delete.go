@@ -92,7 +92,8 @@ func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1al
 	namespace, err := gather.ReadNamespace(ctx, api, name)
 	switch {
 	case (apierrors.IsNotFound(err) || failure.Refused(err)) && parent == "":
-		return nil, nil, fmt.Errorf("namespace %s does not exist, or you may not read it: name the parent of its SubNamespace with --namespace", name)
+		return nil, nil, fmt.Errorf("namespace %s does not exist, or you may not read it: name the parent of its SubNamespace with --namespace",
+			name)
 	case apierrors.IsNotFound(err), failure.Refused(err):
 		namespace = nil
 	case err != nil:
@@ -123,7 +124,8 @@ func letCascade(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	if err != nil {
 		return err
 	}
-	terminal.Fprintf(inv.Streams.ErrOut, "allowCascadingDeletion of HierarchyConfiguration %s/%s: %s\n", hc.Namespace, hc.Name, c.DescribeDone(operation))
+	terminal.Fprintf(inv.Streams.ErrOut, "allowCascadingDeletion of HierarchyConfiguration %s/%s: %s\n", hc.Namespace, hc.Name,
+		c.DescribeDone(operation))
 	if !c.IsStored() {
 		return nil
 	}

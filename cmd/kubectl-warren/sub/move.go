@@ -21,7 +21,8 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move NAME PARENT",
 		Short: "Move a sub-namespace, with all that is below it, to another parent (cluster admins)",
-		Long: "Move a sub-namespace, with all that is below it, to another parent: a SubNamespace is made there, the label " + v1alpha1.LabelParent + "\n" +
+		Long: "Move a sub-namespace, with all that is below it, to another parent: a SubNamespace is made there, the label " +
+			v1alpha1.LabelParent + "\n" +
 			"changed, and the old SubNamespace deleted. Whatever interrupts it, the same command again finishes it.",
 		Example:           "  kubectl warren sub move pay-web shop",
 		Args:              invocation.ExactlyAsUsage("a sub-namespace and its new parent"),
@@ -142,7 +143,8 @@ func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, err
 // changeParent changes the parent, unless somebody else has done so meanwhile.
 func (m *move) changeParent(ctx context.Context) error {
 	namespace, changed, err := change.Relabel(ctx, m.api, m.name, m.change, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
-		if parent := now.Labels[v1alpha1.LabelParent]; now.UID != m.namespace.UID || parent != m.namespace.Labels[v1alpha1.LabelParent] && parent != m.to {
+		if parent := now.Labels[v1alpha1.LabelParent]; now.UID != m.namespace.UID || parent != m.namespace.Labels[v1alpha1.LabelParent] &&
+			parent != m.to {
 			return nil, fmt.Errorf("somebody else has just moved or replaced namespace %s: look at it again", m.name)
 		}
 		return change.Labels{v1alpha1.LabelParent: m.to}, nil

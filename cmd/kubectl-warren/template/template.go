@@ -68,9 +68,10 @@ func showTemplates(ctx context.Context, inv *invocation.Invocation, names []stri
 // setCommand is the command "template set NS TEMPLATE".
 func setCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "set NAMESPACE TEMPLATE",
-		Short:             "Let a root, a template or a namespace in no tree reference a template (cluster admins)",
-		Long:              "Let a root, a template or a namespace in no tree reference a template. That of a tenant's root is set on its LNamespace.",
+		Use:   "set NAMESPACE TEMPLATE",
+		Short: "Let a root, a template or a namespace in no tree reference a template (cluster admins)",
+		Long: "Let a root, a template or a namespace in no tree reference a template. That of a tenant's root is set on its " +
+			"LNamespace.",
 		Example:           "  kubectl warren template set payments base",
 		Args:              invocation.ExactlyAsUsage("a namespace and a template"),
 		ValidArgsFunction: inv.CompleteFirst(2),
@@ -125,7 +126,8 @@ func referenceTemplate(ctx context.Context, inv *invocation.Invocation, name, te
 }
 
 // referenceOf has a tenant reference a template: its root's label follows, and would be put back if that alone were changed.
-func referenceOf(ctx context.Context, inv *invocation.Invocation, api client.Client, tenant *v1alpha1.LNamespace, template string, c change.Options) error {
+func referenceOf(ctx context.Context, inv *invocation.Invocation, api client.Client, tenant *v1alpha1.LNamespace, template string,
+	c change.Options) error {
 	operation := "configured"
 	switch {
 	case tenant.Spec.Template == template:

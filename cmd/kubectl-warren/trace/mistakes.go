@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// WhyNotCopied returns why no copy will come of an object that asks for copies by its label: its namespace is in no tree, or its selector is
-// none. It is "" if copies can come, or the object asks for none.
+// WhyNotCopied returns why no copy will come of an object that asks for copies by its label: its namespace is in no tree, or its selector
+// is none. It is "" if copies can come, or the object asks for none.
 func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.PartialObjectMetadata) string {
 	slot := copies.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
 	source, ok := copies.Rules{}.SourceOf(slot, meta, copies.OptIn)
@@ -27,7 +27,8 @@ func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.Partia
 	return outsideTrees(s, meta.Namespace)
 }
 
-// outsideTrees returns why nothing is copied from the namespace called name: it is neither in a tree nor a template. It is "" for all others.
+// outsideTrees returns why nothing is copied from the namespace called name: it is neither in a tree nor a template. It is "" for all
+// others.
 func outsideTrees(s *forest.Snapshot, name string) string {
 	if s.Protected(name) {
 		return "namespace " + name + " is protected, and can be in no tree"
@@ -48,7 +49,8 @@ func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 		case key == v1alpha1.LabelPropagate && !labelled:
 			notes = append(notes, "its annotation "+key+" does nothing, because propagate is a label")
 		case strings.HasSuffix(key, "/treeSelect"), strings.HasPrefix(key, "propagate.hnc.x-k8s.io/"), key == "accurate.cybozu.com/propagate":
-			notes = append(notes, "its annotation "+key+" does nothing: use label "+v1alpha1.LabelPropagate+" and annotation "+v1alpha1.AnnotationSelect)
+			notes = append(notes, "its annotation "+key+" does nothing: use label "+v1alpha1.LabelPropagate+" and annotation "+
+				v1alpha1.AnnotationSelect)
 		}
 	}
 	return notes
@@ -69,5 +71,6 @@ func (c Case) missingLabels(from string) []string {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []string{"these labels of its source are never copied: " + forest.Few(missing) + " (propagation.excludedLabels of the configuration)"}
+	return []string{"these labels of its source are never copied: " + forest.Few(missing) +
+		" (propagation.excludedLabels of the configuration)"}
 }

@@ -50,7 +50,8 @@ type Reached struct {
 }
 
 // ReadReach reads the object as metadata, and its namesakes in the namespaces below it in view.
-func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind schema.GroupVersionKind, namespace, name string) (*Reach, error) {
+func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind schema.GroupVersionKind, namespace,
+	name string) (*Reach, error) {
 	source, err := readMetadata(ctx, api, kind, namespace, name)
 	if err != nil {
 		return nil, err
@@ -87,7 +88,8 @@ func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind sche
 	return reach, group.Wait()
 }
 
-func readMetadata(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func readMetadata(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace,
+	name string) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)
 	if err := api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
@@ -108,7 +110,8 @@ func namesBelow(view tree.View, namespace string) []string {
 }
 
 // reached describes what stands of a source in a namespace below; object is nil where nothing of that name does.
-func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot copies.Slot, below string, object *metav1.PartialObjectMetadata) Reached {
+func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot copies.Slot, below string,
+	object *metav1.PartialObjectMetadata) Reached {
 	place := Reached{Namespace: below}
 	selected := source.Selector == nil || source.Selector.Matches(labels.Set(view.Forest.SelectableLabels(below)))
 	if object != nil {

@@ -328,7 +328,8 @@ func (c Case) whyUntouched() string {
 	case n.Terminating:
 		return "namespace " + name + " is being deleted"
 	case place.Halted() && c.View.Partial:
-		if halted := v1alpha1.FindCondition(c.View.Conditions[name], v1alpha1.ConditionHalted); halted != nil && halted.Status == metav1.ConditionTrue {
+		if halted := v1alpha1.FindCondition(c.View.Conditions[name], v1alpha1.ConditionHalted); halted != nil && halted.Status ==
+			metav1.ConditionTrue {
 			return fmt.Sprintf("namespace %s is halted (%s): %s", name, halted.Reason, halted.Message)
 		}
 		return "you may not read all that is above namespace " + name

@@ -79,7 +79,8 @@ func ended(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 func copied(from, mode string) *metav1.PartialObjectMetadata {
 	o := object(v1alpha1.LabelInheritedFrom, from, v1alpha1.LabelPropagate, mode)
 	o.Namespace, o.Name = slot.Namespace, slot.Name
-	o.Annotations[v1alpha1.AnnotationSourceHash] = copies.Hash{Mode: mode, Place: copies.PlaceOf(slot, from), Content: strings.Repeat("0", 32)}.String()
+	o.Annotations[v1alpha1.AnnotationSourceHash] = copies.Hash{Mode: mode, Place: copies.PlaceOf(slot, from),
+		Content: strings.Repeat("0", 32)}.String()
 	return o
 }
 
@@ -98,18 +99,27 @@ func TestOf(t *testing.T) {
 		c    trace.Case
 		want string
 	}{
-		"a copy from a template":  {trace.Case{View: grown(), Here: copied("base", update), Above: above(source(update), nil, nil)}, "Copy base base>org>mid>web update"},
-		"a copy from an ancestor": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(nil, nil, source(update))}, "Copy mid mid>web update"},
+		"a copy from a template": {trace.Case{View: grown(), Here: copied("base", update), Above: above(source(update), nil, nil)},
+			"Copy base base>org>mid>web update"},
+		"a copy from an ancestor": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(nil, nil, source(update))},
+			"Copy mid mid>web update"},
 		"made once": {
 			trace.Case{View: grown(), Here: copied("org", create), Above: above(nil, nil, nil)},
 			"Copy org org>mid>web create; it was made once, and is this namespace's own since: it doesn't follow its source",
 		},
-		"its source is gone":         {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, nil, nil)}, "Copy org org>mid>web update; its source is gone: it goes"},
-		"its source selects others":  {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, selecting("a=b"), nil)}, "Copy org org>mid>web update; its source asks for it no longer: it goes"},
-		"another is nearer the root": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(source(update), nil, source(update))}, "Copy mid mid>web update; the source in base, nearer the root, takes its place"},
-		"from elsewhere":             {trace.Case{View: grown("shop type=root"), Here: copied("shop", update), Above: above(nil, nil, nil)}, "Copy shop shop>web update; namespace shop is not above any more: it goes"},
-		"its source is broken":       {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source("x"), nil)}, `Copy org org>mid>web update; nothing of this name is written or removed here until that in org is in order: it is no sound source: label tenancy.warren.dev/propagate must be create, update or none, not "x"`},
-		"of a kind as a whole":       {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, object(), nil)}, "Copy org org>mid>web update"},
+		"its source is gone": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, nil, nil)},
+			"Copy org org>mid>web update; its source is gone: it goes"},
+		"its source selects others": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, selecting("a=b"), nil)},
+			"Copy org org>mid>web update; its source asks for it no longer: it goes"},
+		"another is nearer the root": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(source(update), nil, source(update))},
+			"Copy mid mid>web update; the source in base, nearer the root, takes its place"},
+		"from elsewhere": {trace.Case{View: grown("shop type=root"), Here: copied("shop", update), Above: above(nil, nil, nil)},
+			"Copy shop shop>web update; namespace shop is not above any more: it goes"},
+		"its source is broken": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source("x"), nil)},
+			`Copy org org>mid>web update; nothing of this name is written or removed here until that in org is in order: it is no sound source: ` +
+				`label tenancy.warren.dev/propagate must be create, update or none, not "x"`},
+		"of a kind as a whole": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, object(), nil)},
+			"Copy org org>mid>web update"},
 		"of a kind not configured": {
 			trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source(update), nil), Configured: true},
 			"Copy org org>mid>web update; the configuration doesn't have Secret among propagation.kinds: it stays as it is",
@@ -118,39 +128,51 @@ func TestOf(t *testing.T) {
 			trace.Case{View: view("web parent=gone"), Here: copied("org", update)},
 			"Copy org org>web update; namespace web is halted (ParentMissing): parent namespace gone does not exist",
 		},
-		"a source":            {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
-		"a source in the way": {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)}, "Source update; it stands in the way of a copy from org: rename it, or delete it and the copy comes"},
+		"a source": {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
+		"a source in the way": {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)},
+			"Source update; it stands in the way of a copy from org: rename it, or delete it and the copy comes"},
 		"PROP-E6 without some labels of its source": {
 			trace.Case{
-				View: grown(), Here: copied("org", update), Above: above(nil, object(v1alpha1.LabelPropagate, update, "app.kubernetes.io/part-of", "x", "team", "y"), nil),
+				View: grown(), Here: copied("org", update), Above: above(nil, object(v1alpha1.LabelPropagate, update, "app.kubernetes.io/part-of", "x",
+					"team", "y"), nil),
 				Rules: copies.Rules{ExcludedLabel: func(key string) bool { return strings.Contains(key, "kubernetes.io/") }},
 			},
-			"Copy org org>mid>web update; these labels of its source are never copied: app.kubernetes.io/part-of (propagation.excludedLabels of the configuration)",
+			"Copy org org>mid>web update; these labels of its source are never copied: app.kubernetes.io/part-of (propagation.excludedLabels of " +
+				"the configuration)",
 		},
 		"PROP-E5 of a kind not configured": {
 			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Configured: true},
 			"Other; it isn't copied: the configuration doesn't have Secret among propagation.kinds",
 		},
-		"PROP-E5 in no tree":               {trace.Case{View: view("web"), Here: source(update)}, "Other; it isn't copied: namespace web is in no tree"},
-		"PROP-E5 in a protected namespace": {trace.Case{View: view("web protected=true"), Here: source(update)}, "Other; it isn't copied: namespace web is protected, and can be in no tree"},
+		"PROP-E5 in no tree": {trace.Case{View: view("web"), Here: source(update)},
+			"Other; it isn't copied: namespace web is in no tree"},
+		"PROP-E5 in a protected namespace": {trace.Case{View: view("web protected=true"), Here: source(update)},
+			"Other; it isn't copied: namespace web is protected, and can be in no tree"},
 		"PROP-E5 an annotation in place of the label": {
 			trace.Case{View: grown(), Here: noted(v1alpha1.LabelPropagate, "propagate.hnc.x-k8s.io/treeSelect"), Above: above(nil, nil, nil)},
-			"Other; its annotation propagate.hnc.x-k8s.io/treeSelect does nothing: use label tenancy.warren.dev/propagate and annotation tenancy.warren.dev/select; " +
+			"Other; its annotation propagate.hnc.x-k8s.io/treeSelect does nothing: use label tenancy.warren.dev/propagate and annotation " +
+				"tenancy.warren.dev/select; " +
 				"its annotation tenancy.warren.dev/propagate does nothing, because propagate is a label",
 		},
-		"somebody's own":            {trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil)}, "Other"},
-		"in the way":                {trace.Case{View: grown(), Here: object(), Above: above(source(update), nil, nil)}, "Other; it stands in the way of a copy from base: rename it, or delete it and the copy comes"},
-		"good enough":               {trace.Case{View: grown(), Here: object(), Above: above(source(create), nil, nil)}, "Other; the source in base asks for no more than that something of this name is here"},
-		"no copy of the operator's": {trace.Case{View: grown(), Here: object(v1alpha1.LabelInheritedFrom, "org"), Above: above(nil, nil, nil)}, "Other; it has the label tenancy.warren.dev/inherited-from, but not from the operator"},
+		"somebody's own": {trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil)}, "Other"},
+		"in the way": {trace.Case{View: grown(), Here: object(), Above: above(source(update), nil, nil)},
+			"Other; it stands in the way of a copy from base: rename it, or delete it and the copy comes"},
+		"good enough": {trace.Case{View: grown(), Here: object(), Above: above(source(create), nil, nil)},
+			"Other; the source in base asks for no more than that something of this name is here"},
+		"no copy of the operator's": {trace.Case{View: grown(), Here: object(v1alpha1.LabelInheritedFrom, "org"), Above: above(nil, nil, nil)},
+			"Other; it has the label tenancy.warren.dev/inherited-from, but not from the operator"},
 
-		"due":          {trace.Case{View: grown(), Above: above(nil, source(update), nil)}, "Absent; a copy from org is due, and not there yet"},
-		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)}, `Absent; a copy from org is due, but not there: Rejected: no`},
+		"due": {trace.Case{View: grown(), Above: above(nil, source(update), nil)}, "Absent; a copy from org is due, and not there yet"},
+		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)},
+			`Absent; a copy from org is due, but not there: Rejected: no`},
 		"PROP-X9 due, and another one is refused": {
 			trace.Case{View: told("web", "Rejected", `Secret "other" from "org": no`), Above: above(nil, source(update), nil)},
 			"Absent; a copy from org is due, and not there yet",
 		},
 		"PROP-X9 due, and refused among others": {
-			trace.Case{View: told("web", "Conflict", `Secret "a" from "org": no; Secret "key" from "org": why; because; Secret "z" from "org": no; and 3 more`), Above: above(nil, source(update), nil)},
+			trace.Case{View: told("web", "Conflict",
+				`Secret "a" from "org": no; Secret "key" from "org": why; because; Secret "z" from "org": no; and 3 more`),
+				Above: above(nil, source(update), nil)},
 			"Absent; a copy from org is due, but not there: Conflict: why; because",
 		},
 		"PROP-X9 held back by a limit, which the source's namespace tells": {
@@ -162,7 +184,8 @@ func TestOf(t *testing.T) {
 			`Absent; a copy from org is due, but not there: WaitingForRemoval: Secret "old" from "shop": it goes`,
 		},
 		"PROP-X9 of a type that is never propagated": {
-			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}}, Mode: copies.All, Configured: true},
+			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}},
+				Mode: copies.All, Configured: true},
 			"Absent; nothing above web asks for it here",
 		},
 		"PROP-X9 the configuration never propagates it": {
@@ -191,7 +214,8 @@ func TestOf(t *testing.T) {
 		},
 		"nothing is seen to ask for it": {
 			trace.Case{View: grown(), Above: above(nil, nil, nil)},
-			"Absent; nothing above web asks for it here; the configuration can't be read: whether it has this kind among propagation.kinds is not seen",
+			"Absent; nothing above web asks for it here; the configuration can't be read: whether it has this kind among propagation.kinds is not " +
+				"seen",
 		},
 		"what could ask is broken": {
 			trace.Case{View: grown(), Above: above(nil, ended(source(update)), nil)},
@@ -201,14 +225,20 @@ func TestOf(t *testing.T) {
 			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Unread: true}}, Mode: copies.OptIn, Configured: true},
 			"Absent; nothing that you may read above web asks for it here",
 		},
-		"the kind is not configured": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Configured: true}, "Absent; the configuration doesn't have Secret among propagation.kinds"},
-		"the kind is removed":        {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true}, "Absent; the configuration has copies of Secret removed"},
-		"the kind as a whole":        {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true}, "Absent; a copy from org is due, and not there yet"},
-		"nothing is above":           {trace.Case{View: view("web"), Mode: copies.OptIn, Configured: true}, "Absent; nothing is above web from which it could come"},
-		"what is above is unread":    {trace.Case{View: partial}, "Absent; you may not read all that is above namespace web"},
+		"the kind is not configured": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Configured: true},
+			"Absent; the configuration doesn't have Secret among propagation.kinds"},
+		"the kind is removed": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true},
+			"Absent; the configuration has copies of Secret removed"},
+		"the kind as a whole": {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true},
+			"Absent; a copy from org is due, and not there yet"},
+		"nothing is above": {trace.Case{View: view("web"), Mode: copies.OptIn, Configured: true},
+			"Absent; nothing is above web from which it could come"},
+		"what is above is unread": {trace.Case{View: partial}, "Absent; you may not read all that is above namespace web"},
 		"a template is unread": {
-			trace.Case{View: view("org type=root template=base", "mid parent=org", "web parent=mid"), Above: above(nil, nil, nil)[1:], Mode: copies.OptIn, Configured: true},
-			"Absent; what comes from templates is not seen: template base does not exist, or you may not read it; nothing above web asks for it here",
+			trace.Case{View: view("org type=root template=base", "mid parent=org", "web parent=mid"), Above: above(nil, nil, nil)[1:],
+				Mode: copies.OptIn, Configured: true},
+			"Absent; what comes from templates is not seen: template base does not exist, or you may not read it; nothing above web asks for it " +
+				"here",
 		},
 	}
 	for name, c := range cases {
@@ -227,8 +257,10 @@ func TestOf(t *testing.T) {
 func TestWrite(t *testing.T) {
 	finalized := source(v1alpha1.ModeUpdate)
 	finalized.Finalizers = []string{"x/y"}
-	c := trace.Case{View: grown("a parent=web", "b parent=a", "c parent=b"), Slot: copies.Slot{Kind: slot.Kind, Namespace: "c", Name: "key"}, Above: append(above(source("none"), selecting("x=y"), object()),
-		trace.Place{Namespace: "web", Object: copied("org", v1alpha1.ModeUpdate)}, trace.Place{Namespace: "a", Object: finalized}, trace.Place{Namespace: "b", Unread: true})}
+	c := trace.Case{View: grown("a parent=web", "b parent=a", "c parent=b"), Slot: copies.Slot{Kind: slot.Kind, Namespace: "c", Name: "key"},
+		Above: append(above(source("none"), selecting("x=y"), object()),
+			trace.Place{Namespace: "web", Object: copied("org", v1alpha1.ModeUpdate)}, trace.Place{Namespace: "a", Object: finalized},
+			trace.Place{Namespace: "b", Unread: true})}
 	const want = `There is no secret/key in c.
 Note:  nothing that you may read above c asks for it here
 Note:  the configuration can't be read: whether it has this kind among propagation.kinds is not seen
@@ -249,7 +281,8 @@ b           you may not look
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	text.Reset()
-	org := trace.Of(trace.Case{View: grown(), Slot: slot, Here: copied("org", v1alpha1.ModeUpdate), Above: above(nil, source(v1alpha1.ModeUpdate), nil)})
+	org := trace.Of(trace.Case{View: grown(), Slot: slot, Here: copied("org", v1alpha1.ModeUpdate),
+		Above: above(nil, source(v1alpha1.ModeUpdate), nil)})
 	if err := org.Write(&text); err != nil {
 		t.Fatal(err)
 	}

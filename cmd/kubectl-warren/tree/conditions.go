@@ -52,7 +52,8 @@ func (v View) problemsSeen(n *forest.Namespace, place forest.Place) []Condition 
 		return found // a whole tree shares its root's template, so the problem is shown at the root only
 	}
 	if problem := forest.TemplateProblem(v.Forest, n.Name); problem != "" {
-		found = append(found, Condition{string(v1alpha1.ConditionMetadataSynced), metav1.ConditionFalse, string(v1alpha1.ReasonTemplateMissing), problem})
+		found = append(found, Condition{string(v1alpha1.ConditionMetadataSynced), metav1.ConditionFalse, string(v1alpha1.ReasonTemplateMissing),
+			problem})
 	}
 	return found
 }

@@ -190,7 +190,8 @@ func TestBelowRefuses(t *testing.T) {
 		want  string
 	}{
 		"SUB-X2: a namespace that does not exist": {[]string{"r", "nosuch"}, `no such namespace: "nosuch"; without a name, all trees are listed`},
-		"namespaces that are in no tree":          {[]string{"default", "r", "kube-system"}, `not in a tree: "default", "kube-system"; only a root, a sub-namespace, a template or an instance of one can be listed`},
+		"namespaces that are in no tree": {[]string{"default", "r", "kube-system"},
+			`not in a tree: "default", "kube-system"; only a root, a sub-namespace, a template or an instance of one can be listed`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

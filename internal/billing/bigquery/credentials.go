@@ -10,7 +10,8 @@ import (
 )
 
 // kinds are the types of credentials that a file may hold.
-var kinds = []option.CredentialsType{option.ServiceAccount, option.ExternalAccount, option.ImpersonatedServiceAccount, option.AuthorizedUser}
+var kinds = []option.CredentialsType{option.ServiceAccount, option.ExternalAccount, option.ImpersonatedServiceAccount,
+	option.AuthorizedUser}
 
 // client returns the options for Google's client. It reads the credentials file anew at each call; a missing or malformed file is
 // an Error with reason "credentials".

@@ -33,8 +33,10 @@ func newWarehouse(t *testing.T) *warehouse {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	w := &warehouse{Server: server, options: bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location,
-		CredentialsFile: filepath.Join(t.TempDir(), "key.json"), Endpoint: server.Endpoint(), StatementTimeout: 20 * time.Second, MaximumBytesBilled: 1 << 30}}
+	w := &warehouse{Server: server, options: bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset,
+		Location:        fakebigquery.Location,
+		CredentialsFile: filepath.Join(t.TempDir(), "key.json"), Endpoint: server.Endpoint(), StatementTimeout: 20 * time.Second,
+		MaximumBytesBilled: 1 << 30}}
 	w.mount(t)
 	w.open(t)
 	return w
@@ -57,7 +59,8 @@ func (w *warehouse) open(t *testing.T) {
 	w.db = bigquery.Open(w.options)
 	t.Cleanup(func() { _ = w.db.Close() })
 	var err error
-	w.store, err = billing.NewStore(w.db, billing.BigQuery(w.options.Project, w.options.Dataset), billing.Options{Table: "ledger", Cluster: "acme", MaxRows: 500, MaxBytes: 1 << 20})
+	w.store, err = billing.NewStore(w.db, billing.BigQuery(w.options.Project, w.options.Dataset),
+		billing.Options{Table: "ledger", Cluster: "acme", MaxRows: 500, MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,8 @@ func (w *warehouse) ensured(t *testing.T) *warehouse {
 	return w
 }
 
-var event = billing.Event{Cluster: "acme", Namespace: "pay", NamespaceUID: "n1", Tenant: "pay", TenantUID: "t1", Generation: 1, Op: billing.Set,
+var event = billing.Event{Cluster: "acme", Namespace: "pay", NamespaceUID: "n1", Tenant: "pay", TenantUID: "t1",
+	Generation: 1, Op: billing.Set,
 	CostCenter: "4711", Owner: "ann@example.com", EffectiveAt: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
 
 // rows are those of the table, doubles too.
@@ -118,16 +122,21 @@ func TestFailedJobs(t *testing.T) {
 		reason, message string
 		trouble         billing.Trouble
 	}{
-		"BILL-15 too many statements at once": {"jobRateLimitExceeded", "Exceeded rate limits: too many DML statements outstanding against table", billing.Unavailable},
-		"BILL-15 too many changes of a table": {"rateLimitExceeded", "Exceeded rate limits: too many table update operations", billing.Unavailable},
-		"BILL-15 an error of theirs":          {"backendError", "An internal error occurred", billing.Unavailable},
-		"BILL-15 another writer was quicker":  {"invalidQuery", "Could not serialize access to table acme-finops:finops.ledger due to concurrent update", billing.Unavailable},
-		"BILL-16 the quota of the day":        {"quotaExceeded", "Quota exceeded: Your table exceeded quota for imports or query appends per table", billing.Quota},
-		"BILL-16 no right":                    {"accessDenied", "Access Denied: Table acme-finops:finops.ledger", billing.Denied},
-		"BILL-16 no dataset":                  {"notFound", "Not found: Dataset acme-finops:finops was not found in location EU", billing.Denied},
-		"BILL-17 no table":                    {"notFound", "Not found: Table acme-finops:finops.ledger was not found in location EU", billing.Mismatch},
-		"BILL-17 no such column":              {"invalidQuery", "Unrecognized name: owner at [1:1]", billing.Mismatch},
-		"BILL-23 a value that can't be cast":  {"invalidQuery", "Bad int64 value: x", billing.InvalidData},
+		"BILL-15 too many statements at once": {"jobRateLimitExceeded", "Exceeded rate limits: too many DML statements outstanding against table",
+			billing.Unavailable},
+		"BILL-15 too many changes of a table": {"rateLimitExceeded", "Exceeded rate limits: too many table update operations",
+			billing.Unavailable},
+		"BILL-15 an error of theirs": {"backendError", "An internal error occurred", billing.Unavailable},
+		"BILL-15 another writer was quicker": {"invalidQuery", "Could not serialize access to table acme-finops:finops.ledger due to " +
+			"concurrent update", billing.Unavailable},
+		"BILL-16 the quota of the day": {"quotaExceeded",
+			"Quota exceeded: Your table exceeded quota for imports or query appends per table", billing.Quota},
+		"BILL-16 no right":   {"accessDenied", "Access Denied: Table acme-finops:finops.ledger", billing.Denied},
+		"BILL-16 no dataset": {"notFound", "Not found: Dataset acme-finops:finops was not found in location EU", billing.Denied},
+		"BILL-17 no table": {"notFound", "Not found: Table acme-finops:finops.ledger was not found in location EU",
+			billing.Mismatch},
+		"BILL-17 no such column":             {"invalidQuery", "Unrecognized name: owner at [1:1]", billing.Mismatch},
+		"BILL-23 a value that can't be cast": {"invalidQuery", "Bad int64 value: x", billing.InvalidData},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,11 +164,15 @@ func TestRefusedRequests(t *testing.T) {
 		fault   fakebigquery.Fault
 		trouble billing.Trouble
 	}{
-		"BILL-16 no right to make jobs": {fakebigquery.Fault{Status: http.StatusForbidden, Reason: "accessDenied", Message: "Access Denied: Project"}, billing.Denied},
-		"BILL-16 quota":                 {fakebigquery.Fault{Status: http.StatusForbidden, Reason: "quotaExceeded", Message: "Quota exceeded"}, billing.Quota},
-		"BILL-16 no dataset":            {fakebigquery.Fault{Status: http.StatusNotFound, Reason: "notFound", Message: "Not found: Dataset acme-finops:finops"}, billing.Denied},
-		"BILL-16 a proxy refuses":       {fakebigquery.Fault{Status: http.StatusForbidden, Message: "no"}, billing.Denied},
-		"BILL-16 the token is refused":  {fakebigquery.Fault{Status: http.StatusUnauthorized, Reason: "authError", Message: "Invalid Credentials"}, billing.Denied},
+		"BILL-16 no right to make jobs": {fakebigquery.Fault{Status: http.StatusForbidden, Reason: "accessDenied",
+			Message: "Access Denied: Project"}, billing.Denied},
+		"BILL-16 quota": {fakebigquery.Fault{Status: http.StatusForbidden, Reason: "quotaExceeded", Message: "Quota exceeded"},
+			billing.Quota},
+		"BILL-16 no dataset": {fakebigquery.Fault{Status: http.StatusNotFound, Reason: "notFound",
+			Message: "Not found: Dataset acme-finops:finops"}, billing.Denied},
+		"BILL-16 a proxy refuses": {fakebigquery.Fault{Status: http.StatusForbidden, Message: "no"}, billing.Denied},
+		"BILL-16 the token is refused": {fakebigquery.Fault{Status: http.StatusUnauthorized, Reason: "authError", Message: "Invalid Credentials"},
+			billing.Denied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +195,8 @@ func TestOutage(t *testing.T) {
 	t.Run("BILL-11 503 until the statement's time is over, then all is stored", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t).ensured(t)
-		w.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Status: http.StatusServiceUnavailable, Reason: "backendError", Message: "try again"})
+		w.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Status: http.StatusServiceUnavailable, Reason: "backendError",
+			Message: "try again"})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err := w.store.Append(ctx, []billing.Event{event})
@@ -224,7 +238,8 @@ func TestCredentials(t *testing.T) {
 		if err := os.Remove(w.options.CredentialsFile); err != nil {
 			t.Fatal(err)
 		}
-		w.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Times: 1, Status: http.StatusUnauthorized, Reason: "authError", Message: "Invalid Credentials"})
+		w.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Times: 1, Status: http.StatusUnauthorized, Reason: "authError",
+			Message: "Invalid Credentials"})
 		w.denied(t, "Invalid Credentials")
 		w.denied(t, "billing.bigquery.credentialsFile: open ")
 		w.mount(t)
@@ -232,7 +247,8 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%d rows, error %v", added, err)
 		}
 	})
-	for name, text := range map[string]string{"is no JSON of credentials": "-----BEGIN PRIVATE KEY-----", `holds credentials of type "password"`: `{"type": "password"}`} {
+	for name, text := range map[string]string{"is no JSON of credentials": "-----BEGIN PRIVATE KEY-----",
+		`holds credentials of type "password"`: `{"type": "password"}`} {
 		t.Run("BILL-24 the file "+name, func(t *testing.T) {
 			t.Parallel()
 			w := newWarehouse(t)
@@ -248,7 +264,8 @@ func TestCredentials(t *testing.T) {
 func (w *warehouse) denied(t *testing.T, says string) {
 	t.Helper()
 	_, err := w.store.Append(t.Context(), []billing.Event{event})
-	if err == nil || w.store.Trouble(err) != billing.Denied || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "PRIVATE") {
+	if err == nil || w.store.Trouble(err) != billing.Denied || !strings.Contains(err.Error(), says) ||
+		strings.Contains(err.Error(), "PRIVATE") {
 		t.Errorf("%v is %s; want %s that says %q", err, w.store.Trouble(err), billing.Denied, says)
 	}
 }
@@ -314,7 +331,8 @@ func TestRows(t *testing.T) {
 		if err := row.Scan(&text, &number, &fraction, &now, &nothing); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]any{"text", int64(7), 1.5, false, true}, []any{text, number, fraction, nothing.Valid, time.Since(now) < time.Hour}); diff != "" {
+		if diff := cmp.Diff([]any{"text", int64(7), 1.5, false, true}, []any{text, number, fraction, nothing.Valid,
+			time.Since(now) < time.Hour}); diff != "" {
 			t.Error(diff)
 		}
 	})

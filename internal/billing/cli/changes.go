@@ -53,10 +53,12 @@ func (c *call) correction(now, completeUntil time.Time) (billing.Correction, err
 		}
 	}
 	if correction.Until.After(now) {
-		return correction, fmt.Errorf("--until lies in the future: %s; what holds from now on is spec.billing of LNamespace %s: change that", until, c.word)
+		return correction, fmt.Errorf("--until lies in the future: %s; what holds from now on is spec.billing of LNamespace %s: change that",
+			until, c.word)
 	}
 	if !completeUntil.IsZero() && correction.Until.After(completeUntil) {
-		return correction, fmt.Errorf("--until %s lies after %s, until when the ledger is complete: correct until then, or wait until the exporter has come that far",
+		return correction, fmt.Errorf("--until %s lies after %s, until when the ledger is complete: correct until then, or wait until the "+
+			"exporter has come that far",
 			until, completeUntil.UTC().Format(time.RFC3339))
 	}
 	if correction.CostCenter, err = c.atMost("cost-center", 64); err != nil {

@@ -107,7 +107,8 @@ func (c *call) open(ctx context.Context, run func(context.Context, *call) error)
 	}
 	if b := c.config.Billing; b.Driver == config.DriverSQLite {
 		if _, err := os.Stat(b.SQLite.Path); err != nil {
-			return fmt.Errorf("billing.sqlite.path %s: there is no ledger (%w): run this where the exporter runs, after its start", b.SQLite.Path, err)
+			return fmt.Errorf("billing.sqlite.path %s: there is no ledger (%w): run this where the exporter runs, after its start",
+				b.SQLite.Path, err)
 		}
 	}
 	store, db, err := exporter.OpenStore(&c.config.Billing)

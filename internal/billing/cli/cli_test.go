@@ -31,10 +31,12 @@ func TestQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run("BILL-42 status", func(t *testing.T) {
-			want(t, d.told(t, "status", "-o=csv"), "exporter,version,started_at,complete_until,run_id\npod-1,v1,2026-03-01T09:00:00Z,2026-03-01T09:01:00Z,r1\n")
+			want(t, d.told(t, "status", "-o=csv"),
+				"exporter,version,started_at,complete_until,run_id\npod-1,v1,2026-03-01T09:00:00Z,2026-03-01T09:01:00Z,r1\n")
 		})
 		t.Run("BILL-42 history", func(t *testing.T) {
-			want(t, d.told(t, "history", "payments"), `NAMESPACE   TENANT     COST CENTER   OWNER             VALID FROM             VALID TO               CORRECTED BY
+			want(t, d.told(t, "history", "payments"),
+				`NAMESPACE   TENANT     COST CENTER   OWNER             VALID FROM             VALID TO               CORRECTED BY
 payments    payments   4711          ann@example.com   2026-03-01T09:00:00Z   2026-03-01T10:00:00Z   -
 payments    payments   4712          ann@example.com   2026-03-01T10:00:00Z   -                      -
 `)
@@ -93,12 +95,13 @@ payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: resumes what w
 			"say what should have been billed: --cost-center or --owner": {"--from=2026-03-02", "--author=x", "--reason=y"},
 			"--from is missing":                                          {"--cost-center=1", "--author=x", "--reason=y"},
 			`--from "soon" is no time`:                                   {"--cost-center=1", "--author=x", "--reason=y", "--from=soon"},
-			`--until "2026-02-30" is no time`:                            {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-02-01", "--until=2026-02-30"},
-			"is not before":                                              {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2026-03-02"},
-			"--until lies in the future":                                 {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2999-01-01"},
-			"has 65 characters, at most 64":                              {"--cost-center=" + long, "--author=x", "--reason=y", "--from=2026-03-02"},
-			"has 257 characters, at most 256":                            {"--owner=" + strings.Repeat("é", 257), "--author=x", "--reason=y", "--from=2026-03-02"},
-			"no period between":                                          {"--cost-center=4711", "--author=x", "--reason=y", "--from=2026-03-01", "--until=2026-03-02"},
+			`--until "2026-02-30" is no time`: {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-02-01",
+				"--until=2026-02-30"},
+			"is not before":                   {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2026-03-02"},
+			"--until lies in the future":      {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2999-01-01"},
+			"has 65 characters, at most 64":   {"--cost-center=" + long, "--author=x", "--reason=y", "--from=2026-03-02"},
+			"has 257 characters, at most 256": {"--owner=" + strings.Repeat("é", 257), "--author=x", "--reason=y", "--from=2026-03-02"},
+			"no period between":               {"--cost-center=4711", "--author=x", "--reason=y", "--from=2026-03-01", "--until=2026-03-02"},
 		} {
 			t.Run("BILL-43 "+name, func(t *testing.T) { refused(t, d, name, append([]string{"correct", "payments"}, line...)...) })
 		}
@@ -111,7 +114,8 @@ payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: resumes what w
 			refused(t, d, "lies after 2026-03-10T09:00:00Z, until when the ledger is complete",
 				"correct", "payments", "--cost-center=7", "--author=x", "--reason=y", "--from=2026-03-05", "--until=2026-03-11")
 			out := d.told(t, "correct", "payments", "--cost-center=7", "--author=x", "--reason=y", "--from=2026-03-05", "-o=csv")
-			want(t, out[strings.Index(out, "payments,payments,7"):], `payments,payments,7,ann@example.com,2026-03-05T00:00:00Z,2026-03-10T09:00:00Z,x: y
+			want(t, out[strings.Index(out, "payments,payments,7"):],
+				`payments,payments,7,ann@example.com,2026-03-05T00:00:00Z,2026-03-10T09:00:00Z,x: y
 payments,payments,4711,ann@example.com,2026-03-10T09:00:00Z,,x: resumes what was billed before: y
 `)
 		})
@@ -155,7 +159,8 @@ func TestWrongInput(t *testing.T) {
 
 // What an administrator applies must be there before the warehouse can be reached.
 func TestDDL(t *testing.T) {
-	for driver, engine := range map[string]string{"sqlite": "sqlite: {path: /nowhere/billing.db}", "postgres": "postgres: {dsnFile: /nowhere/dsn}"} {
+	for driver, engine := range map[string]string{"sqlite": "sqlite: {path: /nowhere/billing.db}",
+		"postgres": "postgres: {dsnFile: /nowhere/dsn}"} {
 		t.Run("BILL-44 "+driver, func(t *testing.T) {
 			d := desk{config: configured(t, driver, engine)}
 			out := d.told(t, "ddl")

@@ -72,7 +72,8 @@ func opened(t *testing.T, driver, engine, file string) desk {
 func configured(t *testing.T, driver, engine string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	write(t, path, fmt.Sprintf("apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nbilling:\n  driver: %s\n  clusterID: %s\n  %s\n",
+	write(t, path, fmt.Sprintf("apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nbilling:\n  driver: %s\n  "+
+		"clusterID: %s\n  %s\n",
 		driver, cluster, engine))
 	return path
 }
@@ -107,8 +108,10 @@ var nine = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 // paid appends that namespace payments of the tenant of its name was billed so from then on.
 func (d desk) paid(t *testing.T, costCenter, owner string, since time.Time) {
 	t.Helper()
-	_, err := d.store.Append(t.Context(), []billing.Event{{Cluster: cluster, Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1",
-		Generation: 1, Op: billing.Set, CostCenter: costCenter, Owner: owner, Labels: map[string]string{"product": "checkout"}, EffectiveAt: since}})
+	_, err := d.store.Append(t.Context(),
+		[]billing.Event{{Cluster: cluster, Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1",
+			Generation: 1, Op: billing.Set, CostCenter: costCenter, Owner: owner, Labels: map[string]string{"product": "checkout"},
+			EffectiveAt: since}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,14 +77,15 @@ func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 		f.since = s.Since.Time
 	}
 	if c := v1alpha1.FindCondition(l.Status.Conditions, v1alpha1.ConditionBillingExported); c != nil {
-		f.reported = &metav1.Condition{Type: interned(c.Type), Status: metav1.ConditionStatus(interned(string(c.Status))), ObservedGeneration: c.ObservedGeneration,
+		f.reported = &metav1.Condition{Type: interned(c.Type), Status: metav1.ConditionStatus(interned(string(c.Status))),
+			ObservedGeneration: c.ObservedGeneration,
 			LastTransitionTime: c.LastTransitionTime, Reason: interned(c.Reason), Message: interned(c.Message)}
 	}
 	return f
 }
 
-// interned returns a shared copy of a text that many objects have. Go forgets the copy at its next collection, so equal texts of one list are
-// shared, and those that come much later are not.
+// interned returns a shared copy of a text that many objects have. Go forgets the copy at its next collection, so equal texts of one list
+// are shared, and those that come much later are not.
 func interned(text string) string { return unique.Make(text).Value() }
 
 // labelMap returns the labels as a map; nil if there are none.
@@ -106,7 +107,8 @@ func sharing(period, known billing.Open) billing.Open {
 		text *string
 		same string
 	}{
-		{&period.Namespace, known.Namespace}, {&period.NamespaceUID, known.NamespaceUID}, {&period.Tenant, known.Tenant}, {&period.TenantUID, known.TenantUID},
+		{&period.Namespace, known.Namespace}, {&period.NamespaceUID, known.NamespaceUID}, {&period.Tenant, known.Tenant},
+		{&period.TenantUID, known.TenantUID},
 		{&period.CostCenter, known.CostCenter}, {&period.Owner, known.Owner}, {&period.ContentHash, known.ContentHash},
 	} {
 		if *field.text == field.same {

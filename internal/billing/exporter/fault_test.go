@@ -62,7 +62,8 @@ func exporterOver(t *testing.T, file, outboxFile string) *broken {
 		track.queue.put(&namespaceFacts{Namespace: n, owner: "t1", made: now.Now()}, false)
 	}
 	track.begin()
-	return &broken{db: db, file: file, clock: now, keeper: &keeper{store: store, outbox: outbox, tracker: track, clock: now, manage: true, timeout: time.Minute,
+	return &broken{db: db, file: file, clock: now, keeper: &keeper{store: store, outbox: outbox, tracker: track, clock: now, manage: true,
+		timeout:      time.Minute,
 		compareEvery: time.Hour, watermarkEvery: 15 * time.Minute, events: record.NewFakeRecorder(100), askedToEnd: func() bool { return true },
 		flusher: &billing.Flusher{Outbox: outbox, Ledger: store, Clock: now, Batch: crowd, Timeout: time.Minute},
 		run:     billing.Run{ID: "r", Exporter: "pod", StartedAt: now.Now()}}}
@@ -111,7 +112,8 @@ func (x *broken) exec(t *testing.T, statement string) {
 func (x *broken) wantWhole(t *testing.T) {
 	t.Helper()
 	var rows, open int
-	if err := x.db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM ledger), (SELECT count(*) FROM ledger_periods WHERE valid_to IS NULL)").Scan(&rows, &open); err != nil {
+	if err := x.db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM ledger), (SELECT count(*) FROM ledger_periods WHERE valid_to "+
+		"IS NULL)").Scan(&rows, &open); err != nil {
 		t.Fatal(err)
 	}
 	if rows != crowd || open != crowd {
@@ -231,17 +233,18 @@ func TestOutboxTakesNothing(t *testing.T) {
 }
 
 func TestOutboxHasNoRoom(t *testing.T) {
-	t.Run("FLT-F37 more changes than there is room for: nobody is told that theirs are in the ledger until a comparison has found them", func(t *testing.T) {
-		x, heal := outboxHeld(t, 0)
-		if got := x.tells(t); got != "False/Pending" || x.tracker.isIdle() {
-			t.Errorf("the tenant is told %s; idle: %t", got, x.tracker.isIdle())
-		}
-		heal()
-		x.compareTwice(t)
-		if got := x.tells(t); got != "True/Exported" || !x.tracker.isIdle() {
-			t.Errorf("after a comparison the tenant is told %s; idle: %t", got, x.tracker.isIdle())
-		}
-	})
+	t.Run("FLT-F37 more changes than there is room for: nobody is told that theirs are in the ledger until a comparison has found them",
+		func(t *testing.T) {
+			x, heal := outboxHeld(t, 0)
+			if got := x.tells(t); got != "False/Pending" || x.tracker.isIdle() {
+				t.Errorf("the tenant is told %s; idle: %t", got, x.tracker.isIdle())
+			}
+			heal()
+			x.compareTwice(t)
+			if got := x.tells(t); got != "True/Exported" || !x.tracker.isIdle() {
+				t.Errorf("after a comparison the tenant is told %s; idle: %t", got, x.tracker.isIdle())
+			}
+		})
 }
 
 func TestOutboxUnreadable(t *testing.T) {
@@ -253,7 +256,8 @@ func TestOutboxUnreadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		status := &appliedConditions{t: t}
-		r := &reporter{status: status, outbox: x.outbox, keeper: x.keeper, clock: x.clock, tenants: x.tracker.tenants, events: record.NewFakeRecorder(1)}
+		r := &reporter{status: status, outbox: x.outbox, keeper: x.keeper, clock: x.clock, tenants: x.tracker.tenants,
+			events: record.NewFakeRecorder(1)}
 		for range 2 {
 			if err := r.report(t.Context()); err == nil {
 				t.Error("an outbox that is closed could be read")
@@ -275,7 +279,8 @@ type appliedConditions struct {
 func (a *appliedConditions) Apply(_ context.Context, applied runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
 	text, err := json.Marshal(applied)
 	lns := v1alpha1.LNamespace{}
-	if err := errors.Join(err, json.Unmarshal(text, &lns)); err != nil || lns.Name != "pay" || lns.UID != "t1" || len(lns.Status.Conditions) != 1 {
+	if err := errors.Join(err, json.Unmarshal(text, &lns)); err != nil || lns.Name != "pay" || lns.UID != "t1" ||
+		len(lns.Status.Conditions) != 1 {
 		a.t.Errorf("applied %s: %v", text, err)
 	}
 	a.conditions = append(a.conditions, lns.Status.Conditions...)

@@ -18,8 +18,8 @@ import (
 // pageSize is how many objects a page of a list has.
 const pageSize = 250
 
-// feed watches one kind and puts the facts of each object into the queue. It is the store of client-go's reflector, and keeps no objects. An
-// informer would not do: it passes changes to its handlers on other goroutines, so nobody could tell when the changes that came before a
+// feed watches one kind and puts the facts of each object into the queue. It is the store of client-go's reflector, and keeps no objects.
+// An informer would not do: it passes changes to its handlers on other goroutines, so nobody could tell when the changes that came before a
 // bookmark are in the queue. The watermark depends on that.
 type feed struct {
 	queue *queue
@@ -77,8 +77,8 @@ func (f *feed) follow(ctx context.Context, api client.WithWatch) {
 	reflector.RunWithContext(ctx)
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater: the reflector calls it after each event of the watch, including the bookmarks
-// that the API server sends about once a minute.
+// UpdateResourceVersion implements cache.ResourceVersionUpdater: the reflector calls it after each event of the watch, including the
+// bookmarks that the API server sends about once a minute.
 func (f *feed) UpdateResourceVersion(string) { f.confirm() }
 
 // confirm records that all changes up to now are in the queue.

@@ -10,7 +10,8 @@ import (
 func TestHandOver(t *testing.T) {
 	t.Run("BILL-56 what is missing is named where the other program isn't there", func(t *testing.T) {
 		err := HandOver(&config.Billing{Driver: config.DriverBigQuery})
-		if err == nil || !strings.Contains(err.Error(), "billing.driver bigquery needs the program /") || !strings.Contains(err.Error(), "make build") {
+		if err == nil || !strings.Contains(err.Error(), "billing.driver bigquery needs the program /") ||
+			!strings.Contains(err.Error(), "make build") {
 			t.Error(err)
 		}
 	})

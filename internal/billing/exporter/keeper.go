@@ -137,8 +137,8 @@ func (k *keeper) steps(ctx context.Context) error {
 	return k.mark(ctx, settled)
 }
 
-// beforeHeld returns settled, or an earlier time: an END that is held back, or waits for a comparison, is dated when it was first seen, so the
-// ledger is complete until then at the latest.
+// beforeHeld returns settled, or an earlier time: an END that is held back, or waits for a comparison, is dated when it was first seen, so
+// the ledger is complete until then at the latest.
 func (k *keeper) beforeHeld(ctx context.Context, settled time.Time) (time.Time, error) {
 	settled = k.tracker.beforeLeft(settled)
 	held, err := k.outbox.Held(ctx)
@@ -213,8 +213,10 @@ func (k *keeper) compare(ctx context.Context) error {
 	comparedMetric.Set(float64(seen.Unix()))
 	heldRows.Set(float64(len(plan.Held)))
 	if len(plan.Held) > 0 {
-		k.events.Event(k.self, corev1.EventTypeWarning, eventHeld, fmt.Sprintf("%d namespaces with open periods belong to no tenant now, of %d: their ends are held back until a "+
-			"comparison in at least %s finds the same; if they were not meant to end, restore their labels or LNamespaces before", len(plan.Held), len(open), k.compareEvery/2))
+		k.events.Event(k.self, corev1.EventTypeWarning, eventHeld,
+			fmt.Sprintf("%d namespaces with open periods belong to no tenant now, of %d: their ends are held back until a "+
+				"comparison in at least %s finds the same; if they were not meant to end, restore their labels or LNamespaces before", len(plan.Held),
+				len(open), k.compareEvery/2))
 	}
 	k.mu.Lock()
 	k.compared = true
@@ -269,8 +271,9 @@ func (k *keeper) reportSight(until time.Time, trouble error) {
 	k.mu.Unlock()
 	switch {
 	case trouble != nil && was == nil:
-		k.events.Event(k.self, corev1.EventTypeWarning, eventBlind, fmt.Sprintf("changes in the cluster are not seen: %v; the ledger is complete until %s, "+
-			"and what changes meanwhile is dated when it is seen", trouble, until.UTC().Format(time.RFC3339)))
+		k.events.Event(k.self, corev1.EventTypeWarning, eventBlind,
+			fmt.Sprintf("changes in the cluster are not seen: %v; the ledger is complete until %s, "+
+				"and what changes meanwhile is dated when it is seen", trouble, until.UTC().Format(time.RFC3339)))
 	case trouble == nil && was != nil:
 		k.events.Event(k.self, corev1.EventTypeNormal, eventSeeing, "changes in the cluster are seen again")
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// BenchmarkMemory stands behind `make bench-billing`: the exporter as a process, over SQLite, before a stand-in for the API server. What it has
-// in memory once all is exported and reported is a budget: 64 MiB and 1 KiB a namespace; Google's client may take 16 MiB more.
+// BenchmarkMemory stands behind `make bench-billing`: the exporter as a process, over SQLite, before a stand-in for the API server. What it
+// has in memory once all is exported and reported is a budget: 64 MiB and 1 KiB a namespace; Google's client may take 16 MiB more.
 func BenchmarkMemory(b *testing.B) {
 	manager, err := devcluster.BuildManager(b.Context())
 	if err != nil {
@@ -57,7 +57,8 @@ func judge(b *testing.B, peak, now, files, budget float64) {
 		verdict = "FAIL"
 		b.Fail()
 	}
-	fmt.Printf("%s: %.1f MiB at rest (%.1f of them pages of the binary), %.1f at most; allowed %.1f %s\n", b.Name(), now, files, peak, budget, verdict)
+	fmt.Printf("%s: %.1f MiB at rest (%.1f of them pages of the binary), %.1f at most; allowed %.1f %s\n", b.Name(), now, files,
+		peak, budget, verdict)
 }
 
 // inMemory is a folder in memory if it can be: each commit of SQLite waits for the disk, which is not what is measured.
@@ -84,9 +85,11 @@ func startExporter(b *testing.B, program, server, ledger string) *process.Proces
 	}
 	config := write("config.yaml", "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nbilling:\n"+ledger+
 		"  flushInterval: 1s\n")
-	access := write("kubeconfig", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+
-		`"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{"token":"t"}}]}`, server))
-	p := process.New(program, []string{"billing-exporter", "--kubeconfig=" + access, "--config=" + config, "--metrics-bind-address=0", "--health-probe-bind-address=0"},
+	access := write("kubeconfig",
+		fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+
+			`"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{"token":"t"}}]}`, server))
+	p := process.New(program, []string{"billing-exporter", "--kubeconfig=" + access, "--config=" + config, "--metrics-bind-address=0",
+		"--health-probe-bind-address=0"},
 		nil, filepath.Join(dir, "log"))
 	if err := p.Start(); err != nil {
 		b.Fatal(err)

@@ -110,14 +110,15 @@ func (o options) run(ctx context.Context, c *config.OperatorConfiguration, versi
 	return mgr.Start(ctx)
 }
 
-// newManager returns a manager whose leader holds the exporter's Lease. It serves metrics and probes. The exporter is always ready, because it
-// serves no requests that another replica could serve better.
+// newManager returns a manager whose leader holds the exporter's Lease. It serves metrics and probes. The exporter is always ready, because
+// it serves no requests that another replica could serve better.
 func (o options) newManager(cfg *rest.Config) (ctrl.Manager, *leader.Lock, error) {
 	lock, err := leader.NewLock(cfg, o.namespace, programs.LeaseName)
 	if err != nil {
 		return nil, nil, err
 	}
-	options := ctrl.Options{Scheme: newScheme(), Metrics: server.Options{BindAddress: o.metrics}, HealthProbeBindAddress: o.health, LeaderElection: true,
+	options := ctrl.Options{Scheme: newScheme(), Metrics: server.Options{BindAddress: o.metrics}, HealthProbeBindAddress: o.health,
+		LeaderElection:          true,
 		GracefulShutdownTimeout: new(lastFlush + time.Second)}
 	lock.Elect(cfg, &options)
 	mgr, err := ctrl.NewManager(cfg, options)

@@ -65,12 +65,14 @@ type exporter struct {
 
 // addLoops makes the loops and adds them to the manager, which ctx ends.
 func (e *exporter) addLoops(ctx context.Context) error {
-	api, err := client.NewWithWatch(e.mgr.GetConfig(), client.Options{HTTPClient: e.mgr.GetHTTPClient(), Scheme: e.mgr.GetScheme(), Mapper: e.mgr.GetRESTMapper()})
+	api, err := client.NewWithWatch(e.mgr.GetConfig(), client.Options{HTTPClient: e.mgr.GetHTTPClient(), Scheme: e.mgr.GetScheme(),
+		Mapper: e.mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("making the exporter's client: %w", err)
 	}
 	b := &e.config.Billing
-	events := e.mgr.GetEventRecorderFor(fieldOwner) //nolint:staticcheck // Events are core/v1, of a component that policy warren-billing-exporter names
+	events :=
+		e.mgr.GetEventRecorderFor(fieldOwner) //nolint:staticcheck // Events are core/v1, of a component that policy warren-billing-exporter names
 	track := &tracker{
 		clusterID: clusterID(b), api: api, outbox: e.outbox, queue: newQueue(e.clock.Now), interval: time.Second,
 		rules:       forest.Rules{ProtectedName: func(name string) bool { return e.config.Protected(name, e.namespace) }},
@@ -89,7 +91,8 @@ func (e *exporter) addLoops(ctx context.Context) error {
 		status: api.Status(), outbox: e.outbox, keeper: keep, tenants: track.tenants, clock: e.clock, events: events,
 		pace: min(b.FlushInterval.Duration, time.Minute), patience: 2*b.FlushInterval.Duration + 10*time.Second,
 	}
-	loops := []manager.Runnable{track, keep, report, memory.Keeper{Interval: 10 * time.Second, MinFreed: 4 << 20, GarbagePercent: func() int { return garbagePercent }}}
+	loops := []manager.Runnable{track, keep, report, memory.Keeper{Interval: 10 * time.Second, MinFreed: 4 << 20,
+		GarbagePercent: func() int { return garbagePercent }}}
 	if b.Driver == config.DriverSQLite {
 		loops = append(loops, &onlyOne{elected: e.mgr.Elected(), wait: aloneWithin, path: b.SQLite.Path, failure: e.lock.Failure})
 	}
@@ -128,9 +131,11 @@ func (o *onlyOne) Start(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-timer.C:
 		if err := o.failure(); err != nil {
-			return fmt.Errorf("the exporter can't take Lease %s: %w; give its account the rights of component billing-exporter, and see that the API server can be reached", programs.LeaseName, err)
+			return fmt.Errorf("the exporter can't take Lease %s: %w; give its account the rights of component billing-exporter, and see that the "+
+				"API server can be reached", programs.LeaseName, err)
 		}
-		return fmt.Errorf("billing.driver sqlite needs one replica: another exporter holds Lease %s and writes its own %s; scale the Deployment to 1", programs.LeaseName, o.path)
+		return fmt.Errorf("billing.driver sqlite needs one replica: another exporter holds Lease %s and writes its own %s; scale the "+
+			"Deployment to 1", programs.LeaseName, o.path)
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func (r *reporter) readSituation(ctx context.Context) (situation, error) {
 }
 
 func (r *reporter) report(ctx context.Context) error {
-	tenants, unsaved, problem := r.tenants() // before the outbox is read, so that each change of these tenants is in the outbox or the ledger by then
+	// before the outbox is read, so that each change of these tenants is in the outbox or the ledger by then
+	tenants, unsaved, problem := r.tenants()
 	s, err := r.readSituation(ctx)
 	if err != nil {
 		if r.failures++; r.failures < 2 || ctx.Err() != nil {
@@ -132,18 +133,21 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 	refused, parked := s.parked[string(tenant)]
 	switch {
 	case s.unread != nil:
-		return exported(false, v1alpha1.ReasonPending, "what waits for the ledger can't be read from the exporter's outbox, which an administrator must mend: "+text.Cut(s.unread.Error(), 512))
+		return exported(false, v1alpha1.ReasonPending, "what waits for the ledger can't be read from the exporter's outbox, which an "+
+			"administrator must mend: "+text.Cut(s.unread.Error(), 512))
 	case parked:
 		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused a change of this tenant as data: "+text.Cut(refused, 512)+
 			"; change what spec.billing says, or have the ledger accept it: it is tried again with each comparison")
 	case s.err != nil && (waits || s.unsaved[string(tenant)] || !s.compared):
 		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
 	case s.unsaved[string(tenant)] && s.problem != nil:
-		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait in the exporter's memory until its outbox takes them: "+text.Cut(s.problem.Error(), 512))
+		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait in the exporter's memory until its outbox takes them: "+
+			text.Cut(s.problem.Error(), 512))
 	case s.unsaved[string(tenant)]: // the change came just now
 		return nil
 	case s.blind != nil:
-		return exported(false, v1alpha1.ReasonPending, "the exporter doesn't see what changes in the cluster, which an administrator must mend: "+text.Cut(s.blind.Error(), 512))
+		return exported(false, v1alpha1.ReasonPending, "the exporter doesn't see what changes in the cluster, which an administrator must mend: "+
+			text.Cut(s.blind.Error(), 512))
 	case waits && s.now.Sub(since) > patience:
 		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
 	case waits || !s.compared:
@@ -203,7 +207,8 @@ func (r *reporter) write(ctx context.Context, tenant *tenantFacts, want *metav1.
 		return fmt.Errorf("writing condition %s of LNamespace %s: %w", want.Type, tenant.name, err)
 	}
 	if want.Reason == string(v1alpha1.ReasonInvalidData) {
-		r.events.Event(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.name, UID: tenant.uid}}, corev1.EventTypeWarning, want.Reason, want.Message)
+		r.events.Event(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.name, UID: tenant.uid}}, corev1.EventTypeWarning,
+			want.Reason, want.Message)
 	}
 	return nil
 }

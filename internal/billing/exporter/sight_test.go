@@ -124,10 +124,12 @@ func TestBlind(t *testing.T) {
 			t.Errorf("complete until %s, though nothing was seen since %s", at, began)
 		}
 		c := situation{compared: true, blind: blind()}.condition("t1", 0)
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonPending) || !strings.Contains(c.Message, "the role is gone") {
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonPending) || !strings.Contains(c.Message,
+			"the role is gone") {
 			t.Errorf("tenants are told %+v", c)
 		}
-		if event := <-x.events.(*record.FakeRecorder).Events; !strings.Contains(event, "changes in the cluster are not seen: ") || !strings.Contains(event, "complete until 2026-03-01T09:00:00Z") {
+		if event := <-x.events.(*record.FakeRecorder).Events; !strings.Contains(event, "changes in the cluster are not seen: ") ||
+			!strings.Contains(event, "complete until 2026-03-01T09:00:00Z") {
 			t.Errorf("Event %q", event)
 		}
 
@@ -263,7 +265,8 @@ func TestEnd(t *testing.T) {
 			ended := make(chan error)
 			go func() { ended <- x.Start(ctx) }()
 			until(t, "it doesn't begin", func() bool { waiting, _, err := x.outbox.Waiting(t.Context()); return err == nil && waiting == 0 })
-			x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "late", UID: "late", Labels: map[string]string{v1alpha1.LabelParent: "pay"}}, made: x.clock.Now()}, false)
+			x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "late", UID: "late",
+				Labels: map[string]string{v1alpha1.LabelParent: "pay"}}, made: x.clock.Now()}, false)
 			cancel()
 			if err := <-ended; err != nil {
 				t.Fatal(err)
@@ -285,7 +288,8 @@ func TestOldNamespaceBelowNewOnes(t *testing.T) {
 		x.tracker.advance(t.Context())
 	}
 	below := func(name, parent string, made time.Time) *namespaceFacts {
-		return &namespaceFacts{Namespace: &forest.Namespace{Name: name, UID: name, Labels: map[string]string{v1alpha1.LabelParent: parent}}, made: made}
+		return &namespaceFacts{Namespace: &forest.Namespace{Name: name, UID: name, Labels: map[string]string{v1alpha1.LabelParent: parent}},
+			made: made}
 	}
 	seen(below("old", "mid", began))
 	x.clock.SetTime(began.Add(365 * 24 * time.Hour))
@@ -356,8 +360,9 @@ func TestCauseOfWaiting(t *testing.T) {
 		want    string
 	}{
 		"another exporter leads": {nil, "needs one replica: another exporter holds Lease"},
-		"no rights":              {apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "x", errors.New("no rights")), "can't take Lease warren-billing-exporter: leases \"x\" is forbidden: no rights"},
-		"no API server":          {fmt.Errorf("dial tcp 127.0.0.1:1: connection refused"), "connection refused; give its account the rights"},
+		"no rights": {apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "x", errors.New("no rights")),
+			"can't take Lease warren-billing-exporter: leases \"x\" is forbidden: no rights"},
+		"no API server": {fmt.Errorf("dial tcp 127.0.0.1:1: connection refused"), "connection refused; give its account the rights"},
 	} {
 		t.Run("BILL-81 "+name, func(t *testing.T) {
 			o := &onlyOne{elected: make(chan struct{}), path: "f", failure: func() error { return c.failure }}

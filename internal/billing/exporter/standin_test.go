@@ -23,8 +23,8 @@ import (
 )
 
 // standIn is a stand-in for the API server that serves only the requests of the exporter: lists, which it streams or
-// answers in pages, watches without further events, and writes. Each namespace is the root of a tenant that has been told that all is exported, as after a
-// restart.
+// answers in pages, watches without further events, and writes. Each namespace is the root of a tenant that has been told that all is
+// exported, as after a restart.
 type standIn struct {
 	namespaces int
 
@@ -59,13 +59,15 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: reason, Code: int32(code)})
+	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: reason,
+		Code: int32(code)})
 }
 
 // write answers a write with the object, as far as the exporter reads the answer.
 func (s *standIn) write(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	meta := metav1.ObjectMeta{Name: path.Base(strings.TrimSuffix(r.URL.Path, "/status")), Namespace: "warren-system", UID: "1", ResourceVersion: "2"}
+	meta := metav1.ObjectMeta{Name: path.Base(strings.TrimSuffix(r.URL.Path, "/status")), Namespace: "warren-system", UID: "1",
+		ResourceVersion: "2"}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -122,7 +124,8 @@ func (s *standIn) read(at, limit, from string) any {
 		return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{
 			{Name: v1alpha1.Domain, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}}}
 	case "/api/v1":
-		return resources("v1", metav1.APIResource{Name: "namespaces", Kind: "Namespace"}, metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true})
+		return resources("v1", metav1.APIResource{Name: "namespaces", Kind: "Namespace"},
+			metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true})
 	case "/apis/" + version.GroupVersion:
 		return resources(version.GroupVersion, metav1.APIResource{Name: "lnamespaces", Kind: "LNamespace"})
 	case "/api/v1/namespaces":
@@ -130,14 +133,18 @@ func (s *standIn) read(at, limit, from string) any {
 			m := metadata(i)
 			m.Labels = map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot, v1alpha1.TreeLabel(m.Name): "0", corev1.LabelMetadataName: m.Name}
 			m.Annotations = map[string]string{v1alpha1.AnnotationAncestry: m.Name, v1alpha1.AnnotationLNamespaceUID: string(m.UID)}
-			return metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}, ObjectMeta: m}
+			return metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"},
+				ObjectMeta: m}
 		})
 	case "/apis/" + version.GroupVersion + "/lnamespaces":
 		return page("LNamespaceList", version.GroupVersion, s.namespaces, limit, from, func(i int) any {
-			return v1alpha1.LNamespace{TypeMeta: lnamespaceType, ObjectMeta: metadata(i), Spec: v1alpha1.LNamespaceSpec{Billing: &v1alpha1.Billing{CostCenter: strconv.Itoa(4000 + i%1000),
-				Owner: fmt.Sprintf("ann.%d@example.com", i%1000), Labels: map[string]string{"product": fmt.Sprintf("checkout-%d", i%500)}}},
-				Status: v1alpha1.LNamespaceStatus{Conditions: []metav1.Condition{{Type: string(v1alpha1.ConditionBillingExported), Status: metav1.ConditionTrue, ObservedGeneration: 1,
-					LastTransitionTime: metav1.Now(), Reason: string(v1alpha1.ReasonExported), Message: "the ledger has all that is known of this tenant"}}}}
+			return v1alpha1.LNamespace{TypeMeta: lnamespaceType, ObjectMeta: metadata(i),
+				Spec: v1alpha1.LNamespaceSpec{Billing: &v1alpha1.Billing{CostCenter: strconv.Itoa(4000 + i%1000),
+					Owner: fmt.Sprintf("ann.%d@example.com", i%1000), Labels: map[string]string{"product": fmt.Sprintf("checkout-%d", i%500)}}},
+				Status: v1alpha1.LNamespaceStatus{Conditions: []metav1.Condition{{Type: string(v1alpha1.ConditionBillingExported),
+					Status: metav1.ConditionTrue, ObservedGeneration: 1,
+					LastTransitionTime: metav1.Now(), Reason: string(v1alpha1.ReasonExported),
+					Message: "the ledger has all that is known of this tenant"}}}}
 		})
 	}
 	panic("the exporter reads " + at)
@@ -163,15 +170,20 @@ func resources(version string, all ...metav1.APIResource) metav1.APIResourceList
 	for i := range all {
 		all[i].Verbs = metav1.Verbs{"list", "watch", "get", "patch", "create", "update"}
 	}
-	return metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version, APIResources: all}
+	return metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: version, APIResources: all}
 }
 
 // metadata is as large as a real object's: most of that is who wrote which field.
 func metadata(i int) metav1.ObjectMeta {
 	made := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
-	fields := `{"f:metadata":{"f:annotations":{".":{},"f:tenancy.warren.dev/ancestry":{},"f:tenancy.warren.dev/lnamespace-uid":{}},"f:labels":{".":{},"f:tenancy.warren.dev/type":{}}}}`
+	fields :=
+		`{"f:metadata":{"f:annotations":{".":{},"f:tenancy.warren.dev/ancestry":{},"f:tenancy.warren.dev/lnamespace-uid":{}},` +
+			`"f:labels":{".":{},"f:tenancy.warren.dev/type":{}}}}`
 	return metav1.ObjectMeta{Name: tenantName(i), UID: types.UID(fmt.Sprintf("0d21e2c4-0000-4000-8000-%012d", i)), ResourceVersion: "1",
 		CreationTimestamp: made, Generation: 1, ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "warren", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)},
-			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}}}
+			{Manager: "warren", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(fields)},
+			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(fields)}}}
 }

@@ -172,8 +172,8 @@ func (t *tracker) mayEnd(name string) bool {
 	return true
 }
 
-// keepEnds is how long the end of a period is remembered: a namespace that is made again is dated by a creationTimestamp, which is cut to seconds
-// and may come late.
+// keepEnds is how long the end of a period is remembered: a namespace that is made again is dated by a creationTimestamp, which is cut to
+// seconds and may come late.
 const keepEnds = time.Hour
 
 func (t *tracker) remember(event billing.Event) {
@@ -285,7 +285,8 @@ type ledger interface {
 
 // compare plans the events that the ledger lacks, from the cluster, the open periods and the events that wait, and puts them into
 // the outbox. The caller has read the open periods and the watermark just before, and flushes nothing until compare returns.
-func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open, completeUntil, seen time.Time, holdFor time.Duration) (billing.Plan, error) {
+func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open, completeUntil, seen time.Time,
+	holdFor time.Duration) (billing.Plan, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applyQueued()

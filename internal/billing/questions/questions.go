@@ -1,5 +1,5 @@
-// Package questions has the commands about the ledger, with their words, flags and helps. `manager billing` answers them, and `kubectl warren
-// billing` passes them on.
+// Package questions has the commands about the ledger, with their words, flags and helps. `manager billing` answers them, and `kubectl
+// warren billing` passes them on.
 package questions
 
 import (
@@ -40,9 +40,11 @@ func correct() *cobra.Command {
 	cmd := &cobra.Command{Use: "correct TENANT", Short: "Append a correction of what was billed",
 		Long: "Append a correction of what was billed, with its author and reason. No row is ever changed. It ends at --until, or now:\n" +
 			"what holds from now on is spec.billing of the LNamespace.",
-		Example: "  kubectl warren billing correct payments --cost-center 4711 --from 2026-03-01 --until 2026-03-20 --author ann@example.com --reason INV-7"}
+		Example: "  kubectl warren billing correct payments --cost-center 4711 --from 2026-03-01 --until 2026-03-20 --author ann@example.com " +
+			"--reason INV-7"}
 	for name, usage := range map[string]string{"cost-center": "What should have paid", "owner": "Who should have been asked",
-		"from": "From when on: a day or an instant in RFC 3339", "until": "Until when; now where it is left out", "author": "Who corrects", "reason": "Why"} {
+		"from": "From when on: a day or an instant in RFC 3339", "until": "Until when; now where it is left out",
+		"author": "Who corrects", "reason": "Why"} {
 		cmd.Flags().String(name, "", usage)
 	}
 	return cmd
@@ -50,7 +52,8 @@ func correct() *cobra.Command {
 
 func reconcile() *cobra.Command {
 	cmd := &cobra.Command{Use: "reconcile", Short: "Compare cluster and ledger once, and append what is missing",
-		Long: "Compare cluster and ledger once, and append what is missing. The exporter does so by itself, at its start and every resyncInterval."}
+		Long: "Compare cluster and ledger once, and append what is missing. The exporter does so by itself, at its start and every " +
+			"resyncInterval."}
 	cmd.Flags().Bool("dry-run", false, "Print what differs, and write nothing")
 	return cmd
 }

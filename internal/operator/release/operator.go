@@ -21,8 +21,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// stopOperator scales the Deployment to 0 and waits until its pods are gone. Without a Deployment, somebody runs the operator by hand, and is
-// to stop it.
+// stopOperator scales the Deployment to 0 and waits until its pods are gone. Without a Deployment, somebody runs the operator by hand, and
+// is to stop it.
 func (r *releaser) stopOperator(ctx context.Context) error {
 	deployments := r.api.AppsV1().Deployments(r.namespace)
 	d, err := deployments.Patch(ctx, v1alpha1.OperatorAccount, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
@@ -49,7 +49,8 @@ func (r *releaser) stopOperator(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted while the operator's pods end; say it again to go on")
 	case wait.Interrupted(err):
-		return fmt.Errorf("pods %s in %s still run after %s: find out why (kubectl describe pod), then say it again", strings.Join(left, ", "), r.namespace, podsTimeout)
+		return fmt.Errorf("pods %s in %s still run after %s: find out why (kubectl describe pod), then say it again", strings.Join(left, ", "),
+			r.namespace, podsTimeout)
 	case err != nil:
 		return fmt.Errorf("waiting until the operator's pods are gone: %w", err)
 	}
@@ -74,8 +75,8 @@ var finalizedKinds = []struct {
 // writers is from how many objects the finalizers are taken off at the same time.
 const writers = 16
 
-// removeFinalizers takes our finalizers off all objects, and then does so once more: if an operator still runs somewhere, the finalizers have
-// come back, which is an error.
+// removeFinalizers takes our finalizers off all objects, and then does so once more: if an operator still runs somewhere, the finalizers
+// have come back, which is an error.
 func (r *releaser) removeFinalizers(ctx context.Context) error {
 	for _, h := range finalizedKinds {
 		freed, err := r.freeObjects(ctx, h.resource, h.finalizer)
@@ -92,7 +93,8 @@ func (r *releaser) removeFinalizers(ctx context.Context) error {
 			return fmt.Errorf("taking finalizer %s off %s: %w", h.finalizer, h.kind, err)
 		}
 		if again > 0 {
-			return fmt.Errorf("%d %s got their finalizer back: an operator still runs outside of %s; stop it, then say this again", again, h.kind, r.namespace)
+			return fmt.Errorf("%d %s got their finalizer back: an operator still runs outside of %s; stop it, then say this again", again,
+				h.kind, r.namespace)
 		}
 	}
 	return nil
@@ -143,15 +145,18 @@ const attempts = 10
 
 // letGo takes one finalizer off one object. Its patch fails if the finalizer isn't at the index where it was seen, so that a finalizer of
 // somebody else is never lost.
-func (r *releaser) letGo(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, finalizer string) error {
-	objects, key := r.metadata.Resource(resource).Namespace(object.Namespace), types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+func (r *releaser) letGo(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata,
+	finalizer string) error {
+	objects, key := r.metadata.Resource(resource).Namespace(object.Namespace),
+		types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	err := errors.New("its finalizers change all the time")
 	for range attempts {
 		i := slices.Index(object.Finalizers, finalizer)
 		if i < 0 {
 			return nil
 		}
-		_, failed := objects.Patch(ctx, key.Name, types.JSONPatchType, finalizerPatch(i, finalizer), metav1.PatchOptions{FieldManager: v1alpha1.OperatorName})
+		_, failed := objects.Patch(ctx, key.Name, types.JSONPatchType, finalizerPatch(i, finalizer),
+			metav1.PatchOptions{FieldManager: v1alpha1.OperatorName})
 		if apierrors.IsInvalid(failed) || apierrors.IsConflict(failed) { // the API server answers 422 when the test in the patch fails
 			object, failed = objects.Get(ctx, key.Name, metav1.GetOptions{})
 			if failed == nil {

@@ -61,7 +61,8 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{r.deleteWebhooks, r.deletePolicies, r.stopOperator, r.removeFinalizers, r.printRemains} {
+	for _, step := range []func(context.Context) error{r.deleteWebhooks, r.deletePolicies, r.stopOperator,
+		r.removeFinalizers, r.printRemains} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -126,7 +127,8 @@ func (r *releaser) deletePolicies(ctx context.Context) error {
 		if !strings.HasPrefix(b.Spec.PolicyName, policyPrefix) {
 			continue
 		}
-		if err := r.deleteObject(ctx, "ValidatingAdmissionPolicyBinding", b.Name, admission.ValidatingAdmissionPolicyBindings().Delete); err != nil {
+		if err := r.deleteObject(ctx, "ValidatingAdmissionPolicyBinding", b.Name, admission.ValidatingAdmissionPolicyBindings().Delete); err !=
+			nil {
 			return err
 		}
 	}
@@ -147,7 +149,8 @@ func (r *releaser) deletePolicies(ctx context.Context) error {
 }
 
 // deleteObject deletes a cluster-scoped object, or finds that it is gone.
-func (r *releaser) deleteObject(ctx context.Context, kind, name string, del func(context.Context, string, metav1.DeleteOptions) error) error {
+func (r *releaser) deleteObject(ctx context.Context, kind, name string,
+	del func(context.Context, string, metav1.DeleteOptions) error) error {
 	err := del(ctx, name, metav1.DeleteOptions{})
 	switch {
 	case err == nil:

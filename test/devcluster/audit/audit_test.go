@@ -12,14 +12,21 @@ import (
 )
 
 const log = `{"stage":"ResponseStarted","verb":"watch","user":{"username":"op"},"objectRef":{"resource":"secrets"}}
-{"stage":"ResponseComplete","verb":"create","user":{"username":"op"},"userAgent":"manager/v1 (linux)","objectRef":{"resource":"secrets","namespace":"pay-web","name":"db"},"responseStatus":{"code":201}}
-{"stage":"ResponseComplete","verb":"update","user":{"username":"op"},"objectRef":{"resource":"leases","apiGroup":"coordination.k8s.io"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","verb":"create","user":{"username":"op"},"userAgent":"manager/v1 (linux)",` +
+	`"objectRef":{"resource":"secrets","namespace":"pay-web","name":"db"},"responseStatus":{"code":201}}
+{"stage":"ResponseComplete","verb":"update","user":{"username":"op"},` +
+	`"objectRef":{"resource":"leases","apiGroup":"coordination.k8s.io"},"responseStatus":{"code":200}}
 {"stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"events"},"responseStatus":{"code":201}}
-{"stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"objectRef":{"resource":"events","apiGroup":"events.k8s.io"},"responseStatus":{"code":200}}
-{"stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"subjectaccessreviews","apiGroup":"authorization.k8s.io"},"responseStatus":{"code":201}}
+{"stage":"ResponseComplete","verb":"patch","user":{"username":"op"},` +
+	`"objectRef":{"resource":"events","apiGroup":"events.k8s.io"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","verb":"create","user":{"username":"op"},` +
+	`"objectRef":{"resource":"subjectaccessreviews","apiGroup":"authorization.k8s.io"},"responseStatus":{"code":201}}
 {"stage":"ResponseComplete","verb":"get","user":{"username":"op"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":200}}
-{"stage":"ResponseComplete","verb":"delete","user":{"username":"bob"},"impersonatedUser":{"username":"alice"},"objectRef":{"resource":"namespaces","name":"x"},"responseStatus":{"code":403}}
-{"stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"userAgent":"manager/v1","objectRef":{"resource":"lnamespaces","subresource":"status","apiGroup":"tenancy.warren.dev","name":"payments"},"responseStatus":{"code":409}}
+{"stage":"ResponseComplete","verb":"delete","user":{"username":"bob"},"impersonatedUser":{"username":"alice"},` +
+	`"objectRef":{"resource":"namespaces","name":"x"},"responseStatus":{"code":403}}
+{"stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"userAgent":"manager/v1",` +
+	`"objectRef":{"resource":"lnamespaces","subresource":"status","apiGroup":"tenancy.warren.dev","name":"payments"},` +
+	`"responseStatus":{"code":409}}
 `
 
 func lines(requests []audit.Request) []string {

@@ -73,7 +73,8 @@ func (cp *ControlPlane) AlarmEtcd(ctx context.Context, raised bool) error {
 	if raised {
 		action = "ACTIVATE"
 	}
-	return cp.askEtcd(ctx, "/v3/maintenance/alarm", map[string]any{"action": action, "memberID": status.Header.MemberID, "alarm": "NOSPACE"}, &struct{}{})
+	return cp.askEtcd(ctx, "/v3/maintenance/alarm", map[string]any{"action": action, "memberID": status.Header.MemberID, "alarm": "NOSPACE"},
+		&struct{}{})
 }
 
 // askEtcd sends a request to etcd's HTTP gateway.

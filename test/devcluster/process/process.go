@@ -34,8 +34,8 @@ type Process struct {
 	logFrom int64 // where in the log the lines of the last start begin
 }
 
-// killAfter is how long a process may take to end by itself: as long as the operator's Deployment gives it. The API server drains watches for
-// some seconds.
+// killAfter is how long a process may take to end by itself: as long as the operator's Deployment gives it. The API server drains watches
+// for some seconds.
 const killAfter = 20 * time.Second
 
 // New describes a process; Start starts it. env is added to the program's own environment.

@@ -63,7 +63,8 @@ func checkAllowed() error {
 	err := probe.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) { // it ran, which is all that was asked
-		return fmt.Errorf("a node needs namespaces of its own, and the kernel refuses them (%w): run it on a machine or in a privileged container", err)
+		return fmt.Errorf("a node needs namespaces of its own, and the kernel refuses them (%w): run it on a machine or in a privileged "+
+			"container", err)
 	}
 	c := cgroups{name: fmt.Sprintf("%s%d-probe", prefix, os.Getpid())}
 	if err := errors.Join(c.make(), c.remove()); err != nil {

@@ -191,7 +191,8 @@ func ready(status metav1.ConditionStatus, reason v1alpha1.Reason) types.GomegaMa
 // letGo takes the finalizer off that build.Held has set.
 func (c cluster) letGo(ctx context.Context, object client.Object) {
 	GinkgoHelper()
-	nobody := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)) // the namespace controller may write it, too
+	// the namespace controller may write it, too
+	nobody := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	Expect(c.Admin().Patch(ctx, object, nobody)).To(Succeed())
 }
 
@@ -210,8 +211,9 @@ func (c cluster) patches(ctx context.Context, user, object string) (string, erro
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
 			UID: "1", Operation: admissionv1.Create,
-			Kind:     metav1.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "LNamespace"},
-			Resource: metav1.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "lnamespaces"},
+			Kind: metav1.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "LNamespace"},
+			Resource: metav1.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version,
+				Resource: "lnamespaces"},
 			UserInfo: authenticationv1.UserInfo{Username: user}, Object: runtime.RawExtension{Raw: raw},
 		},
 	})

@@ -41,11 +41,13 @@ var (
 
 // whole is every right in a namespace, which joins another tree; changing is the right to change a tenant, which a namespace leaves.
 func whole(namespace string) grant {
-	return grant{"whole", namespace, fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark", namespace)}
+	return grant{"whole", namespace, fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark",
+		namespace)}
 }
 
 func changing(tenant, namespace string) grant {
-	return grant{"change-" + tenant, "", fmt.Sprintf("needs update on LNamespace %q (namespace %q leaves tenant %s)", tenant, namespace, tenant)}
+	return grant{"change-" + tenant, "", fmt.Sprintf("needs update on LNamespace %q (namespace %q leaves tenant %s)", tenant,
+		namespace, tenant)}
 }
 
 // missing is the right to make a parent that does not exist.
@@ -124,7 +126,8 @@ func judged(ctx SpecContext, row string, moves ...move) {
 // unlawful is refused to cluster admins too.
 func unlawful(ctx SpecContext, x, target string, words ...string) {
 	GinkgoHelper()
-	Eventually(shared.wish).WithArguments(ctx, build.Hierarchy(x, build.Below(target))).Should(refuse(append(words, "is invalid: spec.parent")...))
+	Eventually(shared.wish).WithArguments(ctx, build.Hierarchy(x, build.Below(target))).
+		Should(refuse(append(words, "is invalid: spec.parent")...))
 }
 
 var _ = Describe("a HierarchyConfiguration", Ordered, func() {
@@ -162,7 +165,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		leave := func(as ...string) answer {
 			return shared.wish(ctx, build.Hierarchy("m25-x", build.Below("m25-b")), append(as, "--dry-run=server")...)
 		}
-		Eventually(leave).WithArguments("--as=alice").Should(refuse(`user "alice" may`, `needs update on LNamespace "m25-a" (namespace "m25-x" leaves tenant m25-a)`))
+		Eventually(leave).WithArguments("--as=alice").
+			Should(refuse(`user "alice" may`, `needs update on LNamespace "m25-a" (namespace "m25-x" leaves tenant m25-a)`))
 		Eventually(leave).WithArguments("--as=dave", "--as-group=m25-a-sudoers").Should(allow())
 	})
 	It("HIER-M26 joins a tenant by all rights in it, or by a cluster admin's mark", func(ctx SpecContext) {
@@ -176,13 +180,15 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			return shared.wish(ctx, build.Hierarchy(namespace, build.Below("m26-eves")), "--as=eve", "--dry-run=server")
 		}
 		mark := func(who string) {
-			Expect(shared.kubectl(ctx, "annotate", "--overwrite", "namespace", "m26-marked", v1alpha1.AnnotationAdopt+"="+who)).To(HaveField("Code", 0))
+			Expect(shared.kubectl(ctx, "annotate", "--overwrite", "namespace", "m26-marked", v1alpha1.AnnotationAdopt+"="+who)).
+				To(HaveField("Code", 0))
 		}
 		Eventually(join).WithArguments("m26-legacy").Should(refuse(whole("m26-legacy").needs), "an admin would become cluster-admin")
 		mark("true")
 		Eventually(join).WithArguments("m26-marked").Should(refuse(whole("m26-marked").needs), "true names nobody")
 		mark("alice")
-		Eventually(join).WithArguments("m26-marked").Should(refuse("annotation tenancy.warren.dev/adopt of namespace m26-marked names somebody else"))
+		Eventually(join).WithArguments("m26-marked").
+			Should(refuse("annotation tenancy.warren.dev/adopt of namespace m26-marked names somebody else"))
 		mark(uid)
 		Eventually(join).WithArguments("m26-marked").Should(allow())
 		Expect(shared.wish(ctx, build.Hierarchy("m26-marked", build.Below("m26-eves")), "--as=eve")).To(allow())
@@ -195,8 +201,10 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.grow(ctx, "m27-a/m27-mid")
 		shared.put(ctx, build.Child("m27-x", "m27-mid"))
 		Eventually(shared.there(build.RoleBinding("m27-x", "warren:users", "admin"))).WithContext(ctx).Should(Succeed())
-		Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", "m27-mid", "-n", "m27-a", "--as=alice").Should(HaveField("Code", 0), "a warning tells of m27-x")
-		Eventually(func() error { _, err := shared.ns("m27-mid")(ctx); return err }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", "m27-mid", "-n", "m27-a", "--as=alice").
+			Should(HaveField("Code", 0), "a warning tells of m27-x")
+		Eventually(func() error { _, err := shared.ns("m27-mid")(ctx); return err }).WithContext(ctx).
+			Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("m27-b", "m27-mid"), "--as=alice").Should(allow())
 		Eventually(shared.ns("m27-mid")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m27-b"), "1"))
 		move := func(parent string) answer {
@@ -221,15 +229,18 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		for _, namespace := range []string{"org", "other"} {
 			shared.let(ctx, "m09-beside", "adm", namespace)
 		}
-		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-beside").Should(refuse(proposed("lab").needs))
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-beside").
+			Should(refuse(proposed("lab").needs))
 		shared.let(ctx, "m09-below", "author", "svc-1")
 		for _, namespace := range []string{"team-a", "lab"} {
 			shared.let(ctx, "m09-below", "adm", namespace)
 		}
-		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-below").Should(refuse(rooted("org").needs))
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-below").
+			Should(refuse(rooted("org").needs))
 	})
 	It("HIER-M10 moves below a namespace in no tree, and away again", func(ctx SpecContext) {
-		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo"), whole("svc-1")}, warning: "solo is not a root or a sub-namespace yet"},
+		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo"), whole("svc-1")},
+			warning: "solo is not a root or a sub-namespace yet"},
 			move{x: "hut", target: "lab", asks: []grant{rooted("solo"), proposed("lab"), whole("hut")}})
 	})
 	It("HIER-M11 moves below a namespace that does not exist", func(ctx SpecContext) {
@@ -249,12 +260,14 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		for _, name := range []string{"m12-gone", "m12-lost", "m12-r", "m12-pay"} {
 			Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
 		}
-		judged(ctx, "M12", move{x: "m12-x", target: "", asks: []grant{rooted("org")}}, move{x: "m12-x", target: "org", asks: []grant{rooted("org")}},
+		judged(ctx, "M12", move{x: "m12-x", target: "", asks: []grant{rooted("org")}},
+			move{x: "m12-x", target: "org", asks: []grant{rooted("org")}},
 			move{x: "m12-z", target: "", asks: []grant{rooted("payments"), cl(`namespace "m12-z" leaves tenant payments`)}},
 			move{x: "m12-y", target: "org", asks: []grant{proposed("org"), whole("m12-y")}})
 	})
 	It("HIER-M14 and HIER-M15 is in a cycle, or below one", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"), build.Child("m15-w", "m15-z"))
+		shared.put(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"),
+			build.Child("m15-w", "m15-z"))
 		Eventually(shared.ns("m15-w")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m15-r"), "3"))
 		// Nobody can close a cycle here but the operator, whom the webhooks don't ask: it stands for a time without them.
 		for name, parent := range map[string]string{"m15-y": "m15-z", "m15-x": "m15-y"} {
@@ -269,7 +282,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m15-w", build.Below("org")), "--as=m14-user").
 			Should(refuse("is invalid: spec.parent", `ancestor "m15-z" is halted (InCycle); resolve that first`))
 		shared.let(ctx, "m14-user", "cl", "")
-		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m15-w", build.Below("org")), "--as=m14-user", "--dry-run=server").Should(allow())
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m15-w", build.Below("org")), "--as=m14-user",
+			"--dry-run=server").Should(allow())
 	})
 	It("HIER-M16 closes no cycle", func(ctx SpecContext) {
 		unlawful(ctx, "team-a", "svc-1", "would make a cycle: team-a -> svc-1 -> team-a")
@@ -301,7 +315,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		unlawful(ctx, "solo", "m19-t", "m19-t is a template")
 		unlawful(ctx, "m19-i", "org", "a sub-namespace can't reference a template")
 		unlawful(ctx, "solo", "m19-going", "m19-going is being terminated")
-		Expect(shared.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m19-ending", "--type=merge", "-p", `{"spec":{"parent":"org"}}`)).
+		Expect(shared.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m19-ending", "--type=merge", "-p",
+			`{"spec":{"parent":"org"}}`)).
 			To(refuse("is invalid: spec.parent", "m19-ending is being terminated"))
 	})
 	It("HIER-M20 does not move what a SubNamespace owns", func(ctx SpecContext) {
@@ -330,7 +345,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			Eventually(leave).WithArguments("--as=m24-user").Should(refuse(`user "m24-user" may`, rooted("m24-t").needs))
 			Eventually(leave).WithArguments("--as=alice", "--as-group=m24-t-sudoers").
 				Should(refuse(`user "alice" may`, cl(`namespace "m24-x" leaves tenant m24-t`).needs))
-			Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m24-solo", build.Below("org")), "--as=m24-user", "--dry-run="+rehearsal).Should(allow())
+			Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m24-solo", build.Below("org")), "--as=m24-user",
+				"--dry-run="+rehearsal).Should(allow())
 			if rehearsal == "server" {
 				Expect(shared.gone(build.Hierarchy("m24-solo"))(ctx)).To(Succeed())
 			}
@@ -340,7 +356,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.let(ctx, "i5-user", "author", "team-a")
 		const enforce = "pod-security.kubernetes.io/enforce"
 		for _, wish := range []build.Wish{build.Propagating(enforce), build.Overriding(enforce)} {
-			Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("team-a", wish), "--as=i5-user").Should(refuse("forbidden", "needs update on namespaces cluster-wide"))
+			Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("team-a", wish), "--as=i5-user").
+				Should(refuse("forbidden", "needs update on namespaces cluster-wide"))
 		}
 	})
 	It("HIER-O4 is made right after its namespace", func(ctx SpecContext) {

@@ -49,9 +49,11 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(lns.Spec.Sudoers).To(Equal(build.Users("alice")))
 		Expect(lns.Spec.Users).To(BeEmpty())
 		// With billing named, which this configuration fills in else, the patch is of the two lists and of its maker alone.
-		const people = `{"op":"add","path":"/spec/managers","value":[{"kind":"User","name":"alice"}]},{"op":"add","path":"/spec/sudoers","value":[{"kind":"User","name":"alice"}]}`
+		const people = `{"op":"add","path":"/spec/managers","value":[{"kind":"User","name":"alice"}]},{"op":"add","path":"/spec/sudoers",` +
+			`"value":[{"kind":"User","name":"alice"}]}`
 		const paid = `"billing":{"costCenter":"9"}`
-		const maker = `,{"op":"add","path":"/metadata/annotations","value":{}},{"op":"add","path":"/metadata/annotations/tenancy.warren.dev~1creator","value":"alice"}]`
+		const maker = `,{"op":"add","path":"/metadata/annotations","value":{}},{"op":"add",` +
+			`"path":"/metadata/annotations/tenancy.warren.dev~1creator","value":"alice"}]`
 		Expect(shared.patches(ctx, "alice", `{"spec":{`+paid+`}}`)).To(Equal(`[` + people + maker))
 		const bill = `,{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}` + maker
 		Expect(shared.patches(ctx, "alice", `{"spec":{}}`)).To(Equal(`[` + people + bill))
@@ -66,12 +68,16 @@ var _ = Describe("an LNamespace", Ordered, func() {
 				`* spec.sudoers[1]: Invalid value: "carol": name its kind too, as in {kind: User, name: carol}`,
 			head + "MyTenant}": `The LNamespace "MyTenant" is invalid: metadata.name: Invalid value: "MyTenant": ` +
 				`an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit at both ends`,
-			head + "kube-x}": `The LNamespace "kube-x" is invalid: metadata.name: Invalid value: "kube-x": default and kube-* are reserved names: choose another`,
-			head + "v11}\nspec: {users: [{kind: Group, name: payments-sudoers}]}": `The LNamespace "v11" is invalid: spec.users[0]: Invalid value: ` +
+			head +
+				"kube-x}": `The LNamespace "kube-x" is invalid: metadata.name: Invalid value: "kube-x": default and kube-* are reserved names: ` +
+				`choose another`,
+			head +
+				"v11}\nspec: {users: [{kind: Group, name: payments-sudoers}]}": `The LNamespace "v11" is invalid: spec.users[0]: Invalid value: ` +
 				`group names that end in -sudoers are reserved for sudo: list the group's members, or a group of another name`,
 			head + "v11}\nspec: {users: alice}": `The LNamespace "v11" is invalid: ` + "\n" +
 				`* spec.users: Invalid value: "string": spec.users in body must be of type array: "string"` + "\n" +
-				`* <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+				`* <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to ` +
+				`complete validation`,
 		} {
 			_, refusal, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "create", "-f", "-")
 			Expect([]any{code, refusal}).To(Equal([]any{1, want + "\n"}), manifest)
@@ -90,7 +96,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		shared.put(ctx, build.Namespace("ci"))
 		Expect(by(ctx, build.Tenant("w03-ci").Object(), "system:serviceaccount:ci:deployer")).To(allow())
 		Expect(by(ctx, build.Tenant("w03-alice").Object(), "alice")).To(allow())
-		Expect(by(ctx, build.Tenant("w03-nobody").Object(), "system:admin")).To(warn("kubernetes user system:admin can't be listed; name managers and sudoers"))
+		Expect(by(ctx, build.Tenant("w03-nobody").Object(), "system:admin")).
+			To(warn("kubernetes user system:admin can't be listed; name managers and sudoers"))
 		deployer := []v1alpha1.Subject{build.ServiceAccount("ci", "deployer")}
 		for name, want := range map[string][]v1alpha1.Subject{"w03-ci": deployer, "w03-alice": build.Users("alice"), "w03-nobody": nil} {
 			lns := shared.lns(ctx, name)
@@ -134,19 +141,23 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		shared.put(ctx, build.Namespace("n02-legacy"), build.Root("n02-root"))
 		mark := "exists; a cluster admin can name who may adopt it: kubectl annotate namespace "
 		for _, name := range []string{"n02-legacy", "n02-root"} {
-			Expect(by(ctx, build.Tenant(name).Object(), "alice")).To(refuse("namespace " + name + " " + mark + name + " tenancy.warren.dev/adopt=alice"))
+			Expect(by(ctx, build.Tenant(name).Object(), "alice")).
+				To(refuse("namespace " + name + " " + mark + name + " tenancy.warren.dev/adopt=alice"))
 		}
 	})
 
 	It("ACC-N13 takes what is marked for its maker, and nobody else does", func(ctx SpecContext) {
-		shared.put(ctx, build.Annotated(build.Namespace("n12-legacy"), v1alpha1.AnnotationAdopt, "alice"), build.Secret("n12-legacy", "theirs", "v"),
+		shared.put(ctx, build.Annotated(build.Namespace("n12-legacy"), v1alpha1.AnnotationAdopt, "alice"),
+			build.Secret("n12-legacy", "theirs", "v"),
 			build.Annotated(build.Namespace("n12-old"), v1alpha1.AnnotationAdopt, "true"))
 		Expect(by(ctx, build.Tenant("n12-legacy").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
-		Expect(by(ctx, build.Annotated(build.Tenant("n12-legacy").Object(), v1alpha1.AnnotationCreator, "alice"), "eve")).To(refuse("a cluster admin can name who may adopt it"))
+		Expect(by(ctx, build.Annotated(build.Tenant("n12-legacy").Object(), v1alpha1.AnnotationCreator, "alice"), "eve")).
+			To(refuse("a cluster admin can name who may adopt it"))
 		By("telling of the mark only to who may see the namespace")
 		Expect(by(ctx, build.Tenant("n12-old").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
 		shared.put(ctx, build.RoleBinding("n12-old", "viewer", "view", build.RBACUser("alice")))
-		Eventually(by).WithArguments(ctx, build.Tenant("n12-old").Object(), "alice").Should(refuse("adopt=true names nobody", "adopt=alice --overwrite"))
+		Eventually(by).WithArguments(ctx, build.Tenant("n12-old").Object(), "alice").Should(refuse("adopt=true names nobody",
+			"adopt=alice --overwrite"))
 		Expect(by(ctx, build.Tenant("n12-legacy").Object(), "alice")).To(allow())
 		Eventually(shared.ns("n12-legacy")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("n12-legacy"), "0"))
 		Expect(shared.lns(ctx, "n12-legacy").Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationCreator, "alice"))
@@ -178,7 +189,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(shared.create(ctx, robot("s12"))).To(refuse("spec.sudoers[0]", "ServiceAccount s12/robot lives in the tree of s12"))
 		shared.tenant(ctx, build.Tenant("s12").Managers("mia"))
 		shared.grow(ctx, "s12/s12-web")
-		Expect(shared.send(ctx, "apply", robot("s12-web"), "--server-side", "--force-conflicts")).To(refuse("ServiceAccount s12-web/robot lives in the tree of s12"))
+		Expect(shared.send(ctx, "apply", robot("s12-web"), "--server-side", "--force-conflicts")).
+			To(refuse("ServiceAccount s12-web/robot lives in the tree of s12"))
 	})
 
 	It("HIER-O8 of a name that namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
@@ -189,7 +201,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 			return shared.Admin().Get(ctx, client.ObjectKey{Namespace: "o8-x", Name: "s"}, secret)
 		}).WithContext(ctx).Should(Succeed())
 		Expect(shared.kubectl(ctx, "delete", "namespace", "o8-p")).To(warn("o8-p has children that are not bound", "o8-x"))
-		Eventually(by).WithArguments(ctx, build.Tenant("o8-p").Object(), "mallory").Should(refuse(`namespaces that you may not see wait for a parent named "o8-p"`))
+		Eventually(by).WithArguments(ctx, build.Tenant("o8-p").Object(), "mallory").
+			Should(refuse(`namespaces that you may not see wait for a parent named "o8-p"`))
 		Expect(shared.create(ctx, build.Tenant("o8-p").Managers("mia").Object())).To(allow())
 		// It heals: what came with its parent is looked at again.
 		Eventually(shared.gone(build.Secret("o8-x", "s", ""))).WithContext(ctx).Should(Succeed())

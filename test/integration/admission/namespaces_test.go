@@ -14,7 +14,8 @@ var _ = Describe("a Namespace", func() {
 			build.Template("t4-t2", v1alpha1.LabelTemplate, "t4-t1"), build.Template("t4-t3", v1alpha1.LabelTemplate, "t4-t2"))
 		Eventually(shared.ns("t4-c")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t4-a"), "2"))
 		Expect(shared.label(ctx, "t4-b", "parent=t4-c")).To(refuse("would make a cycle: t4-b -> t4-c -> t4-b"))
-		Eventually(shared.label).WithArguments(ctx, "t4-t1", "template=t4-t3").Should(refuse("would make a cycle: t4-t1 -> t4-t3 -> t4-t2 -> t4-t1"))
+		Eventually(shared.label).WithArguments(ctx, "t4-t1", "template=t4-t3").
+			Should(refuse("would make a cycle: t4-t1 -> t4-t3 -> t4-t2 -> t4-t1"))
 		Expect(shared.now(ctx, "t4-b")).To(carry(v1alpha1.LabelParent, "t4-a"))
 		Expect(shared.now(ctx, "t4-t1")).To(lack(v1alpha1.LabelTemplate))
 	})
@@ -25,7 +26,8 @@ var _ = Describe("a Namespace", func() {
 		Expect(shared.Admin().Delete(ctx, going)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
 		Expect(shared.create(ctx, build.Child("t5-a", "t5-template"))).To(refuse("t5-template is a template"))
-		Eventually(shared.create).WithArguments(ctx, build.Child("t5-b", "t5-going"), "--dry-run=server").Should(refuse("t5-going is being terminated"))
+		Eventually(shared.create).WithArguments(ctx, build.Child("t5-b", "t5-going"), "--dry-run=server").
+			Should(refuse("t5-going is being terminated"))
 		Expect(shared.create(ctx, build.Child("t5-c", "t5-plain"))).To(warn("t5-plain is not a root or a sub-namespace yet"))
 		Consistently(shared.ns("t5-c")).WithContext(ctx).WithTimeout(quiet).Should(lack(v1alpha1.TreeLabel("t5-c")))
 		Expect(shared.label(ctx, "t5-plain", "type=root")).To(allow())

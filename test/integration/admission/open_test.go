@@ -39,7 +39,8 @@ var _ = Describe("with open-access", Ordered, func() {
 			Expect(open.create(ctx, build.Tenant(name).Object(), "--as=carol", "--as-group=system:authenticated")).To(allow())
 			Expect(open.lns(ctx, name).Spec.Managers).To(Equal(build.Users("carol")))
 		}
-		Expect(open.create(ctx, build.Tenant("t01-5").Object(), "--as=carol", "--as-group=system:authenticated")).To(refuse("carol has 5 of 5 LNamespaces"))
+		Expect(open.create(ctx, build.Tenant("t01-5").Object(), "--as=carol", "--as-group=system:authenticated")).
+			To(refuse("carol has 5 of 5 LNamespaces"))
 		Expect(open.create(ctx, build.Tenant("t01-admins").Managers("mia").Sudoers("mia").Object())).To(allow())
 	})
 
@@ -58,17 +59,21 @@ var _ = Describe("with open-access", Ordered, func() {
 	})
 
 	It("ACC-V03 and no reserved names, one that was reserved may be taken", func(ctx SpecContext) {
-		Expect(open.create(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object())).To(refuse("istio-system is a reserved name"))
-		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "tenants:\n", "tenants:\n  reservedNames: []\n", 1))).To(Succeed())
+		Expect(open.create(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object())).
+			To(refuse("istio-system is a reserved name"))
+		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "tenants:\n", "tenants:\n  reservedNames: []\n", 1))).
+			To(Succeed())
 		Eventually(open.create).WithArguments(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object()).Should(allow())
 		Expect(open.create(ctx, build.Tenant("warren-system").Managers("mia").Sudoers("mia").Object())).To(refuse("reserved"))
 	})
 
 	It("SUB-S6 and a configuration that has just lost a key, a SubNamespace keeps it until somebody touches it", func(ctx SpecContext) {
-		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n", "subNamespaces:\n  labels: [s6-app]\n  annotations: [memo]\n", 1))).To(Succeed())
+		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n",
+			"subNamespaces:\n  labels: [s6-app]\n  annotations: [memo]\n", 1))).To(Succeed())
 		open.put(ctx, build.Root("s6-payments"), build.SubNamespace("s6-payments", "s6-web", "s6-app", "web"))
 		Eventually(open.ns("s6-web")).WithContext(ctx).Should(carry("s6-app", "web"))
-		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n", "subNamespaces:\n  annotations: [memo]\n", 1))).To(Succeed())
+		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n", "subNamespaces:\n  annotations: [memo]\n",
+			1))).To(Succeed())
 		Eventually(open.ns("s6-web")).WithContext(ctx).Should(lack("s6-app"))
 		patch := func(fields string) answer {
 			return open.kubectl(ctx, "patch", "subnamespace", "s6-web", "-n", "s6-payments", "--type=merge", "-p", `{"spec":`+fields+`}`)
@@ -80,7 +85,8 @@ var _ = Describe("with open-access", Ordered, func() {
 	It("SUB-D4 and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
 		open.put(ctx, build.Root("d4-root"))
 		open.grow(ctx, "d4-root/d4-sub", "d4-sub/d4-deep1", "d4-sub/d4-deep2")
-		Expect(open.kubectl(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root")).To(refuse("d4-sub has sub-namespaces (d4-deep1, d4-deep2)"))
+		Expect(open.kubectl(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root")).
+			To(refuse("d4-sub has sub-namespaces (d4-deep1, d4-deep2)"))
 		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n",
 			"subNamespaces:\n  allowCascadingDeletion: true\n  namingPolicies: [{root: a, match: \"^z-$0\"}]\n", 1))).To(Succeed())
 		Eventually(open.kubectl).WithArguments(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root", "--wait=false").Should(allow())
@@ -91,7 +97,8 @@ var _ = Describe("with open-access", Ordered, func() {
 
 	It("SUB-D9 and cascading in the configuration, a template that is referenced stays", func(ctx SpecContext) {
 		open.put(ctx, build.Template("d9-base"), build.Root("d9-r1", v1alpha1.LabelTemplate, "d9-base"))
-		Eventually(open.kubectl).WithArguments(ctx, "delete", "namespace", "d9-base", "--dry-run=server").Should(refuse("is referenced by: d9-r1"))
+		Eventually(open.kubectl).WithArguments(ctx, "delete", "namespace", "d9-base", "--dry-run=server").
+			Should(refuse("is referenced by: d9-r1"))
 		Expect(open.kubectl(ctx, "delete", "namespace", "d9-base")).To(refuse("is referenced by: d9-r1"))
 		Expect(open.now(ctx, "d9-base")).To(active())
 	})
@@ -107,11 +114,13 @@ var _ = Describe("with open-access", Ordered, func() {
 		open.put(ctx, build.Root("m01-org"), build.Child("m01-x", "m01-org"))
 		Eventually(open.ns("m01-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m01-org"), "1"))
 		open.let(ctx, "m01-user", "author", "m01-x")
-		Eventually(open.kubectl).WithArguments(ctx, "auth", "can-i", "create", "hierarchyconfigurations", "-n", "m01-x", "--as=m01-user").Should(HaveField("Code", 0))
+		Eventually(open.kubectl).WithArguments(ctx, "auth", "can-i", "create", "hierarchyconfigurations", "-n", "m01-x", "--as=m01-user").
+			Should(HaveField("Code", 0))
 		since, err := open.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		patch := func(fields string) answer {
-			return open.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m01-x", "--as=m01-user", "--type=merge", "-p", `{"spec":`+fields+`}`)
+			return open.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m01-x", "--as=m01-user", "--type=merge", "-p",
+				`{"spec":`+fields+`}`)
 		}
 		Expect(open.create(ctx, build.Hierarchy("m01-x"), "--as=m01-user")).To(allow())
 		Expect(patch(`{"allowCascadingDeletion":true}`)).To(allow())

@@ -26,19 +26,23 @@ var _ = Describe("An answer", func() {
 		alice := "--as=w33-alice"
 
 		awaited := build.SubNamespace(payments, "w33-gone")
-		Eventually(shared.create).WithArguments(ctx, awaited, alice).Should(refuse(`namespaces that you may not see wait for a parent named "w33-gone"`))
+		Eventually(shared.create).WithArguments(ctx, awaited, alice).
+			Should(refuse(`namespaces that you may not see wait for a parent named "w33-gone"`))
 		unsaid(shared.create(ctx, awaited, alice), orphan)
 		Eventually(shared.create).WithArguments(ctx, awaited, "--as=w33-viewer").Should(refuse("namespaces " + orphan + " wait for a parent"))
 
 		below := build.Hierarchy(solo, build.Below(shop))
-		Eventually(shared.wish).WithArguments(ctx, below, alice).Should(refuse("forbidden", `needs update on hierarchyconfigurations in namespace "w33-shop" (proposed parent)`))
+		Eventually(shared.wish).WithArguments(ctx, below, alice).
+			Should(refuse("forbidden", `needs update on hierarchyconfigurations in namespace "w33-shop" (proposed parent)`))
 		unsaid(shared.wish(ctx, below, alice), "in use", "allows", till)
 		Expect(shared.wish(ctx, below)).To(refuse("tenant w33-shop allows 1 sub-namespaces (1 in use)"))
 		missing := build.Hierarchy(solo, build.Below("w33-nosuch"))
 		unsaid(shared.wish(ctx, missing, alice), "does not exist")
 		Expect(shared.wish(ctx, missing, alice)).To(refuse("forbidden", `in namespace "w33-nosuch" (proposed parent)`))
 
-		Eventually(shared.create).WithArguments(ctx, build.SubNamespace(payments, till), alice, "--dry-run=server").Should(warn("namespace w33-till exists outside of this tree"))
-		Expect(shared.create(ctx, build.SubNamespace(payments, solo), alice, "--dry-run=server")).To(warn("namespace w33-solo exists outside of this tree"))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace(payments, till), alice, "--dry-run=server").
+			Should(warn("namespace w33-till exists outside of this tree"))
+		Expect(shared.create(ctx, build.SubNamespace(payments, solo), alice, "--dry-run=server")).
+			To(warn("namespace w33-solo exists outside of this tree"))
 	})
 })

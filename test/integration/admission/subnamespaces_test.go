@@ -19,14 +19,16 @@ var _ = Describe("a SubNamespace", func() {
 		shared.put(ctx, build.Root("s4-payments"))
 		sub := build.SubNamespace("s4-payments", "s4-web", "foo", "a", "app", "b")
 		sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{"bar": "c"}
-		Eventually(shared.create).WithArguments(ctx, sub).Should(refuse("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels", "spec.annotations[bar]"))
+		Eventually(shared.create).WithArguments(ctx, sub).Should(refuse("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels",
+			"spec.annotations[bar]"))
 	})
 
 	// SUB-S9 with webhooks; without them it is with the reconcilers.
 	It("stands in a root or a sub-namespace", func(ctx SpecContext) {
 		shared.put(ctx, build.Namespace("s9-p"), build.Template("s9-t"))
 		for _, parent := range []string{"s9-p", "s9-t"} {
-			Expect(shared.create(ctx, build.SubNamespace(parent, parent+"-c"))).To(refuse("forbidden", parent+" is neither a root nor a sub-namespace"))
+			Expect(shared.create(ctx, build.SubNamespace(parent, parent+"-c"))).
+				To(refuse("forbidden", parent+" is neither a root nor a sub-namespace"))
 		}
 	})
 
@@ -34,7 +36,8 @@ var _ = Describe("a SubNamespace", func() {
 		shared.put(ctx, build.Root("s10-payments"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("s10-payments", "s10-payments")).Should(refuse("own name"))
 		// SUB-K7; without webhooks it is with the reconcilers.
-		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "istio-system"))).To(refuse("the configuration reserves the name istio-system"))
+		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "istio-system"))).
+			To(refuse("the configuration reserves the name istio-system"))
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "kube-x"))).To(refuse("kube-x is a protected namespace"))
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "default"))).To(refuse("default is a protected namespace"))
 	})
@@ -87,18 +90,20 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	// kubectl may have to try again: the webhook hears of it a moment later.
-	DescribeTable("SUB-D4 with children goes where that has just been allowed", func(ctx SpecContext, prefix string, allowIt func(ctx context.Context, tenant, child string)) {
-		tenant, child := prefix+"-payments", prefix+"-pay-web"
-		below := []string{prefix + "-deep1", prefix + "-deep2"}
-		shared.tenant(ctx, build.Tenant(tenant))
-		shared.grow(ctx, tenant+"/"+child, child+"/"+below[0], child+"/"+below[1])
-		Expect(shared.kubectl(ctx, "delete", "subnamespace", child, "-n", tenant)).To(refuse("has sub-namespaces (" + strings.Join(below, ", ") + ")"))
-		allowIt(ctx, tenant, child)
-		Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", child, "-n", tenant, "--wait=false").Should(allow())
-		for _, name := range append(below, child) {
-			Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
-		}
-	},
+	DescribeTable("SUB-D4 with children goes where that has just been allowed",
+		func(ctx SpecContext, prefix string, allowIt func(ctx context.Context, tenant, child string)) {
+			tenant, child := prefix+"-payments", prefix+"-pay-web"
+			below := []string{prefix + "-deep1", prefix + "-deep2"}
+			shared.tenant(ctx, build.Tenant(tenant))
+			shared.grow(ctx, tenant+"/"+child, child+"/"+below[0], child+"/"+below[1])
+			Expect(shared.kubectl(ctx, "delete", "subnamespace", child, "-n", tenant)).
+				To(refuse("has sub-namespaces (" + strings.Join(below, ", ") + ")"))
+			allowIt(ctx, tenant, child)
+			Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", child, "-n", tenant, "--wait=false").Should(allow())
+			for _, name := range append(below, child) {
+				Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+			}
+		},
 		Entry("by its own HierarchyConfiguration", "d4a", func(ctx context.Context, _, child string) {
 			Expect(shared.wish(ctx, build.Hierarchy(child, build.Cascades))).To(allow())
 		}),
@@ -165,10 +170,12 @@ var _ = Describe("a SubNamespace", func() {
 	It("HIER-O11 whose name was taken doesn't get it, by a change of its spec, from those who wait for it", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("o11-mallory"), build.Namespace("o11-p"))
 		shared.put(ctx, build.RoleBinding("o11-mallory", "mallory", "admin", build.RBACUser("mallory")))
-		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o11-mallory", "o11-p"), "--as=mallory").Should(HaveField("Code", 0), "a warning tells that the name is taken")
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o11-mallory", "o11-p"), "--as=mallory").Should(HaveField("Code", 0),
+			"a warning tells that the name is taken")
 		shared.put(ctx, build.Child("o11-x", "o11-p"))
 		Expect(shared.Admin().Delete(ctx, build.Namespace("o11-p"))).To(Succeed())
-		Eventually(func() error { _, err := shared.ns("o11-p")(ctx); return err }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		Eventually(func() error { _, err := shared.ns("o11-p")(ctx); return err }).WithContext(ctx).
+			Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 		change := func(as ...string) answer {
 			return shared.kubectl(ctx, append([]string{"patch", "subnamespace", "o11-p", "-n", "o11-mallory", "--type=merge",
 				`--patch={"spec":{"annotations":{}}}`, "--dry-run=server"}, as...)...)

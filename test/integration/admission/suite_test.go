@@ -47,7 +47,8 @@ var shared cluster
 func TestAdmission(t *testing.T) { suite.Run(t, "Admission") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	w, err := devcluster.Start(ctx, devcluster.Options{Webhooks: true, PlacesFreely: true, Operator: devcluster.OperatorOptions{Config: configuration}})
+	w, err := devcluster.Start(ctx, devcluster.Options{Webhooks: true, PlacesFreely: true,
+		Operator: devcluster.OperatorOptions{Config: configuration}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	cluster{w}.put(ctx, clusterRoles()...)

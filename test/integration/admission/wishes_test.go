@@ -23,7 +23,8 @@ func (c cluster) hier(ctx SpecContext, namespace string) func() (*v1alpha1.Hiera
 
 // applied is said of a HierarchyConfiguration whose namespace stands below parent, as it asks.
 func applied(parent string) types.GomegaMatcher {
-	return And(ready("True", v1alpha1.ReasonSettled), HaveField("Status.Parent", parent), condition(v1alpha1.ConditionParentApplied, "True", v1alpha1.ReasonApplied))
+	return And(ready("True", v1alpha1.ReasonSettled), HaveField("Status.Parent", parent), condition(v1alpha1.ConditionParentApplied, "True",
+		v1alpha1.ReasonApplied))
 }
 
 // condition is said of one condition of an object.
@@ -57,7 +58,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Expect(shared.hier(ctx, "p4-solo")()).To(ready("False", v1alpha1.ReasonLabelChanged))
 		Expect(as(build.Hierarchy("p4-solo", build.Below("p4-other")))).To(allow())
 		Eventually(shared.hier(ctx, "p4-solo")).Should(applied("p4-other"))
-		Expect(as(build.Hierarchy("p4-solo", build.Below("p4-org")))).To(refuse("forbidden", `in namespace "p4-other" (root of the current tree)`))
+		Expect(as(build.Hierarchy("p4-solo", build.Below("p4-org")))).
+			To(refuse("forbidden", `in namespace "p4-other" (root of the current tree)`))
 	})
 
 	It("HIER-S4 is judged by where the label says the namespace stands", func(ctx SpecContext) {
@@ -67,7 +69,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		shared.let(ctx, "s4-user", "adm", "s4-org")
 		Expect(shared.label(ctx, "s4-x", "bound-", "parent=s4-other")).To(HaveField("Code", 0))
 		Eventually(shared.ns("s4-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("s4-other"), "1"))
-		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("s4-x", build.Below("s4-org")), "--as=s4-user").Should(refuse(`in namespace "s4-other" (root of the current tree)`))
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("s4-x", build.Below("s4-org")), "--as=s4-user").
+			Should(refuse(`in namespace "s4-other" (root of the current tree)`))
 		shared.let(ctx, "s4-user", "adm", "s4-other")
 		shared.let(ctx, "s4-user", "whole", "s4-x")
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("s4-x", build.Below("s4-org")), "--as=s4-user").Should(allow())
@@ -82,7 +85,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Eventually(shared.ns("m03-team")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m03-org"), "1"))
 		judged(ctx, "M03", move{x: "m03-other", target: "m03-team", asks: []grant{proposed("m03-team"), whole("m03-other")}})
 		Expect(shared.wish(ctx, build.Hierarchy("m03-other", build.Below("m03-team")), "--as=m03-0-without-2")).To(allow())
-		Eventually(shared.ns("m03-lab")).WithContext(ctx).Should(And(carry(v1alpha1.TreeLabel("m03-org"), "3"), carry(v1alpha1.TreeLabel("m03-other"), "1")))
+		Eventually(shared.ns("m03-lab")).WithContext(ctx).Should(And(carry(v1alpha1.TreeLabel("m03-org"), "3"),
+			carry(v1alpha1.TreeLabel("m03-other"), "1")))
 		Expect(shared.now(ctx, "m03-other")).To(And(lack(v1alpha1.LabelType), carry(v1alpha1.LabelParent, "m03-team")))
 	})
 
@@ -104,18 +108,22 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		shared.put(ctx, build.Root("s5-x"), build.ClusterRole("s5-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create", "delete")))
 		shared.let(ctx, "s5-user", "author", "s5-x")
 		requiring := build.Hierarchy("s5-x", build.Requiring("s5-c1", "s5-c2"))
-		Eventually(shared.wish).WithArguments(ctx, requiring, "--as=s5-user").Should(refuse("spec.requiredChildren", `needs create on subnamespaces in namespace "s5-x"`))
+		Eventually(shared.wish).WithArguments(ctx, requiring, "--as=s5-user").Should(refuse("spec.requiredChildren",
+			`needs create on subnamespaces in namespace "s5-x"`))
 		shared.let(ctx, "s5-user", "s5-maker", "s5-x")
 		Eventually(shared.wish).WithArguments(ctx, requiring, "--as=s5-user").Should(allow())
-		Eventually(shared.hier(ctx, "s5-x")).Should(And(ready("True", v1alpha1.ReasonSettled), condition(v1alpha1.ConditionChildrenReady, "True", v1alpha1.ReasonAllPresent)))
+		Eventually(shared.hier(ctx, "s5-x")).Should(And(ready("True", v1alpha1.ReasonSettled), condition(v1alpha1.ConditionChildrenReady, "True",
+			v1alpha1.ReasonAllPresent)))
 		for _, name := range []string{"s5-c1", "s5-c2"} {
 			Expect(shared.now(ctx, name)).To(carry(v1alpha1.LabelParent, "s5-x"))
 		}
 		deletion := []string{"delete", "subns", "s5-c1", "-n", "s5-x", "--as=s5-user", "--wait=false"}
 		Expect(shared.kubectl(ctx, deletion...)).To(refuse("is required by HierarchyConfiguration s5-x/hierarchy"))
 		shared.let(ctx, "s5-taker", "author", "s5-x")
-		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("s5-x", build.Requiring("s5-c2")), "--as=s5-taker", "--force-conflicts").Should(allow())
-		Eventually(shared.kubectl).WithArguments(ctx, deletion[0], deletion[1], deletion[2], deletion[3], deletion[4], deletion[5], deletion[6]).Should(HaveField("Code", 0))
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("s5-x", build.Requiring("s5-c2")), "--as=s5-taker",
+			"--force-conflicts").Should(allow())
+		Eventually(shared.kubectl).WithArguments(ctx, deletion[0], deletion[1], deletion[2], deletion[3], deletion[4], deletion[5], deletion[6]).
+			Should(HaveField("Code", 0))
 		// Where all goes, nothing is required any more.
 		Expect(shared.wish(ctx, build.Hierarchy("s5-x", build.Requiring("s5-c2"), build.Cascades), "--force-conflicts")).To(allow())
 		Eventually(shared.kubectl).WithArguments(ctx, "delete", "namespace", "s5-x", "--wait=false").Should(HaveField("Code", 0))
@@ -125,7 +133,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 	})
 
 	It("takes no namespace that waits for a parent of a name that it requires", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("sq-x"), build.Root("sq-mallory"), build.Secret("sq-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		shared.put(ctx, build.Namespace("sq-x"), build.Root("sq-mallory"), build.Secret("sq-mallory", "bait", "x", v1alpha1.LabelPropagate,
+			v1alpha1.ModeUpdate))
 		Expect(shared.wish(ctx, build.Hierarchy("sq-x", build.Below("sq-p")))).To(warn("sq-p does not exist"))
 		Eventually(shared.ns("sq-x")).WithContext(ctx).Should(carry(v1alpha1.LabelParent, "sq-p"))
 		Expect(shared.wish(ctx, build.Hierarchy("sq-mallory", build.Requiring("sq-p", "sq-q")))).To(allow())
@@ -148,7 +157,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 	})
 
 	It("HIER-I2 HIER-I3 HIER-I4 hands labels down, and overrides those of others by their leave", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i3-org", "cost", "1"), build.Child("i3-team-a", "i3-org"), build.Child("i3-svc-1", "i3-team-a"), build.Child("i3-job", "i3-svc-1"),
+		shared.put(ctx, build.Root("i3-org", "cost", "1"), build.Child("i3-team-a", "i3-org"), build.Child("i3-svc-1", "i3-team-a"),
+			build.Child("i3-job", "i3-svc-1"),
 			build.Namespace("i3-guest", "cost", "9"))
 		Eventually(shared.ns("i3-job")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("i3-org"), "3"))
 		Expect(shared.wish(ctx, build.Hierarchy("i3-team-a", build.Propagating("cost")))).To(allow())
@@ -166,7 +176,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		for _, name := range []string{"i3-svc-1", "i3-job"} {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(lack("cost"))
 		}
-		Expect(shared.wish(ctx, build.Hierarchy("i3-guest", build.Below("i3-team-a")))).To(refuse("spec.parent", "labels would be replaced: i3-guest cost (9)"))
+		Expect(shared.wish(ctx, build.Hierarchy("i3-guest", build.Below("i3-team-a")))).
+			To(refuse("spec.parent", "labels would be replaced: i3-guest cost (9)"))
 		Expect(shared.wish(ctx, build.Hierarchy("i3-guest", build.Below("i3-team-a"), build.Overriding("cost")))).To(allow())
 		Eventually(shared.hier(ctx, "i3-guest")).Should(applied("i3-team-a"))
 		Expect(shared.now(ctx, "i3-guest")).To(carry("cost", "9"))

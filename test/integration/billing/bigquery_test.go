@@ -37,12 +37,15 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 		text, err := server.Credentials()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(os.WriteFile(key, text, 0o600)).To(Succeed())
-		db := bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location, CredentialsFile: key,
-			Endpoint: server.Endpoint(), StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30})
+		db := bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location,
+			CredentialsFile: key,
+			Endpoint:        server.Endpoint(), StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30})
 		DeferCleanup(db.Close)
 		store = opened(billing.BigQuery(fakebigquery.Project, fakebigquery.Dataset), db)
-		config = configuration(fmt.Sprintf("bigquery: {project: %s, dataset: %s, location: %s, endpoint: %q, credentialsFile: %q}\n  outbox: {path: %q}",
-			fakebigquery.Project, fakebigquery.Dataset, fakebigquery.Location, server.Endpoint(), key, filepath.Join(world.Dir, "bigquery", "outbox.db")), "bigquery")
+		config = configuration(fmt.Sprintf("bigquery: {project: %s, dataset: %s, location: %s, endpoint: %q, credentialsFile: %q}\n  outbox: "+
+			"{path: %q}",
+			fakebigquery.Project, fakebigquery.Dataset, fakebigquery.Location, server.Endpoint(), key,
+			filepath.Join(world.Dir, "bigquery", "outbox.db")), "bigquery")
 	})
 	AfterAll(func() { e.end() })
 
@@ -60,7 +63,8 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 	})
 
 	It("BILL-16 says who must act where BigQuery refuses, and loses nothing", func(ctx SpecContext) {
-		server.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Status: http.StatusForbidden, Reason: "accessDenied", Message: "Access Denied: Table finops.tenant_billing"})
+		server.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Status: http.StatusForbidden, Reason: "accessDenied",
+			Message: "Access Denied: Table finops.tenant_billing"})
 		DeferCleanup(server.Heal)
 		Expect(world.Admin().Patch(ctx, build.Tenant("bq-pay").Object(), paying("3"))).To(Succeed())
 		Eventually(exported(ctx, "bq-pay")).WithContext(ctx).Should(Equal("False/AccessDenied"))
@@ -85,11 +89,13 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 			costCenter, name := fmt.Sprint(80+i), fmt.Sprintf("bq-new-%d", i)
 			Expect(world.Admin().Patch(ctx, build.Tenant("bq-pay").Object(), paying(costCenter))).To(Succeed())
 			tenant(ctx, name, "1")
-			Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) }).WithContext(ctx).Should(Succeed())
+			Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) }).
+				WithContext(ctx).Should(Succeed())
 			Expect(world.Admin().Delete(ctx, build.Tenant(name).Object())).To(Succeed())
 			Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: name}, &v1alpha1.LNamespace{}) }).WithContext(ctx).
 				Should(Satisfy(apierrors.IsNotFound))
-			Eventually(func() int { return server.Requests(fakebigquery.Insert) }).WithContext(ctx).Should(BeNumerically(">", before), "the fault has met somebody")
+			Eventually(func() int { return server.Requests(fakebigquery.Insert) }).WithContext(ctx).Should(BeNumerically(">", before),
+				"the fault has met somebody")
 			server.Heal()
 			want = append(want, "bq-pay "+costCenter)
 			Eventually(periods(ctx, store, "bq-pay")).WithContext(ctx).Should(Equal(want))

@@ -135,10 +135,12 @@ var _ = Describe("the exporter", Ordered, func() {
 
 	It("BILL-39 may write Events and its condition, and nothing else", func(ctx SpecContext) {
 		c := world.As(account)
-		event := &corev1.Event{InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: "pay", Namespace: "pay"},
+		event := &corev1.Event{InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace",
+			Name: "pay", Namespace: "pay"},
 			Source: corev1.EventSource{Component: "warren-billing-exporter"}}
 		event.Namespace, event.Name = "pay", "mine"
-		for _, object := range []client.Object{build.Namespace("mine"), build.ConfigMap("default", "mine", "x"), build.Secret("default", "mine", "x"), event} {
+		for _, object := range []client.Object{build.Namespace("mine"), build.ConfigMap("default", "mine", "x"),
+			build.Secret("default", "mine", "x"), event} {
 			Expect(c.Create(ctx, object)).To(Satisfy(apierrors.IsForbidden), "%T", object)
 		}
 		lns := build.Tenant("pay").Object()
@@ -146,7 +148,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		status := func(text string) error {
 			return c.Status().Patch(ctx, build.Tenant("pay").Object(), client.RawPatch(types.MergePatchType, []byte(`{"status":`+text+`}`)))
 		}
-		for _, text := range []string{`{"namespace":"kube-system"}`, `{"billing":{"costCenter":"1","since":"2026-01-01T00:00:00Z"}}`, `{"sudo":null}`, `{"conditions":[]}`} {
+		for _, text := range []string{`{"namespace":"kube-system"}`, `{"billing":{"costCenter":"1","since":"2026-01-01T00:00:00Z"}}`,
+			`{"sudo":null}`, `{"conditions":[]}`} {
 			Expect(status(text)).To(MatchError(ContainSubstring("the billing exporter may write condition BillingExported alone")), text)
 		}
 		Expect(c.List(ctx, &corev1.SecretList{})).To(Satisfy(apierrors.IsForbidden))
@@ -162,7 +165,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(world.Admin().Patch(ctx, build.Tenant("pay").Object(), paying("6500"))).To(Succeed())
 		tenant(ctx, "meanwhile", "1")
-		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "meanwhile"}, &corev1.Namespace{}) }).WithContext(ctx).Should(Succeed())
+		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "meanwhile"}, &corev1.Namespace{}) }).
+			WithContext(ctx).Should(Succeed())
 		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(HavePrefix("False/"))
 		_, err = holder.ExecContext(ctx, "ROLLBACK")
 		Expect(err).NotTo(HaveOccurred())
@@ -175,7 +179,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		Expect(os.WriteFile(e.config, []byte("billing: [nonsense"), 0o600)).To(Succeed())
 		Expect(world.Admin().Patch(ctx, build.Tenant("pay").Object(), paying("7000"))).To(Succeed())
 		Eventually(periods(ctx, store, "pay")).WithContext(ctx).Should(ContainElement("pay 7000"))
-		Expect(os.WriteFile(e.config, []byte(configuration(fmt.Sprintf("sqlite: {path: %q}\n  table: moved", file), "sqlite")), 0o600)).To(Succeed())
+		Expect(os.WriteFile(e.config, []byte(configuration(fmt.Sprintf("sqlite: {path: %q}\n  table: moved", file), "sqlite")), 0o600)).
+			To(Succeed())
 		moved, err := billing.NewStore(db, billing.SQLite, billing.Options{Table: "moved", Cluster: clusterID, MaxRows: 500, MaxBytes: 1 << 20})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(e.Stop()).To(Succeed())

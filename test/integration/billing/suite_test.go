@@ -44,9 +44,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(devcluster.BuildBilling(ctx, programs.Billing, programs.BigQuery)).To(Succeed())
 	world, err = devcluster.Start(ctx, devcluster.Options{
-		ControlPlane: controlplane.Options{Users: map[string][]string{account: {"system:serviceaccounts", "system:serviceaccounts:warren-system"}}},
-		Components:   []string{"config/components/billing-sqlite"},
-		Operator:     devcluster.OperatorOptions{Manager: manager, Config: configuration("sqlite: {path: /nowhere}", "sqlite")},
+		ControlPlane: controlplane.Options{Users: map[string][]string{account: {"system:serviceaccounts",
+			"system:serviceaccounts:warren-system"}}},
+		Components: []string{"config/components/billing-sqlite"},
+		Operator:   devcluster.OperatorOptions{Manager: manager, Config: configuration("sqlite: {path: /nowhere}", "sqlite")},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })

@@ -53,7 +53,8 @@ var _ = Describe("a warehouse that goes away", Ordered, func() {
 			Expect(world.Admin().Patch(ctx, build.Tenant("old").Object(), paying(costCenter))).To(Succeed())
 		}
 		tenant(ctx, "new", "9")
-		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "new"}, &corev1.Namespace{}) }).WithContext(ctx).Should(Succeed())
+		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "new"}, &corev1.Namespace{}) }).
+			WithContext(ctx).Should(Succeed())
 		Expect(world.Admin().Delete(ctx, build.Tenant("gone").Object())).To(Succeed())
 		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "gone"}, &v1alpha1.LNamespace{}) }).WithContext(ctx).
 			Should(Satisfy(apierrors.IsNotFound))

@@ -77,7 +77,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 	It("FLT-U15 is not upgraded to a chart that is older than the CRDs", func(ctx SpecContext) {
 		answer, err := s.tryHelm(ctx, "upgrade", "warren", first, set)
 		Expect(err).To(HaveOccurred())
-		Expect(answer).To(ContainSubstring("lnamespaces.tenancy.warren.dev on this cluster is of version v1.1.0, and this chart of v1.0.0: take a chart of at least that version"))
+		Expect(answer).To(ContainSubstring("lnamespaces.tenancy.warren.dev on this cluster is of version v1.1.0, and this chart of v1.0.0: " +
+			"take a chart of at least that version"))
 		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.1.0"))
 	}, SpecTimeout(suite.Patience))
 
@@ -125,7 +126,8 @@ func (s site) startOperator(ctx context.Context) *devcluster.Operator {
 	file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
 	Expect(s.read(file)(ctx)).To(Succeed())
 	operator, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-		Manager: filepath.Join(bin, "manager"), Kubeconfig: s.Kubeconfig(controlplane.Operator), Dir: filepath.Join(s.Dir, "operator"), Config: file.Data["config.yaml"],
+		Manager: filepath.Join(bin, "manager"), Kubeconfig: s.Kubeconfig(controlplane.Operator), Dir: filepath.Join(s.Dir, "operator"),
+		Config: file.Data["config.yaml"],
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(operator.Stop)
@@ -138,7 +140,8 @@ func (s site) deploy(ctx context.Context) {
 	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "deploy.sh"), "standard", "warren:test", "", "none")
-	cmd.Env = append(os.Environ(), "KUBECTL="+s.KubectlPath, "KUBERC=off", "KUBECONFIG="+s.Kubeconfig(controlplane.Admin), "KUBECACHEDIR="+s.Dir)
+	cmd.Env = append(os.Environ(), "KUBECTL="+s.KubectlPath, "KUBERC=off", "KUBECONFIG="+s.Kubeconfig(controlplane.Admin),
+		"KUBECACHEDIR="+s.Dir)
 	answer, err := cmd.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(answer))
 }
@@ -170,9 +173,11 @@ func (s site) leftovers(ctx context.Context) []string {
 	GinkgoHelper()
 	var names []string
 	for _, list := range []client.ObjectList{
-		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &corev1.ServiceAccountList{},
+		&corev1.ConfigMapList{},
 		&corev1.SecretList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{}, &batchv1.JobList{},
-		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{}, &admissionv1.ValidatingWebhookConfigurationList{},
+		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
+		&admissionv1.ValidatingWebhookConfigurationList{},
 	} {
 		Expect(s.Admin().List(ctx, list, client.MatchingLabels{"app.kubernetes.io/name": "warren"})).To(Succeed())
 		Expect(meta.EachListItem(list, func(object runtime.Object) error {

@@ -48,7 +48,8 @@ var _ = Describe("components distribution and hierarchy-authority", func() {
 
 		Expect(devcluster.Apply(ctx, world.Config(controlplane.Admin),
 			distributing("config/components/distribution", "config/components/hierarchy-authority"))).To(Succeed())
-		eventuallyRefused(ctx, `user "carol" may not create secrets in all namespaces`, func() error { return distribute(ctx, "carol", "h3-plain") })
+		eventuallyRefused(ctx, `user "carol" may not create secrets in all namespaces`,
+			func() error { return distribute(ctx, "carol", "h3-plain") })
 		Expect(distribute(ctx, controlplane.Admin, "h3-plain")).To(Succeed())
 	})
 })

@@ -22,17 +22,20 @@ var _ = Describe("component strict-placement, which is part of standard", func()
 		place := func(options ...client.PatchOption) error {
 			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelParent, "o19-root"), options...)
 		}
-		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt to the UID of the LNamespace",
+		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt to the UID of "+
+			"the LNamespace",
 			func() error { return place(client.DryRunAll) }) // which may come before the policy is in force
 		Expect(place()).NotTo(Succeed())
 		eventuallyRefused(ctx, "may join a tree only after", func() error {
 			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot), client.DryRunAll)
 		})
-		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelTemplate, "o19-template"), client.DryRunAll)).NotTo(Succeed())
+		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelTemplate, "o19-template"), client.DryRunAll)).
+			NotTo(Succeed())
 
 		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
 		Expect(place()).To(MatchError(ContainSubstring("may join a tree only after")), "true was the mark of earlier versions")
-		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAdopt, "0d21e2c4-0000-4000-8000-000000000000"))).To(Succeed())
+		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"),
+			annotated(v1alpha1.AnnotationAdopt, "0d21e2c4-0000-4000-8000-000000000000"))).To(Succeed())
 		Expect(place()).To(Succeed())
 		// What is in a tree already is the operator's to change, and what it makes itself needs no mark.
 		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAncestry, "o19-root/o19-plain"))).To(Succeed())
@@ -76,13 +79,16 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		create(ctx, build.RoleBinding("pay-web", "dave", "admin", build.RBACUser("dave")),
 			build.RoleBinding("plain", "carol", "cluster-admin", build.RBACUser("carol")),
 			build.RoleBinding("carols", "carol", "cluster-admin", build.RBACUser("carol")),
-			build.RoleBinding("alices", "alice", "cluster-admin", build.RBACUser("alice")), build.RoleBinding("alices", "bob", "cluster-admin", build.RBACUser("bob")),
+			build.RoleBinding("alices", "alice", "cluster-admin", build.RBACUser("alice")), build.RoleBinding("alices", "bob", "cluster-admin",
+				build.RBACUser("bob")),
 			build.RoleBinding("legacy", "alice", "admin", build.RBACUser("alice")),
 			// As the operator would let managers and sudoers change their tenant.
 			build.ClusterRole("edit-payments", editor), build.ClusterRoleBinding("edit-payments", "edit-payments", build.RBACUser("bob")))
 		eventuallyRefused(ctx, "proposed parent", func() error { return configure(ctx, "carol", "plain", "victim", client.DryRunAll) })
-		for _, c := range [][]string{{"dave", "pay-web", "payments"}, {"alice", "pay-db", "payments"}, {"carol", "plain", "carols"}, {"bob", "pay-web", "alices"}} {
-			Eventually(func() error { return configure(ctx, c[0], c[1], c[2], client.DryRunAll) }).WithContext(ctx).Should(Succeed(), "%s's rights are known", c[0])
+		for _, c := range [][]string{{"dave", "pay-web", "payments"}, {"alice", "pay-db", "payments"}, {"carol", "plain", "carols"},
+			{"bob", "pay-web", "alices"}} {
+			Eventually(func() error { return configure(ctx, c[0], c[1], c[2], client.DryRunAll) }).WithContext(ctx).Should(Succeed(),
+				"%s's rights are known", c[0])
 		}
 	})
 
@@ -91,18 +97,22 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 			func() error { return configure(ctx, user, namespace, parent, client.DryRunAll) })
 		Expect(configure(ctx, controlplane.Admin, namespace, parent, client.DryRunAll)).To(Succeed())
 	},
-		Entry("a user moves into another tenant", "alice", "pay-web", "victim", `hierarchyconfigurations in namespace "victim" (proposed parent)`),
+		Entry("a user moves into another tenant", "alice", "pay-web", "victim",
+			`hierarchyconfigurations in namespace "victim" (proposed parent)`),
 		Entry("a sudoer does", "bob", "pay-web", "victim", `hierarchyconfigurations in namespace "victim" (proposed parent)`),
-		Entry("an owner of a plain namespace does", "carol", "plain", "victim", `hierarchyconfigurations in namespace "victim" (proposed parent)`),
+		Entry("an owner of a plain namespace does", "carol", "plain", "victim",
+			`hierarchyconfigurations in namespace "victim" (proposed parent)`),
 		Entry("below what isn't there", "carol", "plain", "nosuch", `hierarchyconfigurations in namespace "nosuch" (proposed parent)`),
 		Entry("a root of one's own", "carol", "plain", "", `namespaces cluster-wide (it would become a root)`),
 		Entry("a user takes a namespace out of the tree", "alice", "pay-web", "", `namespaces cluster-wide (it would become a root)`),
-		Entry("the admin of a child alone moves it", "dave", "pay-web", "pay-web", `hierarchyconfigurations in namespace "payments" (root of the current tree)`),
+		Entry("the admin of a child alone moves it", "dave", "pay-web", "pay-web",
+			`hierarchyconfigurations in namespace "payments" (root of the current tree)`),
 	)
 
 	It("SEC-H2 nobody carries a namespace out of a tenant, or makes themselves cluster-admin by placing one", func(ctx SpecContext) {
 		for _, namespace := range []string{"pay-web", "pay-db"} {
-			eventuallyRefused(ctx, `user "alice" may not move namespace "`+namespace+`": needs update on LNamespace "payments" (it may leave that tenant)`,
+			eventuallyRefused(ctx,
+				`user "alice" may not move namespace "`+namespace+`": needs update on LNamespace "payments" (it may leave that tenant)`,
 				func() error { return configure(ctx, "alice", namespace, "alices", client.DryRunAll) })
 		}
 		eventuallyRefused(ctx, `user "alice" may not move namespace "legacy": needs every right in namespace "legacy" (it may join another tree)`,
@@ -138,8 +148,9 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		Expect(patch(controlplane.Admin, `{"spec":{"requiredChildren":[]}}`)).To(Succeed())
 		create(ctx, build.ClusterRole("hierarchy-editor", build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "update", "patch")),
 			build.RoleBinding("pay-web", "erin", "hierarchy-editor", build.RBACUser("erin")))
-		Eventually(func() error { return patch("erin", `{"spec":{"requiredChildren":["c1"]}}`) }).WithContext(ctx).Should(MatchError(ContainSubstring(
-			`user "erin" may not require children of namespace "pay-web": needs create on subnamespaces in namespace "pay-web"`)))
+		Eventually(func() error { return patch("erin", `{"spec":{"requiredChildren":["c1"]}}`) }).WithContext(ctx).
+			Should(MatchError(ContainSubstring(
+				`user "erin" may not require children of namespace "pay-web": needs create on subnamespaces in namespace "pay-web"`)))
 		err := patch("alice", `{"spec":{"parent":null}}`)
 		Expect(err).To(MatchError(ContainSubstring("needs update on")))
 		Expect(strings.Count(err.Error(), "may not move")).To(Equal(1))

@@ -54,7 +54,8 @@ var _ = Describe("SEC-X6 every overlay and component", func() {
 		for name, manifests := range shipped() {
 			for _, u := range manifests {
 				if served(u) {
-					err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("sec-x6"), client.ForceOwnership, client.DryRunAll)
+					err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("sec-x6"),
+						client.ForceOwnership, client.DryRunAll)
 					Expect(err).NotTo(HaveOccurred(), "%s: %s %s", name, u.GetKind(), u.GetName())
 				}
 			}
@@ -66,8 +67,10 @@ var _ = Describe("SEC-X6 every overlay and component", func() {
 			namespace := only(manifests, "Namespace", "warren-system")
 			Expect(namespace.GetLabels()).To(HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted"), name)
 			d := &appsv1.Deployment{}
-			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(only(manifests, "Deployment", "warren-controller-manager").Object, d)).To(Succeed())
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "rehearsal", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(only(manifests, "Deployment", "warren-controller-manager").Object, d)).
+				To(Succeed())
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "rehearsal", Labels: d.Spec.Template.Labels},
+				Spec: d.Spec.Template.Spec}
 			Expect(world.Admin().Create(ctx, pod, client.DryRunAll)).To(Succeed(), name)
 			// That the namespace would refuse another one, so that the line above says something.
 			loose := &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *d.Spec.Template.Spec.DeepCopy()}

@@ -64,7 +64,8 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(tries(ctx, "admin", included("kube-system"))).To(says("kube-system is a protected namespace"))
 		both := v1alpha1.DistributionTargets{IncludedNamespaces: references(f.d1), ExcludedNamespaces: references(f.d1)}
 		Expect(tries(ctx, "admin", targeting(both))).To(says("is both included and excluded"))
-		empty := v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, Combination: v1alpha1.CombinationUnion, IncludedNamespaces: references(f.d1)}
+		empty := v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, Combination: v1alpha1.CombinationUnion,
+			IncludedNamespaces: references(f.d1)}
 		Expect(tries(ctx, "admin", targeting(empty))).To(says("an empty selector would select everything"))
 	})
 
@@ -81,7 +82,10 @@ var _ = Describe("admission", Ordered, func() {
 	It("DIST-D52 DIST-D53 the resource is judged by the API server", func(ctx SpecContext) {
 		edits := func(edit func(map[string]any)) change { return f.with(edit) }
 		for text, edit := range map[string]func(map[string]any){
-			"kind Role is not allowed: allowed are ConfigMap, Secret": func(r map[string]any) { r["apiVersion"], r["kind"] = "rbac.authorization.k8s.io/v1", "Role" },
+			"kind Role is not allowed: allowed are ConfigMap, Secret": func(r map[string]any) {
+				r["apiVersion"],
+					r["kind"] = "rbac.authorization.k8s.io/v1", "Role"
+			},
 			"spec.resource: ": func(r map[string]any) { r["data"] = map[string]any{"a": 1} },
 			"unknown field":   func(r map[string]any) { r["nonsense"] = "x" },
 			"tls.key":         func(r map[string]any) { r["type"] = "kubernetes.io/tls"; r["data"] = map[string]any{"tls.crt": "eA=="} },
@@ -108,7 +112,8 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(tries(ctx, "carol")).To(says(`user "carol" may not create secrets in all namespaces`))
 		Expect(tries(ctx, "carol", included(f.d1, f.d2))).To(says(`user "carol" may not create secrets in namespace "` + f.d2 + `"`))
 		Expect(tries(ctx, "carol", included(f.d2, f.d3, f.d1))).To(says(`"` + f.d2 + `" (and 1 more)`))
-		Expect(tries(ctx, "carol", targeting(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{v1alpha1.NamespaceName(f.d2)}}))).To(says("may not create secrets"))
+		Expect(tries(ctx, "carol", targeting(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{v1alpha1.NamespaceName(f.d2)}}))).
+			To(says("may not create secrets"))
 		Expect(tries(ctx, "carol", included(f.d1), onConflict(v1alpha1.ConflictAdoptIdentical))).To(says("may not update secrets"))
 		union := f.selecting()
 		union.IncludedNamespaces, union.Combination = references(f.d1), v1alpha1.CombinationUnion
@@ -118,7 +123,9 @@ var _ = Describe("admission", Ordered, func() {
 		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
 		f.distributed(ctx, "v=1", f.d1)
 		Expect(f.attempt(ctx, "carol", targeting(v1alpha1.DistributionTargets{}))).To(says("in all namespaces"))
-		_, stderr, code := f.KubectlWith(ctx, "admin", `{apiVersion: `+v1alpha1.GroupVersion.String()+`, kind: ResourceDistribution, metadata: {name: `+f.id+`-x}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}`,
+		_, stderr,
+			code := f.KubectlWith(ctx, "admin", `{apiVersion: `+v1alpha1.GroupVersion.String()+`, kind: ResourceDistribution, metadata: {name: `+
+			f.id+`-x}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}`,
 			"create", "--as=carol", "-f", "-")
 		Expect(code).NotTo(BeZero())
 		Expect(stderr).To(ContainSubstring(`user "carol" may not create secrets in all namespaces`))
@@ -138,11 +145,13 @@ var _ = Describe("admission", Ordered, func() {
 
 	It("DIST-D81 warns of conflicts, of names that don't exist and of copies that go", func(ctx SpecContext) {
 		Expect(f.Admin().Create(ctx, build.Secret(f.d2, f.id, "mine"))).To(Succeed())
-		manifest := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id + `}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
+		manifest := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id +
+			`}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
 			`}}, targets: {includedNamespaces: [{name: ` + f.d1 + `}, {name: ` + f.d2 + `}, {name: ` + f.id + `-ghost}]}}}`
 		_, stderr, code := f.KubectlWith(ctx, "admin", manifest, "create", "-f", "-")
 		Expect(code).To(BeZero(), stderr)
-		Expect(stderr).To(And(ContainSubstring("Warning: 1 namespace already has a Secret "+f.id+" that the operator did not write: "+f.d2), ContainSubstring("Warning: not found: "+f.id+"-ghost")))
+		Expect(stderr).To(And(ContainSubstring("Warning: 1 namespace already has a Secret "+f.id+" that the operator did not write: "+f.d2),
+			ContainSubstring("Warning: not found: "+f.id+"-ghost")))
 		Expect(f.Admin().Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: f.id}})).To(Succeed())
 		Eventually(ctx, func() int32 { return f.read(ctx).Status.Current }).Should(BeEquivalentTo(2), f.explain)
 		_, stderr, code = f.Kubectl(ctx, "admin", "delete", "rdist", f.id)

@@ -27,7 +27,8 @@ var _ = Describe("a conflict", func() {
 		Expect(conflicts(rd)).To(Equal([]string{f.d2 + ":Unrelated"}))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Conflict"))
 		free := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionConflictFree)
-		Expect(free.Message).To(ContainSubstring("kubectl get secrets -A --field-selector metadata.name=" + f.id + " -l '" + v1alpha1.LabelDistributedBy + "!=" + f.id + "'"))
+		Expect(free.Message).To(ContainSubstring("kubectl get secrets -A --field-selector metadata.name=" + f.id + " -l '" +
+			v1alpha1.LabelDistributedBy + "!=" + f.id + "'"))
 		f.rests(ctx)
 		Expect(f.at(ctx, f.d1)).To(BeNil())
 		Expect(f.at(ctx, f.d3)).To(BeNil())
@@ -47,7 +48,8 @@ var _ = Describe("a conflict", func() {
 		d4, d5 := f.id+"-d4", f.id+"-d5"
 		f.namespace(ctx, d4)
 		obstacle := f.obstacle(ctx, d4, "mine")
-		Expect(f.Admin().Patch(ctx, build.Namespace(d4), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+f.id+`"}}}`)))).To(Succeed())
+		Expect(f.Admin().Patch(ctx, build.Namespace(d4), client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"labels":{"dist":"`+f.id+`"}}}`)))).To(Succeed())
 		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{d4 + ":Unrelated"}))
 		f.namespace(ctx, d5, "dist", f.id)
 		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3, d5)
@@ -121,7 +123,8 @@ var _ = Describe("a conflict", func() {
 		over := f.at(ctx, f.d2)
 		Expect(over.UID).To(Equal(obstacle.UID))
 		Expect(over.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationAdopted, v1alpha1.True))
-		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonOverwrote).Should(ConsistOf(And(ContainSubstring(f.d2), Not(ContainSubstring("s3ntinel")))))
+		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonOverwrote).
+			Should(ConsistOf(And(ContainSubstring(f.d2), Not(ContainSubstring("s3ntinel")))))
 	})
 
 	It("DIST-D32 is never overwritten where it is somebody's", func(ctx SpecContext) {
@@ -142,7 +145,8 @@ var _ = Describe("a conflict", func() {
 		frozen := f.obstacle(ctx, f.d3, "mine", func(s *corev1.Secret) { s.Immutable = &yes })
 		held := f.obstacle(ctx, f.x1, "mine", func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+			Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
+				To(Succeed())
 		})
 		Expect(f.Admin().Delete(ctx, held)).To(Succeed())
 		free := f.id + "-free"
@@ -159,7 +163,8 @@ var _ = Describe("a conflict", func() {
 	})
 
 	It("DIST-D33 between two distributions is settled by who wrote first", func(ctx SpecContext) {
-		other := f.object(func(rd *v1alpha1.ResourceDistribution) { rd.Name += "-other" }, f.holding(map[string]string{"v": "other"}), onConflict(v1alpha1.ConflictSkip))
+		other := f.object(func(rd *v1alpha1.ResourceDistribution) { rd.Name += "-other" }, f.holding(map[string]string{"v": "other"}),
+			onConflict(v1alpha1.ConflictSkip))
 		Expect(f.Admin().Create(ctx, other)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, other) })
 		f.create(ctx, onConflict(v1alpha1.ConflictSkip))
@@ -218,7 +223,8 @@ var _ = Describe("a conflict", func() {
 			return s
 		}
 		in, out := stolen(d9), stolen(f.x1)
-		Expect(f.Admin().Patch(ctx, build.Namespace(d9), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+f.id+`"}}}`)))).To(Succeed())
+		Expect(f.Admin().Patch(ctx, build.Namespace(d9), client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"labels":{"dist":"`+f.id+`"}}}`)))).To(Succeed())
 		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{d9 + ":Unrelated"}))
 		f.rests(ctx)
 		f.untouched(ctx, in)
@@ -236,9 +242,12 @@ var _ = Describe("a conflict", func() {
 			return out
 		}
 		Expect(warren("", "list", f.id)).To(MatchRegexp(f.id + ` +3 +0 +0 +2 +1 +0 +False +Conflict`))
-		Expect(warren("", "describe", f.id)).To(And(ContainSubstring("0 of 3 copies are current"), ContainSubstring("In conflict (1):\n  "+f.d2+": Unrelated")))
-		Expect(warren("", "plan", f.id)).To(And(ContainSubstring("create 2: "+f.d1+", "+f.d3), ContainSubstring("conflict 1: "+f.d2+" (Unrelated)"), ContainSubstring("one conflict keeps all")))
-		changed := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id + `}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
+		Expect(warren("", "describe", f.id)).To(And(ContainSubstring("0 of 3 copies are current"),
+			ContainSubstring("In conflict (1):\n  "+f.d2+": Unrelated")))
+		Expect(warren("", "plan", f.id)).To(And(ContainSubstring("create 2: "+f.d1+", "+f.d3),
+			ContainSubstring("conflict 1: "+f.d2+" (Unrelated)"), ContainSubstring("one conflict keeps all")))
+		changed := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id +
+			`}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
 			`}}, targets: {includedNamespaces: [{name: ` + f.x1 + `}]}}}`
 		Expect(warren(changed, "plan", "-f", "-")).To(Equal("create 1: " + f.x1 + "\n"))
 	})
@@ -257,7 +266,8 @@ var _ = Describe("a conflict", func() {
 		Expect(rd.Status.ConflictingNamespaces).To(HaveLen(100))
 		message := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message
 		Expect(message).To(ContainSubstring("110 namespaces"))
-		arguments := []string{"get", "secrets", "-A", "--no-headers", "--field-selector", "metadata.name=" + f.id, "-l", v1alpha1.LabelDistributedBy + "!=" + f.id}
+		arguments := []string{"get", "secrets", "-A", "--no-headers", "--field-selector", "metadata.name=" + f.id, "-l",
+			v1alpha1.LabelDistributedBy + "!=" + f.id}
 		out, _, code := f.Kubectl(ctx, "admin", arguments...)
 		Expect(code).To(BeZero())
 		Expect(strings.Count(out, f.id+"-n")).To(Equal(many))

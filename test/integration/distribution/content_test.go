@@ -57,7 +57,8 @@ var _ = Describe("content", func() {
 			s.Annotations["theirs"] = "yes"
 		})).To(Succeed())
 		f.change(ctx, meta(map[string]string{"a": "2"}, nil))
-		Eventually(ctx, func() map[string]string { return f.at(ctx, f.d2).Labels }).Should(Equal(map[string]string{"a": "2", v1alpha1.LabelDistributedBy: f.id}))
+		Eventually(ctx, func() map[string]string { return f.at(ctx, f.d2).Labels }).
+			Should(Equal(map[string]string{"a": "2", v1alpha1.LabelDistributedBy: f.id}))
 		Eventually(ctx, func() map[string]string { return f.at(ctx, f.d1).Labels }).Should(Equal(
 			map[string]string{"a": "2", "theirs": "yes", v1alpha1.LabelDistributedBy: f.id}))
 		Expect(f.at(ctx, f.d1).Annotations).To(And(HaveKey("theirs"), Not(HaveKey("note"))))
@@ -95,7 +96,8 @@ var _ = Describe("content", func() {
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d2, f.d3)
 		rd := f.ends(ctx, "False/Failed")
-		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d1), HaveField("Reason", v1alpha1.ReasonImmutable), HaveField("Message", ContainSubstring("immutable")))))
+		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d1), HaveField("Reason", v1alpha1.ReasonImmutable),
+			HaveField("Message", ContainSubstring("immutable")))))
 		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
 		Expect(f.Admin().Delete(ctx, f.at(ctx, f.d1))).To(Succeed())
 		f.distributed(ctx, "v=2", f.d1)
@@ -172,7 +174,8 @@ var _ = Describe("a roll-out", func() {
 	})
 
 	It("DIST-D65 batches follow each other with pauses, the chosen first", func(ctx SpecContext) {
-		Expect(f.Admin().Patch(ctx, build.Namespace(f.d3), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"early":"yes"}}}`)))).To(Succeed())
+		Expect(f.Admin().Patch(ctx, build.Namespace(f.d3), client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"labels":{"early":"yes"}}}`)))).To(Succeed())
 		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
 			rd.Spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: 3 * time.Second},
 				First: &metav1.LabelSelector{MatchLabels: map[string]string{"early": "yes"}}}
@@ -197,7 +200,8 @@ var _ = Describe("a roll-out", func() {
 		f.namespace(ctx, d4)
 		f.obstacle(ctx, d4, "mine")
 		join := func(namespace, value string) {
-			Expect(f.Admin().Patch(ctx, build.Namespace(namespace), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+value+`"}}}`)))).To(Succeed())
+			Expect(f.Admin().Patch(ctx, build.Namespace(namespace), client.RawPatch("application/merge-patch+json",
+				[]byte(`{"metadata":{"labels":{"dist":"`+value+`"}}}`)))).To(Succeed())
 		}
 		join(d4, f.id)
 		join(f.d3, "no")
@@ -297,7 +301,8 @@ var _ = Describe("removal", func() {
 		Expect(f.becomes(ctx, "True/Distributed").Status.DeletionPolicy).To(Equal(v1alpha1.DeletionDelete))
 		Expect(f.edit(ctx, "admin", f.d1, setting("v", "edited"))).To(Succeed())
 		f.change(ctx, onDeletion(v1alpha1.DeletionOrphan))
-		Eventually(ctx, func() v1alpha1.DeletionPolicy { return f.read(ctx).Status.DeletionPolicy }).Should(Equal(v1alpha1.DeletionOrphan), f.explain)
+		Eventually(ctx, func() v1alpha1.DeletionPolicy { return f.read(ctx).Status.DeletionPolicy }).Should(Equal(v1alpha1.DeletionOrphan),
+			f.explain)
 		for _, namespace := range []string{f.d1, f.d2, f.d3} {
 			Expect(f.at(ctx, namespace).OwnerReferences).To(BeEmpty())
 		}
@@ -324,7 +329,8 @@ var _ = Describe("removal", func() {
 		f.absent(ctx, f.d2, f.d3)
 		held := f.at(ctx, f.d1)
 		Expect(f.read(ctx).DeletionTimestamp).NotTo(BeNil(), "it waits for the copy in d1")
-		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
+			To(Succeed())
 		f.absent(ctx, f.d1)
 		Eventually(ctx, f.gone).WithArguments(f.object()).Should(BeTrue())
 	})
@@ -355,7 +361,8 @@ var _ = Describe("removal", func() {
 		f.distributed(ctx, "v=1", f.d2, f.d3)
 		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{f.d1 + ":BeingDeleted"}))
 		held := f.at(ctx, f.d1)
-		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
+			To(Succeed())
 		f.distributed(ctx, "v=1", f.d1)
 		f.becomes(ctx, "True/Distributed")
 	})

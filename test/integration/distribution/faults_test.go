@@ -39,9 +39,10 @@ func (f *field) mutates(ctx SpecContext, expression string) {
 	}
 	bound := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.id},
-		Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: f.id, MatchResources: &admissionregistrationv1.MatchResources{
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": f.id}},
-		}},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: f.id,
+			MatchResources: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": f.id}},
+			}},
 	}
 	for _, o := range []client.Object{policy, bound} {
 		Expect(f.Admin().Create(ctx, o)).To(Succeed())
@@ -72,7 +73,8 @@ var _ = Describe("a cluster in which others write too", func() {
 	}
 
 	It("DIST-D43 an annotation that changes at each write makes no loop", func(ctx SpecContext) {
-		f.mutates(ctx, `Object{metadata: Object.metadata{annotations: {"mutated": request.operation + string(object.metadata.?resourceVersion.orValue(""))}}}`)
+		f.mutates(ctx,
+			`Object{metadata: Object.metadata{annotations: {"mutated": request.operation + string(object.metadata.?resourceVersion.orValue(""))}}}`)
 		writesOnce(ctx, v1alpha1.DriftRevert)
 	})
 
@@ -94,7 +96,8 @@ var _ = Describe("a cluster in which others write too", func() {
 
 	It("DIST-D97 the text of a policy that refuses a copy as invalid is told", func(ctx SpecContext) {
 		const message = "frozen until the audit is over"
-		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"), `object.metadata.name != "`+f.id+`"`, message)
+		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"),
+			`object.metadata.name != "`+f.id+`"`, message)
 		for _, o := range []client.Object{policy, bound} {
 			Expect(f.Admin().Create(ctx, o)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
@@ -125,11 +128,13 @@ var _ = Describe("a cluster in which others write too", func() {
 		mark := f.mark(ctx)
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")
-		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Reason", v1alpha1.ReasonForbidden), HaveField("Message", ContainSubstring(message)))))
+		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Reason", v1alpha1.ReasonForbidden),
+			HaveField("Message", ContainSubstring(message)))))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
 		Expect(rd.Status.Current).To(BeEquivalentTo(2))
 		// With retries from 200 ms to 2 s, a hot loop would have made hundreds in that time.
-		Consistently(ctx, func() int { return f.requests(ctx, mark)["create secrets"] }).WithTimeout(10 * time.Second).Should(BeNumerically("<", 40))
+		Consistently(ctx, func() int { return f.requests(ctx, mark)["create secrets"] }).WithTimeout(10 * time.Second).
+			Should(BeNumerically("<", 40))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")

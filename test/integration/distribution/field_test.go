@@ -356,7 +356,8 @@ func conflicts(rd *v1alpha1.ResourceDistribution) []string {
 // events are the messages of the Events of one reason about an object.
 func (f *field) events(ctx context.Context, object client.Object, reason v1alpha1.Reason) []string {
 	list := &corev1.EventList{}
-	if err := f.Admin().List(ctx, list, client.MatchingFields{"involvedObject.uid": string(object.GetUID()), "reason": string(reason)}); err != nil {
+	if err := f.Admin().List(ctx, list, client.MatchingFields{"involvedObject.uid": string(object.GetUID()), "reason": string(reason)}); err !=
+		nil {
 		return []string{err.Error()}
 	}
 	var messages []string

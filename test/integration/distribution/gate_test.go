@@ -142,7 +142,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		f.allow(ctx, "configmaps")
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		rd := f.becomes(ctx, "False/NotObserved")
-		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring("may not list or watch Secrets"))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).
+			To(ContainSubstring("may not list or watch Secrets"))
 		mark := f.mark(ctx)
 		d4 := f.id + "-d4"
 		f.namespace(ctx, d4, "dist", f.id)
@@ -161,7 +162,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		f := plough(ctx, w)
 		settings := func(value string) change {
 			return func(rd *v1alpha1.ResourceDistribution) {
-				rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id}, "data": map[string]string{"v": value}})
+				rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
+					"data": map[string]string{"v": value}})
 			}
 		}
 		copied := func(ctx context.Context) string {
@@ -174,7 +176,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		only := strings.Replace(configuration, "allowOverwrite: true", `allowOverwrite: true, kinds: [{group: "", version: v1, kind: Secret}]`, 1)
 		Expect(w.Operator.Configure(ctx, only)).To(Succeed())
 		rd := f.becomes(ctx, "False/KindNotAllowed")
-		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring("kind ConfigMap is not allowed: allowed are Secret"))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).
+			To(ContainSubstring("kind ConfigMap is not allowed: allowed are Secret"))
 		f.change(ctx, settings("2"))
 		f.becomes(ctx, "False/KindNotAllowed")
 		f.rests(ctx)
@@ -197,7 +200,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		var replicas []*devcluster.Operator
 		for i := range 2 {
 			o, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-				Kubeconfig: g.Kubeconfig(w), Dir: filepath.Join(w.Dir, fmt.Sprint("replica", i)), Config: configuration, Args: []string{"--leader-elect"},
+				Kubeconfig: g.Kubeconfig(w), Dir: filepath.Join(w.Dir, fmt.Sprint("replica", i)), Config: configuration,
+				Args: []string{"--leader-elect"},
 			})
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(o.Stop)
@@ -240,7 +244,8 @@ func (f *field) allow(ctx context.Context, resources ...string) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
 	Expect(f.Admin().Get(ctx, client.ObjectKey{Name: "warren-kinds-configured"}, role)).To(Succeed())
-	role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}}}
+	role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch", "create",
+		"update", "delete"}}}
 	Expect(f.Admin().Update(ctx, role)).To(Succeed())
 	gathered := func(ctx context.Context) ([]string, error) {
 		all := &rbacv1.ClusterRole{}

@@ -36,7 +36,8 @@ var _ = Describe("what tenants may do to copies", func() {
 		f.tenant(ctx, f.d1)
 	})
 	owner := func(s *corev1.Secret) {
-		s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "mine", UID: "0d21e2c4-0000-4000-8000-000000000001"})
+		s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "mine",
+			UID: "0d21e2c4-0000-4000-8000-000000000001"})
 	}
 
 	It("DIST-D40 a locked copy is the operator's alone, and goes with its namespace", func(ctx SpecContext) {
@@ -44,7 +45,8 @@ var _ = Describe("what tenants may do to copies", func() {
 		f.becomes(ctx, "True/Distributed")
 		was := f.at(ctx, f.d1)
 		alice := f.As("alice")
-		Expect(alice.Patch(ctx, was.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"data":{"v":"eA=="}}`)))).To(forbids(alone))
+		Expect(alice.Patch(ctx, was.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"data":{"v":"eA=="}}`)))).
+			To(forbids(alone))
 		Expect(f.edit(ctx, "alice", f.d1, setting("v", "edited"))).To(forbids(alone))
 		Expect(f.edit(ctx, "alice", f.d1, func(s *corev1.Secret) { delete(s.Labels, v1alpha1.LabelDistributedBy) })).To(forbids(keys))
 		Expect(f.edit(ctx, "alice", f.d1, owner)).To(forbids(alone))
@@ -83,7 +85,8 @@ var _ = Describe("what can't change", func() {
 	It("DIST-D56 is the data of an immutable resource and the type of a Secret", func(ctx SpecContext) {
 		settings := func(value string, more map[string]any) change {
 			return func(rd *v1alpha1.ResourceDistribution) {
-				resource := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id}, "data": map[string]string{"v": value}}
+				resource := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
+					"data": map[string]string{"v": value}}
 				maps.Copy(resource, more)
 				rd.Spec.Resource = raw(resource)
 			}

@@ -27,11 +27,14 @@ var _ = Describe("many copies", func() {
 		f.becomes(ctx, "True/Distributed")
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.becomes(ctx, "True/Distributed")
-		f.change(ctx, targeting(v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": "none-" + f.id}}}))
+		f.change(ctx,
+			targeting(v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": "none-" +
+				f.id}}}))
 		f.becomes(ctx, "True/NoTargets")
 		got := f.requests(ctx, mark)
 		delete(got, "update resourcedistributions/status")
-		Expect(got).To(Equal(map[string]int{"list secrets": 1, "create secrets": many, "update secrets": many, "delete secrets": many}), f.explain)
+		Expect(got).To(Equal(map[string]int{"list secrets": 1, "create secrets": many, "update secrets": many, "delete secrets": many}),
+			f.explain)
 	})
 })
 
@@ -47,7 +50,8 @@ var _ = Describe("what is too much", func() {
 		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.Failed).To(BeEquivalentTo(3))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
-			ContainSubstring("the copy in 3 namespaces could not be written"), ContainSubstring("refuses it as invalid"), Not(ContainSubstring("xxxx"))))
+			ContainSubstring("the copy in 3 namespaces could not be written"), ContainSubstring("refuses it as invalid"),
+			Not(ContainSubstring("xxxx"))))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
 	})
 

@@ -72,7 +72,8 @@ var _ = Describe("a name in the targets", func() {
 		rd := f.becomes(ctx, "False/NamespaceReplaced")
 		Expect(rd.Status.Replaced).To(Equal([]string{f.d2}))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
-			ContainSubstring("another namespace has taken the name since: "+f.d2), ContainSubstring("take their names out of spec.targets and put them in again")))
+			ContainSubstring("another namespace has taken the name since: "+f.d2),
+			ContainSubstring("take their names out of spec.targets and put them in again")))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("NamespaceReplaced"))
 		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonNamespaceReplaced).Should(HaveLen(1))
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
@@ -102,23 +103,24 @@ var _ = Describe("a name in the targets", func() {
 		f.staysWithout(ctx, late)
 	})
 
-	It("DIST-D93 that nobody had is served to who makes the namespace directly, or applies it together, and to no tenant later", func(ctx SpecContext) {
-		root, together, lain, made := f.id+"-root", f.id+"-together", f.id+"-lain", f.id+"-made"
-		Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
-		f.create(ctx, included(together, lain, made))
-		f.subNamespace(ctx, root, together)
-		f.distributed(ctx, "v=1", together)
-		written := f.read(ctx).CreationTimestamp
-		Eventually(ctx, func() time.Duration { return time.Since(written.Time) }).WithTimeout(3*time.Minute).
-			Should(BeNumerically(">", 62*time.Second), "what is applied together is over")
-		f.subNamespace(ctx, root, lain)
-		Eventually(ctx, func() []string { return f.read(ctx).Status.Replaced }).Should(Equal([]string{lain}), f.explain)
-		f.staysWithout(ctx, lain)
-		f.namespace(ctx, made)
-		f.distributed(ctx, "v=1", made)
-		f.becomes(ctx, "False/NamespaceReplaced")
-		f.staysWithout(ctx, lain)
-	})
+	It("DIST-D93 that nobody had is served to who makes the namespace directly, or applies it together, and to no tenant later",
+		func(ctx SpecContext) {
+			root, together, lain, made := f.id+"-root", f.id+"-together", f.id+"-lain", f.id+"-made"
+			Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
+			f.create(ctx, included(together, lain, made))
+			f.subNamespace(ctx, root, together)
+			f.distributed(ctx, "v=1", together)
+			written := f.read(ctx).CreationTimestamp
+			Eventually(ctx, func() time.Duration { return time.Since(written.Time) }).WithTimeout(3*time.Minute).
+				Should(BeNumerically(">", 62*time.Second), "what is applied together is over")
+			f.subNamespace(ctx, root, lain)
+			Eventually(ctx, func() []string { return f.read(ctx).Status.Replaced }).Should(Equal([]string{lain}), f.explain)
+			f.staysWithout(ctx, lain)
+			f.namespace(ctx, made)
+			f.distributed(ctx, "v=1", made)
+			f.becomes(ctx, "False/NamespaceReplaced")
+			f.staysWithout(ctx, lain)
+		})
 
 	It("DIST-D95 of an excluded tree keeps the copies out of all below it, now and later", func(ctx SpecContext) {
 		root, child, late := f.id+"-root", f.id+"-child", f.id+"-late"
@@ -137,37 +139,38 @@ var _ = Describe("a name in the targets", func() {
 })
 
 var _ = Describe("rights to what a name means", func() {
-	It("DIST-D94 are asked again when another namespace has the name; DIST-D105 an intersection asks for its list alone", func(ctx SpecContext) {
-		f := plough(ctx, judged)
-		f.distributor(ctx, "dave", "resourcedistributions")
-		for _, namespace := range []string{f.d1, f.d2} {
-			Expect(f.Admin().Create(ctx, build.RoleBinding(namespace, "dave", "admin", build.RBACUser("dave")))).To(Succeed())
-		}
-		included := func(names ...string) change {
-			return targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
-		}
-		rd := f.object(included(f.d1, f.d2))
-		Eventually(ctx, func() error { return f.As("dave").Create(ctx, rd) }).Should(Succeed())
-		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
-		f.becomes(ctx, "True/Distributed")
-		f.removeNamespace(ctx, f.d2)
-		f.namespace(ctx, f.d2)
-		f.becomes(ctx, "False/NamespaceReplaced")
-		refused := MatchError(ContainSubstring(`user "dave" may not create secrets in namespace "` + f.d2 + `"`))
-		Eventually(ctx, func() error { // until the API server has heard that the right has gone with the namespace
-			return f.attempt(ctx, "dave", included(f.d2, f.d1))
-		}).Should(refused)
-		Expect(f.attempt(ctx, "dave", f.holding(map[string]string{"v": "2"}))).To(refused)
-		Expect(f.attempt(ctx, "dave", func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Suspend = true })).To(Succeed())
-		Expect(f.attempt(ctx, "dave", included(f.d1))).To(Succeed())
+	It("DIST-D94 are asked again when another namespace has the name; DIST-D105 an intersection asks for its list alone",
+		func(ctx SpecContext) {
+			f := plough(ctx, judged)
+			f.distributor(ctx, "dave", "resourcedistributions")
+			for _, namespace := range []string{f.d1, f.d2} {
+				Expect(f.Admin().Create(ctx, build.RoleBinding(namespace, "dave", "admin", build.RBACUser("dave")))).To(Succeed())
+			}
+			included := func(names ...string) change {
+				return targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
+			}
+			rd := f.object(included(f.d1, f.d2))
+			Eventually(ctx, func() error { return f.As("dave").Create(ctx, rd) }).Should(Succeed())
+			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
+			f.becomes(ctx, "True/Distributed")
+			f.removeNamespace(ctx, f.d2)
+			f.namespace(ctx, f.d2)
+			f.becomes(ctx, "False/NamespaceReplaced")
+			refused := MatchError(ContainSubstring(`user "dave" may not create secrets in namespace "` + f.d2 + `"`))
+			Eventually(ctx, func() error { // until the API server has heard that the right has gone with the namespace
+				return f.attempt(ctx, "dave", included(f.d2, f.d1))
+			}).Should(refused)
+			Expect(f.attempt(ctx, "dave", f.holding(map[string]string{"v": "2"}))).To(refused)
+			Expect(f.attempt(ctx, "dave", func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Suspend = true })).To(Succeed())
+			Expect(f.attempt(ctx, "dave", included(f.d1))).To(Succeed())
 
-		root := f.id + "-root"
-		Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
-		both := v1alpha1.DistributionTargets{IncludedNamespaces: references(f.d1), Trees: treesOf(root)}
-		Eventually(ctx, func() error { return f.attempt(ctx, "dave", targeting(both)) }).Should(Succeed())
-		both.Combination = v1alpha1.CombinationUnion
-		Expect(f.attempt(ctx, "dave", targeting(both))).To(MatchError(ContainSubstring(`may not create secrets in namespace "` + root + `"`)))
-	})
+			root := f.id + "-root"
+			Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
+			both := v1alpha1.DistributionTargets{IncludedNamespaces: references(f.d1), Trees: treesOf(root)}
+			Eventually(ctx, func() error { return f.attempt(ctx, "dave", targeting(both)) }).Should(Succeed())
+			both.Combination = v1alpha1.CombinationUnion
+			Expect(f.attempt(ctx, "dave", targeting(both))).To(MatchError(ContainSubstring(`may not create secrets in namespace "` + root + `"`)))
+		})
 
 	It("DIST-D106 are not had by writing the status", func(ctx SpecContext) {
 		f := plough(ctx, judged)
@@ -175,9 +178,11 @@ var _ = Describe("rights to what a name means", func() {
 		f.becomes(ctx, "True/Distributed")
 		f.distributor(ctx, "erin", "resourcedistributions/status")
 		forge := func(user string) error {
-			return f.As(user).Status().Patch(ctx, f.object(), client.RawPatch("application/merge-patch+json", []byte(`{"status":{"named":null,"admitted":"forged"}}`)), client.DryRunAll)
+			return f.As(user).Status().Patch(ctx, f.object(), client.RawPatch("application/merge-patch+json",
+				[]byte(`{"status":{"named":null,"admitted":"forged"}}`)), client.DryRunAll)
 		}
-		Eventually(ctx, func() error { return forge("erin") }).Should(forbids("only the operator and cluster administrators may write the status"))
+		Eventually(ctx, func() error { return forge("erin") }).
+			Should(forbids("only the operator and cluster administrators may write the status"))
 		Expect(forge("admin")).To(Succeed())
 	})
 })
@@ -188,8 +193,10 @@ var _ = Describe("targets that choose nothing", func() {
 		root := f.id + "-root"
 		Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
 		warned := func(targets string) string {
-			_, stderr, code := f.KubectlWith(ctx, "admin", `{apiVersion: `+v1alpha1.GroupVersion.String()+`, kind: ResourceDistribution, metadata: {name: `+f.id+
-				`}, spec: {resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: `+f.id+`}}, targets: {allNamespaces: true, `+targets+`}}}`, "create", "--dry-run=server", "-f", "-")
+			_, stderr, code := f.KubectlWith(ctx, "admin",
+				`{apiVersion: `+v1alpha1.GroupVersion.String()+`, kind: ResourceDistribution, metadata: {name: `+f.id+
+					`}, spec: {resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: `+f.id+`}}, targets: {allNamespaces: true, `+targets+`}}}`,
+				"create", "--dry-run=server", "-f", "-")
 			Expect(code).To(BeZero(), stderr)
 			return stderr
 		}

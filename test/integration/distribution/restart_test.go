@@ -96,7 +96,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.distributed(ctx, "v=1", f.d1)
 	})
 
-	It("DIST-D99 without the policies, puts right under Revert what was changed meanwhile, whoever it says changed it, and leaves it under Ignore", func(ctx SpecContext) {
+	It("DIST-D99 without the policies, puts right under Revert what was changed meanwhile, whoever it says changed it, and leaves it under "+
+		"Ignore", func(ctx SpecContext) {
 		reverted, ignored := plough(ctx, w), plough(ctx, w)
 		for _, f := range []*field{reverted, ignored} {
 			f.tenant(ctx, f.d1)

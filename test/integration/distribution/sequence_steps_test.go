@@ -34,7 +34,8 @@ func (s *sequence) plant(ctx context.Context) error {
 		secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: namespace, UID: n.UID, Controller: &yes}}
 	case 3: // made to look like a copy of another place
 		secret.Labels = map[string]string{v1alpha1.LabelDistributedBy: s.id}
-		secret.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: "update:0123456789abcdef:" + strings.Repeat("ab", 16), v1alpha1.AnnotationAdopted: v1alpha1.True}
+		secret.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: "update:0123456789abcdef:" + strings.Repeat("ab", 16),
+			v1alpha1.AnnotationAdopted: v1alpha1.True}
 	case 4: // identical to what is distributed
 		secret.Data, one.guarded = map[string][]byte{"v": []byte(strconv.Itoa(s.value))}, false
 	default:

@@ -91,7 +91,8 @@ func (s *sequence) make(ctx context.Context) error {
 }
 
 func describe(rd *v1alpha1.ResourceDistribution) string {
-	return fmt.Sprint(rd.Spec.ConflictPolicy, " ", rd.Spec.DriftPolicy, " ", rd.Spec.DeletionPolicy, " suspended ", rd.Spec.Suspend, " without ", rd.Spec.Targets.ExcludedNamespaces)
+	return fmt.Sprint(rd.Spec.ConflictPolicy, " ", rd.Spec.DriftPolicy, " ", rd.Spec.DeletionPolicy, " suspended ", rd.Spec.Suspend,
+		" without ", rd.Spec.Targets.ExcludedNamespaces)
 }
 
 // vary draws what a ResourceDistribution says.
@@ -99,7 +100,8 @@ func (s *sequence) vary(rd *v1alpha1.ResourceDistribution) {
 	s.value++
 	resource := s.secret(map[string]string{"v": strconv.Itoa(s.value)})
 	rd.Spec.Resource = raw(resource)
-	rd.Spec.ConflictPolicy = draw(s.random, v1alpha1.ConflictFail, v1alpha1.ConflictSkip, v1alpha1.ConflictAdoptIdentical, v1alpha1.ConflictOverwrite)
+	rd.Spec.ConflictPolicy = draw(s.random, v1alpha1.ConflictFail, v1alpha1.ConflictSkip, v1alpha1.ConflictAdoptIdentical,
+		v1alpha1.ConflictOverwrite)
 	rd.Spec.DriftPolicy = draw(s.random, v1alpha1.DriftIgnore, v1alpha1.DriftRevert)
 	rd.Spec.DeletionPolicy = draw(s.random, v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan)
 	rd.Spec.Suspend = s.random.IntN(5) == 0
@@ -191,7 +193,8 @@ func (s *sequence) check(ctx context.Context) error {
 		case secret == nil || secret.UID != uid:
 			return fmt.Errorf("the stranger in %s was deleted", one.namespace)
 		case secret.ResourceVersion != one.resourceVersion && (one.guarded || !one.exposed):
-			return fmt.Errorf("the stranger in %s was changed: labels %v, annotations %v, data %s", one.namespace, secret.Labels, secret.Annotations, secret.Data)
+			return fmt.Errorf("the stranger in %s was changed: labels %v, annotations %v, data %s", one.namespace, secret.Labels,
+				secret.Annotations, secret.Data)
 		}
 	}
 	return nil
@@ -228,7 +231,8 @@ func (s *sequence) rest(ctx context.Context) error {
 			if err != nil {
 				return false, err
 			}
-			if secret != nil && string(secret.Data["v"]) == strconv.Itoa(s.value) && strings.HasSuffix(secret.Annotations[v1alpha1.AnnotationSourceHash], ":"+rd.Status.ResourceHash) {
+			if secret != nil && string(secret.Data["v"]) == strconv.Itoa(s.value) &&
+				strings.HasSuffix(secret.Annotations[v1alpha1.AnnotationSourceHash], ":"+rd.Status.ResourceHash) {
 				copies++
 			}
 		}
@@ -296,7 +300,8 @@ var _ = Describe("any sequence of conflicts, edits, moves, deletions and kills",
 			number = 1000
 		}
 		GinkgoWriter.Printf("DISTRIBUTION_SEED=%d draws these %d sequences\n", from, number)
-		w, err := devcluster.Start(ctx, devcluster.Options{Components: []string{overwriteComponent}, Operator: devcluster.OperatorOptions{Config: configuration}})
+		w, err := devcluster.Start(ctx, devcluster.Options{Components: []string{overwriteComponent},
+			Operator: devcluster.OperatorOptions{Config: configuration}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
 		killing, enough := context.WithCancel(ctx)

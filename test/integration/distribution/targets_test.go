@@ -106,7 +106,8 @@ var _ = Describe("targets", func() {
 		Expect(f.Admin().Patch(ctx, build.Namespace(a), client.RawPatch("application/merge-patch+json",
 			[]byte(`{"metadata":{"labels":{"`+v1alpha1.LabelParent+`":"`+other+`"}}}`)))).To(Succeed())
 		f.absent(ctx, a, b)
-		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(1), f.explain) // it is told after the copies have gone
+		// it is told after the copies have gone
+		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(1), f.explain)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.data(ctx, root)).To(Equal("v=1"))
 	})
@@ -124,7 +125,9 @@ var _ = Describe("targets", func() {
 	})
 
 	It("DIST-D11 a selector that matches nothing is no error", func(ctx SpecContext) {
-		f.create(ctx, targeting(v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": "none-" + f.id}}}))
+		f.create(ctx,
+			targeting(v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": "none-" +
+				f.id}}}))
 		Expect(f.becomes(ctx, "True/NoTargets").Status.Targets).To(BeZero())
 	})
 
@@ -134,7 +137,8 @@ var _ = Describe("targets", func() {
 		mark := f.mark(ctx)
 		label := func(namespace, value string) {
 			n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-			Expect(f.Admin().Patch(ctx, n, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+value+`"}}}`)))).To(Succeed())
+			Expect(f.Admin().Patch(ctx, n, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+value+`"}}}`)))).
+				To(Succeed())
 		}
 		f.namespace(ctx, f.id+"-d4", "dist", f.id)
 		f.distributed(ctx, "v=1", f.id+"-d4")
@@ -167,7 +171,8 @@ var _ = Describe("targets", func() {
 		holder.Finalizers = []string{"example.com/hold"}
 		Expect(f.Admin().Create(ctx, holder)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(f.Admin().Patch(ctx, holder, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+			Expect(f.Admin().Patch(ctx, holder, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
+				To(Succeed())
 		})
 		Expect(f.Admin().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.d2}})).To(Succeed())
 		f.create(ctx)

@@ -94,14 +94,16 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 
 	It("sees a webhook that nobody answers", func(ctx SpecContext) {
 		nowhere, none := "https://127.0.0.1:1/validate", admissionv1.SideEffectClassNone
-		planted := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}, Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "lnamespaces.tenancy.warren.dev", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionv1.WebhookClientConfig{URL: &nowhere},
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"lnamespaces"}},
-			}},
-		}}}
+		planted := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"},
+			Webhooks: []admissionv1.ValidatingWebhook{{
+				Name: "lnamespaces.tenancy.warren.dev", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+				ClientConfig: admissionv1.WebhookClientConfig{URL: &nowhere},
+				Rules: []admissionv1.RuleWithOperations{{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule: admissionv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"},
+						Resources: []string{"lnamespaces"}},
+				}},
+			}}}
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
 		Expect(checks["webhook"].Status).To(Equal("warning"))
@@ -113,14 +115,17 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 
 	It("MIG-D1 names an APIService that doesn't answer, with the command that deletes it", func(ctx SpecContext) {
 		const name = "v1alpha2.resources.hnc.x-k8s.io"
-		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
-			"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10), "versionPriority": int64(10),
-				"service": map[string]any{"namespace": "hnc-system", "name": "hnc-resourcelist", "port": int64(7443)}}}}
+		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": map[string]any{"name": name},
+			"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10),
+				"versionPriority": int64(10),
+				"service":         map[string]any{"namespace": "hnc-system", "name": "hnc-resourcelist", "port": int64(7443)}}}}
 		Expect(world.Admin().Create(ctx, service)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(world.Admin().Delete(ctx, service)).To(Succeed()) })
-		Eventually(func() check { checks, _ := examine(ctx, admin); return checks["apiservices"] }).WithContext(ctx).Should(And(HaveField("Status", "warning"),
-			HaveField("Message", Equal("no answer from "+name+" (ServiceNotFound): until all answer, no namespace of the cluster can be deleted")),
-			HaveField("Advice", HaveSuffix("kubectl delete apiservice "+name))))
+		Eventually(func() check { checks, _ := examine(ctx, admin); return checks["apiservices"] }).WithContext(ctx).
+			Should(And(HaveField("Status", "warning"),
+				HaveField("Message", Equal("no answer from "+name+" (ServiceNotFound): until all answer, no namespace of the cluster can be deleted")),
+				HaveField("Advice", HaveSuffix("kubectl delete apiservice "+name))))
 	})
 
 	It("sees groups of sudoers that are bound outside of their tenants", func(ctx SpecContext) {
@@ -133,13 +138,15 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(code).To(BeZero())
 		Expect(checks["sudoers-groups"].Status).To(Equal("warning"))
 		Expect(checks["sudoers-groups"].Message).To(SatisfyAll(
-			ContainSubstring("shop-sudoers in RoleBinding outside/odd"), ContainSubstring("shop-sudoers in ClusterRoleBinding wide"), Not(ContainSubstring("theirs"))))
+			ContainSubstring("shop-sudoers in RoleBinding outside/odd"), ContainSubstring("shop-sudoers in ClusterRoleBinding wide"),
+			Not(ContainSubstring("theirs"))))
 	})
 
 	It("ACC-E06 counts the ClusterRoleBindings of tenants", func(ctx SpecContext) {
 		counted := func() check { checks, _ := examine(ctx, admin); return checks["cluster-role-bindings"] }
 		Expect(counted()).To(And(HaveField("Status", "ok"), HaveField("Message", MatchRegexp(`^0 of \d+ are for tenants$`))))
-		planted := build.Labelled(build.ClusterRoleBinding("warren:sole:e06:bob", "view", build.RBACUser("bob")), v1alpha1.LabelAccess, v1alpha1.AccessSole)
+		planted := build.Labelled(build.ClusterRoleBinding("warren:sole:e06:bob", "view", build.RBACUser("bob")), v1alpha1.LabelAccess,
+			v1alpha1.AccessSole)
 		create(ctx, planted)
 		Expect(counted()).To(HaveField("Message", MatchRegexp(`^1 of \d+ are for tenants \(sole 1\)$`)))
 	})
@@ -161,9 +168,11 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.OperatorAccount},
 			Spec:       appsv1.DeploymentSpec{Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod},
 		})
-		Expect(configuration()).To(Equal(check{Name: "configuration", Status: "ok", Message: "the file of ConfigMap warren-config-f15 is in force"}))
+		Expect(configuration()).
+			To(Equal(check{Name: "configuration", Status: "ok", Message: "the file of ConfigMap warren-config-f15 is in force"}))
 		change(ctx, brought, func() { brought.Data["config.yaml"] += "concurrency: 4\n" })
-		Expect(configuration()).To(And(HaveField("Status", "warning"), HaveField("Message", "the file of ConfigMap warren-config-f15 is not in force"),
+		Expect(configuration()).To(And(HaveField("Status", "warning"),
+			HaveField("Message", "the file of ConfigMap warren-config-f15 is not in force"),
 			HaveField("Advice", ContainSubstring("describe deployment warren-controller-manager shows the Event"))))
 	})
 
@@ -190,7 +199,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			Expect(code).To(BeZero())
 			return checks["sight"]
 		}
-		Eventually(ctx, sight).Should(HaveField("Message", ContainSubstring("get, list, watch, create, update, delete of secrets in the whole cluster")))
+		Eventually(ctx, sight).
+			Should(HaveField("Message", ContainSubstring("get, list, watch, create, update, delete of secrets in the whole cluster")))
 		Expect(sight().Status).To(Equal("warning"))
 		Expect(sight().Advice).To(HavePrefix("bind ClusterRole warren-kinds to ServiceAccount warren-controller-manager"))
 
@@ -215,7 +225,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 		text := configuration + "propagation: {kinds: [{kind: Secret, mode: Remove}"
 		change(ctx, file, func() {
-			file.Data["config.yaml"] = text + ", {group: rbac.authorization.k8s.io, kind: Role, mode: All}, {group: example.com, kind: Nosuch, mode: All}]}\n"
+			file.Data["config.yaml"] = text + ", {group: rbac.authorization.k8s.io, kind: Role, mode: All}, {group: example.com, kind: Nosuch, " +
+				"mode: All}]}\n"
 		})
 		operator := world.As(controlplane.Operator)
 		for name, mode := range map[string]string{"gone-soon": "update", "stays": "create"} {
@@ -226,7 +237,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		}
 		conflict := build.Hierarchy("modes-child")
 		create(ctx, conflict)
-		v1alpha1.SetCondition(&conflict.Status.Conditions, conflict.Generation, v1alpha1.ConditionPropagated, metav1.ConditionFalse, v1alpha1.ReasonConflict,
+		v1alpha1.SetCondition(&conflict.Status.Conditions, conflict.Generation, v1alpha1.ConditionPropagated, metav1.ConditionFalse,
+			v1alpha1.ReasonConflict,
 			`Role "r" from "modes-root": an object of that name exists`)
 		Expect(operator.Status().Update(ctx, conflict)).To(Succeed())
 
@@ -236,12 +248,14 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["kinds"].Message).To(Equal("mode Remove takes away Secret (1 copy, and 1 in mode create that stay); " +
 			"mode All: objects that are no copies have the names of objects above: Role.rbac.authorization.k8s.io in modes-child; " +
 			"the API server doesn't serve Nosuch.example.com, so nothing of it is copied"))
-		Expect(checks["kinds"].Advice).To(And(ContainSubstring("kubectl warren config diff FILE"), ContainSubstring("propagate=none"), ContainSubstring("install its CRD")))
+		Expect(checks["kinds"].Advice).To(And(ContainSubstring("kubectl warren config diff FILE"), ContainSubstring("propagate=none"),
+			ContainSubstring("install its CRD")))
 
 		Expect(operator.Delete(ctx, build.Secret("modes-child", "gone-soon", ""))).To(Succeed())
 		change(ctx, file, func() { file.Data["config.yaml"] = text + "]}\n" })
 		checks, _ = examine(ctx, admin)
-		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"), HaveField("Message", "mode Remove is done with Secret: take it out of propagation.kinds")))
+		Expect(checks["kinds"]).
+			To(And(HaveField("Status", "ok"), HaveField("Message", "mode Remove is done with Secret: take it out of propagation.kinds")))
 	})
 
 	It("PROP-X10 says what mode All leaves out, and what is refused or held back", func(ctx SpecContext) {
@@ -257,16 +271,19 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			build.ConfigMap("whole-child", "leaf", "x", v1alpha1.LabelPropagate, v1alpha1.ModeNone),
 			build.Annotated(build.Secret("whole-root", "some", "x"), v1alpha1.AnnotationSelect, "env=prod"))
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(world.Admin().Patch(ctx, finalized, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+			Expect(world.Admin().Patch(ctx, finalized, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).
+				To(Succeed())
 		})
 		const left = "mode All leaves out 1 object with label tenancy.warren.dev/propagate=none: ConfigMap whole-root/here; " +
 			"mode All leaves out 1 object with finalizers: ConfigMap whole-root/kept; " +
 			"mode All leaves out 1 object that propagation.neverPropagate names: ConfigMap whole-root/local-x; " +
 			"mode All copies 1 object only where annotation tenancy.warren.dev/select says: Secret whole-root/some"
 		checks, _ := examine(ctx, admin)
-		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"), HaveField("Message", "all propagated kinds are served, and no mode leaves anything to do; "+left)))
+		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"),
+			HaveField("Message", "all propagated kinds are served, and no mode leaves anything to do; "+left)))
 
-		for namespace, reason := range map[string]v1alpha1.Reason{"whole-root": v1alpha1.ReasonLimitExceeded, "whole-child": v1alpha1.ReasonRejected} {
+		for namespace, reason := range map[string]v1alpha1.Reason{"whole-root": v1alpha1.ReasonLimitExceeded,
+			"whole-child": v1alpha1.ReasonRejected} {
 			hierarchy := build.Hierarchy(namespace)
 			create(ctx, hierarchy)
 			v1alpha1.SetCondition(&hierarchy.Status.Conditions, hierarchy.Generation, v1alpha1.ConditionPropagated, metav1.ConditionFalse, reason,
@@ -275,8 +292,9 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		}
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
-		Expect(checks["kinds"]).To(And(HaveField("Status", "warning"), HaveField("Message", "mode All: the API server refuses copies of ConfigMap in whole-child; "+
-			"mode All: limits of tenants hold back copies of ConfigMap in whole-root; "+left)))
+		Expect(checks["kinds"]).To(And(HaveField("Status", "warning"),
+			HaveField("Message", "mode All: the API server refuses copies of ConfigMap in whole-child; "+
+				"mode All: limits of tenants hold back copies of ConfigMap in whole-root; "+left)))
 		Expect(checks["kinds"].Advice).To(And(ContainSubstring("raise the quota"), ContainSubstring("raise limits.copies")))
 	})
 
@@ -288,7 +306,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			checks, _ := examine(ctx, admin)
 			return checks["crds"]
 		}
-		Eventually(ctx, served).Should(And(HaveField("Status", "error"), HaveField("Message", ContainSubstring("doesn't serve HierarchyConfiguration"))))
+		Eventually(ctx, served).Should(And(HaveField("Status", "error"),
+			HaveField("Message", ContainSubstring("doesn't serve HierarchyConfiguration"))))
 		crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, Labels: crd.Labels, Annotations: crd.Annotations}
 		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
 		Expect(world.Admin().Create(ctx, crd)).To(Succeed())
@@ -305,43 +324,6 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			Expect(c.Advice).NotTo(BeEmpty(), name)
 		}
 		Expect(checks).To(HaveKey("policies"))
-	})
-})
-
-var _ = Describe("kubectl warren protect", func() {
-	admin := controlplane.Admin
-
-	It("sets and takes off the label, and says so", func(ctx SpecContext) {
-		create(ctx, build.Namespace("argocd"))
-		for _, step := range []struct{ line, says, value string }{
-			{"warren protect argocd --dry-run=client", "namespace/argocd protected (dry run)\n", ""},
-			{"warren protect argocd --dry-run=server", "namespace/argocd protected (server dry run)\n", ""},
-			{"warren protect argocd", "namespace/argocd protected\n", "true"},
-			{"warren protect argocd", "namespace/argocd unchanged\n", "true"},
-			{"warren protect argocd --off -o name", "namespace/argocd\n", ""},
-			{"warren protect argocd --off", "namespace/argocd unchanged\n", ""},
-		} {
-			Expect(kubectl(ctx, admin, step.line)).To(Equal(step.says), step.line)
-			namespace := build.Namespace("argocd")
-			Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
-			Expect(namespace.Labels[v1alpha1.LabelProtected]).To(Equal(step.value), step.line)
-		}
-	})
-
-	It("refuses a namespace of a tree, one that isn't there, and a user who may not", func(ctx SpecContext) {
-		create(ctx, build.Root("p-root"), build.Child("p-child", "p-root"), build.Namespace("p-plain"),
-			build.RoleBinding("p-plain", "carol", "cluster-admin", build.RBACUser("carol")))
-		for line, message := range map[string]string{
-			"warren protect p-root":  "namespace p-root belongs to a tree",
-			"warren protect p-child": "namespace p-child belongs to a tree",
-			"warren protect nosuch":  `namespaces "nosuch" not found`,
-			"warren protect A":       `invalid namespace name "A"`,
-			"warren protect":         "name one namespace, not 0",
-		} {
-			Expect(kubectl(ctx, admin, line)).To(SatisfyAll(HavePrefix("error: "), ContainSubstring(message)), line)
-		}
-		Eventually(ctx, func() string { return kubectl(ctx, "carol", "warren protect p-plain") }).
-			Should(ContainSubstring("only the operator and cluster administrators may change these keys"))
 	})
 })
 

@@ -130,7 +130,8 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		st.up(ctx)
 		s.gone(ctx, build.SubNamespace(s.own("payments"), s.own("web")))
 		hc := build.Hierarchy(s.own("web"))
-		s.says(ctx, hc, func() []metav1.Condition { return hc.Status.Conditions }, v1alpha1.ConditionHalted, metav1.ConditionTrue, "ParentMissing: ")
+		s.says(ctx, hc, func() []metav1.Condition { return hc.Status.Conditions }, v1alpha1.ConditionHalted,
+			metav1.ConditionTrue, "ParentMissing: ")
 		Consistently(ctx, func(g Gomega) {
 			now := build.Namespace(s.own("web"))
 			g.Expect(s.Admin().Get(ctx, client.ObjectKeyFromObject(now), now)).To(Succeed())
@@ -165,7 +166,8 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		}).Should(Succeed())
 		playAll(ctx, st, "bare", endings)
 		s.copied(ctx, "n0", "s", "1")
-		Consistently(ctx, func() bool { return st.Operator.Process().Running() }).WithTimeout(max(time.Until(began.Add(30*time.Second)), time.Second)).Should(BeTrue())
+		Consistently(ctx, func() bool { return st.Operator.Process().Running() }).WithTimeout(max(time.Until(began.Add(30*time.Second)),
+			time.Second)).Should(BeTrue())
 		for i := range bindings.Items {
 			binding := bindings.Items[i].DeepCopy()
 			binding.ResourceVersion, binding.UID = "", ""

@@ -72,7 +72,8 @@ func conflictsForAMinute(ctx context.Context, s *scene) {
 
 func errorsForAMinute(ctx context.Context, s *scene) {
 	tenant(ctx, s)
-	sent := s.meet(onPath(http.MethodPost, "/api/v1/namespaces"), func(int) gate.Fault { return gate.Fault{Code: http.StatusInternalServerError} })
+	sent := s.meet(onPath(http.MethodPost, "/api/v1/namespaces"),
+		func(int) gate.Fault { return gate.Fault{Code: http.StatusInternalServerError} })
 	s.create(ctx, build.SubNamespace(s.own("payments"), s.own("web")))
 	Eventually(ctx, sent.count).Should(BeNumerically(">", 1))
 	sent.fewInAMinute(ctx, sent.all()[0].at)

@@ -21,8 +21,8 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// faultCase is a case of which many run at once, on the same control plane and with the same operator, each under names of its own: they wait
-// rather than compute.
+// faultCase is a case of which many run at once, on the same control plane and with the same operator, each under names of its own: they
+// wait rather than compute.
 type faultCase struct {
 	// number is that of the case, a letter at its end tells the parts of one.
 	number, title string
@@ -93,7 +93,8 @@ func onPath(method, suffix string) func(gate.Request) bool {
 }
 
 // says waits until a condition of an object has that status and reason, and its message contains the text.
-func (s *scene) says(ctx context.Context, object client.Object, conditions func() []metav1.Condition, kind v1alpha1.ConditionType, status metav1.ConditionStatus, text string) {
+func (s *scene) says(ctx context.Context, object client.Object, conditions func() []metav1.Condition, kind v1alpha1.ConditionType,
+	status metav1.ConditionStatus, text string) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
 		g.Expect(s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())

@@ -77,7 +77,8 @@ func configured(kinds, more string) string {
 	return `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 propagation:
-  kinds: [{kind: Secret}, {group: rbac.authorization.k8s.io, kind: Role}, {group: rbac.authorization.k8s.io, kind: RoleBinding}, ` + kinds + "]\n" + more
+  kinds: [{kind: Secret}, {group: rbac.authorization.k8s.io, kind: Role}, {group: rbac.authorization.k8s.io, kind: RoleBinding}, ` +
+		kinds + "]\n" + more
 }
 
 const (

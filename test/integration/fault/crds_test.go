@@ -89,7 +89,8 @@ var _ = Describe("an operator whose CRDs are removed", Ordered, ContinueOnFailur
 	})
 
 	for i, r := range removals() {
-		It(fmt.Sprintf("FLT-F26 FLT-F27 keeps all namespaces when it is %s and %s go, and takes all up again", r.when, strings.Join(r.crds, ", ")), func(ctx SpecContext) {
+		It(fmt.Sprintf("FLT-F26 FLT-F27 keeps all namespaces when it is %s and %s go, and takes all up again", r.when,
+			strings.Join(r.crds, ", ")), func(ctx SpecContext) {
 			s := st.scene(fmt.Sprint("f26-", i))
 			populated(ctx, s)
 			before := s.uidsOf(ctx)

@@ -36,7 +36,8 @@ var _ = Describe("a leader that was frozen while another replica took over", fun
 		}
 		holder := func() string {
 			lease := &coordinationv1.Lease{}
-			if w.Admin().Get(ctx, client.ObjectKey{Namespace: "warren-system", Name: v1alpha1.OperatorName}, lease) != nil || lease.Spec.HolderIdentity == nil {
+			if w.Admin().Get(ctx, client.ObjectKey{Namespace: "warren-system", Name: v1alpha1.OperatorName}, lease) != nil ||
+				lease.Spec.HolderIdentity == nil {
 				return ""
 			}
 			return *lease.Spec.HolderIdentity

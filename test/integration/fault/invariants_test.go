@@ -154,7 +154,8 @@ func misordered(events []event) (wrong []string) {
 			continue
 		}
 		labels := object.GetLabels()
-		if name, _, _ := unstructured.NestedString(object.Object, "roleRef", "name"); strings.HasPrefix(name, "warren:") && labels[v1alpha1.LabelTenant] != "" {
+		if name, _, _ := unstructured.NestedString(object.Object, "roleRef", "name"); strings.HasPrefix(name, "warren:") &&
+			labels[v1alpha1.LabelTenant] != "" {
 			kind, _, _ := unstructured.NestedString(object.Object, "roleRef", "kind")
 			if role := kind + " /" + name; kind == "ClusterRole" && name != impersonateOn && !exist[role] {
 				wrong = append(wrong, place+" came before "+role)
@@ -203,14 +204,16 @@ func hasty(s *scene, events []event) (wrong []string) {
 			conditions, _, _ := unstructured.NestedSlice(e.object.Object, "status", "conditions")
 			for _, c := range conditions {
 				condition := c.(map[string]any)
-				if at, _ := condition["observedGeneration"].(int64); condition["type"] == "Ready" && condition["status"] == "True" && at == e.object.GetGeneration() {
+				if at, _ := condition["observedGeneration"].(int64); condition["type"] == "Ready" && condition["status"] == "True" &&
+					at == e.object.GetGeneration() {
 					ready[name] = at
 				}
 			}
 			continue
 		}
 		tenant := e.object.GetLabels()[v1alpha1.LabelTenant]
-		if _, isReady := ready[tenant]; isReady && e.kind == watch.Added && e.object.GetLabels()[v1alpha1.LabelInheritedFrom] == "" && !s.regrants {
+		if _, isReady := ready[tenant]; isReady && e.kind == watch.Added && e.object.GetLabels()[v1alpha1.LabelInheritedFrom] ==
+			"" && !s.regrants {
 			wrong = append(wrong, fmt.Sprintf("%s came after %s was Ready", placeOf(e.object), tenant))
 		}
 	}
@@ -247,8 +250,8 @@ func (s *stage) checkProcess() {
 }
 
 // firstWrite is the resource and the name of the first of the operator's writes that is about the scene; "" if none is. A status gives and
-// takes nothing, and another controller writes it. The answer does not count: a write whose connection ends is answered by an error, and may
-// be done all the same.
+// takes nothing, and another controller writes it. The answer does not count: a write whose connection ends is answered by an error, and
+// may be done all the same.
 func (s *scene) firstWrite(writes []audit.Request) string {
 	for _, w := range writes {
 		if w.Subresource != "status" && strings.Contains(w.URI, s.own("")) {

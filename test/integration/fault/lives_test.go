@@ -151,7 +151,8 @@ func terminatesForEver(ctx context.Context, s *scene) {
 	}, func(int) gate.Fault { return gate.Fault{} })
 	began := time.Now()
 	s.subSays(ctx, "payments", "web", metav1.ConditionFalse, "Terminating: ")
-	s.says(ctx, other, func() []metav1.Condition { return other.Status.Conditions }, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, "Terminating: ")
+	s.says(ctx, other, func() []metav1.Condition { return other.Status.Conditions }, v1alpha1.ConditionNamespaceReady,
+		metav1.ConditionFalse, "Terminating: ")
 	sent.fewInAMinute(ctx, began)
 	letWeb()
 	letOther()

@@ -31,7 +31,8 @@ var obstacleCases = []faultCase{
 }
 
 // refuse has a policy of the cluster refuse operations in a namespace, and returns when it is in force and what takes it away.
-func (s *scene) refuse(ctx context.Context, namespace string, resource schema.GroupVersionResource, expression string, probe client.Object) (lift func()) {
+func (s *scene) refuse(ctx context.Context, namespace string, resource schema.GroupVersionResource, expression string,
+	probe client.Object) (lift func()) {
 	GinkgoHelper()
 	policy, bound := build.Policy(namespace, admissionv1.Create, resource, expression, "not in this house")
 	s.create(ctx, policy, bound)
@@ -55,7 +56,8 @@ func (s *scene) fewTries(ctx context.Context, these func(gate.Request) bool) {
 
 func refusedCopy(ctx context.Context, s *scene) {
 	s.bush(ctx)
-	lift := s.refuse(ctx, s.own("n0"), corev1.SchemeGroupVersion.WithResource("secrets"), "object.metadata.name != 's'", build.Secret(s.own("n0"), "s", ""))
+	lift := s.refuse(ctx, s.own("n0"), corev1.SchemeGroupVersion.WithResource("secrets"), "object.metadata.name != 's'",
+		build.Secret(s.own("n0"), "s", ""))
 	s.create(ctx, s.source("s", "1"))
 	s.copied(ctx, "n1", "s", "1")
 	s.propagationSays(ctx, "n0", metav1.ConditionFalse, "not in this house")
@@ -71,14 +73,16 @@ func refusedBinding(ctx context.Context, s *scene) {
 	other := build.Tenant(s.own("other")).Users(s.own("alice")).Object()
 	s.create(ctx, other.DeepCopy())
 	s.exist(ctx, build.RoleBinding(s.own("other"), "warren:users", ""))
-	policy, bound := build.Policy(s.own("other"), admissionv1.Update, rbacv1.SchemeGroupVersion.WithResource("rolebindings"), "false", "not in this house")
+	policy, bound := build.Policy(s.own("other"), admissionv1.Update, rbacv1.SchemeGroupVersion.WithResource("rolebindings"), "false",
+		"not in this house")
 	probe := build.RoleBinding(s.own("other"), "probe", "view")
 	s.create(ctx, policy, bound, probe)
 	Eventually(ctx, func() error {
 		return s.Admin().Update(ctx, build.Labelled(probe.DeepCopy(), "a", "b"), client.DryRunAll)
 	}).Should(MatchError(ContainSubstring("not in this house")))
 	change(ctx, s, other, func(l *v1alpha1.LNamespace) { l.Spec.Users = build.Users(s.own("alice"), s.own("ann")) })
-	s.says(ctx, other, func() []metav1.Condition { return other.Status.Conditions }, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, "not in this house")
+	s.says(ctx, other, func() []metav1.Condition { return other.Status.Conditions }, v1alpha1.ConditionAccessReady, metav1.ConditionFalse,
+		"not in this house")
 	s.admit(ctx, "ann")
 	Eventually(ctx, s.users).Should(ContainElement(s.own("ann")), "others are served")
 	s.remove(ctx, bound)

@@ -55,8 +55,8 @@ func (p plan) String() string {
 	return fmt.Sprintf("%s%d", strings.ReplaceAll(cmp.Or(p.fault.name, "at"), "-", ""), p.write)
 }
 
-// plans are those of a story with so many writes. Unless every one is wanted, kill-after meets each sparse-th write, and every other one of the
-// other faults one write, not all the same: stories with odd and even numbers have different ones.
+// plans are those of a story with so many writes. Unless every one is wanted, kill-after meets each sparse-th write, and every other one of
+// the other faults one write, not all the same: stories with odd and even numbers have different ones.
 func (s story) plans(writes int) (all []plan) {
 	half := int(s.id[1]) % 2
 	for i, fault := range faults {
@@ -215,8 +215,8 @@ func (s *scene) uids() map[string]types.UID {
 	return uids
 }
 
-// atOnce is how many plans run at the same time: a scene needs the operator for a while between the deaths of the others, and the API server
-// for the end of its namespaces.
+// atOnce is how many plans run at the same time: a scene needs the operator for a while between the deaths of the others, and the API
+// server for the end of its namespaces.
 const atOnce = 10
 
 // playPlans plays a story with these plans, and returns what was otherwise than without a fault.

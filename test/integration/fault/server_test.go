@@ -194,7 +194,8 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 		s.exist(ctx, before)
 		change(ctx, s, s.source("s", ""), func(o *corev1.Secret) { o.Data["key"] = []byte("2") })
 		Expect(st.ControlPlane.AlarmEtcd(ctx, true)).To(Succeed())
-		Eventually(ctx, func() error { return st.Admin().Create(ctx, build.Namespace(s.own("probe"))) }).Should(MatchError(ContainSubstring("space exceeded")))
+		Eventually(ctx, func() error { return st.Admin().Create(ctx, build.Namespace(s.own("probe"))) }).
+			Should(MatchError(ContainSubstring("space exceeded")))
 		Consistently(ctx, func(g Gomega) {
 			g.Expect(process.HTTPOK(nil, st.Operator.HealthURL+"/healthz")(ctx)).To(Succeed())
 			g.Expect(st.Admin().List(ctx, &corev1.NamespaceList{})).To(Succeed(), "reads go on")

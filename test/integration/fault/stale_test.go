@@ -27,7 +27,8 @@ import (
 func watches(resource, selector string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		query := r.URL.Query()
-		return query.Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+resource) && strings.HasPrefix(query.Get("labelSelector"), selector)
+		return query.Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+resource) && strings.HasPrefix(query.Get("labelSelector"),
+			selector)
 	}
 }
 
@@ -236,7 +237,8 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 
 	It("FLT-F10 misses events of Namespaces, sources and copies, and is told that they are gone", func(ctx SpecContext) {
 		resources := map[string]func(*http.Request) bool{
-			"namespaces": watches("namespaces", ""), "sources": watches("secrets", v1alpha1.LabelPropagate), "copies": watches("secrets", v1alpha1.LabelInheritedFrom),
+			"namespaces": watches("namespaces", ""), "sources": watches("secrets", v1alpha1.LabelPropagate),
+			"copies": watches("secrets", v1alpha1.LabelInheritedFrom),
 		}
 		var all sync.WaitGroup
 		pairs := map[string]*pair{}

@@ -49,7 +49,8 @@ var _ = Describe("an operator that starts", Ordered, ContinueOnFailure, func() {
 		Expect(s.users(ctx)).To(ContainElement(s.own("ann")))
 		writes, err := st.Writes(ctx, mark)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(s.firstWrite(writes)).To(Equal("clusterrolebindings warren:sudo:"+s.own("payments")), "revocations before anything else: %v", writes)
+		Expect(s.firstWrite(writes)).To(Equal("clusterrolebindings warren:sudo:"+s.own("payments")), "revocations before anything else: %v",
+			writes)
 	})
 
 	It("writes nothing in the end, and has never ended by itself", func(ctx SpecContext) {

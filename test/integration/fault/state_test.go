@@ -80,7 +80,8 @@ func (s *scene) describe(object *unstructured.Unstructured, state, contents map[
 }
 
 // describeHash is the hash of a copy without the names of the scene: the place is compared with what it should be, and the content, over
-// names too, is numbered: copies of one source have the same number. That it is the hash of what stands there shows a restart that writes nothing.
+// names too, is numbered: copies of one source have the same number. That it is the hash of what stands there shows a restart that writes
+// nothing.
 func describeHash(object *unstructured.Unstructured, contents map[string]string) string {
 	hash := copies.ParseHash(object.GetAnnotations()[v1alpha1.AnnotationSourceHash])
 	from := object.GetLabels()[v1alpha1.LabelInheritedFrom]

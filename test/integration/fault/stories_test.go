@@ -22,7 +22,8 @@ import (
 // cluster_test.go.
 var stories = []story{
 	{id: "S1", title: "a tenant comes", given: func(context.Context, *scene) {}, play: tenant, sparse: 5},
-	{id: "S2", title: "a sudoer is removed and a manager comes in one edit", given: tenant, play: removesSudoer, sparse: 2, order: revokesFirst},
+	{id: "S2", title: "a sudoer is removed and a manager comes in one edit", given: tenant, play: removesSudoer, sparse: 2,
+		order: revokesFirst},
 	{
 		id: "S3", title: "a tenant goes with what is below it", given: family, sparse: 11, goes: []string{"payments", "n0", "n1", "n2"},
 		play: func(ctx context.Context, s *scene) {
@@ -42,7 +43,8 @@ var stories = []story{
 		},
 	},
 	{
-		id: "S3o", title: "a tenant goes by the policy Orphan, which changes nothing", given: family, sparse: 11, goes: []string{"payments", "n0", "n1", "n2"},
+		id: "S3o", title: "a tenant goes by the policy Orphan, which changes nothing", given: family, sparse: 11,
+		goes: []string{"payments", "n0", "n1", "n2"},
 		play: func(ctx context.Context, s *scene) {
 			s.remove(ctx, s.payments().Object(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
 			s.rights.revoke(s.own("bob"))
@@ -50,7 +52,8 @@ var stories = []story{
 		},
 	},
 	{
-		id: "S4", title: "three levels come at once, and the middle one goes with the last", given: tenant, sparse: 8, goes: []string{"mid", "low"},
+		id: "S4", title: "three levels come at once, and the middle one goes with the last", given: tenant, sparse: 8,
+		goes: []string{"mid", "low"},
 		play: func(ctx context.Context, s *scene) {
 			s.create(ctx, build.SubNamespace(s.own("payments"), s.own("mid")))
 			s.exist(ctx, build.Namespace(s.own("mid")))
@@ -62,7 +65,8 @@ var stories = []story{
 	},
 	{id: "S5", title: "a subtree of five moves between two tenants", given: twoTenants, play: moves, sparse: 6, order: removesFirst},
 	{id: "S6", title: "a source comes, changes, and goes; a binding changes its role", given: family, play: sources, sparse: 7},
-	{id: "S7", title: "a ResourceDistribution comes, changes in batches, shrinks, and goes", given: plainNamespaces, play: distributes, sparse: 6},
+	{id: "S7", title: "a ResourceDistribution comes, changes in batches, shrinks, and goes", given: plainNamespaces,
+		play: distributes, sparse: 6},
 	{id: "S8", title: "a HierarchyConfiguration places, requires a child, clears, and goes", given: adoptable, play: places, sparse: 5},
 }
 
@@ -179,7 +183,8 @@ func plainNamespaces(ctx context.Context, s *scene) {
 // distribution is the scene's ResourceDistribution, with a Secret of that value.
 func (s *scene) distribution(value string) *v1alpha1.ResourceDistribution {
 	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: s.own("rd")}}
-	rd.Spec.Resource = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"given"},"stringData":{"key":%q}}`, value)}
+	rd.Spec.Resource = runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"given"},"stringData":{"key":%q}}`, value)}
 	rd.Spec.Targets.NamespaceLabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"scene": s.key}}
 	batch := intstr.FromInt32(2)
 	rd.Spec.Rollout.BatchSize = &batch

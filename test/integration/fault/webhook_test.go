@@ -45,15 +45,18 @@ func (s *scene) mutate(ctx context.Context, namespace string, hangs bool) (revie
 			return
 		}
 		review.Response = &reviewv1.AdmissionResponse{
-			UID: review.Request.UID, Allowed: true, PatchType: &patched, Patch: []byte(`[{"op":"add","path":"/metadata/labels/mutated","value":"yes"}]`),
+			UID: review.Request.UID, Allowed: true, PatchType: &patched,
+			Patch: []byte(`[{"op":"add","path":"/metadata/labels/mutated","value":"yes"}]`),
 		}
 		_ = json.NewEncoder(w).Encode(review)
 	}))
 	url, none, fail, timeout := server.URL, admissionv1.SideEffectClassNone, admissionv1.Fail, int32(1)
 	hook := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.own("hook")}}
 	hook.Webhooks = []admissionv1.MutatingWebhook{{
-		Name: s.own("hook") + ".example.com", SideEffects: &none, FailurePolicy: &fail, TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
-		ClientConfig:      admissionv1.WebhookClientConfig{URL: &url, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+		Name: s.own("hook") + ".example.com", SideEffects: &none, FailurePolicy: &fail, TimeoutSeconds: &timeout,
+		AdmissionReviewVersions: []string{"v1"},
+		ClientConfig: admissionv1.WebhookClientConfig{URL: &url,
+			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 		Rules: []admissionv1.RuleWithOperations{{
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},

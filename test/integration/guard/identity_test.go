@@ -23,13 +23,15 @@ var _ = Describe("an operator with somebody else's kubeconfig", func() {
 		mark, err := o.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
-		cmd := exec.CommandContext(ctx, manager, "--kubeconfig="+o.Kubeconfig(controlplane.Admin), "--metrics-bind-address=0", "--health-probe-bind-address=0")
+		cmd := exec.CommandContext(ctx, manager, "--kubeconfig="+o.Kubeconfig(controlplane.Admin), "--metrics-bind-address=0",
+			"--health-probe-bind-address=0")
 		out := &bytes.Buffer{}
 		cmd.Stdout, cmd.Stderr = out, out
 		Expect(cmd.Run()).To(HaveOccurred())
 		Expect(cmd.ProcessState.ExitCode()).To(Equal(1))
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		Expect(lines[len(lines)-1]).To(Equal(`error: running as "admin", but the policies name "` + controlplane.Operator + `"; use its token or --allow-other-identity`))
+		Expect(lines[len(lines)-1]).To(Equal(`error: running as "admin", but the policies name "` + controlplane.Operator +
+			`"; use its token or --allow-other-identity`))
 		requests, err := o.Requests(ctx, mark)
 		Expect(err).NotTo(HaveOccurred())
 		for _, r := range requests {
@@ -47,7 +49,8 @@ var _ = Describe("an operator with somebody else's kubeconfig", func() {
 			Expect(code).To(BeZero())
 		}
 		other("--allow-other-identity")
-		Expect(o.Admin().Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "warren-copy"}})).To(Succeed())
+		Expect(o.Admin().Delete(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "warren-copy"}})).
+			To(Succeed())
 		other()
 	})
 })

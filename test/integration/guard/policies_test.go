@@ -94,7 +94,8 @@ var _ = Describe("an operator", Ordered, func() {
 		events := record.NewFakeRecorder(10)
 		other := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "guard-test"},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(3600)), RenewTime: new(metav1.NowMicro())},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(3600)),
+				RenewTime: new(metav1.NowMicro())},
 		}
 		o.create(ctx, other)
 		mgr, err := ctrl.NewManager(o.Config(controlplane.Admin), ctrl.Options{
@@ -134,13 +135,15 @@ var _ = Describe("an operator", Ordered, func() {
 		for _, policy := range []string{"copy", "operator-cage-objects"} {
 			Eventually(o.gap(policy)).WithContext(ctx).Should(Equal(1.0))
 		}
-		Eventually(o.readiness).WithContext(ctx).Should(ContainSubstring("policy warren-copy is not in force: it doesn't list limitranges, which the configuration names"))
+		Eventually(o.readiness).WithContext(ctx).
+			Should(ContainSubstring("policy warren-copy is not in force: it doesn't list limitranges, which the configuration names"))
 		Expect(o.gap("source-keys")(ctx)).To(BeZero())
 
 		generated, err := devcluster.KindsOf(wider)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(devcluster.Apply(ctx, o.Config(controlplane.Admin), generated)).To(Succeed())
-		Expect(o.Operator.Configure(ctx, wider+"concurrency: 16\n# the same, which is looked at again\ntenants: {maxPerCreator: 7}\n")).To(Succeed())
+		Expect(o.Operator.Configure(ctx, wider+"concurrency: 16\n# the same, which is looked at again\ntenants: {maxPerCreator: 7}\n")).
+			To(Succeed())
 		for _, policy := range []string{"copy", "operator-cage-objects"} {
 			Eventually(o.gap(policy)).WithContext(ctx).Should(BeZero())
 		}
@@ -167,7 +170,8 @@ var _ = Describe("an operator", Ordered, func() {
 						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 						Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 					}}}},
-				MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "ours", Expression: "'tenancy.warren.dev/inherited-from' in object.metadata.?labels.orValue({})"}},
+				MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "ours",
+					Expression: "'tenancy.warren.dev/inherited-from' in object.metadata.?labels.orValue({})"}},
 				Mutations: []admissionregistrationv1.Mutation{{
 					PatchType: admissionregistrationv1.PatchTypeJSONPatch,
 					JSONPatch: &admissionregistrationv1.JSONPatch{Expression: `[JSONPatch{op: "remove", path: "/metadata/labels"}]`},
@@ -222,7 +226,8 @@ var _ = Describe("an operator", Ordered, func() {
 			}).WithContext(ctx).Should(BeTrue(), "%s is gone", name)
 		}
 		for _, name := range []string{"a2-running", "a2-stopped"} {
-			for _, object := range []client.Object{build.Secret(name, "s", ""), build.ConfigMap(name, "m", ""), build.RoleBinding(name, "b", "view")} {
+			for _, object := range []client.Object{build.Secret(name, "s", ""), build.ConfigMap(name, "m", ""),
+				build.RoleBinding(name, "b", "view")} {
 				Eventually(func(ctx context.Context) error { return o.Admin().Get(ctx, client.ObjectKeyFromObject(object), object) }).
 					WithContext(ctx).Should(Succeed())
 			}

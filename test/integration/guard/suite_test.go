@@ -81,7 +81,8 @@ func (o operator) events(reason v1alpha1.Reason) func(context.Context) ([]string
 		var messages []string
 		for _, event := range list.Items {
 			about := event.InvolvedObject
-			if event.Reason == string(reason) && event.Type == corev1.EventTypeWarning && about.Kind == "Deployment" && about.Name == "warren-controller-manager" {
+			if event.Reason == string(reason) && event.Type == corev1.EventTypeWarning && about.Kind == "Deployment" &&
+				about.Name == "warren-controller-manager" {
 				messages = append(messages, event.Message)
 			}
 		}

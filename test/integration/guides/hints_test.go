@@ -23,22 +23,27 @@ var _ = Describe("an object from which nothing will be copied", func() {
 			return line(ctx, "annotate", "secret", "s", "-n", namespace, annotation, "--overwrite", "--dry-run=server")
 		}
 		Eventually(annotate("e1-org", v1alpha1.LabelPropagate+"=update")).WithContext(ctx).Should(warns(
-			"annotation tenancy.warren.dev/propagate does nothing, because propagate is a label: kubectl label secrets s -n e1-org tenancy.warren.dev/propagate=update"))
-		for _, foreign := range []string{"tenancy.warren.dev/treeSelect", "propagate.tenancy.warren.dev/treeSelect", "propagate.hnc.x-k8s.io/treeSelect",
+			"annotation tenancy.warren.dev/propagate does nothing, because propagate is a label: kubectl label secrets s -n e1-org " +
+				"tenancy.warren.dev/propagate=update"))
+		for _, foreign := range []string{"tenancy.warren.dev/treeSelect", "propagate.tenancy.warren.dev/treeSelect",
+			"propagate.hnc.x-k8s.io/treeSelect",
 			"propagate.hnc.x-k8s.io/none", "accurate.cybozu.com/propagate"} {
-			Expect(annotate("e1-org", foreign+"=update")()).To(warns("these annotations do nothing: " + foreign + "; use label tenancy.warren.dev/propagate"))
+			Expect(annotate("e1-org", foreign+"=update")()).
+				To(warns("these annotations do nothing: " + foreign + "; use label tenancy.warren.dev/propagate"))
 		}
 		Expect(annotate("e1-org", "memo=1")()).To(silent())
 		Expect(annotate("e1-plain", v1alpha1.LabelPropagate+"=update")()).To(silent(), "namespaces in no tree are not looked into")
 	})
 
 	It("PROP-E2 is answered with a Warning in a namespace of no tree", func(ctx SpecContext) {
-		create(ctx, build.Root("e2-org"), build.Secret("e2-org", "s", "x"), build.Namespace("e2-plain"), build.Secret("e2-plain", "s", "x"), build.Secret("default", "e2-s", "x"))
+		create(ctx, build.Root("e2-org"), build.Secret("e2-org", "s", "x"), build.Namespace("e2-plain"), build.Secret("e2-plain", "s", "x"),
+			build.Secret("default", "e2-s", "x"))
 		label := func(namespace, name string) func() answer {
 			return line(ctx, "label", "secret", name, "-n", namespace, v1alpha1.LabelPropagate+"=update", "--dry-run=server")
 		}
-		Eventually(label("e2-plain", "s")).WithContext(ctx).Should(warns("nothing is copied from this object, because namespace e2-plain is in no tree: place the namespace " +
-			"(kubectl warren set e2-plain --parent PARENT), or make it a root (kubectl warren ns set-type e2-plain root)"))
+		Eventually(label("e2-plain", "s")).WithContext(ctx).
+			Should(warns("nothing is copied from this object, because namespace e2-plain is in no tree: place the namespace " +
+				"(kubectl warren set e2-plain --parent PARENT), or make it a root (kubectl warren ns set-type e2-plain root)"))
 		Expect(label("default", "e2-s")()).To(warns("because namespace default is protected and can be in no tree: put the object into a root"))
 		Expect(label("e2-org", "s")()).To(silent())
 		Expect(line(ctx, "label", "secret", "s", "-n", "e2-plain", v1alpha1.LabelPropagate+"=none", "--dry-run=server")()).To(silent())
@@ -56,14 +61,17 @@ var _ = Describe("an object from which nothing will be copied", func() {
 	It("PROP-E4 is answered with a Warning for a kind that is not configured", func(ctx SpecContext) {
 		create(ctx, build.Root("e4-org"))
 		Expect(asAdmin(ctx, "create", "quota", "e4", "-n", "e4-org", "--hard=pods=1").Code).To(BeZero())
-		Eventually(line(ctx, "label", "quota", "e4", "-n", "e4-org", v1alpha1.LabelPropagate+"=update", "--dry-run=server")).WithContext(ctx).Should(warns(
-			"nothing is copied from this object, because the configuration does not have kind ResourceQuota among propagation.kinds: ask a cluster admin to add it"))
+		Eventually(line(ctx, "label", "quota", "e4", "-n", "e4-org", v1alpha1.LabelPropagate+"=update", "--dry-run=server")).
+			WithContext(ctx).Should(warns(
+			"nothing is copied from this object, because the configuration does not have kind ResourceQuota among propagation.kinds: ask a " +
+				"cluster admin to add it"))
 	})
 
 	It("PROP-E5 is called no source by trace, describe and doctor", func(ctx SpecContext) {
 		create(ctx, build.Namespace("e5-plain"), build.Source(build.Secret("e5-plain", "s", "x"), v1alpha1.ModeUpdate), build.Root("e5-org"),
 			build.Annotated(build.Source(build.Secret("e5-org", "s", "x"), v1alpha1.ModeUpdate), v1alpha1.AnnotationSelect, "env in prod"))
-		for _, c := range []struct{ namespace, says string }{{"e5-plain", "namespace e5-plain is in no tree"}, {"e5-org", "is no label selector"}} {
+		for _, c := range []struct{ namespace, says string }{{"e5-plain", "namespace e5-plain is in no tree"},
+			{"e5-org", "is no label selector"}} {
 			Expect(asAdmin(ctx, "warren", "trace", "secret/s", "-n", c.namespace)).To(HaveField("Out",
 				And(HavePrefix("secret/s in "+c.namespace+" is neither a copy nor a source"), ContainSubstring(c.says))))
 			Expect(asAdmin(ctx, "warren", "describe", c.namespace)).To(HaveField("Out", MatchRegexp(`Secret +s +\(no source: .*`+c.says)))

@@ -70,7 +70,8 @@ var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(examples).To(HaveLen(4))
 		for _, example := range examples {
-			out, problems, code := playground.Kubectl(ctx, "admin", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", example)
+			out, problems, code := playground.Kubectl(ctx, "admin", "apply", "--server-side", "--force-conflicts", "--dry-run=server",
+				"--validate=strict", "-f", example)
 			Expect(code).To(BeZero(), "%s: %s%s", example, out, problems)
 		}
 	})

@@ -24,7 +24,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			reports(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPending, command),
 			reports(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, command),
 			reports(v1alpha1.ConditionPropagated, metav1.ConditionUnknown, v1alpha1.ReasonPending, "spec.parent is not carried out")))
-		Eventually(line(ctx, "events", "-n", "p14-legacy")).WithContext(ctx).Should(HaveField("Out", MatchRegexp(`Warning +ParentRefused .*`+command)))
+		Eventually(line(ctx, "events", "-n", "p14-legacy")).WithContext(ctx).
+			Should(HaveField("Out", MatchRegexp(`Warning +ParentRefused .*`+command)))
 
 		mark := []string{"warren", "ns", "mark", "p14-legacy", "p14-pay"}
 		Expect(asAdmin(ctx, append(mark, "--dry-run=client")...)).To(Equal(answer{"namespace/p14-legacy marked (dry run)\n", "", 0}))
@@ -48,7 +49,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 		Expect(set("p15-solo", "--root")).To(Equal(answer{"namespace/p15-solo marked\n" + hier, "", 0}))
 		Expect(metadata("p15-solo")(ctx)).To(And(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot), Not(HaveKey(v1alpha1.AnnotationAdopt))))
 		By("from one tree into another, which needs no mark")
-		Expect(set("p15-solo", "--parent", "p15-team")).To(Equal(answer{"hierarchyconfiguration.tenancy.warren.dev/hierarchy configured\n", "", 0}))
+		Expect(set("p15-solo", "--parent", "p15-team")).
+			To(Equal(answer{"hierarchyconfiguration.tenancy.warren.dev/hierarchy configured\n", "", 0}))
 		Expect(metadata("p15-solo")(ctx)).To(HaveKeyWithValue(v1alpha1.LabelParent, "p15-team"))
 		Expect(set("p15-org", "--parent", "p15-solo")).To(And(HaveField("Code", 1), HaveField("Err", ContainSubstring("would make a cycle"))))
 	})
@@ -67,8 +69,9 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			build.RoleBinding("p17-legacy", "alice", "cluster-admin", build.RBACUser("alice")))
 		Eventually(func() answer {
 			return kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay")
-		}).WithContext(ctx).Should(And(HaveField("Code", 2), HaveField("Err", And(ContainSubstring("error: the request of namespace p17-legacy is stored, but not carried out: Pending"),
-			ContainSubstring("kubectl warren ns mark p17-legacy p17-pay")))))
+		}).WithContext(ctx).Should(And(HaveField("Code", 2),
+			HaveField("Err", And(ContainSubstring("error: the request of namespace p17-legacy is stored, but not carried out: Pending"),
+				ContainSubstring("kubectl warren ns mark p17-legacy p17-pay")))))
 		Expect(kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay", "--wait=false").Code).To(BeZero())
 		Expect(asAdmin(ctx, "warren", "ns", "mark", "p17-legacy", "p17-pay").Code).To(BeZero())
 		Eventually(func() answer {
@@ -92,12 +95,14 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	It("HIER-P18 is told of another request that excludes its own", func(ctx SpecContext) {
 		create(ctx, build.Namespace("p18-a"), build.Namespace("p18-b"))
 		Expect(apply(ctx, build.Hierarchy("p18-a", build.Below("p18-b")))).To(HaveField("Code", 0))
-		const excludes = "the HierarchyConfiguration of namespace p18-a waits for a place below p18-b: the two requests exclude each other; take one of them back"
+		const excludes = "the HierarchyConfiguration of namespace p18-a waits for a place below p18-b: the two requests exclude each other; " +
+			"take one of them back"
 		Eventually(func() answer {
 			return apply(ctx, build.Hierarchy("p18-b", build.Below("p18-a")), "--dry-run=server")
 		}).WithContext(ctx).Should(HaveField("Err", ContainSubstring(excludes)))
 		Expect(apply(ctx, build.Hierarchy("p18-b", build.Below("p18-a")))).To(HaveField("Err", ContainSubstring(excludes)))
-		Eventually(hierarchy("p18-b")).WithContext(ctx).Should(reports(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown, v1alpha1.ReasonPending, excludes))
+		Eventually(hierarchy("p18-b")).WithContext(ctx).Should(reports(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown,
+			v1alpha1.ReasonPending, excludes))
 	})
 })
 

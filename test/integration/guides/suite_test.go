@@ -107,6 +107,7 @@ func apply(ctx context.Context, hc *v1alpha1.HierarchyConfiguration, args ...str
 	text, err := json.Marshal(map[string]any{"apiVersion": hc.APIVersion, "kind": hc.Kind,
 		"metadata": map[string]string{"namespace": hc.Namespace, "name": hc.Name}, "spec": hc.Spec})
 	Expect(err).NotTo(HaveOccurred())
-	out, problems, code := world.KubectlWith(ctx, controlplane.Admin, string(text), append([]string{"apply", "--server-side", "-f", "-"}, args...)...)
+	out, problems, code := world.KubectlWith(ctx, controlplane.Admin, string(text),
+		append([]string{"apply", "--server-side", "-f", "-"}, args...)...)
 	return answer{out, problems, code}
 }

@@ -44,8 +44,9 @@ var _ = Describe("namespaces", func() {
 			Expect(all).To(HaveLen(2))
 			var partial *watchset.PartialError
 			Expect(err).To(BeAssignableToTypeOf(partial))
-			Expect(err.(*watchset.PartialError).Namespaces).To(HaveKeyWithValue(names[2], MatchError(apierrors.IsForbidden, "is a 403"))) //nolint:errorlint // asserted above
-			Expect(err.(*watchset.PartialError).Namespaces).To(HaveLen(1))                                                                //nolint:errorlint // asserted above
+			Expect(err.(*watchset.PartialError).Namespaces).
+				To(HaveKeyWithValue(names[2], MatchError(apierrors.IsForbidden, "is a 403"))) //nolint:errorlint // asserted above
+			Expect(err.(*watchset.PartialError).Namespaces).To(HaveLen(1)) //nolint:errorlint // asserted above
 		}
 		partly()
 		Expect(w.Informers()).To(ContainElement(And(HaveField("State", watchset.Forbidden), HaveField("Scope.String()", "cluster"))))

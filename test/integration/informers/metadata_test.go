@@ -52,7 +52,8 @@ func plantLarge(ctx context.Context, namespace string, labelled, all int) {
 	GinkgoHelper()
 	content := bytes.Repeat([]byte("x"), 10<<10)
 	makeMany(all, func(i int) error {
-		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("s", i)}, Data: map[string][]byte{"key": content}}
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("s", i)},
+			Data: map[string][]byte{"key": content}}
 		if i < labelled {
 			s.Labels = map[string]string{"held": "yes"}
 		}

@@ -95,7 +95,8 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 		Expect(cp.CompactEtcd(ctx)).To(Succeed())
 		Expect(cp.APIServer.Kill()).To(Succeed()) // its cache knows the history, too
 		back(ctx)
-		history, err := there.Watch(ctx, &corev1.SecretList{}, client.InNamespace("b"), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: before.ResourceVersion}})
+		history, err := there.Watch(ctx, &corev1.SecretList{}, client.InNamespace("b"),
+			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: before.ResourceVersion}})
 		if err == nil {
 			err = apierrors.FromObject((<-history.ResultChan()).Object)
 			history.Stop()

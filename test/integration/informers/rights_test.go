@@ -31,7 +31,8 @@ var _ = Describe("a right", func() {
 		becomes(two, watchset.Forbidden)
 		becomes(all, watchset.Forbidden)
 		Expect(one.Status().Objects).To(Equal(1))
-		Expect(two.Status().Err).To(MatchError(ContainSubstring(fmt.Sprintf(`secrets "two" in namespace %q are forbidden: missing list, watch`, a))))
+		Expect(two.Status().Err).
+			To(MatchError(ContainSubstring(fmt.Sprintf(`secrets "two" in namespace %q are forbidden: missing list, watch`, a))))
 
 		By("INF-I06: one that doesn't exist yet")
 		told := w.listen(secrets)
@@ -204,7 +205,8 @@ var _ = Describe("a right", func() {
 		By("an aggregated ClusterRole")
 		part := build.Labelled(build.ClusterRole(w.ns("part"), right...), "aggregate-to", w.ns("whole"))
 		whole := build.ClusterRole(w.ns("whole"))
-		whole.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"aggregate-to": whole.Name}}}}
+		whole.AggregationRule =
+			&rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"aggregate-to": whole.Name}}}}
 		create(ctx, part, whole, build.RoleBinding(names[2], "whole", whole.Name, build.RBACUser(w.name)))
 		w.may(ctx, names[2], right)
 		both(names[2], func() { edit(part, func() { part.Rules = nil }) }, func() { edit(part, func() { part.Rules = right }) })
@@ -253,7 +255,8 @@ var _ = Describe("a right", func() {
 		seconds := int(time.Since(began).Seconds()) + 1
 		busyLast := w.rests("review", "", names[0])
 		Expect(w.count("review", "", names[1])).To(Equal(atFirst), "no RoleBinding concerns another namespace, nor anybody but its subjects")
-		Expect(busyLast-busyFirst).To(And(BeNumerically(">", 0), BeNumerically("<=", 2*(seconds+5))), "a review a second at most, and one of the part itself where a role is missing")
+		Expect(busyLast-busyFirst).To(And(BeNumerically(">", 0), BeNumerically("<=", 2*(seconds+5))),
+			"a review a second at most, and one of the part itself where a role is missing")
 		Expect(w.count("watch", secrets.Resource, "")).To(Equal(2))
 		Expect(state(calm)).To(Equal(watchset.Synced))
 	})

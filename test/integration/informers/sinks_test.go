@@ -210,7 +210,8 @@ var _ = Describe("a sink of the whole cluster", func() {
 		w.run()
 		keepers := map[schema.GroupVersionKind][]*keeper{}
 		for _, kind := range []schema.GroupVersionKind{
-			{Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}, {Group: rbacv1.GroupName, Kind: "Role"}, {Group: rbacv1.GroupName, Version: "v1", Kind: "RoleBinding"},
+			{Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}, {Group: rbacv1.GroupName, Kind: "Role"}, {Group: rbacv1.GroupName, Version: "v1",
+				Kind: "RoleBinding"},
 		} {
 			for _, label := range []string{"op88-source", "op88-copy"} {
 				k := &keeper{}

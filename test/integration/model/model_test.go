@@ -45,14 +45,14 @@ func (m model) allows(w who, r request) bool {
 		(slices.Contains(w.groups, sudoersOf(r.name)) && groupEdits(tenant) || lists(tenant.Managers, w))
 }
 
-// groupEdits reports whether the group of sudoers may edit the LNamespace. A tenant without managers and sudoers has no binding for it, and a
-// sole pair gives the group nothing (ACC-R20).
+// groupEdits reports whether the group of sudoers may edit the LNamespace. A tenant without managers and sudoers has no binding for it, and
+// a sole pair gives the group nothing (ACC-R20).
 func groupEdits(tenant v1alpha1.LNamespaceSpec) bool {
 	return len(tenant.Managers)+len(tenant.Sudoers) > 0 && !isSole(tenant)
 }
 
-// isSole reports whether one user is the only manager and the only sudoer of a tenant. That user's sole pair gives the group nothing: with sudo
-// the user is still the user, who may edit the LNamespace (ACC-R20).
+// isSole reports whether one user is the only manager and the only sudoer of a tenant. That user's sole pair gives the group nothing: with
+// sudo the user is still the user, who may edit the LNamespace (ACC-R20).
 func isSole(tenant v1alpha1.LNamespaceSpec) bool {
 	return len(tenant.Managers) == 1 && slices.Equal(tenant.Managers, tenant.Sudoers) && tenant.Managers[0].Kind == v1alpha1.SubjectUser
 }

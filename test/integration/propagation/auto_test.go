@@ -25,7 +25,8 @@ func (f *family) mayEverywhere(ctx context.Context, may bool) {
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
 	change(ctx, f, role, func(role *rbacv1.ClusterRole) {
-		role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}}}
+		role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch", "create",
+			"update", "delete"}}}
 	})
 	f.mayWatchSecrets(ctx, "", may)
 }
@@ -58,7 +59,8 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 	}
 	BeforeAll(func(ctx SpecContext) {
 		f = grow(ctx, start(ctx, setup{WithoutPolicies: true, Kinds: kinds}))
-		for _, namespace := range []string{f.acme, f.a, f.b} { // nobody makes one where all is well; the operator may have while it could not see yet
+		// nobody makes one where all is well; the operator may have while it could not see yet
+		for _, namespace := range []string{f.acme, f.a, f.b} {
 			Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Hierarchy(namespace)))).To(Succeed())
 		}
 		f.create(ctx, build.ClusterRole(secretsRole, build.Rule("", "secrets", "get", "list", "watch", "create", "update", "delete")))

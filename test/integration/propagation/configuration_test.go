@@ -45,7 +45,8 @@ var _ = Describe("the configuration", Ordered, func() {
 		labelled := build.Source(build.Secret(f.acme, "labelled", "1"), v1alpha1.ModeUpdate)
 		once := build.Source(build.Secret(f.acme, "once", "1"), v1alpha1.ModeCreate)
 		bare, held := build.Secret(f.acme, "bare", "1"), build.Secret(f.acme, "held", "1", v1alpha1.LabelPropagate, v1alpha1.ModeNone)
-		some, own := build.Annotated(build.Secret(f.acme, "some", "1"), v1alpha1.AnnotationSelect, v1alpha1.TreeLabel(f.a)), build.Secret(f.b, "bare", "own")
+		some, own := build.Annotated(build.Secret(f.acme, "some", "1"), v1alpha1.AnnotationSelect, v1alpha1.TreeLabel(f.a)),
+			build.Secret(f.b, "bare", "own")
 		f.create(ctx, own, labelled, once, bare, held, some)
 		f.copied(ctx, labelled, f.tree()...)
 		f.copied(ctx, once, f.tree()...)
@@ -55,7 +56,8 @@ var _ = Describe("the configuration", Ordered, func() {
 		f.copied(ctx, bare, f.a, f.a1)
 		f.copied(ctx, some, f.a, f.a1)
 		f.says(ctx, map[string]string{
-			f.b: fmt.Sprintf("Conflict: Secret %q from %q: an object of that name exists", "bare", f.acme), f.acme: "DescendantConflict: " + f.b, f.a: "InSync",
+			f.b: fmt.Sprintf("Conflict: Secret %q from %q: an object of that name exists", "bare", f.acme), f.acme: "DescendantConflict: " + f.b,
+			f.a: "InSync",
 		})
 		l.come(ctx, counts{"create": 4})
 		f.staysAbsent(ctx, held, f.tree()...)

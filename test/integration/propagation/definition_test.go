@@ -81,7 +81,8 @@ var _ = Describe("a configured kind", func() {
 
 	for config, sentence := range map[string]string{
 		"{kind: Pod}": "propagation.kinds[0].kind: Forbidden: Pod can't be propagated",
-		"{group: rbac.authorization.k8s.io, kind: RoleBinding, mode: Remove}": `propagation.kinds[0].mode: Invalid value: "Remove": must be OptIn or All`,
+		"{group: rbac.authorization.k8s.io, kind: RoleBinding, mode: Remove}": `propagation.kinds[0].mode: Invalid value: "Remove": must be ` +
+			`OptIn or All`,
 		"{kind: Secret, mode: all}":                             `propagation.kinds[0].mode: Invalid value: "all": must be OptIn, All or Remove`,
 		"{group: rbac.authorization.k8s.io, kind: ClusterRole}": `propagation.kinds[0].kind: Forbidden: "ClusterRole" is cluster-scoped`,
 		"{kind: Secret}\n  - {kind: Secret}":                    "propagation.kinds[1]: Duplicate value",

@@ -141,7 +141,8 @@ var _ = Describe("a kind that can't be listed", func() {
 		Eventually(started).Should(Receive(BeNil()), "readiness of all waits a bounded time")
 		Eventually(ctx, kindState).WithArguments(w, "Gadget", "degraded").Should(Equal(1.0))
 		Eventually(ctx, readyzText).WithArguments(w).Should(And(
-			ContainSubstring(`[!]kind Gadget of group "example.com" is Degraded: `), ContainSubstring("conversion webhook for example.com/v1, Kind=Gadget failed")))
+			ContainSubstring(`[!]kind Gadget of group "example.com" is Degraded: `),
+			ContainSubstring("conversion webhook for example.com/v1, Kind=Gadget failed")))
 		Eventually(ctx, func(ctx context.Context) error {
 			return f.Admin().Create(ctx, build.Child(f.prefix+"new", f.acme), client.DryRunAll)
 		}).Should(Succeed(), "the webhooks answer")

@@ -33,7 +33,8 @@ type family struct {
 func grow(ctx context.Context, w *devcluster.World) *family {
 	GinkgoHelper()
 	p := strings.ToLower(rand.Text()[:8]) + "-"
-	f := &family{World: w, prefix: p, acme: p + "acme", a: p + "a", a1: p + "a1", b: p + "b", zeta: p + "zeta", z: p + "z", tmpl: p + "tmpl", solo: p + "solo"}
+	f := &family{World: w, prefix: p, acme: p + "acme", a: p + "a", a1: p + "a1", b: p + "b", zeta: p + "zeta", z: p + "z",
+		tmpl: p + "tmpl", solo: p + "solo"}
 	f.create(ctx, build.Root(f.acme), build.Child(f.a, f.acme), build.Child(f.a1, f.a), build.Child(f.b, f.acme),
 		build.Root(f.zeta), build.Child(f.z, f.zeta), build.Template(f.tmpl), build.Namespace(f.solo))
 	if w.Operator == nil || w.Operator.Process() != nil && !w.Operator.Process().Running() {
@@ -166,7 +167,8 @@ func (f *family) events(ctx context.Context, object client.Object, reason v1alph
 	}
 	var messages []string
 	for _, event := range list.Items {
-		if about := event.InvolvedObject; about.Name == object.GetName() && about.Kind == kindOf(object).Kind && (reason == "" || event.Reason == string(reason)) {
+		if about := event.InvolvedObject; about.Name == object.GetName() && about.Kind == kindOf(object).Kind &&
+			(reason == "" || event.Reason == string(reason)) {
 			for range max(event.Count, 1) {
 				messages = append(messages, event.Message)
 			}

@@ -26,7 +26,8 @@ var _ = Describe("what is generated", Ordered, func() {
 	var f *family
 	BeforeAll(func(ctx SpecContext) {
 		f = grow(ctx, start(ctx, setup{
-			Propagation: "  generators: [{group: example.com, kind: Widget}, {group: example.com, kind: Missing}]\n", Gates: "PropagateGenerated: true",
+			Propagation: "  generators: [{group: example.com, kind: Widget}, {group: example.com, kind: Missing}]\n",
+			Gates:       "PropagateGenerated: true",
 		}))
 	})
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, f.World) })
@@ -102,7 +103,8 @@ var _ = Describe("what is generated", Ordered, func() {
 
 	It("PROP-G5 keeps label and copies over a restart, and while its generators can't be seen", func(ctx SpecContext) {
 		generator := f.generator(ctx, f.acme, "w")
-		s, next, plain := f.generated(generator, "s"), f.generated(generator, "next"), build.Source(build.Secret(f.acme, "plain", "1"), v1alpha1.ModeUpdate)
+		s, next, plain := f.generated(generator, "s"), f.generated(generator, "next"), build.Source(build.Secret(f.acme, "plain", "1"),
+			v1alpha1.ModeUpdate)
 		f.create(ctx, s)
 		f.copied(ctx, s, f.tree()...)
 		l := f.ledger(ctx, "secrets")
@@ -136,7 +138,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.copied(ctx, s, f.tree()...)
 		patch := func(value string) {
 			GinkgoHelper()
-			Expect(f.Admin().Patch(ctx, generator, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationPropagateGenerated+`":"`+value+`"}}}`)))).To(Succeed())
+			Expect(f.Admin().Patch(ctx, generator, client.RawPatch(types.MergePatchType,
+				[]byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationPropagateGenerated+`":"`+value+`"}}}`)))).To(Succeed())
 		}
 		patch("Update")
 		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonInvalidSource).
@@ -156,7 +159,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.staysCopied(ctx, s, f.tree()...)
 		Expect(f.Operator.Restart(ctx)).To(Succeed())
 		f.staysCopied(ctx, s, f.tree()...)
-		Expect(f.Admin().Patch(ctx, s.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelPropagate+`":null}}}`)))).To(Succeed())
+		Expect(f.Admin().Patch(ctx, s.DeepCopy(),
+			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelPropagate+`":null}}}`)))).To(Succeed())
 		f.absent(ctx, s, f.a, f.a1, f.b)
 	})
 
@@ -169,7 +173,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.create(ctx, s, plain, role)
 		apply := func(object client.Object, body string) error {
 			object = object.DeepCopyObject().(client.Object)
-			return f.As(controlplane.Operator).Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll, client.FieldOwner(copies.GeneratedManager))
+			return f.As(controlplane.Operator).Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll,
+				client.FieldOwner(copies.GeneratedManager))
 		}
 		label := func(value string) string { return `"labels":{"` + v1alpha1.LabelPropagate + `":` + value + `}` }
 		Expect(apply(s, `{"metadata":{`+label(`"update"`)+`}}`)).To(Succeed())

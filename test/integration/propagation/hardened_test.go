@@ -58,30 +58,33 @@ var _ = Describe("overlay hardened", Ordered, func() {
 		requests, err := f.Requests(ctx, 0)
 		Expect(err).NotTo(HaveOccurred())
 		for _, r := range requests {
-			if r.User == controlplane.Operator && (r.Resource == "secrets" || r.Resource == "configmaps") && r.Code < 300 && r.Name != v1alpha1.AcceptedConfigName {
+			if r.User == controlplane.Operator && (r.Resource == "secrets" || r.Resource == "configmaps") && r.Code < 300 &&
+				r.Name != v1alpha1.AcceptedConfigName {
 				Expect(r.Namespace).To(HavePrefix(f.prefix), "%s", r)
 			}
 		}
 	})
 
-	It("SEC-X34 gives the operator its right where a namespace joins, and takes it where one leaves, after the last copy", func(ctx SpecContext) {
-		s := build.Source(build.Secret(f.acme, "x34", "1"), v1alpha1.ModeUpdate)
-		below := f.prefix + "x34"
-		f.create(ctx, s, build.Child(below, f.a))
-		f.copied(ctx, s, append(f.tree(), below)...)
-		f.move(ctx, below, f.zeta)
-		f.absent(ctx, s, below)
-		f.move(ctx, below, f.acme)
-		f.copied(ctx, s, below)
-		f.move(ctx, below, "")
-		f.absent(ctx, s, below)
-		f.absent(ctx, ownBinding(""), below)
-		Eventually(ctx, operator).WithArguments(secrets(), below).Should(beForbidden())
-		f.staysCopied(ctx, s, f.tree()...)
-	})
+	It("SEC-X34 gives the operator its right where a namespace joins, and takes it where one leaves, after the last copy",
+		func(ctx SpecContext) {
+			s := build.Source(build.Secret(f.acme, "x34", "1"), v1alpha1.ModeUpdate)
+			below := f.prefix + "x34"
+			f.create(ctx, s, build.Child(below, f.a))
+			f.copied(ctx, s, append(f.tree(), below)...)
+			f.move(ctx, below, f.zeta)
+			f.absent(ctx, s, below)
+			f.move(ctx, below, f.acme)
+			f.copied(ctx, s, below)
+			f.move(ctx, below, "")
+			f.absent(ctx, s, below)
+			f.absent(ctx, ownBinding(""), below)
+			Eventually(ctx, operator).WithArguments(secrets(), below).Should(beForbidden())
+			f.staysCopied(ctx, s, f.tree()...)
+		})
 
 	It("SEC-X35 leaves that right to nobody else, and puts it right", func(ctx SpecContext) {
-		f.create(ctx, build.RoleBinding(f.acme, "x35", "cluster-admin", build.RBACUser("bob")), build.RoleBinding(f.solo, "x35", "cluster-admin", build.RBACUser("bob")))
+		f.create(ctx, build.RoleBinding(f.acme, "x35", "cluster-admin", build.RBACUser("bob")), build.RoleBinding(f.solo, "x35", "cluster-admin",
+			build.RBACUser("bob")))
 		Eventually(ctx, func(ctx context.Context) error { return f.As("bob").List(ctx, secrets(), client.InNamespace(f.solo)) }).Should(Succeed())
 		Eventually(ctx, func(ctx context.Context) error { return f.As("bob").List(ctx, secrets(), client.InNamespace(f.acme)) }).Should(Succeed())
 		forged := ownBinding(f.solo)
@@ -89,7 +92,8 @@ var _ = Describe("overlay hardened", Ordered, func() {
 		forged.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: v1alpha1.KindsRole}
 		Expect(f.As("bob").Create(ctx, forged)).To(beForbidden())
 		forged.Labels = nil
-		Expect(f.As("bob").Create(ctx, forged)).To(beForbidden(), "its name is the operator's where no tree is, too: it would stand in the way when one comes")
+		Expect(f.As("bob").Create(ctx, forged)).To(beForbidden(),
+			"its name is the operator's where no tree is, too: it would stand in the way when one comes")
 		Expect(f.As("bob").Delete(ctx, ownBinding(f.acme))).To(beForbidden())
 		Expect(f.Admin().Delete(ctx, at(ctx, f, ownBinding(""), f.b))).To(beForbidden(), "admins lift the policy first")
 

@@ -76,5 +76,6 @@ var _ = Describe("limits of a tree", func() {
 // ageBySecond waits until what is made next has a later creationTimestamp, which counts in seconds.
 func ageBySecond(ctx context.Context, object client.Object) {
 	GinkgoHelper()
-	Eventually(ctx, func() time.Duration { return time.Since(object.GetCreationTimestamp().Time) }).Should(BeNumerically(">", 1100*time.Millisecond))
+	Eventually(ctx, func() time.Duration { return time.Since(object.GetCreationTimestamp().Time) }).
+		Should(BeNumerically(">", 1100*time.Millisecond))
 }

@@ -47,7 +47,8 @@ var _ = Describe("a source in mode create", func() {
 		l := f.ledger(ctx, "secrets")
 		own := at(ctx, f, s, f.a)
 		own.Data["key"] = []byte("mine")
-		Eventually(ctx, func(ctx context.Context) error { return f.As("alice").Update(ctx, own.DeepCopy()) }).Should(Succeed(), "alice's right arrives")
+		Eventually(ctx, func(ctx context.Context) error { return f.As("alice").Update(ctx, own.DeepCopy()) }).Should(Succeed(),
+			"alice's right arrives")
 		l.rests(ctx, counts{})
 		Expect(valueIn(f.a)(ctx)).To(Equal("mine"))
 		set(ctx, s, "2")

@@ -61,7 +61,8 @@ var _ = Describe("a namespace that moves", func() {
 	It("PROP-V2 waits where a removal is refused, and there alone", func(ctx SpecContext) {
 		old, now := sources(ctx, f.acme, "one", "two"), sources(ctx, f.zeta, "three")
 		copied(ctx, old, f.a, f.a1)
-		policy, bound := build.Policy(f.a, admissionv1.Delete, corev1.SchemeGroupVersion.WithResource("secrets"), "oldObject.metadata.name != 'one'", "it stays")
+		policy, bound := build.Policy(f.a, admissionv1.Delete, corev1.SchemeGroupVersion.WithResource("secrets"),
+			"oldObject.metadata.name != 'one'", "it stays")
 		f.create(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(f.Admin().Delete(ctx, bound)) })
 		Eventually(ctx, func(ctx context.Context) error {

@@ -76,9 +76,10 @@ func (f *family) staysUnreported(ctx context.Context, namespace string) {
 func operatorBinding(namespace string) *rbacv1.RoleBinding {
 	account := strings.Split(controlplane.Operator, ":")
 	return &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secretsRole, Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: secretsRole},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account[2], Name: account[3]}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secretsRole,
+			Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: secretsRole},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account[2], Name: account[3]}},
 	}
 }
 
@@ -193,35 +194,36 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.wanderAbout(ctx, false)
 	})
 
-	It("INF-I60 says of a kind of scope Cluster that the right in namespaces is not enough, and takes it up when there is more", func(ctx SpecContext) {
-		s := build.Source(build.ConfigMap(f.acme, "i60", "1"), v1alpha1.ModeUpdate)
-		f.create(ctx, s)
-		f.copied(ctx, s, f.tree()...)
-		_, err := f.Operator.Stop()
-		Expect(err).NotTo(HaveOccurred())
-		rules := []rbacv1.PolicyRule{build.Rule("", "configmaps", "get", "list", "watch", "create", "update", "delete")}
-		change(ctx, f, build.ClusterRole(secretsRole), func(role *rbacv1.ClusterRole) { role.Rules = append(role.Rules, rules...) })
-		everywhere := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
-		change(ctx, f, everywhere, func(role *rbacv1.ClusterRole) { role.Rules = nil })
-		f.mayList(ctx, build.ConfigMap("", "", ""), "", false)
-		f.mayList(ctx, build.ConfigMap("", "", ""), f.acme, true)
-		f.remove(ctx, s)
-		leaf := f.prefix + "i60"
-		f.create(ctx, build.Child(leaf, f.z))
-		f.grant(ctx, leaf)
-		Expect(f.Operator.Start(ctx)).To(Succeed())
+	It("INF-I60 says of a kind of scope Cluster that the right in namespaces is not enough, and takes it up when there is more",
+		func(ctx SpecContext) {
+			s := build.Source(build.ConfigMap(f.acme, "i60", "1"), v1alpha1.ModeUpdate)
+			f.create(ctx, s)
+			f.copied(ctx, s, f.tree()...)
+			_, err := f.Operator.Stop()
+			Expect(err).NotTo(HaveOccurred())
+			rules := []rbacv1.PolicyRule{build.Rule("", "configmaps", "get", "list", "watch", "create", "update", "delete")}
+			change(ctx, f, build.ClusterRole(secretsRole), func(role *rbacv1.ClusterRole) { role.Rules = append(role.Rules, rules...) })
+			everywhere := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
+			change(ctx, f, everywhere, func(role *rbacv1.ClusterRole) { role.Rules = nil })
+			f.mayList(ctx, build.ConfigMap("", "", ""), "", false)
+			f.mayList(ctx, build.ConfigMap("", "", ""), f.acme, true)
+			f.remove(ctx, s)
+			leaf := f.prefix + "i60"
+			f.create(ctx, build.Child(leaf, f.z))
+			f.grant(ctx, leaf)
+			Expect(f.Operator.Start(ctx)).To(Succeed())
 
-		for _, namespace := range []string{f.acme, f.a, f.b, f.z} { // none is made to say what all of them would
-			Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Hierarchy(namespace)))).To(Succeed())
-		}
-		blind := "NotObserved: configmaps: forbidden cluster-wide"
-		f.says(ctx, map[string]string{f.acme: blind, f.a: blind, f.b: blind, f.z: blind})
-		other := source(ctx, "i60-other")
-		f.staysCopied(ctx, other, f.tree()...)
-		Expect(f.standing(ctx, s, f.tree()...)).To(HaveLen(3))
-		f.staysUnreported(ctx, leaf)
-		change(ctx, f, everywhere, func(role *rbacv1.ClusterRole) { role.Rules = rules })
-		f.absent(ctx, s, f.tree()...)
-		f.says(ctx, map[string]string{f.acme: "InSync: ", f.a: "InSync: ", f.b: "InSync: ", f.z: "InSync: "})
-	})
+			for _, namespace := range []string{f.acme, f.a, f.b, f.z} { // none is made to say what all of them would
+				Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Hierarchy(namespace)))).To(Succeed())
+			}
+			blind := "NotObserved: configmaps: forbidden cluster-wide"
+			f.says(ctx, map[string]string{f.acme: blind, f.a: blind, f.b: blind, f.z: blind})
+			other := source(ctx, "i60-other")
+			f.staysCopied(ctx, other, f.tree()...)
+			Expect(f.standing(ctx, s, f.tree()...)).To(HaveLen(3))
+			f.staysUnreported(ctx, leaf)
+			change(ctx, f, everywhere, func(role *rbacv1.ClusterRole) { role.Rules = rules })
+			f.absent(ctx, s, f.tree()...)
+			f.says(ctx, map[string]string{f.acme: "InSync: ", f.a: "InSync: ", f.b: "InSync: ", f.z: "InSync: "})
+		})
 })

@@ -157,7 +157,8 @@ var _ = Describe("where something else stands", func() {
 	})
 
 	It("PROP-I8 a policy of the cluster, the copy waits and the others don't", func(ctx SpecContext) {
-		policy, bound := build.Policy(f.b, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("configmaps"), "object.metadata.name != 'm'", "no m here")
+		policy, bound := build.Policy(f.b, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("configmaps"),
+			"object.metadata.name != 'm'", "no m here")
 		f.create(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(f.Admin().Delete(ctx, bound)) })
 		Eventually(ctx, func(ctx context.Context) bool {

@@ -83,8 +83,9 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			started := make(chan error, 1)
 			go func() { started <- f.Operator.Start(ctx) }()
 			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").Should(Equal(http.StatusOK))
-			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(20 * time.Second)). // at 30 s a kind is Degraded
-																		Should(Equal(http.StatusInternalServerError))
+			// at 30 s a kind is Degraded
+			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(20 * time.Second)).
+				Should(Equal(http.StatusInternalServerError))
 			if i > 0 {
 				Expect(rehearsal(ctx)).NotTo(Succeed(), "nobody knows the forest yet")
 			}
@@ -150,7 +151,8 @@ var _ = Describe("an operator that loses a right", Ordered, func() {
 			role := &rbacv1.ClusterRole{}
 			role.Name = "warren-kinds-configured"
 			change(ctx, f, role, func(role *rbacv1.ClusterRole) {
-				role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}}}
+				role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch", "create",
+					"update", "delete"}}}
 			})
 			gathered := func(ctx context.Context) ([]string, error) {
 				all := &rbacv1.ClusterRole{}

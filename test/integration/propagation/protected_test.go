@@ -50,7 +50,8 @@ var _ = Describe("a copy, with the policies in force", func() {
 			Expect(c.Update(ctx, stripped)).To(refused, "%s takes the mark off", who)
 			Expect(c.Delete(ctx, before.DeepCopy())).To(refused, "%s deletes it", who)
 			forged := build.Secret(tenant.Name, "forged", "1", v1alpha1.LabelInheritedFrom, f.acme)
-			Expect(c.Create(ctx, forged)).To(beRefused("denied request: keys of tenancy.warren.dev belong to the operator: leave them out"), "%s makes one", who)
+			Expect(c.Create(ctx, forged)).To(beRefused("denied request: keys of tenancy.warren.dev belong to the operator: leave them out"),
+				"%s makes one", who)
 		}
 		Expect(at(ctx, f, s, web)).To(Equal(before))
 		f.staysAbsent(ctx, build.Secret("", "forged", ""), tenant.Name)

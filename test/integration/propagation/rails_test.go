@@ -100,7 +100,8 @@ var _ = Describe("rails come before rights", func() {
 		f.copied(ctx, rights, f.tree()...)
 
 		late := f.prefix + "late"
-		policy, bound := build.Policy(late, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("limitranges"), "object.metadata.name != 'limits'", "no rails here")
+		policy, bound := build.Policy(late, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("limitranges"),
+			"object.metadata.name != 'limits'", "no rails here")
 		f.create(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(f.Admin().Delete(ctx, bound)) })
 		f.create(ctx, build.Namespace(late))

@@ -70,7 +70,8 @@ var _ = Describe("an operator that was away", Ordered, func() {
 		l := away(ctx, func() {
 			patch := func(namespace, text, manager string) {
 				GinkgoHelper()
-				Expect(f.Admin().Patch(ctx, build.Secret(namespace, "s", ""), client.RawPatch(types.MergePatchType, []byte(text)), client.FieldOwner(manager))).To(Succeed())
+				Expect(f.Admin().Patch(ctx, build.Secret(namespace, "s", ""), client.RawPatch(types.MergePatchType, []byte(text)),
+					client.FieldOwner(manager))).To(Succeed())
 			}
 			patch(names[0], `{"data":{"key":"eA=="}}`, "kubectl-patch")
 			patch(names[1], `{"data":{"key":null}}`, "kubectl-patch")

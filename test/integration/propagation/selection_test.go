@@ -151,7 +151,8 @@ var _ = Describe("of two sources of one name", func() {
 		f.says(ctx, map[string]string{
 			f.a: fmt.Sprintf("Conflict: Secret %q from %q", "s", f.acme), f.acme: fmt.Sprintf("DescendantConflict: %s: Secret %q", f.a, "s"),
 		})
-		Eventually(ctx, f.events).WithArguments(lower, v1alpha1.ReasonShadowed).Should(ConsistOf(ContainSubstring(f.acme + "/s has the same name and is nearer to the root")))
+		Eventually(ctx, f.events).WithArguments(lower, v1alpha1.ReasonShadowed).
+			Should(ConsistOf(ContainSubstring(f.acme + "/s has the same name and is nearer to the root")))
 		f.remove(ctx, upper)
 		f.copied(ctx, lower, f.a1)
 		f.absent(ctx, lower, f.b)

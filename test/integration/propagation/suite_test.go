@@ -82,7 +82,8 @@ func (s setup) config() string {
 		s.Kinds = usualKinds
 	}
 	for _, kind := range s.Kinds {
-		if scope := os.Getenv("PROPAGATION_SCOPE"); scope != "" && !strings.Contains(kind, "scope:") && !strings.Contains(kind, rbacv1.GroupName) {
+		if scope := os.Getenv("PROPAGATION_SCOPE"); scope != "" && !strings.Contains(kind, "scope:") && !strings.Contains(kind,
+			rbacv1.GroupName) {
 			kind = strings.TrimSuffix(kind, "}") + ", scope: " + scope + "}"
 		}
 		text += "  - " + kind + "\n"

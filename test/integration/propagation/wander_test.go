@@ -65,7 +65,8 @@ func (f *family) wanders(ctx context.Context, auto bool) *wander {
 	AddReportEntry("seed", fmt.Sprintf("WANDER_SEED=%d", seed))
 	w := &wander{
 		family: f, random: rand.New(rand.NewPCG(seed, 0)), auto: auto, everywhere: auto, rights: map[string]bool{},
-		parents: map[string]string{f.acme: "", f.a: f.acme, f.a1: f.a, f.b: f.acme, f.zeta: "", f.z: f.zeta}, sources: map[client.ObjectKey]string{},
+		parents: map[string]string{f.acme: "", f.a: f.acme, f.a1: f.a, f.b: f.acme, f.zeta: "", f.z: f.zeta},
+		sources: map[client.ObjectKey]string{},
 	}
 	for namespace := range w.parents {
 		w.rights[namespace] = true
@@ -184,7 +185,8 @@ func (w *wander) loseCopies(ctx context.Context) {
 	GinkgoHelper()
 	namespace := w.draw([]string{w.a1, w.b, w.z})
 	w.note("copies in %s are deleted", namespace)
-	Expect(w.Admin().DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelInheritedFrom})).To(Succeed())
+	Expect(w.Admin().DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelInheritedFrom})).
+		To(Succeed())
 }
 
 func (w *wander) moveLeaf(ctx context.Context) {

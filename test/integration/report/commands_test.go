@@ -102,8 +102,10 @@ var _ = Describe("kubectl warren who-can", func() {
 
 	It("ACC-E03 leaves out the parts of Kubernetes itself, and says that admission is not asked", func(ctx SpecContext) {
 		out := warren(ctx, controlplane.Admin, "who-can delete namespaces/pay-web")
-		Expect(out).To(And(ContainSubstring("Group system:masters"), MatchRegexp(`\nleft out: \d+ parts of Kubernetes itself; --system shows them\n`),
-			ContainSubstring("\nnote: RBAC alone is asked here; admission policies and webhooks may still refuse the request"), Not(ContainSubstring("namespace-controller"))))
+		Expect(out).To(And(ContainSubstring("Group system:masters"),
+			MatchRegexp(`\nleft out: \d+ parts of Kubernetes itself; --system shows them\n`),
+			ContainSubstring("\nnote: RBAC alone is asked here; admission policies and webhooks may still refuse the request"),
+			Not(ContainSubstring("namespace-controller"))))
 		Expect(warren(ctx, controlplane.Admin, "who-can delete namespaces/pay-web --system")).To(And(
 			ContainSubstring("ServiceAccount kube-system/namespace-controller"), Not(ContainSubstring("left out:"))))
 		Expect(warren(ctx, controlplane.Admin, "who-can get namespaces/pay-web")).NotTo(ContainSubstring("note:"))
@@ -127,30 +129,37 @@ var _ = Describe("kubectl warren why", func() {
 		Expect(warren(ctx, controlplane.Admin, "why bob delete secrets -n pay-web")).To(And(
 			HavePrefix("bob: delete secrets in pay-web\n"), MatchRegexp(row("no", "no", "<none>")), MatchRegexp(row("yes", "yes",
 				"Group payments-sudoers: RoleBinding pay-web/warren:sudoers (ClusterRole cluster-admin), "+
-					"ClusterRoleBinding warren:self:bob (ClusterRole warren:self:bob), ClusterRoleBinding warren:sudo:payments (ClusterRole warren:sudo:payments)"))))
-		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web")).To(MatchRegexp(row("yes", "no", "otto has no sudo that reaches there")))
+					"ClusterRoleBinding warren:self:bob (ClusterRole warren:self:bob), ClusterRoleBinding warren:sudo:payments (ClusterRole "+
+					"warren:sudo:payments)"))))
+		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web")).
+			To(MatchRegexp(row("yes", "no", "otto has no sudo that reaches there")))
 		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web --group pay-oncall")).To(MatchRegexp(row("yes", "yes")))
 		// With sudo otto is nobody in the group any more.
 		Expect(warren(ctx, controlplane.Admin, "why otto get nodes --group pay-oncall")).To(And(
-			MatchRegexp(row("no", "yes", "ClusterRoleBinding scalers (ClusterRole scalers)")), MatchRegexp(row("yes", "no", "not by sudo of payments"))))
+			MatchRegexp(row("no", "yes", "ClusterRoleBinding scalers (ClusterRole scalers)")),
+			MatchRegexp(row("yes", "no", "not by sudo of payments"))))
 		Expect(warren(ctx, controlplane.Admin, "why bob get nodes")).To(MatchRegexp(row("yes", "no", "not by sudo of payments, shop")))
 	})
 
 	It("tells oneself what one may ask, and a sudoer all", func(ctx SpecContext) {
-		Expect(warren(ctx, "alice", "why alice get pods -n pay-web")).To(MatchRegexp(row("no", "yes", `RBAC: allowed by RoleBinding "warren:users/pay-web" of ClusterRole "admin" to User "alice"`)))
+		Expect(warren(ctx, "alice", "why alice get pods -n pay-web")).
+			To(MatchRegexp(row("no", "yes", `RBAC: allowed by RoleBinding "warren:users/pay-web" of ClusterRole "admin" to User "alice"`)))
 		Expect(warren(ctx, "mia", "why mia update lns/payments")).To(MatchRegexp(row("no", "yes")))
-		Expect(warren(ctx, "bob", "why bob get pods -n pay-web")).To(And(MatchRegexp(row("no", "no")), MatchRegexp(row("yes", "unknown", "it depends on sudo of payments, shop")),
-			ContainSubstring("\nincomplete: can't create subjectaccessreviews\n")))
-		Expect(warren(ctx, "bob", "why bob get pods -n pay-web --as bob --as-group payments-sudoers")).To(And(MatchRegexp(row("no", "no")), MatchRegexp(row("yes", "yes"))))
+		Expect(warren(ctx, "bob", "why bob get pods -n pay-web")).
+			To(And(MatchRegexp(row("no", "no")), MatchRegexp(row("yes", "unknown", "it depends on sudo of payments, shop")),
+				ContainSubstring("\nincomplete: can't create subjectaccessreviews\n")))
+		Expect(warren(ctx, "bob", "why bob get pods -n pay-web --as bob --as-group payments-sudoers")).
+			To(And(MatchRegexp(row("no", "no")), MatchRegexp(row("yes", "yes"))))
 	})
 })
 
 var _ = Describe("the commands of reports", func() {
 	It("refuse what isn't there in one sentence", func(ctx SpecContext) {
 		for line, message := range map[string]string{
-			"access nosuch":                      `there is no tenant "nosuch": kubectl get lns lists them`,
-			"access a b":                         "name one tenant, not 2: kubectl warren access TENANT",
-			"access A":                           `invalid tenant name "A": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`,
+			"access nosuch": `there is no tenant "nosuch": kubectl get lns lists them`,
+			"access a b":    "name one tenant, not 2: kubectl warren access TENANT",
+			"access A": `invalid tenant name "A": must be at most 63 lower-case letters, digits and hyphens, with no ` +
+				`hyphen at either end`,
 			"who-can get nosuch":                 `the API server has no resource "nosuch": kubectl api-resources lists them`,
 			"who-can get pods -n nosuch":         `there is no namespace "nosuch"`,
 			"who-can get":                        "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]",

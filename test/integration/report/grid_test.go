@@ -28,7 +28,8 @@ type person struct {
 func people(ctx context.Context) []person {
 	var all []person
 	for name, groups := range map[string][]string{
-		"alice": nil, "devi": {"pay-devs"}, "mia": nil, "bob": nil, "otto": {"pay-oncall"}, "dave": nil, "erin": nil, "carol": nil, "eve": nil, "mallory": nil,
+		"alice": nil, "devi": {"pay-devs"}, "mia": nil, "bob": nil, "otto": {"pay-oncall"}, "dave": nil, "erin": nil, "carol": nil,
+		"eve": nil, "mallory": nil,
 	} {
 		all = append(all, person{rights.Person(name, groups...), world.Config(name)})
 	}
@@ -80,9 +81,10 @@ func (p person) may(ctx context.Context, q rights.Question, user string, groups 
 	if err != nil {
 		return false, err
 	}
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
 		Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Name: q.Name, Namespace: q.Namespace,
-	}}}
+	}
 	err = c.Create(ctx, review)
 	if user != "" && apierrors.IsForbidden(err) {
 		return false, nil

@@ -45,23 +45,28 @@ var rights = []right{
 	{role: manages, resource: "namespaces", verb: "list", refused: "list namespaces"},
 	{role: manages, group: ours, resource: "lnamespaces", verb: "list", refused: "list lnamespaces"},
 	{role: manages, group: ours, resource: "lnamespaces/status", verb: "update", refused: "patch lnamespaces/status"},
-	{role: manages, group: ours, resource: "lnamespaces/finalizers", verb: "update", later: "owner references that block a deletion, where OwnerReferencesPermissionEnforcement is on"},
+	{role: manages, group: ours, resource: "lnamespaces/finalizers", verb: "update",
+		later: "owner references that block a deletion, where OwnerReferencesPermissionEnforcement is on"},
 	{role: manages, group: ours, resource: "hierarchyconfigurations", verb: "create", refused: "create hierarchyconfigurations"},
 	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "list", refused: "list clusterroles"},
 	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "escalate", refused: "create clusterroles"},
 	{role: manages, resource: "events", verb: "create", refused: "create events"},
 	{role: manages, group: "authorization.k8s.io", resource: "subjectaccessreviews", verb: "create", refused: "create subjectaccessreviews"},
 	{role: manages, group: "authentication.k8s.io", resource: "tokenreviews", verb: "create", refused: "create tokenreviews"},
-	{role: manages, group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verb: "get", refused: "get customresourcedefinitions"},
-	{role: manages, group: admission, resource: "validatingadmissionpolicies", name: "warren-copy", verb: "get", refused: "get validatingadmissionpolicies"},
-	{role: manages, group: admission, resource: "validatingwebhookconfigurations", name: "warren", verb: "get", refused: "list validatingwebhookconfigurations"},
+	{role: manages, group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verb: "get",
+		refused: "get customresourcedefinitions"},
+	{role: manages, group: admission, resource: "validatingadmissionpolicies", name: "warren-copy", verb: "get",
+		refused: "get validatingadmissionpolicies"},
+	{role: manages, group: admission, resource: "validatingwebhookconfigurations", name: "warren", verb: "get",
+		refused: "list validatingwebhookconfigurations"},
 	{role: manages, group: "authentication.k8s.io", resource: "users", name: "warren:probe", verb: "impersonate:user-info", later: probe},
 	{role: manages, verb: "impersonate-on:user-info:get", later: probe},
 	{role: kinds, resource: "secrets", verb: "list", refused: "list secrets"},
 	{role: kinds, resource: "configmaps", verb: "list", refused: "list configmaps"},
 	{group: "coordination.k8s.io", resource: "leases", verb: "create", refused: "create leases"},
 	{group: "coordination.k8s.io", resource: "leases", name: "warren", verb: "get", refused: "get leases"},
-	{resource: "secrets", name: "warren-webhook-cert", verb: "get", also: true, later: "the certificate of its webhooks, where component hardened takes the other right on Secrets away"},
+	{resource: "secrets", name: "warren-webhook-cert", verb: "get", also: true,
+		later: "the certificate of its webhooks, where component hardened takes the other right on Secrets away"},
 }
 
 var _ = Describe("the operator without one of its rules", Ordered, ContinueOnFailure, func() {
@@ -156,11 +161,13 @@ func (r right) allowed(ctx context.Context, w *devcluster.World) (bool, error) {
 	if i := slices.Index([]byte(resource), '/'); i >= 0 {
 		resource, sub = resource[:i], resource[i+1:]
 	}
-	spec := authorizationv1.SubjectAccessReviewSpec{User: controlplane.Operator, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	spec := authorizationv1.SubjectAccessReviewSpec{User: controlplane.Operator, Groups: []string{"system:serviceaccounts",
+		"system:authenticated"}}
 	if r.resource == "" {
 		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: "/version", Verb: r.verb}
 	} else {
-		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: resource, Subresource: sub, Name: r.name}
+		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: resource,
+			Subresource: sub, Name: r.name}
 		if r.role == "" {
 			spec.ResourceAttributes.Namespace = "warren-system"
 		}

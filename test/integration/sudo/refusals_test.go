@@ -23,25 +23,30 @@ var _ = Describe("kubectl sudo", func() {
 		for user, sees := range map[string]client.Object{"vera": build.Tenant("shop").Object(), "walt": build.Namespace("lonely")} {
 			Eventually(world.As(user).Get).WithArguments(ctx, client.ObjectKeyFromObject(sees), sees).Should(Succeed(), user)
 		}
-		const unnamed = "no namespace is named, so kubectl would act in default, which belongs to no tenant: add -n NAMESPACE; for a command that needs none, "
+		const unnamed = "no namespace is named, so kubectl would act in default, which belongs to no tenant: add -n NAMESPACE; for a command " +
+			"that needs none, "
 		for name, c := range map[string]struct {
 			user string
 			args []string
 			want string
 		}{
-			"a user":                 {"alice", []string{"get", "pods", "-n", "pay-web"}, "alice is not a sudoer of payments (the tenant of namespace pay-web)"},
-			"nobody":                 {"carol", []string{"get", "pods", "-n", "pay-web"}, "carol is not a sudoer of any tenant"},
-			"in default":             {"bob", []string{"get", "pods", "-n", "default"}, "namespace default belongs to no tenant"},
-			"in a system namespace":  {"bob", []string{"get", "pods", "-n", "kube-system"}, "namespace kube-system belongs to no tenant"},
-			"in all namespaces":      {"bob", []string{"get", "pods", "-A"}, "-A can't be used with sudo: it holds in one tenant"},
-			"as somebody":            {"bob", []string{"get", "pods", "--as=x", "-n", "pay-web"}, "--as is set by kubectl sudo"},
-			"who may see the tenant": {"vera", []string{"get", "pods", "-n", "shop"}, "vera is not a sudoer of shop (the tenant of namespace shop); ask a manager: mia, Group shop-leads"},
-			"a manager":              {"mia", []string{"--tenant", "payments", "get", "pods"}, "mia is not a sudoer of payments; ask a manager: mia"},
+			"a user": {"alice", []string{"get", "pods", "-n", "pay-web"},
+				"alice is not a sudoer of payments (the tenant of namespace pay-web)"},
+			"nobody":                {"carol", []string{"get", "pods", "-n", "pay-web"}, "carol is not a sudoer of any tenant"},
+			"in default":            {"bob", []string{"get", "pods", "-n", "default"}, "namespace default belongs to no tenant"},
+			"in a system namespace": {"bob", []string{"get", "pods", "-n", "kube-system"}, "namespace kube-system belongs to no tenant"},
+			"in all namespaces":     {"bob", []string{"get", "pods", "-A"}, "-A can't be used with sudo: it holds in one tenant"},
+			"as somebody":           {"bob", []string{"get", "pods", "--as=x", "-n", "pay-web"}, "--as is set by kubectl sudo"},
+			"who may see the tenant": {"vera", []string{"get", "pods", "-n", "shop"},
+				"vera is not a sudoer of shop (the tenant of namespace shop); ask a manager: mia, Group shop-leads"},
+			"a manager": {"mia", []string{"--tenant", "payments", "get", "pods"},
+				"mia is not a sudoer of payments; ask a manager: mia"},
 			"of another tenant":      {"otto", []string{"--tenant", "shop", "get", "pods"}, "otto is not a sudoer of shop, but of payments"},
 			"of a tenant behind lns": {"otto", []string{"edit", "lns", "shop"}, "otto is not a sudoer of shop, but of payments"},
-			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"}, "there is no tenant shp: kubectl get lns lists them; vera is not a sudoer of any"},
-			"no name at all":         {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
-			"no namespace":           {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant: payments, shop"},
+			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"},
+				"there is no tenant shp: kubectl get lns lists them; vera is not a sudoer of any"},
+			"no name at all": {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
+			"no namespace":   {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant: payments, shop"},
 			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},
 				"namespace lonely belongs to no tenant of which bob is a sudoer: those are payments, shop"},
 			"who may see that":               {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
@@ -64,7 +69,8 @@ var _ = Describe("kubectl sudo", func() {
 	It("ACC-P09 asks for a namespace where none is named, and names one's tenants", func(ctx SpecContext) {
 		got := as("otto").sudo(ctx, "get", "pods")
 		Expect([]any{got.code, got.stdout}).To(Equal([]any{1, ""}))
-		Expect(got.stderr).To(And(ContainSubstring("no namespace is named"), ContainSubstring("add -n NAMESPACE"), HaveSuffix("with --tenant: payments\n")))
+		Expect(got.stderr).To(And(ContainSubstring("no namespace is named"), ContainSubstring("add -n NAMESPACE"),
+			HaveSuffix("with --tenant: payments\n")))
 
 		for _, c := range [][]string{{"otto", "payments", "warren:sudo:payments"}, {"bob", "shop", "bob"}} {
 			got = as(c[0]).sudo(ctx, "--tenant", c[1], "auth", "whoami", "-o", "json")
@@ -128,7 +134,8 @@ var _ = Describe("kubectl sudo", func() {
 			rule.ResourceNames = []string{name}
 			return rule
 		}
-		discovery := rbacv1.PolicyRule{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*"}, Verbs: []string{"impersonate-on:user-info:get"}}
+		discovery := rbacv1.PolicyRule{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*"},
+			Verbs: []string{"impersonate-on:user-info:get"}}
 		create(ctx,
 			build.ClusterRole("lab-sudo", named("users", "conny"), named("groups", "lab-sudoers"), discovery),
 			build.ClusterRoleBinding("lab-sudo", "lab-sudo", conny),

@@ -81,7 +81,8 @@ var _ = Describe("kubectl sudo", func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "pay-web", Name: "p"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example/c"}}},
 		}
-		Eventually(func() error { return world.Admin().Create(ctx, pod.DeepCopy()) }).WithContext(ctx).Should(Succeed(), "once its service account is there")
+		Eventually(func() error { return world.Admin().Create(ctx, pod.DeepCopy()) }).WithContext(ctx).Should(Succeed(),
+			"once its service account is there")
 		kubectl, recorded := recorder()
 		requests := since(ctx, "p02", func() {
 			l := line{user: "p02", kubeconfig: kubeconfigIn("p02", "pay-web"), env: []string{kubectl}}
@@ -200,7 +201,8 @@ var _ = Describe("kubectl sudo", func() {
 		Expect(raised(requests, "p06", "payments-sudoers")).To(ContainElement(HaveField("UserAgent", HavePrefix("kubectl-warren/"))))
 
 		Expect(in.sudo(ctx, "--reason", "x", "get", "pods").code).To(BeZero())
-		Expect(recorded()).To(Equal([]string{"get", "--as=p06", "--as-group=payments-sudoers", "--as-user-extra=tenancy.warren.dev/reason=x", "pods"}))
+		Expect(recorded()).To(Equal([]string{"get", "--as=p06", "--as-group=payments-sudoers", "--as-user-extra=tenancy.warren.dev/reason=x",
+			"pods"}))
 		got = in.sudo(ctx, "get", "pods", "--reason", "x")
 		Expect(got.code).To(Equal(1))
 		Expect(got.stderr).To(ContainSubstring("unknown flag: --reason"))

@@ -84,7 +84,8 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 			s.worksAsBefore(ctx, tenant)
 			Expect(s.copied(tenant+"-web", "v")(ctx)).To(BeTrue())
 		}
-		Eventually(func() map[string]string { return namespaces(s.state(ctx)) }).WithContext(ctx).Should(Equal(before), "the same namespaces by uid, with the same keys")
+		Eventually(func() map[string]string { return namespaces(s.state(ctx)) }).WithContext(ctx).Should(Equal(before),
+			"the same namespaces by uid, with the same keys")
 	}, SpecTimeout(4*suite.Patience))
 
 	It("FLT-U11 ends after the worst order, in which the operator lost its rights first, and leaves no right behind", func(ctx SpecContext) {

@@ -48,8 +48,10 @@ var _ = Describe("make undeploy", Ordered, func() {
 
 		said := s.undeploy(ctx)
 		Expect(said).To(SatisfyAll(
-			ContainSubstring("deleted ValidatingWebhookConfiguration warren"), ContainSubstring("deleted ValidatingAdmissionPolicyBinding warren-managed-namespace"),
-			ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"), ContainSubstring("The wall is down"), ContainSubstring("To come back: make deploy"),
+			ContainSubstring("deleted ValidatingWebhookConfiguration warren"),
+			ContainSubstring("deleted ValidatingAdmissionPolicyBinding warren-managed-namespace"),
+			ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"), ContainSubstring("The wall is down"),
+			ContainSubstring("To come back: make deploy"),
 		))
 		requests, err := s.Requests(ctx, mark)
 		Expect(err).NotTo(HaveOccurred())

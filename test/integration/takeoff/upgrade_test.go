@@ -26,7 +26,8 @@ var _ = Describe("a change of versions", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{
-			ControlPlane: controlplane.Options{EmulatedVersion: "1.35"}, WithoutPolicies: true, // which keep a newer operator's keys from everybody else
+			// which keep a newer operator's keys from everybody else
+			ControlPlane: controlplane.Options{EmulatedVersion: "1.35"}, WithoutPolicies: true,
 			Operator: devcluster.OperatorOptions{Manager: manager, Config: configuration},
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -37,7 +38,8 @@ var _ = Describe("a change of versions", Ordered, func() {
 
 	It("FLT-U07 a file with a newer key doesn't start an older operator, and the one that runs goes on", func(ctx SpecContext) {
 		_, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-			Manager: manager, Kubeconfig: s.Kubeconfig(controlplane.Operator), Dir: filepath.Join(s.Dir, "older"), Config: configuration + "newerKey: 1\n",
+			Manager: manager, Kubeconfig: s.Kubeconfig(controlplane.Operator), Dir: filepath.Join(s.Dir, "older"),
+			Config: configuration + "newerKey: 1\n",
 		})
 		Expect(err).To(MatchError(ContainSubstring("newerKey")))
 		s.changeSource(ctx, "while an older one can't start")

@@ -122,7 +122,8 @@ var _ = Describe("a service account", func() {
 		denied(ctx, f.with(stranger, nobody, group), podsIn(root))
 
 		By("a manager who takes it off and lists it again")
-		f.set(ctx, f.as("mia"), root, map[string]any{"users": []any{}, "managers": build.Users(f.own("mia")), "sudoers": build.Users(f.own("bob"))})
+		f.set(ctx, f.as("mia"), root, map[string]any{"users": []any{}, "managers": build.Users(f.own("mia")),
+			"sudoers": build.Users(f.own("bob"))})
 		f.ready(ctx, root)
 		f.set(ctx, f.as("mia"), root, sudoers(build.Users(f.own("bob"))[0], account))
 		f.ready(ctx, root)

@@ -30,7 +30,8 @@ var _ = Describe("the date of a bill", func() {
 			f.set(ctx, f.Admin(), tenant, map[string]any{"billing": map[string]any{"costCenter": center}})
 			f.redate(ctx, tenant, year)
 			Expect(w.Operator.Start(ctx)).To(Succeed())
-			Eventually(func() *v1alpha1.BillingStatus { return f.get(ctx, tenant).Status.Billing }).WithContext(ctx).Should(HaveField("CostCenter", center))
+			Eventually(func() *v1alpha1.BillingStatus { return f.get(ctx, tenant).Status.Billing }).WithContext(ctx).
+				Should(HaveField("CostCenter", center))
 			since := f.get(ctx, tenant).Status.Billing.Since.Time
 			Expect(since).To(And(BeTemporally(">=", last.Time), BeTemporally("<", time.Now().Add(time.Hour))), "managedFields say %d", year)
 		}
@@ -43,12 +44,14 @@ func (f *fixture) redate(ctx context.Context, tenant string, year int) {
 	Eventually(func(g Gomega) {
 		lns := &v1alpha1.LNamespace{}
 		g.Expect(f.as("mia").Get(ctx, client.ObjectKey{Name: tenant}, lns)).To(Succeed())
-		metav1.SetMetaDataAnnotation(&lns.ObjectMeta, "example.com/year", strconv.Itoa(year)) // else nothing but times would change, and they are not written
+		// else nothing but times would change, and they are not written
+		metav1.SetMetaDataAnnotation(&lns.ObjectMeta, "example.com/year", strconv.Itoa(year))
 		at := metav1.NewTime(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
 		for i := range lns.ManagedFields {
 			lns.ManagedFields[i].Time = &at
 		}
 		g.Expect(f.as("mia").Update(ctx, lns)).To(Succeed())
-		g.Expect(lns.ManagedFields).To(ContainElement(HaveField("Time", HaveField("Time", BeTemporally("==", at.Time)))), "the API server keeps what mia wrote")
+		g.Expect(lns.ManagedFields).To(ContainElement(HaveField("Time", HaveField("Time", BeTemporally("==", at.Time)))),
+			"the API server keeps what mia wrote")
 	}).WithContext(ctx).Should(Succeed())
 }

@@ -45,7 +45,8 @@ var _ = Describe("sudo in mode Constrained", func() {
 				g.Expect(r.send(ctx, f.sudo("bob", "payments"))).To(beDenied(), r.what)
 			}
 		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
-		f.event(ctx, f.own("payments"), v1alpha1.ReasonGroupInUse, "group "+group+" is bound elsewhere; in mode Constrained that gives them nothing")
+		f.event(ctx, f.own("payments"), v1alpha1.ReasonGroupInUse,
+			"group "+group+" is bound elsewhere; in mode Constrained that gives them nothing")
 	})
 
 	It("ACC-C03 is enough for kubectl", func(ctx SpecContext) {
@@ -162,7 +163,8 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 		for _, stop := range asked {
 			Expect(stop()).To(Succeed())
 		}
-		Expect(w.Operator.Log()).NotTo(ContainSubstring("not in place everywhere"), "ACC-C07: it ends when everything is in place, not when its time is over")
+		Expect(w.Operator.Log()).NotTo(ContainSubstring("not in place everywhere"),
+			"ACC-C07: it ends when everything is in place, not when its time is over")
 		Eventually(func(g Gomega) {
 			bindings := &rbacv1.RoleBindingList{}
 			g.Expect(f.Admin().List(ctx, bindings, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo})).To(Succeed())

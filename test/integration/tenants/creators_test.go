@@ -51,7 +51,8 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 			restored := build.Tenant(f.own(fmt.Sprintf("hers-restored-%d", n))).Sudoers(carol).Object()
 			f.create(ctx, build.Annotated(restored, v1alpha1.AnnotationCreator, carol))
 		}
-		Eventually(f.made(ctx, "hers-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Held", Not(BeEmpty())), HaveField("Rest", BeEmpty())))
+		Eventually(f.made(ctx, "hers-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Held", Not(BeEmpty())),
+			HaveField("Rest", BeEmpty())))
 		Eventually(f.made(ctx, "ci-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Rest", BeEmpty())))
 		of, err := f.made(ctx, "hers-")()
 		Expect(err).NotTo(HaveOccurred())

@@ -113,7 +113,8 @@ func (f *fixture) ready(ctx context.Context, name string) *v1alpha1.LNamespace {
 }
 
 // says waits until a condition speaks of the present generation and has status and reason.
-func (f *fixture) says(ctx context.Context, name string, t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason) *v1alpha1.LNamespace {
+func (f *fixture) says(ctx context.Context, name string, t v1alpha1.ConditionType, status metav1.ConditionStatus,
+	reason v1alpha1.Reason) *v1alpha1.LNamespace {
 	GinkgoHelper()
 	lns := &v1alpha1.LNamespace{}
 	Eventually(func(g Gomega) {
@@ -208,7 +209,8 @@ func (f *fixture) references(ctx context.Context, user string) func() ([]string,
 // event waits for an Event on an LNamespace whose message holds a text.
 func (f *fixture) event(ctx context.Context, tenant string, reason v1alpha1.Reason, text string) {
 	GinkgoHelper()
-	Eventually(f.messages(ctx, tenant, reason)).WithContext(ctx).Should(ContainElement(ContainSubstring(text)), "Event %s on %s", reason, tenant)
+	Eventually(f.messages(ctx, tenant, reason)).WithContext(ctx).Should(ContainElement(ContainSubstring(text)),
+		"Event %s on %s", reason, tenant)
 }
 
 // eventOn waits for an Event on a namespaced object whose message holds text.
@@ -216,7 +218,8 @@ func (f *fixture) eventOn(ctx context.Context, object client.Object, text string
 	GinkgoHelper()
 	Eventually(func() ([]corev1.Event, error) {
 		events := &corev1.EventList{}
-		err := f.Admin().List(ctx, events, client.InNamespace(object.GetNamespace()), client.MatchingFields{"involvedObject.name": object.GetName()})
+		err := f.Admin().List(ctx, events, client.InNamespace(object.GetNamespace()),
+			client.MatchingFields{"involvedObject.name": object.GetName()})
 		return events.Items, err
 	}).WithContext(ctx).Should(ContainElement(HaveField("Message", ContainSubstring(text))))
 }

@@ -20,52 +20,55 @@ import (
 )
 
 var _ = Describe("an identity for GitOps", func() {
-	It("ACC-T05 is a service account of the tenant that a manager binds in the root: it applies in the whole tree, and nowhere else", func(ctx SpecContext) {
-		f := of(world, "t05")
-		root, web, later, shop := f.own("payments"), f.own("pay-web"), f.own("later"), f.own("shop")
-		f.settle(ctx, build.Tenant(root).Managers(f.own("mia")).Sudoers(f.own("bob")),
-			build.Tenant(shop).Users(f.own("dave")).Managers(f.own("dave")).Sudoers(f.own("bob")))
-		f.grow(ctx, root, web)
+	It("ACC-T05 is a service account of the tenant that a manager binds in the root: it applies in the whole tree, and nowhere else",
+		func(ctx SpecContext) {
+			f := of(world, "t05")
+			root, web, later, shop := f.own("payments"), f.own("pay-web"), f.own("later"), f.own("shop")
+			f.settle(ctx, build.Tenant(root).Managers(f.own("mia")).Sudoers(f.own("bob")),
+				build.Tenant(shop).Users(f.own("dave")).Managers(f.own("dave")).Sudoers(f.own("bob")))
+			f.grow(ctx, root, web)
 
-		By("a manager lists herself, makes the account and binds it")
-		mia := f.as("mia")
-		f.set(ctx, mia, root, users(build.Users(f.own("mia"))...))
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: root, Name: "gitops"}}
-		subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: root, Name: "gitops"}
-		binding := build.Source(build.RoleBinding(root, "gitops", "admin", subject), v1alpha1.ModeUpdate)
-		allowed(ctx, mia, making(account, "the account"), making(binding, "the binding"))
-		token := &authenticationv1.TokenRequest{}
-		Expect(mia.SubResource("token").Create(ctx, account, token)).To(Succeed())
-		config := rest.AnonymousClientConfig(f.Config(controlplane.Admin))
-		config.BearerToken = token.Status.Token
-		gitops := f.with(config, "")
+			By("a manager lists herself, makes the account and binds it")
+			mia := f.as("mia")
+			f.set(ctx, mia, root, users(build.Users(f.own("mia"))...))
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: root, Name: "gitops"}}
+			subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: root, Name: "gitops"}
+			binding := build.Source(build.RoleBinding(root, "gitops", "admin", subject), v1alpha1.ModeUpdate)
+			allowed(ctx, mia, making(account, "the account"), making(binding, "the binding"))
+			token := &authenticationv1.TokenRequest{}
+			Expect(mia.SubResource("token").Create(ctx, account, token)).To(Succeed())
+			config := rest.AnonymousClientConfig(f.Config(controlplane.Admin))
+			config.BearerToken = token.Status.Token
+			gitops := f.with(config, "")
 
-		By("the account works in the whole tree, and in what is added to it")
-		apply := func(namespace string) request {
-			return request{"apply a ConfigMap in " + namespace, func(ctx context.Context, c client.Client) error {
-				return c.Apply(ctx, corev1apply.ConfigMap("settings", namespace).WithData(map[string]string{"region": "north"}), client.FieldOwner("gitops"))
-			}}
-		}
-		allowed(ctx, gitops, apply(root), apply(web), making(build.SubNamespace(root, later), "a SubNamespace"))
-		f.exists(ctx, build.RoleBinding(later, "gitops", ""))
-		allowed(ctx, gitops, apply(later), podsIn(later))
+			By("the account works in the whole tree, and in what is added to it")
+			apply := func(namespace string) request {
+				return request{"apply a ConfigMap in " + namespace, func(ctx context.Context, c client.Client) error {
+					return c.Apply(ctx, corev1apply.ConfigMap("settings", namespace).WithData(map[string]string{"region": "north"}),
+						client.FieldOwner("gitops"))
+				}}
+			}
+			allowed(ctx, gitops, apply(root), apply(web), making(build.SubNamespace(root, later), "a SubNamespace"))
+			f.exists(ctx, build.RoleBinding(later, "gitops", ""))
+			allowed(ctx, gitops, apply(later), podsIn(later))
 
-		By("it changes no tenant, no walls, and nothing elsewhere")
-		denied(ctx, gitops, readTenant(root), patchTenant(root, ""), apply(shop), podsIn(shop), podsIn(f.own("elsewhere")),
-			patching(build.Namespace(web), "Namespace "+web, ""), deleting(build.Namespace(web), "Namespace "+web), making(build.Namespace(f.own("own")), "a Namespace"),
-			patching(build.RoleBinding(root, "warren:users", "admin"), "RoleBinding warren:users", ""),
-			patching(build.RoleBinding(web, "gitops", "admin"), "the copy of its own binding", ""),
-			bindClusterAdmin(root), bindClusterAdminEverywhere())
-		denied(ctx, f.with(config, f.own("bob"), root+"-sudoers"), podsIn(root))
-		denied(ctx, f.with(config, "warren:sudo:"+root, root+"-sudoers"), podsIn(root))
+			By("it changes no tenant, no walls, and nothing elsewhere")
+			denied(ctx, gitops, readTenant(root), patchTenant(root, ""), apply(shop), podsIn(shop), podsIn(f.own("elsewhere")),
+				patching(build.Namespace(web), "Namespace "+web, ""), deleting(build.Namespace(web), "Namespace "+web),
+				making(build.Namespace(f.own("own")), "a Namespace"),
+				patching(build.RoleBinding(root, "warren:users", "admin"), "RoleBinding warren:users", ""),
+				patching(build.RoleBinding(web, "gitops", "admin"), "the copy of its own binding", ""),
+				bindClusterAdmin(root), bindClusterAdminEverywhere())
+			denied(ctx, f.with(config, f.own("bob"), root+"-sudoers"), podsIn(root))
+			denied(ctx, f.with(config, "warren:sudo:"+root, root+"-sudoers"), podsIn(root))
 
-		By("on a list of the tenant it would get nothing")
-		f.set(ctx, mia, root, users(build.Users(f.own("mia"))[0], build.ServiceAccount(root, "gitops")))
-		f.suspended(ctx, root, build.ServiceAccount(root, "gitops"))
-		denied(ctx, gitops, readTenant(root))
+			By("on a list of the tenant it would get nothing")
+			f.set(ctx, mia, root, users(build.Users(f.own("mia"))[0], build.ServiceAccount(root, "gitops")))
+			f.suspended(ctx, root, build.ServiceAccount(root, "gitops"))
+			denied(ctx, gitops, readTenant(root))
 
-		By("it ends with its binding")
-		allowed(ctx, mia, deleting(binding, "the binding"))
-		soonDenied(ctx, gitops, podsIn(root), podsIn(web), podsIn(later))
-	}, SpecTimeout(5*time.Minute))
+			By("it ends with its binding")
+			allowed(ctx, mia, deleting(binding, "the binding"))
+			soonDenied(ctx, gitops, podsIn(root), podsIn(web), podsIn(later))
+		}, SpecTimeout(5*time.Minute))
 })

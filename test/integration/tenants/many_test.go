@@ -35,7 +35,8 @@ var _ = Describe("many tenants", Ordered, SpecPriority(1), func() {
 			err := w.Admin().List(ctx, list)
 			var waiting []string
 			for _, lns := range list.Items {
-				if c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != "True" || lns.Status.SudoGrantedAt == nil {
+				if c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != "True" ||
+					lns.Status.SudoGrantedAt == nil {
 					waiting = append(waiting, lns.Name)
 				}
 			}

@@ -62,7 +62,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 			f.create(ctx, build.Tenant(name).Users(f.own("alice")).Managers(f.own("alice")).Sudoers(f.own("alice")).Object())
 			lns := f.says(ctx, name, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
 			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("namespace " + name +
-				" exists; a cluster admin can name who may adopt it: kubectl annotate namespace " + name + " tenancy.warren.dev/adopt=" + string(lns.UID)))
+				" exists; a cluster admin can name who may adopt it: kubectl annotate namespace " + name + " tenancy.warren.dev/adopt=" +
+				string(lns.UID)))
 			Consistently(func(g Gomega) {
 				now := build.Namespace(name)
 				g.Expect(f.read(ctx, now)()).To(Succeed())
@@ -141,7 +142,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 				}
 			}
 			return failed, err
-		}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second / 2).Should(WithTransform(func(failed []string) int { return len(failed) }, BeNumerically("<=", 10)))
+		}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second / 2).
+			Should(WithTransform(func(failed []string) int { return len(failed) }, BeNumerically("<=", 10)))
 
 		f.release(ctx, held)
 		f.ready(ctx, payments)
@@ -174,7 +176,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 			}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
 			denied(ctx, f.Sudo(f.own("eve"), name), podsIn(name))
 		}
-		err := f.sudo("bob", "payments").Patch(ctx, build.Namespace(f.own("payments")), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"tenancy.warren.dev/adopt":"true"}}}`)))
+		err := f.sudo("bob", "payments").Patch(ctx, build.Namespace(f.own("payments")),
+			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"tenancy.warren.dev/adopt":"true"}}}`)))
 		Expect(err).To(beDenied())
 		legacy := f.own("legacy")
 		f.create(ctx, build.Namespace(legacy), build.RoleBinding(legacy, "owner", "cluster-admin", build.RBACUser(f.own("alice"))))
@@ -244,15 +247,17 @@ var _ = Describe("the Namespace of a tenant", func() {
 	It("ACC-N12 ACC-N15 says what the API server refuses, and is made when it does no longer", func(ctx SpecContext) {
 		f := of(world, "n12")
 		payments := f.own("payments")
-		policy, bound := build.Policy(payments, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false", "no room for another one")
+		policy, bound := build.Policy(payments, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false",
+			"no room for another one")
 		f.create(ctx, policy, bound)
 		Eventually(func() error {
 			return f.Admin().Create(ctx, build.Namespace(payments), client.DryRunAll)
 		}).WithContext(ctx).Should(beRefused("no room for another one"), "the policy is in force")
 		f.create(ctx, f.payments().Object())
 		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonCreateFailed)
-		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(And(ContainSubstring("no room for another one"),
-			MatchRegexp("; the operator tries again within [0-9]+[ms], and at once when the spec of this LNamespace changes or it is made again$")))
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).
+			To(And(ContainSubstring("no room for another one"),
+				MatchRegexp("; the operator tries again within [0-9]+[ms], and at once when the spec of this LNamespace changes or it is made again$")))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
 		f.ready(ctx, payments)
 	}, SpecTimeout(8*time.Minute))
@@ -275,5 +280,6 @@ func (f *fixture) conflicts(ctx context.Context, name, why string) {
 	GinkgoHelper()
 	Eventually(func() *metav1.Condition {
 		return v1alpha1.FindCondition(f.get(ctx, name).Status.Conditions, v1alpha1.ConditionNamespaceReady)
-	}).WithContext(ctx).Should(HaveValue(And(HaveField("Reason", string(v1alpha1.ReasonNamespaceConflict)), HaveField("Message", ContainSubstring(why)))))
+	}).WithContext(ctx).Should(HaveValue(And(HaveField("Reason", string(v1alpha1.ReasonNamespaceConflict)),
+		HaveField("Message", ContainSubstring(why)))))
 }

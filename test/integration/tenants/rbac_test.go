@@ -150,7 +150,8 @@ var _ = Describe("the access objects", func() {
 		f.create(ctx, foreign)
 		f.create(ctx, f.payments().Sudoers(carol).Object())
 		lns := f.says(ctx, f.own("payments"), v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict)
-		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).To(ContainSubstring("ClusterRole warren:self:" + carol))
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).
+			To(ContainSubstring("ClusterRole warren:self:" + carol))
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
 		denied(ctx, f.sudo("carol", "payments"), podsIn(f.own("payments")))
 		denied(ctx, f.becoming("carol", "admin"), podsIn(f.own("payments")))

@@ -20,7 +20,8 @@ import (
 // lend makes tenant payments, and the plain namespace called name with an object of its own, in which a role is bound to holders.
 func (f *fixture) lend(ctx context.Context, name, role string, holders ...rbacv1.Subject) {
 	GinkgoHelper()
-	f.create(ctx, build.Namespace(f.own(name)), build.RoleBinding(f.own(name), "owners", role, holders...), build.Secret(f.own(name), "own", "x"))
+	f.create(ctx, build.Namespace(f.own(name)), build.RoleBinding(f.own(name), "owners", role, holders...),
+		build.Secret(f.own(name), "own", "x"))
 }
 
 // found makes tenant payments with a source.
@@ -50,9 +51,11 @@ func (f *fixture) leaves(ctx context.Context, name string) {
 	Eventually(func(g Gomega) {
 		g.Expect(f.read(ctx, n)()).To(Succeed())
 		g.Expect(n.Labels).To(Equal(map[string]string{corev1.LabelMetadataName: n.Name, v1alpha1.LabelReleased: v1alpha1.True}))
-		g.Expect(n.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHeldBy), HaveKey(v1alpha1.AnnotationAncestry), HaveKey(v1alpha1.AnnotationParentUID)))
+		g.Expect(n.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHeldBy), HaveKey(v1alpha1.AnnotationAncestry),
+			HaveKey(v1alpha1.AnnotationParentUID)))
 	}).WithContext(ctx).Should(Succeed())
-	f.gone(ctx, build.Secret(n.Name, "key", ""), build.RoleBinding(n.Name, "warren:users", ""), build.RoleBinding(n.Name, "warren:sudoers", ""))
+	f.gone(ctx, build.Secret(n.Name, "key", ""), build.RoleBinding(n.Name, "warren:users", ""),
+		build.RoleBinding(n.Name, "warren:sudoers", ""))
 	f.exists(ctx, build.Secret(n.Name, "own", ""))
 	f.exists(ctx, build.RoleBinding(n.Name, "owners", ""))
 }
@@ -78,7 +81,8 @@ var _ = Describe("a placed namespace", func() {
 		Eventually(func() (metav1.Condition, error) {
 			return f.Reported(ctx, f.own("legacy"), v1alpha1.ConditionParentApplied)
 		}).WithContext(ctx).
-			Should(And(HaveField("Reason", string(v1alpha1.ReasonNamespaceReleased)), HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("lists nobody any more"))))
+			Should(And(HaveField("Reason", string(v1alpha1.ReasonNamespaceReleased)), HaveField("Status", metav1.ConditionFalse),
+				HaveField("Message", ContainSubstring("lists nobody any more"))))
 
 		f.create(ctx, build.Secret(tenant, "later", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		f.grow(ctx, tenant, f.own("web"))
@@ -122,33 +126,34 @@ var _ = Describe("a placed namespace", func() {
 		f.stays(ctx, "labelled")
 	}, SpecTimeout(4*time.Minute))
 
-	It("HIER-L3 is out until it is asked for anew: the old request, a cleared field and a list that has the author again bring nothing back", func(ctx SpecContext) {
-		f := of(world, "l03")
-		tenant, legacy := f.found(ctx), f.own("legacy")
-		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
-		f.placed(ctx, f.as("alice"), "legacy", tenant)
-		f.set(ctx, f.as("mia"), tenant, users())
-		f.leaves(ctx, "legacy")
-		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("alice"))...))
-		out := func() {
-			GinkgoHelper()
+	It("HIER-L3 is out until it is asked for anew: the old request, a cleared field and a list that has the author again bring nothing back",
+		func(ctx SpecContext) {
+			f := of(world, "l03")
+			tenant, legacy := f.found(ctx), f.own("legacy")
+			f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
+			f.placed(ctx, f.as("alice"), "legacy", tenant)
+			f.set(ctx, f.as("mia"), tenant, users())
+			f.leaves(ctx, "legacy")
+			f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("alice"))...))
+			out := func() {
+				GinkgoHelper()
+				n := build.Namespace(legacy)
+				Consistently(func() (map[string]string, error) { return n.Labels, f.read(ctx, n)() }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
+					Should(And(HaveKey(v1alpha1.LabelReleased), Not(HaveKey(v1alpha1.LabelParent)), Not(HaveKey(v1alpha1.LabelType))))
+			}
+			out()
+			noParent := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":null}}`))
+			Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), noParent)).To(Succeed())
+			out()
+			f.mark(ctx, legacy, string(f.get(ctx, tenant).UID))
+			ask := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":"`+tenant+`"}}`))
+			Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), ask)).To(Succeed())
+			f.exists(ctx, build.Secret(legacy, "key", ""))
 			n := build.Namespace(legacy)
-			Consistently(func() (map[string]string, error) { return n.Labels, f.read(ctx, n)() }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
-				Should(And(HaveKey(v1alpha1.LabelReleased), Not(HaveKey(v1alpha1.LabelParent)), Not(HaveKey(v1alpha1.LabelType))))
-		}
-		out()
-		noParent := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":null}}`))
-		Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), noParent)).To(Succeed())
-		out()
-		f.mark(ctx, legacy, string(f.get(ctx, tenant).UID))
-		ask := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":"`+tenant+`"}}`))
-		Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), ask)).To(Succeed())
-		f.exists(ctx, build.Secret(legacy, "key", ""))
-		n := build.Namespace(legacy)
-		f.exists(ctx, n)
-		Expect(n.Labels).NotTo(HaveKey(v1alpha1.LabelReleased))
-		Expect(n.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationHeldBy, `["User `+f.own("alice")+`"]`))
-	}, SpecTimeout(8*time.Minute))
+			f.exists(ctx, n)
+			Expect(n.Labels).NotTo(HaveKey(v1alpha1.LabelReleased))
+			Expect(n.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationHeldBy, `["User `+f.own("alice")+`"]`))
+		}, SpecTimeout(8*time.Minute))
 
 	It("HIER-L4 leaves although it is halted, and though it came into the tree below another one", func(ctx SpecContext) {
 		f := of(world, "l04")
@@ -181,16 +186,19 @@ var _ = Describe("a placed namespace", func() {
 		tenant, legacy := f.found(ctx), f.own("legacy")
 		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
 		allowed(ctx, f.as("alice"), secretsIn(legacy)) // else RBAC would refuse her
-		held := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"tenancy.warren.dev/held-by":"[\"User mia\"]"}}}`))
+		held := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"annotations":{"tenancy.warren.dev/held-by":"[\"User mia\"]"}}}`))
 		Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), held)).To(beRefused("only the operator and cluster administrators"))
 		Expect(f.Admin().Patch(ctx, build.Namespace(legacy), held)).To(beRefused("the operator derives these keys, nobody sets them"))
 		f.placed(ctx, f.as("alice"), "legacy", tenant)
 		Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), held)).To(beRefused("warren-"))
 		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"))...))
 		f.leaves(ctx, "legacy")
-		for _, patch := range []string{`{"metadata":{"labels":{"tenancy.warren.dev/released":null}}}`, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`,
+		for _, patch := range []string{`{"metadata":{"labels":{"tenancy.warren.dev/released":null}}}`,
+			`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`,
 			`{"metadata":{"labels":{"tenancy.warren.dev/parent":"` + tenant + `"}}}`} {
-			Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), client.RawPatch("application/merge-patch+json", []byte(patch)))).To(beRefused("warren-"))
+			Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), client.RawPatch("application/merge-patch+json", []byte(patch)))).
+				To(beRefused("warren-"))
 		}
 	})
 })

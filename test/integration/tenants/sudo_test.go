@@ -104,48 +104,51 @@ var _ = Describe("sudo", func() {
 		f.exists(ctx, sudoers)
 		sudoers.Subjects = append(sudoers.Subjects, build.RBACUser(f.own("alice")))
 		denied(ctx, alice,
-			request{"update RoleBinding warren:sudoers", func(ctx context.Context, c client.Client) error { return c.Update(ctx, sudoers.DeepCopy()) }},
+			request{"update RoleBinding warren:sudoers", func(ctx context.Context, c client.Client) error {
+				return c.Update(ctx, sudoers.DeepCopy())
+			}},
 			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
 	})
 
-	inBothModes("ACC-S09 ACC-S08 is nobody's to take away or to take, and without policies is put back", "s09", func(ctx SpecContext, f *fixture) {
-		f.settle(ctx, f.payments())
-		users := build.RoleBinding(f.own("payments"), "warren:users", "")
-		f.exists(ctx, users)
-		users.Subjects = append(users.Subjects, build.RBACUser("zed"))
-		denied(ctx, f.as("alice"),
-			deleting(build.RoleBinding(f.own("payments"), "warren:sudoers", ""), "RoleBinding warren:sudoers"),
-			request{"update RoleBinding warren:users", func(ctx context.Context, c client.Client) error { return c.Update(ctx, users.DeepCopy()) }})
-		allowed(ctx, f.sudo("bob", "payments"), secretsIn(f.own("payments")))
+	inBothModes("ACC-S09 ACC-S08 is nobody's to take away or to take, and without policies is put back", "s09",
+		func(ctx SpecContext, f *fixture) {
+			f.settle(ctx, f.payments())
+			users := build.RoleBinding(f.own("payments"), "warren:users", "")
+			f.exists(ctx, users)
+			users.Subjects = append(users.Subjects, build.RBACUser("zed"))
+			denied(ctx, f.as("alice"),
+				deleting(build.RoleBinding(f.own("payments"), "warren:sudoers", ""), "RoleBinding warren:sudoers"),
+				request{"update RoleBinding warren:users", func(ctx context.Context, c client.Client) error { return c.Update(ctx, users.DeepCopy()) }})
+			allowed(ctx, f.sudo("bob", "payments"), secretsIn(f.own("payments")))
 
-		f = of(ownWorld(ctx, f.mode.options(devcluster.Options{WithoutPolicies: true}), "s09"), "s09")
-		f.settle(ctx, f.payments())
-		root, alice := f.own("payments"), f.as("alice")
-		sudoers := build.RoleBinding(root, "warren:sudoers", "")
-		f.exists(ctx, sudoers)
-		was := sudoers.UID
-		more := sudoers.DeepCopy()
-		more.Subjects = append(more.Subjects, build.RBACUser(f.own("alice")))
-		denied(ctx, alice,
-			request{"update RoleBinding warren:sudoers", func(ctx context.Context, c client.Client) error { return c.Update(ctx, more) }},
-			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
-		allowed(ctx, alice, deleting(sudoers, "RoleBinding warren:sudoers"))
-		Eventually(func(g Gomega) {
-			g.Expect(f.read(ctx, sudoers)()).To(Succeed())
-			g.Expect(sudoers.UID).NotTo(Equal(was))
-		}).WithContext(ctx).Should(Succeed(), "warren:sudoers is made anew")
-		allowed(ctx, f.sudo("bob", "payments"), secretsIn(root))
+			f = of(ownWorld(ctx, f.mode.options(devcluster.Options{WithoutPolicies: true}), "s09"), "s09")
+			f.settle(ctx, f.payments())
+			root, alice := f.own("payments"), f.as("alice")
+			sudoers := build.RoleBinding(root, "warren:sudoers", "")
+			f.exists(ctx, sudoers)
+			was := sudoers.UID
+			more := sudoers.DeepCopy()
+			more.Subjects = append(more.Subjects, build.RBACUser(f.own("alice")))
+			denied(ctx, alice,
+				request{"update RoleBinding warren:sudoers", func(ctx context.Context, c client.Client) error { return c.Update(ctx, more) }},
+				bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
+			allowed(ctx, alice, deleting(sudoers, "RoleBinding warren:sudoers"))
+			Eventually(func(g Gomega) {
+				g.Expect(f.read(ctx, sudoers)()).To(Succeed())
+				g.Expect(sudoers.UID).NotTo(Equal(was))
+			}).WithContext(ctx).Should(Succeed(), "warren:sudoers is made anew")
+			allowed(ctx, f.sudo("bob", "payments"), secretsIn(root))
 
-		users = build.RoleBinding(root, "warren:users", "")
-		f.exists(ctx, users)
-		before := users.Subjects
-		users.Subjects = append(users.Subjects, build.RBACUser("zed"))
-		Expect(alice.Update(ctx, users)).To(Succeed())
-		Eventually(func(g Gomega) {
-			g.Expect(f.read(ctx, users)()).To(Succeed())
-			g.Expect(users.Subjects).To(Equal(before))
-		}).WithContext(ctx).Should(Succeed(), "zed is out again")
-	})
+			users = build.RoleBinding(root, "warren:users", "")
+			f.exists(ctx, users)
+			before := users.Subjects
+			users.Subjects = append(users.Subjects, build.RBACUser("zed"))
+			Expect(alice.Update(ctx, users)).To(Succeed())
+			Eventually(func(g Gomega) {
+				g.Expect(f.read(ctx, users)()).To(Succeed())
+				g.Expect(users.Subjects).To(Equal(before))
+			}).WithContext(ctx).Should(Succeed(), "zed is out again")
+		})
 
 	inBothModes("ACC-S10 of a group goes by the user that nobody is", "s10", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments(), f.shop())

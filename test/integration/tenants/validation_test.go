@@ -51,13 +51,15 @@ var _ = Describe("an LNamespace that is refused", func() {
 	It("ACC-V11 has a name that is refused with the field, the value, the rule and the next step", func(ctx SpecContext) {
 		f, long := of(world, "v11"), "v11-"+strings.Repeat("a", 60)
 		for name, why := range map[string]string{
-			"kube-x":    `default and kube-* are reserved names: choose another`,
-			"my.tenant": `an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit at both ends`,
+			"kube-x": `default and kube-* are reserved names: choose another`,
+			"my.tenant": `an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit ` +
+				`at both ends`,
 		} {
 			Expect(try(ctx, f, build.Tenant(name))).To(MatchError(HaveSuffix(`is invalid: metadata.name: Invalid value: "` + name + `": ` + why)))
 		}
 		Expect(try(ctx, f, build.Tenant(long))).To(MatchError(HaveSuffix(
-			`is invalid: metadata.name: Invalid value: "` + long + `" is too long: an LNamespace name is a DNS label of at most 63 characters; choose a shorter one`)))
+			`is invalid: metadata.name: Invalid value: "` + long +
+				`" is too long: an LNamespace name is a DNS label of at most 63 characters; choose a shorter one`)))
 	})
 
 	It("ACC-V03 has a name that the configuration reserves, and gets nothing", func(ctx SpecContext) {
@@ -81,8 +83,10 @@ var _ = Describe("an LNamespace that is refused", func() {
 			message string
 		}{
 			{build.Group("x-sudoers"), "group names that end in -sudoers are reserved"},
-			{build.Group("system:masters"), "names that start with system: are reserved; a service account is kind ServiceAccount with namespace and name"},
-			{build.Users("system:serviceaccount:ci:d")[0], "names that start with system: are reserved; a service account is kind ServiceAccount with namespace and name"},
+			{build.Group("system:masters"),
+				"names that start with system: are reserved; a service account is kind ServiceAccount with namespace and name"},
+			{build.Users("system:serviceaccount:ci:d")[0], "names that start with system: are reserved; a service account is kind ServiceAccount " +
+				"with namespace and name"},
 			{build.Users("warren:sudo:shop")[0], "user names that start with warren: are reserved"},
 		} {
 			for _, tenant := range inAnyList(f, c.subject) {

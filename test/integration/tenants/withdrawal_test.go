@@ -80,7 +80,8 @@ var _ = Describe("withdrawal is never halted", func() {
 		It("PROP-H3 in a namespace with label protected, in mode "+mode.name, func(ctx SpecContext) {
 			f := mode.fixture(mode.protected)
 			tenant, _, lower := f.placeBelow(ctx)
-			protect := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null,%q:"true"}}}`, v1alpha1.LabelParent, v1alpha1.LabelProtected))
+			protect := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null,%q:"true"}}}`, v1alpha1.LabelParent,
+				v1alpha1.LabelProtected))
 			Expect(f.Admin().Patch(ctx, build.Namespace(lower), protect)).To(Succeed())
 			f.replaceSome(ctx, tenant)
 			f.onlyWithdrawn(ctx, lower)

@@ -50,7 +50,8 @@ func labelled(status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...st
 // unwritten expects that the operator writes none of these Namespaces for a while, whatever it writes in them.
 func (c cluster) unwritten(ctx context.Context, names ...string) {
 	GinkgoHelper()
-	Consistently(c.namespaceWrites(c.mark(ctx), names...)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+	Consistently(c.namespaceWrites(c.mark(ctx), names...)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).
+		WithPolling(500 * time.Millisecond).Should(BeEmpty())
 }
 
 // labelsFollow is about a tenant and two levels of sub-namespaces.
@@ -83,7 +84,8 @@ func labelsFollow(ctx context.Context, own *configured) {
 	eventually(And(carry(costKey, "4712"), lack(ownerKey)))
 	Eventually(own.lns("b68-pay")).WithContext(ctx).Should(labelled(metav1.ConditionFalse, v1alpha1.ReasonInvalidLabelValue,
 		`spec.billing.owner "pay-leads@example.com" can't be the value of a label`))
-	Eventually(own.eventsOn("default", "LNamespace", "b68-pay")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonInvalidLabelValue)))
+	Eventually(own.eventsOn("default", "LNamespace", "b68-pay")).WithContext(ctx).
+		Should(ContainElement(string(v1alpha1.ReasonInvalidLabelValue)))
 
 	own.pays(ctx, "b68-pay", "", "")
 	eventually(And(lack(costKey), lack(ownerKey)))
@@ -93,7 +95,8 @@ func labelsFollow(ctx context.Context, own *configured) {
 	eventually(And(carry(costKey, "4711"), carry(ownerKey, "pay-leads")))
 	own.configure(ctx, billingRules)
 	eventually(And(lack(costKey), lack(ownerKey)))
-	Eventually(own.lns("b68-pay")).WithContext(ctx).Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", string(v1alpha1.ConditionBillingLabelled))))))
+	Eventually(own.lns("b68-pay")).WithContext(ctx).
+		Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", string(v1alpha1.ConditionBillingLabelled))))))
 	own.unwritten(ctx, tree...)
 }
 
@@ -140,7 +143,8 @@ func nobodyElsePays(ctx context.Context, own *configured) {
 	own.put(ctx, tenant, build.Tenant("b70-shop").Object())
 	own.grow(ctx, "b70-pay/b70-web")
 	own.put(ctx, build.SubNamespace("b70-web", "b70-free", "app", "web", costKey, "0"))
-	Eventually(own.sub("b70-web/b70-free")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, costKey))
+	Eventually(own.sub("b70-web/b70-free")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse,
+		v1alpha1.ReasonKeyNotAllowed, costKey))
 	Expect(own.now(ctx, "b70-free")).To(And(carry("app", "web"), carry(costKey, "4711"), carry(ownerKey, "pay-leads")))
 
 	own.wish(ctx, "b70-web", build.Propagating(costKey, ownerKey), build.Overriding(costKey, ownerKey))

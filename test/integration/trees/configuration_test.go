@@ -30,9 +30,11 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 
 	It("SUB-F2 to something invalid: the process that has it ends and says why, the one before goes on", func(ctx SpecContext) {
 		_, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-			Manager: built.Manager, Kubeconfig: own.Kubeconfig(controlplane.Operator), Dir: GinkgoT().TempDir(), Config: invalid, Args: []string{"--leader-elect"},
+			Manager: built.Manager, Kubeconfig: own.Kubeconfig(controlplane.Operator), Dir: GinkgoT().TempDir(), Config: invalid,
+			Args: []string{"--leader-elect"},
 		})
-		Expect(err).To(MatchError(And(ContainSubstring("ended at its start with exit code 1"), ContainSubstring(`unknown field "inheritance.lables"`))))
+		Expect(err).
+			To(MatchError(And(ContainSubstring("ended at its start with exit code 1"), ContainSubstring(`unknown field "inheritance.lables"`))))
 		Eventually(own.fileEvents(v1alpha1.ReasonInvalidConfiguration)).WithContext(ctx).Should(ConsistOf(
 			And(ContainSubstring(`inheritance.lables: unknown field`), ContainSubstring("featureGates[Foo]"))))
 		own.put(ctx, build.Root("f2-payments", "team", "neco"))
@@ -97,7 +99,8 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		copied()
 		wrong := map[string]string{
 			"24 of [0-9]+ places or keys of namespaces": fixture + `protectedNamespaces: ["f10-web-*"]` + "\n",
-			"[0-9]+ of [0-9]+ other copies":             fixture + "propagation: {kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap}, {group: rbac.authorization.k8s.io, kind: RoleBinding}]}\n",
+			"[0-9]+ of [0-9]+ other copies": fixture + "propagation: {kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap}, " +
+				"{group: rbac.authorization.k8s.io, kind: RoleBinding}]}\n",
 		}
 		for loss, text := range wrong {
 			since := own.mark(ctx)
@@ -118,24 +121,28 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		copied()
 	})
 
-	It("SUB-F13 so that it lacks a kind of which there are copies: not before they are gone, or left behind on purpose", func(ctx SpecContext) {
-		const kinds = "propagation: {kinds: [{group: rbac.authorization.k8s.io, kind: RoleBinding}, "
-		own.configure(ctx, accepting(fixture+kinds+"{kind: Secret}, {kind: ConfigMap}]}\n"))
-		own.put(ctx, build.Root("f13-payments"), build.Source(build.ConfigMap("f13-payments", "m", "x"), v1alpha1.ModeUpdate))
-		own.grow(ctx, "f13-payments/f13-web")
-		Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(there())
+	It("SUB-F13 so that it lacks a kind of which there are copies: not before they are gone, or left behind on purpose",
+		func(ctx SpecContext) {
+			const kinds = "propagation: {kinds: [{group: rbac.authorization.k8s.io, kind: RoleBinding}, "
+			own.configure(ctx, accepting(fixture+kinds+"{kind: Secret}, {kind: ConfigMap}]}\n"))
+			own.put(ctx, build.Root("f13-payments"), build.Source(build.ConfigMap("f13-payments", "m", "x"), v1alpha1.ModeUpdate))
+			own.grow(ctx, "f13-payments/f13-web")
+			Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(there())
 
-		without := fixture + kinds + "{kind: Secret}]}\n"
-		file := filepath.Join(GinkgoT().TempDir(), "config.yaml")
-		Expect(os.WriteFile(file, []byte(without), 0o600)).To(Succeed())
-		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file)).To(ContainSubstring("The operator would hold this file back: propagation.kinds lacks kinds whose copies would stay"))
-		own.expectHeld(ctx, without, `propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: ConfigMap \(1 copy\); set them to mode Remove first`)
-		own.configure(ctx, accepting(without))
-		own.configure(ctx, fixture+kinds+"{kind: Secret}, {kind: ConfigMap, mode: Remove}]}\n")
-		Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(gone())
-		own.configure(ctx, without)
-		own.configure(ctx, fixture)
-	})
+			without := fixture + kinds + "{kind: Secret}]}\n"
+			file := filepath.Join(GinkgoT().TempDir(), "config.yaml")
+			Expect(os.WriteFile(file, []byte(without), 0o600)).To(Succeed())
+			Expect(own.done(ctx, controlplane.Admin, "config", "diff", file)).
+				To(ContainSubstring("The operator would hold this file back: propagation.kinds lacks kinds whose copies would stay"))
+			own.expectHeld(ctx, without,
+				`propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: ConfigMap \(1 copy\); set them to mode `+
+					`Remove first`)
+			own.configure(ctx, accepting(without))
+			own.configure(ctx, fixture+kinds+"{kind: Secret}, {kind: ConfigMap, mode: Remove}]}\n")
+			Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(gone())
+			own.configure(ctx, without)
+			own.configure(ctx, fixture)
+		})
 
 	It("SUB-F8 so that a managed namespace is protected, and back", func(ctx SpecContext) {
 		own.configure(ctx, fixture)
@@ -148,7 +155,8 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		before := map[string]any{"pay-f8": own.now(ctx, "pay-f8").UID, "f8-deep": own.now(ctx, "f8-deep").UID}
 		own.configure(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
 		Eventually(own.sub("f8-payments/pay-f8")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
-		Eventually(own.sub("pay-f8/f8-deep")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionUnknown, v1alpha1.ReasonHalted))
+		Eventually(own.sub("pay-f8/f8-deep")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionUnknown,
+			v1alpha1.ReasonHalted))
 		own.put(ctx, build.SubNamespace("f8-deep", "f8-deeper"))
 		Eventually(own.sub("f8-deep/f8-deeper")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged, "halted"))
 		since := own.mark(ctx)
@@ -237,7 +245,8 @@ func everythingFlows(ctx context.Context, c cluster) {
 kind: Namespace
 metadata:
   name: i5-payments
-  labels: {%s: root, %s: i5-base, color: %s, example.com/size: big, app.kubernetes.io/created-by: mia, pod-security.kubernetes.io/enforce: %s}
+  labels:
+    {%s: root, %s: i5-base, color: %s, example.com/size: big, app.kubernetes.io/created-by: mia, pod-security.kubernetes.io/enforce: %s}
   annotations: {note: hello, example.com/contact: mia}
 `, v1alpha1.LabelType, v1alpha1.LabelTemplate, color, level)
 	}

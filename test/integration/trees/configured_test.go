@@ -18,7 +18,8 @@ import (
 // configured is a cluster whose operator starts again with each configuration file.
 type configured struct{ cluster }
 
-// configure starts the operator with another file, and expects that this file is accepted and recorded: the next is compared with the record.
+// configure starts the operator with another file, and expects that this file is accepted and recorded: the next is compared with the
+// record.
 func (c *configured) configure(ctx context.Context, text string) {
 	GinkgoHelper()
 	Expect(c.Operator.Configure(ctx, text)).To(Succeed())
@@ -51,7 +52,8 @@ func (c *configured) expectHeld(ctx context.Context, text, refusal string) {
 	Expect(c.Operator.WriteConfig(text)).To(Succeed())
 	Expect(c.Operator.StartAlive(ctx)).To(Succeed())
 	said := func() string { return c.Operator.Log()[before:] }
-	Eventually(said).WithContext(ctx).Should(MatchRegexp("the configuration file is not accepted: this process is not ready, and changes nothing.*" + refusal))
+	Eventually(said).WithContext(ctx).
+		Should(MatchRegexp("the configuration file is not accepted: this process is not ready, and changes nothing.*" + refusal))
 	answer, err := http.Get(c.Operator.HealthURL + "/readyz")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(answer.Body.Close()).To(Succeed())

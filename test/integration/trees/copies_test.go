@@ -34,7 +34,8 @@ func inSync() types.GomegaMatcher {
 
 var _ = Describe("copies are reported", func() {
 	It("HIER-K2 HIER-K3 where one is kept out by somebody's object", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("k2-org"), build.Child("k2-team-a", "k2-org"), build.Child("k2-team-b", "k2-org"), build.Child("k2-svc-1", "k2-team-a"))
+		shared.put(ctx, build.Root("k2-org"), build.Child("k2-team-a", "k2-org"), build.Child("k2-team-b", "k2-org"),
+			build.Child("k2-svc-1", "k2-team-a"))
 		key := build.Annotated(source("k2-org", "db"), v1alpha1.AnnotationSelect, "!"+v1alpha1.TreeLabel("k2-team-b"))
 		shared.put(ctx, key)
 		copied := func(namespace string) func(context.Context) error {
@@ -53,7 +54,8 @@ var _ = Describe("copies are reported", func() {
 		shared.put(ctx, own)
 		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(inSync())
 		edit(ctx, shared, key, func(s *corev1.Secret) { delete(s.Annotations, v1alpha1.AnnotationSelect) })
-		Eventually(shared.hier("k2-team-b")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict, `Secret "db" from "k2-org": an object of that name exists`))
+		Eventually(shared.hier("k2-team-b")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict,
+			`Secret "db" from "k2-org": an object of that name exists`))
 		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(And(settled(),
 			say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict, `k2-team-b: Secret "db"`)))
 		Expect(shared.read(ctx, build.Secret("k2-team-b", "db", ""))).To(HaveField("Data", HaveKeyWithValue("key", []byte("theirs"))))
@@ -68,7 +70,8 @@ var _ = Describe("copies are reported", func() {
 		Eventually(shared.is(build.Secret("k4-svc-1", "db", ""))).WithContext(ctx).Should(there())
 		shared.put(ctx, source("k4-org", "db"))
 		Eventually(shared.hier("k4-team-a")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict, `Secret "db" from "k4-org"`))
-		Eventually(shared.hier("k4-org")).WithContext(ctx).Should(And(settled(), say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict)))
+		Eventually(shared.hier("k4-org")).WithContext(ctx).
+			Should(And(settled(), say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict)))
 		Eventually(shared.secret("k4-svc-1", "db")).WithContext(ctx).Should(carry(v1alpha1.LabelInheritedFrom, "k4-org"))
 	})
 })
@@ -87,8 +90,10 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 	})
 
 	It("HIER-V1 HIER-V2 a copy must go before others come", func(ctx SpecContext) {
-		own.put(ctx, build.Root("v1-org"), build.Child("v1-a", "v1-org"), build.Child("v1-b", "v1-org"), build.Child("v1-svc", "v1-a"), build.Child("v1-job", "v1-svc"))
-		for from, names := range map[string][]string{"v1-org": {"o1", "o2"}, "v1-a": {"a1", "a2", "a3", "a4", "same"}, "v1-b": {"b1", "b2", "b3", "b4", "same"}} {
+		own.put(ctx, build.Root("v1-org"), build.Child("v1-a", "v1-org"), build.Child("v1-b", "v1-org"), build.Child("v1-svc", "v1-a"),
+			build.Child("v1-job", "v1-svc"))
+		for from, names := range map[string][]string{"v1-org": {"o1", "o2"}, "v1-a": {"a1", "a2", "a3", "a4", "same"},
+			"v1-b": {"b1", "b2", "b3", "b4", "same"}} {
 			for _, name := range names {
 				own.put(ctx, source(from, name))
 			}
@@ -119,7 +124,8 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 			Eventually(own.is(build.Secret("v1-svc", name, ""))).WithContext(ctx).Should(there())
 		}
 		Eventually(seen.order).WithContext(ctx).Should(HaveExactElements(
-			watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Added, watch.Added, watch.Added, watch.Added, watch.Added))
+			watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Added, watch.Added, watch.Added,
+			watch.Added, watch.Added))
 		Expect(own.read(ctx, build.Secret("v1-svc", "same", "")).GetUID()).NotTo(Equal(same.GetUID()))
 		for _, was := range kept {
 			now := own.read(ctx, build.Secret("v1-svc", was.GetName(), ""))
@@ -152,7 +158,8 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 		Expect(own.Operator.Kill()).To(Succeed())
 		since := own.mark(ctx)
 		Expect(own.Operator.Start(ctx)).To(Succeed())
-		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).WithPolling(500 * time.Millisecond).
+			Should(BeEmpty())
 	})
 })
 
@@ -196,7 +203,8 @@ func (c cluster) secrets(ctx context.Context, namespace string) *happened {
 	GinkgoHelper()
 	list := &corev1.SecretList{}
 	Expect(c.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-	w, err := c.Admin().Watch(ctx, &corev1.SecretList{}, client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	w, err := c.Admin().Watch(ctx, &corev1.SecretList{}, client.InNamespace(namespace),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	h := &happened{}
@@ -242,11 +250,13 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 		own.stop()
 		since := own.mark(ctx)
 		own.start(ctx)
-		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).
+			Should(BeEmpty())
 		// It has come to the end of its queue, and has looked at every copy.
 		own.put(ctx, build.Child("r1-last", "r1-org"))
 		Eventually(own.is(build.Secret("r1-last", "db", ""))).WithContext(ctx).Should(there())
 		Eventually(own.wrote(since)).WithContext(ctx).ShouldNot(BeEmpty(), "what it writes for the new namespace")
-		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(HaveEach(Or(ContainSubstring("r1-last"), ContainSubstring("r1-org/hierarchy"))))
+		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).
+			Should(HaveEach(Or(ContainSubstring("r1-last"), ContainSubstring("r1-org/hierarchy"))))
 	})
 })

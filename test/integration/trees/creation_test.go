@@ -150,7 +150,8 @@ var _ = Describe("a name is taken", func() {
 
 	It("SUB-K2 until what has it in the same tree is gone", func(ctx SpecContext) {
 		web, content := build.Child("k2-web", "k2-side"), build.Held(build.ConfigMap("k2-web", "hangs", "x"))
-		shared.put(ctx, build.Root("k2-payments", "team", "neco"), build.Child("k2-side", "k2-payments"), web, content, build.SubNamespace("k2-payments", "k2-web"))
+		shared.put(ctx, build.Root("k2-payments", "team", "neco"), build.Child("k2-side", "k2-payments"), web, content,
+			build.SubNamespace("k2-payments", "k2-web"))
 		Eventually(shared.sub("k2-payments/k2-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonConflict))
 		shared.drop(ctx, web)
 		Eventually(shared.sub("k2-payments/k2-web")).WithContext(ctx).Should(wait(v1alpha1.ReasonNamespaceTerminating))
@@ -177,7 +178,8 @@ var _ = Describe("a name is taken", func() {
 		shared.quiet(ctx, 3*time.Second, "t13-web")
 		shared.label(ctx, "t13-web", v1alpha1.LabelBound+"="+v1alpha1.True)
 		Eventually(shared.sub("t13-payments/t13-web")).WithContext(ctx).Should(beReady())
-		Expect(shared.now(ctx, "t13-web")).To(And(HaveField("ObjectMeta.UID", before.UID), HaveField("ObjectMeta.Annotations", before.Annotations)))
+		Expect(shared.now(ctx, "t13-web")).To(And(HaveField("ObjectMeta.UID", before.UID),
+			HaveField("ObjectMeta.Annotations", before.Annotations)))
 	})
 
 	It("SUB-K5 by whoever is first, and for good", func(ctx SpecContext) {

@@ -72,7 +72,8 @@ func refusedFile(ctx context.Context, text string) (path, stderr string) {
 	ctx, cancel := context.WithTimeout(ctx, suite.Patience)
 	defer cancel()
 	var problems bytes.Buffer
-	cmd := exec.CommandContext(ctx, built.Manager, "--config="+path, "--kubeconfig=/dev/null", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	cmd := exec.CommandContext(ctx, built.Manager, "--config="+path, "--kubeconfig=/dev/null", "--metrics-bind-address=0",
+		"--health-probe-bind-address=0")
 	cmd.Stderr = &problems
 	err := cmd.Run()
 	var exit *exec.ExitError

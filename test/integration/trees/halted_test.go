@@ -21,17 +21,20 @@ const (
 var _ = Describe("a namespace is halted", func() {
 	It("HIER-C1 HIER-C2 HIER-C5 in a cycle and below it, until somebody opens it", func(ctx SpecContext) {
 		// The cycle grows out of a sound tree, so that there is something to lose: a > b > c > d.
-		shared.put(ctx, build.Root("c1-root"), build.Child("c1-a", "c1-root"), build.Child("c1-b", "c1-a"), build.Child("c1-c", "c1-b"), build.Child("c1-d", "c1-c"),
+		shared.put(ctx, build.Root("c1-root"), build.Child("c1-a", "c1-root"), build.Child("c1-b", "c1-a"), build.Child("c1-c", "c1-b"),
+			build.Child("c1-d", "c1-c"),
 			build.Secret("c1-a", "of-a", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("c1-b", "of-b", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("c1-c", "of-c", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
-		for _, copied := range []client.Object{build.Secret("c1-d", "of-a", ""), build.Secret("c1-d", "of-b", ""), build.Secret("c1-d", "of-c", "")} {
+		for _, copied := range []client.Object{build.Secret("c1-d", "of-a", ""), build.Secret("c1-d", "of-b", ""),
+			build.Secret("c1-d", "of-c", "")} {
 			Eventually(shared.is(copied)).WithContext(ctx).Should(there())
 		}
 		shared.label(ctx, "c1-a", v1alpha1.LabelParent+"=c1-c")
 		const text = "c1-a -> c1-c -> c1-b -> c1-a"
 		for _, name := range []string{"c1-a", "c1-b", "c1-c"} {
-			Eventually(shared.hier(name)).WithContext(ctx).Should(And(unready(halted, v1alpha1.ReasonInCycle, text), HaveField("Status.Depth", BeNil())))
+			Eventually(shared.hier(name)).WithContext(ctx).Should(And(unready(halted, v1alpha1.ReasonInCycle, text),
+				HaveField("Status.Depth", BeNil())))
 			Eventually(shared.hierEvents(name)).WithContext(ctx).Should(ContainElement("Halted"))
 		}
 		Eventually(shared.hier("c1-d")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonAncestorHalted))
@@ -55,7 +58,8 @@ var _ = Describe("a namespace is halted", func() {
 		Eventually(shared.hier("c1-b")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonInCycle))
 		shared.drop(ctx, build.Namespace("c1-b"))
 		Eventually(shared.is(build.Namespace("c1-b"))).WithContext(ctx).Should(gone())
-		Eventually(shared.hier("c1-c")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing, "parent namespace c1-b does not exist"))
+		Eventually(shared.hier("c1-c")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing,
+			"parent namespace c1-b does not exist"))
 		for _, name := range []string{"c1-a", "c1-d"} {
 			Eventually(shared.hier(name)).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonAncestorHalted, "c1-c"))
 		}

@@ -45,7 +45,8 @@ var _ = Describe("a namespace is placed below a parent", func() {
 			build.Secret("t7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Eventually(shared.ns("t7-c")).WithContext(ctx).Should(carry("team", "neco"))
 		Eventually(shared.is(build.Secret("t7-c", "key", "x"))).WithContext(ctx).Should(there())
-		Eventually(shared.writes(start, "t7-c")).WithContext(ctx).Should(ContainElement(HavePrefix("create secrets t7-c/key")), "the audit log has the copy")
+		Eventually(shared.writes(start, "t7-c")).WithContext(ctx).Should(ContainElement(HavePrefix("create secrets t7-c/key")),
+			"the audit log has the copy")
 		since := shared.mark(ctx)
 		versions := shared.follow(ctx, called("t7-c"))
 		shared.label(ctx, "t7-c", v1alpha1.LabelParent+"=t7-nowhere")
@@ -62,7 +63,8 @@ var _ = Describe("a namespace is placed below a parent", func() {
 	It("HIER-O7 that is gone, and whose name somebody else takes: they get nobody who waits for it", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
 			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"),
-			build.Labelled(build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+			build.Labelled(build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")), v1alpha1.LabelPropagate,
+				v1alpha1.ModeUpdate))
 		Eventually(shared.ns("o7-x")).WithContext(ctx).Should(standing("o7-org", "2"))
 		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(beReady())
 		shared.drop(ctx, build.Namespace("o7-p"))

@@ -36,7 +36,8 @@ func limitHolds(ctx context.Context, c cluster) {
 		g.Expect(ready).To(HaveLen(room))
 		g.Expect(waiting).To(HaveLen(wanted - room))
 	}).WithContext(ctx).Should(Succeed())
-	Expect(&waiting[0]).To(stall(v1alpha1.ReasonLimitExceeded, fmt.Sprintf("tenant l3-root allows %d sub-namespaces (%d in use)", limit, limit)))
+	Expect(&waiting[0]).To(stall(v1alpha1.ReasonLimitExceeded, fmt.Sprintf("tenant l3-root allows %d sub-namespaces (%d in use)", limit,
+		limit)))
 
 	c.drop(ctx, &ready[0], &ready[1])
 	for _, oldest := range waiting[:2] {
@@ -85,7 +86,8 @@ var _ = Describe("a limit of a tree", func() {
 		Eventually(shared.ns("l7-m")).WithContext(ctx).Should(standing("l7-root", "1"))
 		for _, text := range []string{"l7-m/l7-older", "l7-root/l7-younger"} {
 			shared.put(ctx, subNamespace(text))
-			Eventually(shared.sub(text)).WithContext(ctx).Should(stall(v1alpha1.ReasonLimitExceeded, "tenant l7-root allows 2 sub-namespaces (2 in use)"))
+			Eventually(shared.sub(text)).WithContext(ctx).Should(stall(v1alpha1.ReasonLimitExceeded,
+				"tenant l7-root allows 2 sub-namespaces (2 in use)"))
 		}
 		shared.label(ctx, "l7-m", v1alpha1.LabelParent+"=l7-nowhere")
 		Eventually(shared.sub("l7-root/l7-younger")).WithContext(ctx).Should(beReady())

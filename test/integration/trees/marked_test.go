@@ -20,7 +20,8 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		bait := build.Secret("p11-p", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
 		shared.put(ctx, build.Template("p11-p"), build.Namespace("p11-x"))
 		shared.wish(ctx, "p11-x", build.Below("p11-p"))
-		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent, "is a template"))
+		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent,
+			"is a template"))
 		// Strangers make a root of that name.
 		shared.free(ctx, "p11-p")
 		shared.put(ctx, build.Root("p11-p"), bait)
@@ -31,7 +32,8 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		Expect(shared.is(build.Secret("p11-x", "bait", ""))(ctx)).To(gone())
 		// Who asks again is asked again.
 		shared.wish(ctx, "p11-x")
-		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue, v1alpha1.ReasonNotRequested))
+		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue,
+			v1alpha1.ReasonNotRequested))
 		shared.wish(ctx, "p11-x", build.Below("p11-p"))
 		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(applied())
 	})
@@ -48,13 +50,16 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 			return c.As(controlplane.Operator).Patch(ctx, build.Namespace("p12-legacy"), place, client.DryRunAll)
 		}).WithContext(ctx).Should(MatchError(ContainSubstring("may join a tree only after")), "the policy is in force")
 		c.wish(ctx, "p12-legacy", build.Below("p12-payments"))
-		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown, v1alpha1.ReasonPending,
+		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown,
+			v1alpha1.ReasonPending,
 			"may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt"))
 		c.annotate(ctx, "p12-legacy", v1alpha1.AnnotationAdopt+"=p12-alice")
-		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent, "names somebody else"))
+		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent,
+			"names somebody else"))
 		Expect(c.now(ctx, "p12-legacy")).To(lack(v1alpha1.LabelParent))
 		c.annotate(ctx, "p12-legacy", v1alpha1.AnnotationAdopt+"="+string(tenant.UID))
 		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(applied())
-		Eventually(c.ns("p12-legacy")).WithContext(ctx).Should(And(standing("p12-payments", "1"), unnoted(v1alpha1.AnnotationAdopt)), "a mark counts once")
+		Eventually(c.ns("p12-legacy")).WithContext(ctx).Should(And(standing("p12-payments", "1"), unnoted(v1alpha1.AnnotationAdopt)),
+			"a mark counts once")
 	})
 })

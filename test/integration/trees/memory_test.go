@@ -73,16 +73,19 @@ var _ = Describe("the operator's memory", func() {
 			g.Expect(subs.Items).To(HaveLen(count))
 			g.Expect(subs.Items).To(HaveEach(HaveField("Status.Conditions", Not(BeEmpty()))), "the operator has looked at each")
 		}).WithContext(ctx).Should(Succeed())
-		Eventually(heap).WithContext(ctx).WithTimeout(collectionTime).WithPolling(5*time.Second).Should(BeNumerically("<", before+most), "of %d bytes that were sent", count*size)
+		Eventually(heap).WithContext(ctx).WithTimeout(collectionTime).WithPolling(5*time.Second).Should(BeNumerically("<", before+most),
+			"of %d bytes that were sent", count*size)
 		for i := range subs.Items {
-			Expect(subs.Items[i].Annotations).To(HaveKeyWithValue("example.com/ballast", HaveLen(size)), "what the operator writes takes nothing away")
+			Expect(subs.Items[i].Annotations).To(HaveKeyWithValue("example.com/ballast", HaveLen(size)),
+				"what the operator writes takes nothing away")
 		}
 	})
 
 	It("SEC-X33 holds short annotations of namespaces alone, however many the configuration allows", func(ctx SpecContext) {
 		const count, most = 300, 15_000_000
 		skipWithRaceDetector()
-		w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: `apiVersion: config.tenancy.warren.dev/v1alpha1
+		w, err := devcluster.Start(ctx,
+			devcluster.Options{Operator: devcluster.OperatorOptions{Config: `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 subNamespaces: {annotations: ["example.com/*"]}
 `}})

@@ -33,7 +33,8 @@ type runningPeer struct {
 	contents map[string]any
 }
 
-// run fills the cluster, starts the peer's processes, of which the first serves its webhooks, and makes the webhook configurations as shipped.
+// run fills the cluster, starts the peer's processes, of which the first serves its webhooks, and makes the webhook configurations as
+// shipped.
 func (s *migration) run(ctx context.Context, prefix, group string, processes ...*peerProcess) *runningPeer {
 	GinkgoHelper()
 	s.apply(ctx, s.peer+"-crds.yaml", s.peer+".yaml")
@@ -129,8 +130,8 @@ func (r *runningPeer) plansWithoutChange(ctx context.Context) {
 	Expect(metadataOf(r.state(ctx, r.prefix))).To(Equal(before))
 }
 
-// moves carries out the steps, and expects the process to have ended before the first of the peer's objects was changed, and nothing of the users'
-// to be another object or another content.
+// moves carries out the steps, and expects the process to have ended before the first of the peer's objects was changed, and nothing of the
+// users' to be another object or another content.
 func (r *runningPeer) moves(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	before := r.state(ctx, r.prefix)
@@ -185,7 +186,8 @@ func (r *runningPeer) alarms(ctx context.Context) (found []string) {
 	events := &corev1.EventList{}
 	Expect(r.Admin().List(ctx, events)).To(Succeed())
 	for _, e := range events.Items {
-		if strings.HasPrefix(e.Namespace, r.prefix) && (e.Reason == string(v1alpha1.ReasonCopyRejected) || e.Reason == string(v1alpha1.ReasonCageRefused)) {
+		if strings.HasPrefix(e.Namespace, r.prefix) && (e.Reason == string(v1alpha1.ReasonCopyRejected) ||
+			e.Reason == string(v1alpha1.ReasonCageRefused)) {
 			found = append(found, e.Namespace+"/"+e.InvolvedObject.Name+": "+e.Message)
 		}
 	}
@@ -238,20 +240,24 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 
 	It("MIG-M1 says which peer is not installed, and which configuration can't be read", func(ctx SpecContext) {
 		for peer, title := range map[string]string{"hnc": "HNC", "accurate": "Accurate", "capsule": "Capsule"} {
-			Expect(own.fails(ctx, controlplane.Admin, "migrate", peer, "--config", config)).To(And(HavePrefix("the API server has no kind of "), HaveSuffix(": "+title+" is not installed here")))
+			Expect(own.fails(ctx, controlplane.Admin, "migrate", peer, "--config", config)).To(And(HavePrefix("the API server has no kind of "),
+				HaveSuffix(": "+title+" is not installed here")))
 		}
 		Expect(own.fails(ctx, controlplane.Admin, "migrate", "hnc", "--operator-namespace", "elsewhere")).
-			To(HavePrefix("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, or the operator's namespace with --operator-namespace: "))
+			To(HavePrefix("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, or the " +
+				"operator's namespace with --operator-namespace: "))
 	})
 
 	Context("HNC", func() {
 		BeforeAll(func(ctx SpecContext) {
-			s := &migration{cluster: own, peer: "hnc", config: config, kinds: []schema.GroupVersionKind{rbacKind("Role"), rbacKind("RoleBinding"), secretKind, configMapKind}}
+			s := &migration{cluster: own, peer: "hnc", config: config, kinds: []schema.GroupVersionKind{rbacKind("Role"), rbacKind("RoleBinding"),
+				secretKind, configMapKind}}
 			manager, list := own.newHNC()
 			r = s.run(ctx, "h-", "hnc.x-k8s.io", manager.peerProcess, list)
 			own.put(ctx, list.apiService())
 			Eventually(func() string {
-				out, _, _ := own.Kubectl(ctx, controlplane.Admin, "get", "apiservice", list.apiService().GetName(), "-o", "jsonpath={.status.conditions}")
+				out, _, _ := own.Kubectl(ctx, controlplane.Admin, "get", "apiservice", list.apiService().GetName(), "-o",
+					"jsonpath={.status.conditions}")
 				return out
 			}).WithContext(ctx).Should(ContainSubstring(`"status":"True"`))
 			r.hasCopied(ctx, 13, isHNCsCopy)
@@ -280,11 +286,14 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			}
 			before := uidsOf(r.state(ctx, "h-"))
 			scale("0")
-			Expect(r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)).To(And(ContainSubstring("nothing was written: create of ConfigMap"),
-				ContainSubstring("Start HNC first if the webhook is its own (kubectl get deployments -n hnc-system)"), Not(ContainSubstring("is stopped meanwhile"))))
+			Expect(r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)).
+				To(And(ContainSubstring("nothing was written: create of ConfigMap"),
+					ContainSubstring("Start HNC first if the webhook is its own (kubectl get deployments -n hnc-system)"),
+					Not(ContainSubstring("is stopped meanwhile"))))
 			scale("1")
 			for _, name := range r.copies {
-				Eventually(func() types.UID { return uidsOf(r.state(ctx, "h-"))[name] }).WithContext(ctx).ShouldNot(BeElementOf(before[name], types.UID("")), "HNC makes it anew")
+				Eventually(func() types.UID { return uidsOf(r.state(ctx, "h-"))[name] }).WithContext(ctx).
+					ShouldNot(BeElementOf(before[name], types.UID("")), "HNC makes it anew")
 			}
 		})
 
@@ -320,22 +329,26 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.plansWithoutChange(ctx)
 		})
 
-		It("MIG-R7 is not stopped while objects are stored that only its webhook can convert, and says how to write them anew", func(ctx SpecContext) {
-			problem := r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)
-			Expect(problem).To(ContainSubstring("nothing was written, because subnamespaces.accurate.cybozu.com may have objects in an old version"))
-			Expect(r.process.answers()).To(BeTrue())
-			r.script(ctx, regexp.MustCompile(`kubectl get .*`).FindString(problem))
-		})
+		It("MIG-R7 is not stopped while objects are stored that only its webhook can convert, and says how to write them anew",
+			func(ctx SpecContext) {
+				problem := r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)
+				Expect(problem).
+					To(ContainSubstring("nothing was written, because subnamespaces.accurate.cybozu.com may have objects in an old version"))
+				Expect(r.process.answers()).To(BeTrue())
+				r.script(ctx, regexp.MustCompile(`kubectl get .*`).FindString(problem))
+			})
 
 		It("MIG-M1 says of a file that it is none of Accurate's", func(ctx SpecContext) {
-			Expect(r.fails(ctx, controlplane.Admin, r.args("--peer-config", filepath.Join("testdata", "hnc-crds.yaml"))...)).To(HavePrefix("--peer-config is not the configuration file of Accurate"))
+			Expect(r.fails(ctx, controlplane.Admin, r.args("--peer-config", filepath.Join("testdata", "hnc-crds.yaml"))...)).
+				To(HavePrefix("--peer-config is not the configuration file of Accurate"))
 		})
 
 		It("MIG-R5 MIG-R9 stops Accurate before it touches anything of Accurate's, and has it work on after --undo", func(ctx SpecContext) {
 			before := metadataOf(r.state(ctx, "a-"))
 			own.put(ctx, build.ConfigMap("a-root", "unwatched", ""), build.RoleBinding("a-root", "unwatched", "view", build.RBACUser("carol")))
 			r.moves(ctx, "--apply")
-			Eventually(own.is(build.RoleBinding("a-deep", "unwatched", "view"))).WithContext(ctx).Should(there(), "the plan named it: mode All copies it anew")
+			Eventually(own.is(build.RoleBinding("a-deep", "unwatched", "view"))).WithContext(ctx).Should(there(),
+				"the plan named it: mode All copies it anew")
 			Expect(r.alarms(ctx)).To(BeEmpty(), "MIG-R9")
 			Eventually(r.ns("a-deep")).WithContext(ctx).Should(standing("a-root", "2"))
 			r.letsUsersWork(ctx, "a-sub")

@@ -53,7 +53,8 @@ func (s *migration) own(ctx context.Context, tenant string, namespaces ...string
 }
 
 // replicate writes an object of Capsule's into namespaces of a Tenant; fields are those beside metadata.
-func (s *migration) replicate(ctx context.Context, kind schema.GroupVersionKind, tenant, name, label string, fields map[string]any, into ...string) {
+func (s *migration) replicate(ctx context.Context, kind schema.GroupVersionKind, tenant, name, label string,
+	fields map[string]any, into ...string) {
 	GinkgoHelper()
 	for _, namespace := range into {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -61,7 +62,8 @@ func (s *migration) replicate(ctx context.Context, kind schema.GroupVersionKind,
 		u.SetGroupVersionKind(kind)
 		u.SetNamespace(namespace)
 		u.SetName(name)
-		u.SetLabels(map[string]string{"capsule.clastix.io/" + label: "0", "projectcapsule.dev/tenant": tenant, "projectcapsule.dev/managed-by": "controller"})
+		u.SetLabels(map[string]string{"capsule.clastix.io/" + label: "0", "projectcapsule.dev/tenant": tenant,
+			"projectcapsule.dev/managed-by": "controller"})
 		u.SetOwnerReferences(s.ownerOf(ctx, tenant, true))
 		Expect(s.Admin().Create(ctx, u)).To(Succeed())
 	}
@@ -82,14 +84,18 @@ func (s *migration) furnish(ctx context.Context) {
 	s.own(ctx, "c-gas", gas...)
 	for _, owner := range [][2]string{{"User", "alice"}, {"Group", "oil-devs"}} {
 		s.replicate(ctx, bindingKind, "c-oil", "capsule:managed:"+owner[1], "role-binding", bindingTo("admin", owner[0], owner[1]), oil...)
-		s.replicate(ctx, bindingKind, "c-oil", "capsule:managed:"+owner[1]+"-deletes", "role-binding", bindingTo("capsule-namespace-deleter", owner[0], owner[1]), oil...)
+		s.replicate(ctx, bindingKind, "c-oil", "capsule:managed:"+owner[1]+"-deletes", "role-binding",
+			bindingTo("capsule-namespace-deleter", owner[0], owner[1]), oil...)
 	}
 	s.replicate(ctx, bindingKind, "c-oil", "capsule:managed:readers", "role-binding", bindingTo("view", "Group", "oil-readers"), oil...)
 	s.replicate(ctx, bindingKind, "c-gas", "capsule:managed:bob", "role-binding", bindingTo("admin", "User", "bob"), gas...)
 	spec := func(fields map[string]any) map[string]any { return map[string]any{"spec": fields} }
-	s.replicate(ctx, quotaKind, "c-oil", "capsule-c-oil-0", "resource-quota", spec(map[string]any{"hard": map[string]any{"pods": "10"}}), oil...)
-	s.replicate(ctx, rangeKind, "c-oil", "capsule-c-oil-0", "limit-range", spec(map[string]any{"limits": []any{map[string]any{"type": "Container", "default": map[string]any{"cpu": "500m"}}}}), oil...)
-	s.replicate(ctx, netpolKind, "c-oil", "capsule-c-oil-0", "network-policy", spec(map[string]any{"podSelector": map[string]any{}, "policyTypes": []any{"Ingress"}}), oil...)
+	s.replicate(ctx, quotaKind, "c-oil", "capsule-c-oil-0", "resource-quota", spec(map[string]any{"hard": map[string]any{"pods": "10"}}),
+		oil...)
+	s.replicate(ctx, rangeKind, "c-oil", "capsule-c-oil-0", "limit-range",
+		spec(map[string]any{"limits": []any{map[string]any{"type": "Container", "default": map[string]any{"cpu": "500m"}}}}), oil...)
+	s.replicate(ctx, netpolKind, "c-oil", "capsule-c-oil-0", "network-policy",
+		spec(map[string]any{"podSelector": map[string]any{}, "policyTypes": []any{"Ingress"}}), oil...)
 }
 
 // goesWithTenant says of a name in a state whether the object is one whose rights come from the LNamespace in the end.
@@ -157,13 +163,16 @@ func migratesCapsule(own *cluster, config *string) {
 			Expect(step.Object.Name).NotTo(Equal("capsule-proxy"), "users go on through it")
 		}
 		// finish: the record; 4 namespaces, 2 RoleBindings, 6 others that lose their owner; a source; a mark and an LNamespace that adopts.
-		Expect(phases).To(Equal(map[string]int{"rest": 4, "tenants": 1, "sources": 1, "copies": 2, "namespaces": 4, "hierarchy": 3, "finish": 16}), "%+v", plan.Steps)
+		Expect(phases).To(Equal(map[string]int{"rest": 4, "tenants": 1, "sources": 1, "copies": 2, "namespaces": 4, "hierarchy": 3,
+			"finish": 16}), "%+v", plan.Steps)
 		var gaps []string
 		for _, gap := range plan.Gaps {
 			gaps = append(gaps, gap.What)
 		}
-		Expect(gaps).To(ConsistOf("deletion of a Tenant", "limitRanges.items of Tenant c-oil", "networkPolicies.items of Tenant c-oil", "resourceQuotas.items of Tenant c-oil", "nodeSelector of Tenant c-oil",
-			"namespaceOptions.additionalMetadata of Tenant c-oil", "forceTenantPrefix of CapsuleConfiguration default", "GlobalTenantResource c-pull",
+		Expect(gaps).To(ConsistOf("deletion of a Tenant", "limitRanges.items of Tenant c-oil", "networkPolicies.items of Tenant c-oil",
+			"resourceQuotas.items of Tenant c-oil", "nodeSelector of Tenant c-oil",
+			"namespaceOptions.additionalMetadata of Tenant c-oil", "forceTenantPrefix of CapsuleConfiguration default",
+			"GlobalTenantResource c-pull",
 			"objects of Role in Namespace c-gas", "objects of RoleBinding in Namespace c-gas", "objects of ConfigMap in Namespace c-gas"))
 		Expect(metadataOf(s.state(ctx, "c-"))).To(Equal(metadataOf(before)))
 	})
@@ -175,7 +184,8 @@ func migratesCapsule(own *cluster, config *string) {
 		Expect(provisioners(ctx)).To(BeEmpty(), "nobody answers for the webhooks that kept them in bounds")
 		Expect(ownedCount(s.state(ctx, "c-"))).To(Equal(ownedCount(before)), "Capsule could be woken")
 		s.pursue(ctx, "--undo", "--yes")
-		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "c-")) }).WithContext(ctx).Should(Equal(metadataOf(before)))
+		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "c-")) }).WithContext(ctx).
+			Should(Equal(metadataOf(before)))
 		Expect(uidsOf(s.state(ctx, "c-"))).To(Equal(uidsOf(before)))
 		Expect(ownedCount(s.state(ctx, "c-"))).To(Equal(ownedCount(before)))
 		Expect(provisioners(ctx)).To(HaveLen(1))
@@ -189,7 +199,8 @@ func migratesCapsule(own *cluster, config *string) {
 		oil := build.Tenant("c-oil").Object()
 		_, problems, code := s.proxied(ctx, func(answer *http.Response) {
 			defer GinkgoRecover()
-			isList := answer.Request.Method == http.MethodGet && slices.Contains([]string{"namespaces", "lnamespaces"}, path.Base(answer.Request.URL.Path))
+			isList := answer.Request.Method == http.MethodGet && slices.Contains([]string{"namespaces", "lnamespaces"},
+				path.Base(answer.Request.URL.Path))
 			now := oil.DeepCopy()
 			if isList && s.Admin().Get(ctx, client.ObjectKeyFromObject(oil), now) == nil && now.DeletionTimestamp != nil {
 				s.isRid(ctx, oil) // before the other list is read
@@ -218,10 +229,12 @@ func migratesCapsule(own *cluster, config *string) {
 		s.cleanUp(ctx, "capsule-system")
 		webhooks, _, _ := s.Kubectl(ctx, controlplane.Admin, "get", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "-o", "name")
 		Expect(webhooks).NotTo(ContainSubstring("capsule"))
-		Eventually(func() map[string]bool { return ownedCount(s.state(ctx, "c-")) }).WithContext(ctx).Should(BeEmpty(), "the garbage collector has been there")
+		Eventually(func() map[string]bool { return ownedCount(s.state(ctx, "c-")) }).WithContext(ctx).Should(BeEmpty(),
+			"the garbage collector has been there")
 		s.keeps(ctx, before)
 		for namespace, user := range map[string]string{"c-oil-dev": "alice", "c-oil-new": "alice", "c-gas": "bob", "c-gas-lab": "bob"} {
-			Eventually(func() error { return s.As(user).Create(ctx, build.ConfigMap(namespace, "after-"+namespace, "")) }).WithContext(ctx).Should(Succeed(), "%s in %s", user, namespace)
+			Eventually(func() error { return s.As(user).Create(ctx, build.ConfigMap(namespace, "after-"+namespace, "")) }).WithContext(ctx).
+				Should(Succeed(), "%s in %s", user, namespace)
 		}
 		Eventually(func() map[string]string {
 			if copied := s.state(ctx, "c-oil-new")["RoleBinding c-oil-new/capsule:managed:readers"]; copied != nil {

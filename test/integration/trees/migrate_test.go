@@ -50,14 +50,18 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		for _, step := range plan.Steps {
 			phases[step.Phase]++
 		}
-		Expect(phases).To(Equal(map[string]int{"rest": 7, "sources": 7, "copies": 13, "namespaces": 6, "hierarchy": 3, "finish": 6}), "%+v", plan.Steps)
+		Expect(phases).To(Equal(map[string]int{"rest": 7, "sources": 7, "copies": 13, "namespaces": 6, "hierarchy": 3, "finish": 6}), "%+v",
+			plan.Steps)
 		var gaps []string
 		for _, gap := range plan.Gaps {
 			gaps = append(gaps, gap.What)
 		}
-		Expect(gaps).To(ConsistOf("HierarchicalResourceQuota h-org/budget", "mode Propagate of limitranges", "label tier of SubnamespaceAnchor h-org/h-team", "NetworkPolicy h-org/from-tree"))
-		Expect(s.done(ctx, controlplane.Admin, s.args()...)).To(And(MatchRegexp(`(?m)^HierarchicalResourceQuota h-org/budget +Warren has no quota over a whole tree`),
-			MatchRegexp(`(?m)^copies +13 +3 ConfigMap, 5 Role, 3 RoleBinding, 2 Secret$`), MatchRegexp(`(?m)^h-org +h-lab, h-team$`), Not(ContainSubstring("COPIED ANEW"))), "MIG-P6 a table of each matter")
+		Expect(gaps).To(ConsistOf("HierarchicalResourceQuota h-org/budget", "mode Propagate of limitranges",
+			"label tier of SubnamespaceAnchor h-org/h-team", "NetworkPolicy h-org/from-tree"))
+		Expect(s.done(ctx, controlplane.Admin, s.args()...)).
+			To(And(MatchRegexp(`(?m)^HierarchicalResourceQuota h-org/budget +Warren has no quota over a whole tree`),
+				MatchRegexp(`(?m)^copies +13 +3 ConfigMap, 5 Role, 3 RoleBinding, 2 Secret$`), MatchRegexp(`(?m)^h-org +h-lab, h-team$`),
+				Not(ContainSubstring("COPIED ANEW"))), "MIG-P6 a table of each matter")
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
 
@@ -67,7 +71,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		for _, step := range s.planned(ctx, "--peer-namespace", "").Steps {
 			Expect(step.Object.Kind).NotTo(Equal("Deployment"), "one in some namespace is not HNC's for its name")
 		}
-		Expect(s.fails(ctx, controlplane.Admin, s.args("--finish", "--yes")...)).To(HaveSuffix("writes come before the last step: kubectl warren migrate hnc --apply"))
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--finish", "--yes")...)).
+			To(HaveSuffix("writes come before the last step: kubectl warren migrate hnc --apply"))
 		Expect(s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(Equal("Nothing of a migration from HNC is there to take back\n"))
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply")...)).To(HaveSuffix("nothing was done"))
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
@@ -76,8 +81,10 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 	// tree expects the namespaces in Warren's tree.
 	tree := func(ctx SpecContext) {
 		GinkgoHelper()
-		Eventually(s.ns("h-org")).WithContext(ctx).Should(And(standing("h-org", "0"), carry(v1alpha1.LabelType, v1alpha1.TypeRoot), noted(v1alpha1.AnnotationCascading, v1alpha1.True)))
-		Eventually(s.sub("h-org/h-team")).WithContext(ctx).Should(And(beReady(), HaveField("Spec.Labels", map[string]v1alpha1.LabelValue{"team": "a"})))
+		Eventually(s.ns("h-org")).WithContext(ctx).Should(And(standing("h-org", "0"), carry(v1alpha1.LabelType, v1alpha1.TypeRoot),
+			noted(v1alpha1.AnnotationCascading, v1alpha1.True)))
+		Eventually(s.sub("h-org/h-team")).WithContext(ctx).
+			Should(And(beReady(), HaveField("Spec.Labels", map[string]v1alpha1.LabelValue{"team": "a"})))
 		Eventually(s.ns("h-svc")).WithContext(ctx).Should(And(standing("h-org", "2"), lack(v1alpha1.LabelBound), carry("cost", "7")))
 		Eventually(s.ns("h-lab")).WithContext(ctx).Should(standing("h-org", "1"))
 		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
@@ -85,9 +92,12 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 
 	It("MIG-P9 doesn't stop the other operator where a tree would exceed a limit", func(ctx SpecContext) {
 		low := filepath.Join(GinkgoT().TempDir(), "low.yaml")
-		Expect(os.WriteFile(low, []byte(strings.Replace(migrating, "subNamespaces:", "subNamespaces:\n  limits: {depth: 1}", 1)), 0o600)).To(Succeed())
-		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply", "--yes", "--config", low)...)).To(ContainSubstring("tree h-org would have depth 2, and 1 is allowed"))
-		Expect(s.object(ctx, deploymentKind, "hnc-system", "hnc-controller-manager").Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
+		Expect(os.WriteFile(low, []byte(strings.Replace(migrating, "subNamespaces:", "subNamespaces:\n  limits: {depth: 1}", 1)), 0o600)).
+			To(Succeed())
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply", "--yes", "--config", low)...)).
+			To(ContainSubstring("tree h-org would have depth 2, and 1 is allowed"))
+		Expect(s.object(ctx, deploymentKind, "hnc-system", "hnc-controller-manager").Object["spec"]).
+			To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
 
@@ -97,10 +107,12 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.Admin().Create(ctx, binding)).To(Succeed())
 		intruder := build.Namespace("h-plain")
 		Eventually(func() error {
-			return s.As("mallory").Patch(ctx, intruder, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"hnc.x-k8s.io/subnamespace-of":"h-org"}}}`)))
+			return s.As("mallory").Patch(ctx, intruder,
+				client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"hnc.x-k8s.io/subnamespace-of":"h-org"}}}`)))
 		}).WithContext(ctx).Should(Succeed())
 		for _, flag := range []string{"--apply", "--finish"} {
-			Expect(s.fails(ctx, controlplane.Admin, s.args(flag, "--yes")...)).To(ContainSubstring("not in the plan to which you agreed: the place of h-plain"), flag)
+			Expect(s.fails(ctx, controlplane.Admin, s.args(flag, "--yes")...)).
+				To(ContainSubstring("not in the plan to which you agreed: the place of h-plain"), flag)
 		}
 		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
 		Expect(s.Admin().Patch(ctx, intruder, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())
@@ -123,7 +135,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(0)))
 		policies := func() (all []string) {
 			GinkgoHelper()
-			webhooks := s.object(ctx, schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, "", "hnc-validating-webhook-configuration")
+			webhooks := s.object(ctx, schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+				Kind: "ValidatingWebhookConfiguration"}, "", "hnc-validating-webhook-configuration")
 			for _, webhook := range webhooks.Object["webhooks"].([]any) {
 				all = append(all, webhook.(map[string]any)["failurePolicy"].(string))
 			}
@@ -131,7 +144,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		}
 		Expect(policies()).To(Equal([]string{"Fail", "Fail", "Ignore", "Fail", "Ignore"}), "what places the namespaces stays as it is")
 		s.pursue(ctx, "--undo", "--yes")
-		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "h-")) }).WithContext(ctx).Should(Equal(metadataOf(before)))
+		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "h-")) }).WithContext(ctx).
+			Should(Equal(metadataOf(before)))
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
 		deployment = s.object(ctx, deployment.GroupVersionKind(), "hnc-system", "hnc-controller-manager")
 		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
@@ -161,15 +175,18 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.Admin().Delete(ctx, subNamespace("h-svc/h-since"))).To(Succeed())
 		s.isRid(ctx, build.Namespace("h-since"))
 		s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)
-		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "h-")) }).WithContext(ctx).Should(Equal(metadataOf(before)))
+		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "h-")) }).WithContext(ctx).
+			Should(Equal(metadataOf(before)))
 	})
 
 	It("MIG-P10 lets namespaces be deleted while the other operator rests, and nobody change what its objects say", func(ctx SpecContext) {
 		s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		resourceList := s.object(ctx, deploymentKind, "hnc-system", "hnc-resourcelist-apiextension")
-		Expect(resourceList.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)), "else discovery fails, with which no namespace can be deleted")
+		Expect(resourceList.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)),
+			"else discovery fails, with which no namespace can be deleted")
 		moved := s.object(ctx, hncHierarchyKind, "h-lab", "hierarchy")
-		Expect(s.Admin().Patch(ctx, moved, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"parent":"h-team"}}`)))).To(MatchError(ContainSubstring("failed calling webhook")))
+		Expect(s.Admin().Patch(ctx, moved, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"parent":"h-team"}}`)))).
+			To(MatchError(ContainSubstring("failed calling webhook")))
 		Expect(s.Admin().Delete(ctx, s.object(ctx, anchorKind, "h-org", "h-team"))).To(MatchError(ContainSubstring("failed calling webhook")))
 		Eventually(s.sub("h-old/h-old-kid")).WithContext(ctx).Should(beReady())
 		Expect(s.Admin().Delete(ctx, subNamespace("h-old/h-old-kid"))).To(Succeed())
@@ -186,7 +203,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		s.taken(ctx, "hnc.x-k8s.io")
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
 		Expect(s.planned(ctx).Steps).To(BeEmpty())
-		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).To(Equal("The migration is done: nothing of HNC is needed any more\n"))
+		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).
+			To(Equal("The migration is done: nothing of HNC is needed any more\n"))
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("the last step has been taken"))
 		s.isHealthy(ctx)
 	})
@@ -196,16 +214,19 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			o.SetLabels(map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate, "changed": "yes"})
 		})
 		for _, name := range []string{"h-team", "h-svc"} {
-			Eventually(func() map[string]string { return s.object(ctx, secretKind, name, "registry").GetLabels() }).WithContext(ctx).Should(HaveKeyWithValue("changed", "yes"))
+			Eventually(func() map[string]string { return s.object(ctx, secretKind, name, "registry").GetLabels() }).WithContext(ctx).
+				Should(HaveKeyWithValue("changed", "yes"))
 		}
-		Expect(s.state(ctx, "h-")).To(And(Not(HaveKey("Secret h-lab/registry")), Not(HaveKey("RoleBinding h-team/private")), Not(HaveKey("RoleBinding h-team/norman-rb")), Not(HaveKey("Role h-lab/team-only"))))
+		Expect(s.state(ctx, "h-")).To(And(Not(HaveKey("Secret h-lab/registry")), Not(HaveKey("RoleBinding h-team/private")),
+			Not(HaveKey("RoleBinding h-team/norman-rb")), Not(HaveKey("Role h-lab/team-only"))))
 	})
 
 	It("MIG-P11 is cleaned up by the commands of the guide, to the end", func(ctx SpecContext) {
 		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 			"metadata": map[string]any{"name": "v1alpha2.resources.hnc.x-k8s.io"},
-			"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10), "versionPriority": int64(10),
-				"service": map[string]any{"namespace": "hnc-system", "name": "hnc-resourcelist", "port": int64(7443)}}}}
+			"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10),
+				"versionPriority": int64(10),
+				"service":         map[string]any{"namespace": "hnc-system", "name": "hnc-resourcelist", "port": int64(7443)}}}}
 		Expect(s.Admin().Create(ctx, service)).To(Succeed())
 		s.cleanUp(ctx, "hnc-system")
 	})
@@ -232,7 +253,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		for _, step := range plan.Steps {
 			phases[step.Phase]++
 		}
-		Expect(phases).To(Equal(map[string]int{"rest": 6, "sources": 2, "copies": 6, "namespaces": 5, "hierarchy": 2, "finish": 2}), "%+v", plan.Steps)
+		Expect(phases).To(Equal(map[string]int{"rest": 6, "sources": 2, "copies": 6, "namespaces": 5, "hierarchy": 2, "finish": 2}), "%+v",
+			plan.Steps)
 		var gaps []string
 		for _, gap := range plan.Gaps {
 			gaps = append(gaps, gap.What)
@@ -247,7 +269,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Eventually(s.sub("a-sub/a-deep")).WithContext(ctx).Should(beReady())
 		Eventually(s.ns("a-deep")).WithContext(ctx).Should(standing("a-root", "2"))
 		s.pursue(ctx, "--undo", "--yes")
-		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "a-")) }).WithContext(ctx).Should(Equal(metadataOf(before)))
+		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "a-")) }).WithContext(ctx).
+			Should(Equal(metadataOf(before)))
 		s.isRid(ctx, subNamespace("a-root/a-sub"), subNamespace("a-sub/a-deep"))
 		s.pursue(ctx, "--apply", "--yes")
 		s.pursue(ctx, "--finish", "--yes")
@@ -256,7 +279,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		state := s.state(ctx, "a-")
 		for _, name := range []string{"a-root", "a-sub", "a-deep", "a-instance"} {
 			Expect(state["Secret "+name+"/base"]).To(And(HaveField("Labels", HaveKeyWithValue(v1alpha1.LabelInheritedFrom, "a-tmpl")),
-				HaveField("Annotations", And(HaveKeyWithValue(v1alpha1.AnnotationSourceHash, HavePrefix("update:")), Not(HaveKey("accurate.cybozu.com/from"))))), name)
+				HaveField("Annotations", And(HaveKeyWithValue(v1alpha1.AnnotationSourceHash, HavePrefix("update:")),
+					Not(HaveKey("accurate.cybozu.com/from"))))), name)
 		}
 		for _, name := range []string{"a-sub", "a-deep"} {
 			Expect(state["Secret "+name+"/seed"].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationSourceHash, HavePrefix("create:")), name)

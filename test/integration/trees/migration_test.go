@@ -64,7 +64,8 @@ func (s *migration) apply(ctx context.Context, files ...string) {
 }
 
 // copy writes copies as the peer does: kind, source, and the namespaces.
-func (s *migration) copy(ctx context.Context, kind schema.GroupVersionKind, name, from string, mark func(*unstructured.Unstructured), into ...string) {
+func (s *migration) copy(ctx context.Context, kind schema.GroupVersionKind, name, from string, mark func(*unstructured.Unstructured),
+	into ...string) {
 	GinkgoHelper()
 	for _, namespace := range into {
 		source := s.object(ctx, kind, from, name)
@@ -180,7 +181,8 @@ var (
 
 var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-var secretKind, configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+var secretKind, configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
+	schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 // fill has a cluster look as the peer leaves it, with the operator of whose objects this is still running.
 func (c cluster) fill(ctx context.Context, peer, config string, kinds ...schema.GroupVersionKind) *migration {
@@ -208,8 +210,8 @@ func (s *migration) applyWebhooks(ctx context.Context, change func(webhook map[s
 	}
 }
 
-// askNoUsers gives the webhooks that are asked about everybody's objects a selector that matches none: nobody answers for them, and the cases
-// write as long as the peer is meant to run.
+// askNoUsers gives the webhooks that are asked about everybody's objects a selector that matches none: nobody answers for them, and the
+// cases write as long as the peer is meant to run.
 func askNoUsers(webhook map[string]any) {
 	for _, rule := range webhook["rules"].([]any) {
 		if group := rule.(map[string]any)["apiGroups"].([]any)[0]; group == "" || group == "rbac.authorization.k8s.io" {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// accurateProcess does what Accurate's controller does that a migration can meet: namespaces of SubNamespaces, finalizers, labels, copies from
-// one namespace to the next, and its webhooks, with the one that converts between versions.
+// accurateProcess does what Accurate's controller does that a migration can meet: namespaces of SubNamespaces, finalizers, labels, copies
+// from one namespace to the next, and its webhooks, with the one that converts between versions.
 type accurateProcess struct {
 	*peerProcess
 }
@@ -221,9 +221,10 @@ func (a *accurateProcess) workOnSub(ctx context.Context, trees accurateTrees, su
 	return a.change(ctx, before, n)
 }
 
-// workOnCopies writes the copies of the namespace above into a namespace, and deletes those in mode update that have no source any more. secrets
-// are those of each namespace by name.
-func (a *accurateProcess) workOnCopies(ctx context.Context, n *unstructured.Unstructured, secrets map[string]map[string]*unstructured.Unstructured) error {
+// workOnCopies writes the copies of the namespace above into a namespace, and deletes those in mode update that have no source any more.
+// secrets are those of each namespace by name.
+func (a *accurateProcess) workOnCopies(ctx context.Context, n *unstructured.Unstructured,
+	secrets map[string]map[string]*unstructured.Unstructured) error {
 	above := cmp.Or(n.GetLabels()[accurateParent], n.GetLabels()[accurateTemplate])
 	sources, present := secrets[above], secrets[n.GetName()]
 	for name, source := range sources {

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// hncProcess does what HNC's manager does that a migration can meet: trees, labels, finalizers, copies, its webhooks, and their rules, which it
-// rewrites with an old client that knows no matchConditions. At its start it deletes all copies and makes them anew.
+// hncProcess does what HNC's manager does that a migration can meet: trees, labels, finalizers, copies, its webhooks, and their rules,
+// which it rewrites with an old client that knows no matchConditions. At its start it deletes all copies and makes them anew.
 type hncProcess struct {
 	*peerProcess
 	namespaces, hierarchies map[string]*unstructured.Unstructured
@@ -41,7 +41,8 @@ const (
 )
 
 // hncModes are the kinds of HNC's configuration in the fixture: whether it copies what has no annotation.
-var hncModes = map[schema.GroupVersionKind]bool{rbacKind("Role"): true, rbacKind("RoleBinding"): true, configMapKind: true, secretKind: false}
+var hncModes = map[schema.GroupVersionKind]bool{rbacKind("Role"): true, rbacKind("RoleBinding"): true,
+	configMapKind: true, secretKind: false}
 
 // newHNC describes HNC's two processes: the manager, and the one that serves an API.
 func (c cluster) newHNC() (*hncProcess, *peerProcess) {
@@ -59,7 +60,8 @@ func (c cluster) newHNC() (*hncProcess, *peerProcess) {
 	list := c.newPeerProcess("hnc-system", "default", "resourcelist-apiextension", "hnc-resourcelist")
 	list.serve = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"resources.hnc.x-k8s.io/v1alpha2","resources":[]}`)) // who asked is gone
+		// who asked is gone
+		_, _ = w.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"resources.hnc.x-k8s.io/v1alpha2","resources":[]}`))
 	})
 	return h, list
 }
@@ -114,7 +116,8 @@ func (h *hncProcess) readTrees(ctx context.Context) error {
 	namespaces, err1 := h.list(ctx, "", "v1", "Namespace")
 	hierarchies, err2 := h.list(ctx, "hnc.x-k8s.io", "v1alpha2", "HierarchyConfiguration")
 	anchors, err3 := h.list(ctx, "hnc.x-k8s.io", "v1alpha2", "SubnamespaceAnchor")
-	h.namespaces, h.hierarchies, h.anchors = map[string]*unstructured.Unstructured{}, map[string]*unstructured.Unstructured{}, map[string][]unstructured.Unstructured{}
+	h.namespaces, h.hierarchies, h.anchors = map[string]*unstructured.Unstructured{}, map[string]*unstructured.Unstructured{},
+		map[string][]unstructured.Unstructured{}
 	for _, n := range namespaces {
 		h.namespaces[n.GetName()] = &n
 	}
@@ -147,7 +150,8 @@ func (h *hncProcess) workOnAnchor(ctx context.Context, anchor *unstructured.Unst
 	n := h.namespaces[anchor.GetName()]
 	isOurs := n != nil && n.GetAnnotations()[hncSubOf] == anchor.GetNamespace()
 	switch {
-	case anchor.GetDeletionTimestamp() != nil && isOurs && n.GetDeletionTimestamp() == nil && controllerutil.ContainsFinalizer(anchor, "hnc.x-k8s.io"):
+	case anchor.GetDeletionTimestamp() != nil && isOurs && n.GetDeletionTimestamp() == nil && controllerutil.ContainsFinalizer(anchor,
+		"hnc.x-k8s.io"):
 		return client.IgnoreNotFound(h.api.Delete(ctx, n))
 	case anchor.GetDeletionTimestamp() != nil && isOurs:
 		return nil
@@ -285,7 +289,8 @@ func (h *hncProcess) sourceOf(existing map[string]*unstructured.Unstructured, na
 
 func isCopiedByHNC(source *unstructured.Unstructured, namespace map[string]string, all bool) bool {
 	notes := source.GetAnnotations()
-	for _, selector := range []string{notes["propagate.hnc.x-k8s.io/select"], strings.ReplaceAll(notes["propagate.hnc.x-k8s.io/treeSelect"]+hncDepth, ",", hncDepth+",")} {
+	for _, selector := range []string{notes["propagate.hnc.x-k8s.io/select"],
+		strings.ReplaceAll(notes["propagate.hnc.x-k8s.io/treeSelect"]+hncDepth, ",", hncDepth+",")} {
 		parsed, err := labels.Parse(selector)
 		if selector == "" || selector == hncDepth {
 			continue

@@ -27,8 +27,9 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// peerProcess imitates the process of another operator: it serves its webhooks and works on its objects as long as its Deployment has a Pod.
-// There is no kubelet, so it plays that of these Pods, too: a Pod that is deleted lives on until the process has ended, a moment later.
+// peerProcess imitates the process of another operator: it serves its webhooks and works on its objects as long as its Deployment has a
+// Pod. There is no kubelet, so it plays that of these Pods, too: a Pod that is deleted lives on until the process has ended, a moment
+// later.
 type peerProcess struct {
 	cluster
 	// api has the rights of the service account, which group names.
@@ -107,7 +108,8 @@ func (p *peerProcess) live(ctx context.Context) {
 func (p *peerProcess) keep(ctx context.Context, pod *corev1.Pod) bool {
 	switch {
 	case pod.DeletionTimestamp == nil && pod.Spec.NodeName == "":
-		_ = p.Admin().SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "peer"}}) // again in the next round
+		// again in the next round
+		_ = p.Admin().SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "peer"}})
 	case pod.DeletionTimestamp != nil:
 		if p.roundsSinceDeletion[pod.UID]++; p.roundsSinceDeletion[pod.UID] > lingers {
 			p.close()
@@ -127,7 +129,8 @@ func (p *peerProcess) listen() bool {
 	if err != nil {
 		return false
 	}
-	p.server = &http.Server{Handler: p.serve, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}
+	p.server = &http.Server{Handler: p.serve, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair},
+		MinVersion: tls.VersionTLS12}}
 	go func(s *http.Server) { _ = s.ServeTLS(listener, "", "") }(p.server) // ends when it is closed
 	return true
 }
@@ -199,7 +202,8 @@ func with(m map[string]string, key, value string) map[string]string {
 func (p *peerProcess) apiService() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": "v1alpha2.resources.hnc.x-k8s.io"},
-		"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10), "versionPriority": int64(10),
-			"caBundle": base64.StdEncoding.EncodeToString(p.certificate.Certificate),
-			"service":  map[string]any{"namespace": p.namespace, "name": p.service, "port": int64(p.port)}}}}
+		"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10),
+			"versionPriority": int64(10),
+			"caBundle":        base64.StdEncoding.EncodeToString(p.certificate.Certificate),
+			"service":         map[string]any{"namespace": p.namespace, "name": p.service, "port": int64(p.port)}}}}
 }

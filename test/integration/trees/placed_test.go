@@ -55,7 +55,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 	DescribeTable("HIER-P2 withdraws its request", func(ctx SpecContext, prefix string, wishes ...build.Wish) {
 		org, solo, below := prefix+"-org", prefix+"-solo", prefix+"-below"
 		shared.place(ctx, solo, org)
-		shared.put(ctx, build.Child(below, solo), build.Secret(solo, "own", "x"), build.Secret(org, "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		shared.put(ctx, build.Child(below, solo), build.Secret(solo, "own", "x"), build.Secret(org, "key", "x", v1alpha1.LabelPropagate,
+			v1alpha1.ModeUpdate))
 		for _, name := range []string{solo, below} {
 			Eventually(shared.is(build.Secret(name, "key", ""))).WithContext(ctx).Should(there())
 		}
@@ -105,7 +106,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		shared.put(ctx, build.Child("p9-solo", "p8-org"), build.Secret("p8-org", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("p9-solo", "own", "x"))
 		Eventually(shared.is(build.Secret("p9-solo", "key", ""))).WithContext(ctx).Should(there())
-		_, problem, code = shared.KubectlWith(ctx, controlplane.Admin, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"p9-solo"}}`, "replace", "-f", "-")
+		_, problem, code = shared.KubectlWith(ctx, controlplane.Admin, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"p9-solo"}}`,
+			"replace", "-f", "-")
 		Expect(code).To(BeZero(), problem)
 		Eventually(shared.is(build.Secret("p9-solo", "key", ""))).WithContext(ctx).Should(gone())
 		Expect(shared.now(ctx, "p9-solo")).To(And(lack(v1alpha1.LabelParent), lack(v1alpha1.TreeLabel("p8-org"))))
@@ -124,7 +126,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		Eventually(shared.hier("p10-solo")).WithContext(ctx).Should(And(applied(), shown("p10-team", 2)))
 		Eventually(shared.is(build.Secret("p10-solo", "of-p10-team", ""))).WithContext(ctx).Should(there())
 		Eventually(shared.is(build.Secret("p10-solo", "of-p10-other", ""))).WithContext(ctx).Should(gone())
-		Eventually(shared.is(build.Secret("p10-solo", "of-p10-org", ""))).WithContext(ctx).Should(there(), "also where it was below p10-other for a moment")
+		Eventually(shared.is(build.Secret("p10-solo", "of-p10-org", ""))).WithContext(ctx).Should(there(),
+			"also where it was below p10-other for a moment")
 	})
 
 	It("HIER-S1 HIER-S2 HIER-S3 says nothing about a namespace that a SubNamespace owns", func(ctx SpecContext) {
@@ -136,7 +139,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 			Expect(shared.now(ctx, "s1-x")).To(And(lack(v1alpha1.LabelType), standing("s1-org", "1")))
 		}
 		shared.wish(ctx, "s1-x", build.Below("s1-other"))
-		Eventually(shared.hier("s1-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonBound, "bound to SubNamespace s1-org/s1-x"))
+		Eventually(shared.hier("s1-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonBound,
+			"bound to SubNamespace s1-org/s1-x"))
 		Eventually(shared.hierEvents("s1-x")).WithContext(ctx).Should(ContainElement("ParentRefused"))
 		Expect(shared.now(ctx, "s1-x")).To(standing("s1-org", "1"))
 		shared.drop(ctx, subNamespace("s1-org/s1-x"))
@@ -159,7 +163,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		for i, name := range chain {
 			Eventually(shared.ns(chain[3])).WithContext(ctx).Should(standing(name, fmt.Sprint(3-i)))
 		}
-		Expect(shared.now(ctx, chain[3])).To(noted(v1alpha1.AnnotationAncestry, chain[0]+"/"+chain[1]+"/"+chain[2]+"/"+chain[3]), "by the same write")
+		Expect(shared.now(ctx, chain[3])).To(noted(v1alpha1.AnnotationAncestry, chain[0]+"/"+chain[1]+"/"+chain[2]+"/"+chain[3]),
+			"by the same write")
 	})
 
 	It("HIER-A3 in a namespace that is in no tree reports that, and touches nothing", func(ctx SpecContext) {
@@ -174,8 +179,9 @@ var _ = Describe("a HierarchyConfiguration", func() {
 
 	It("HIER-A4 is applied again and again without an end", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("a4-org"))
-		manifest := `{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"a4-org"},` +
-			`"spec":{"allowCascadingDeletion":false,"requiredChildren":[],"propagatedLabels":[]}}`
+		manifest :=
+			`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"a4-org"},` +
+				`"spec":{"allowCascadingDeletion":false,"requiredChildren":[],"propagatedLabels":[]}}`
 		apply := func() *v1alpha1.HierarchyConfiguration {
 			GinkgoHelper()
 			_, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "apply", "-f", "-")
@@ -197,7 +203,10 @@ var _ = Describe("the CRD of HierarchyConfigurations", func() {
 		if shared.is(build.Namespace("a1-ns"))(ctx) != nil {
 			_ = shared.Admin().Create(ctx, build.Namespace("a1-ns"))
 		}
-		manifest := fmt.Sprintf(`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":%q,"namespace":"a1-ns"},"spec":%s}`, name, spec)
+		manifest :=
+			fmt.Sprintf(
+				`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":%q,"namespace":"a1-ns"},"spec":%s}`,
+				name, spec)
 		Expect(json.Valid([]byte(manifest))).To(BeTrue(), manifest)
 		_, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "create", "--dry-run=server", "-f", "-")
 		if len(words) == 0 {
@@ -213,8 +222,10 @@ var _ = Describe("the CRD of HierarchyConfigurations", func() {
 		Entry("a required child that is no name", "hierarchy", `{"requiredChildren":["x.y"]}`, "spec.requiredChildren[0]", "x.y"),
 		Entry("a required child twice", "hierarchy", `{"requiredChildren":["c","c"]}`, "spec.requiredChildren[1]", "Duplicate value"),
 		Entry("a field that is none", "hierarchy", `{"parnt":"org"}`, "unknown field", "spec.parnt"),
-		Entry("a tree label", "hierarchy", `{"propagatedLabels":["a.tree.tenancy.warren.dev/depth"]}`, "keys of tenancy.warren.dev and its subdomains can't be propagated"),
-		Entry("a key of ours", "hierarchy", `{"overriddenLabels":["tenancy.warren.dev/type"]}`, "keys of tenancy.warren.dev and its subdomains can't be propagated"),
+		Entry("a tree label", "hierarchy", `{"propagatedLabels":["a.tree.tenancy.warren.dev/depth"]}`,
+			"keys of tenancy.warren.dev and its subdomains can't be propagated"),
+		Entry("a key of ours", "hierarchy", `{"overriddenLabels":["tenancy.warren.dev/type"]}`,
+			"keys of tenancy.warren.dev and its subdomains can't be propagated"),
 		Entry("a key that only looks like ours", "hierarchy", `{"propagatedLabels":["xtenancy.warren.dev/ok"]}`),
 	)
 })
@@ -234,8 +245,10 @@ var _ = Describe("the operator is away while namespaces are placed", Ordered, Co
 		own.start(ctx)
 		Eventually(own.hier("p7-solo")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonLabelChanged))
 		Eventually(own.ns("p7-solo")).WithContext(ctx).Should(standing("p7-other", "1"))
-		Eventually(own.ns("p6-solo")).WithContext(ctx).Should(And(unnoted(v1alpha1.AnnotationAppliedParent), standing("p6-org", "1"), lack(v1alpha1.LabelType)))
-		Eventually(own.hier("p6-solo")).WithContext(ctx).Should(And(settled(), say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue, v1alpha1.ReasonNotRequested)))
+		Eventually(own.ns("p6-solo")).WithContext(ctx).Should(And(unnoted(v1alpha1.AnnotationAppliedParent), standing("p6-org", "1"),
+			lack(v1alpha1.LabelType)))
+		Eventually(own.hier("p6-solo")).WithContext(ctx).Should(And(settled(), say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue,
+			v1alpha1.ReasonNotRequested)))
 	})
 
 	It("HIER-O1 manifests come in any order", func(ctx SpecContext) {
@@ -265,13 +278,17 @@ var _ = Describe("the operator is away while namespaces are placed", Ordered, Co
 func forestManifests(p string) []string {
 	manifests := []string{
 		fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"%s-r","labels":{"tenancy.warren.dev/type":"root"}}}`, p),
-		fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key","namespace":"%s-r","labels":{"tenancy.warren.dev/propagate":"update"}}}`, p),
+		fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key","namespace":"%s-r","labels":{"tenancy.warren.dev/propagate":"update"}}}`,
+			p),
 	}
 	for i, name := range []string{"a", "b", "c", "d"} {
 		parent := []string{"r", "a", "b", "c"}[i]
 		manifests = append(manifests,
 			fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"%s-%s"}}`, p, name),
-			fmt.Sprintf(`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"%s-%s"},"spec":{"parent":"%s-%s"}}`, p, name, p, parent))
+			fmt.Sprintf(
+				`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"%s-%s"},`+
+					`"spec":{"parent":"%s-%s"}}`, p, name, p, parent))
 	}
 	return manifests
 }

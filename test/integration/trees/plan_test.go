@@ -25,9 +25,12 @@ propagation:
 
 	BeforeAll(func(ctx SpecContext) {
 		own = startWorld(ctx, devcluster.Options{
-			WithoutOperator: true, Operator: devcluster.OperatorOptions{Config: "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n" + usual}})
-		own.put(ctx, build.Root("org", "team", "neco"), build.Child("web", "org"), build.Child("db", "web"), build.Root("shop"), build.Namespace("plain"),
-			build.Source(build.Secret("org", "key", "x"), v1alpha1.ModeUpdate), build.Source(build.ConfigMap("web", "settings", "x"), v1alpha1.ModeCreate),
+			WithoutOperator: true, Operator: devcluster.OperatorOptions{Config: "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: " +
+				"OperatorConfiguration\n" + usual}})
+		own.put(ctx, build.Root("org", "team", "neco"), build.Child("web", "org"), build.Child("db", "web"), build.Root("shop"),
+			build.Namespace("plain"),
+			build.Source(build.Secret("org", "key", "x"), v1alpha1.ModeUpdate), build.Source(build.ConfigMap("web", "settings", "x"),
+				v1alpha1.ModeCreate),
 			build.Secret("db", "key", "mine"), build.Secret("plain", "key", "x"), build.Secret("shop", "unlabelled", "x"),
 			build.Source(build.RoleBinding("org", "view", "view", build.RBACUser("v-vera")), v1alpha1.ModeUpdate))
 	})
@@ -37,10 +40,12 @@ propagation:
 		before := own.planned(ctx, config)
 		Expect(before.Notes).To(BeEmpty())
 		Expect(lines(before)).To(Equal([]string{
-			"conflict Secret db key", "create ConfigMap db settings", "create RoleBinding db view", "create RoleBinding web view", "create Secret web key",
+			"conflict Secret db key", "create ConfigMap db settings", "create RoleBinding db view", "create RoleBinding web view",
+			"create Secret web key",
 			"update Namespace  db", "update Namespace  org", "update Namespace  shop", "update Namespace  web"}))
 		Expect(before.Writes).To(ContainElements(
-			preview.Write{Verb: preview.Create, Kind: "Secret", Namespace: "web", Name: "key", Tenant: "org", Source: "org", Reason: "it is not there yet"},
+			preview.Write{Verb: preview.Create, Kind: "Secret", Namespace: "web", Name: "key", Tenant: "org", Source: "org",
+				Reason: "it is not there yet"},
 			And(HaveField("Name", "web"), HaveField("Kind", "Namespace"), HaveField("Reason", ContainSubstring("label team=neco")))))
 		Expect(own.plan(ctx, config)).To(And(MatchRegexp(`(?m)^create +Secret +web +key +org +it is not there yet$`),
 			HaveSuffix("4 to create, 4 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n")))
@@ -51,14 +56,17 @@ propagation:
 		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(Equal([]string{"conflict Secret db key"}))
 		requests, err := own.Requests(ctx, since)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(planLike(requests)).To(ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
+		Expect(planLike(requests)).
+			To(ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
 	})
 
 	It("PROP-M3 says what another configuration would take and give, by kind and tenant, and writes nothing", func(ctx SpecContext) {
-		file := configuration("inheritance: {labels: [team, env]}\npropagation:\n  kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap, mode: All}, {group: example.com, kind: Nosuch}]\n")
+		file := configuration("inheritance: {labels: [team, env]}\npropagation:\n  kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap, " +
+			"mode: All}, {group: example.com, kind: Nosuch}]\n")
 		own.put(ctx, build.ConfigMap("org", "plain", "x"))
 		own.label(ctx, "org", "env=test")
-		Eventually(func() []string { return lines(own.planned(ctx, configuration(usual))) }).WithContext(ctx).Should(Equal([]string{"conflict Secret db key"}))
+		Eventually(func() []string { return lines(own.planned(ctx, configuration(usual))) }).WithContext(ctx).
+			Should(Equal([]string{"conflict Secret db key"}))
 		since := own.mark(ctx)
 		plan := own.planned(ctx, file)
 		Expect(lines(plan)).To(Equal([]string{
@@ -72,7 +80,8 @@ Secret +org +0 +0 +1 +0 +0
 2 to create, 2 to update, 1 to delete\.
 Not judged: Nosuch\.example\.com: the API server doesn't serve this kind\.
 $`))
-		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file, "-o", "wide")).To(MatchRegexp(`(?m)^delete +Secret +web +key +org +the configuration has copies of Secret removed$`))
+		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file, "-o", "wide")).
+			To(MatchRegexp(`(?m)^delete +Secret +web +key +org +the configuration has copies of Secret removed$`))
 		var document struct {
 			Kind   string
 			Counts []preview.Count
@@ -107,7 +116,8 @@ $`))
 		Expect(err).NotTo(HaveOccurred())
 		out, said, code := own.Kubectl(ctx, controlplane.Admin, "apply", "-k", filepath.Join(root, "config", "samples", "guardrails"))
 		Expect(code).To(BeZero(), out+said)
-		Eventually(own.ns("bounded")).WithContext(ctx).Should(And(standing("bounded", "0"), carry("pod-security.kubernetes.io/enforce", "baseline")))
+		Eventually(own.ns("bounded")).WithContext(ctx).
+			Should(And(standing("bounded", "0"), carry("pod-security.kubernetes.io/enforce", "baseline")))
 		own.grow(ctx, "bounded/bounded-web")
 		Eventually(own.ns("bounded-web")).WithContext(ctx).Should(carry("pod-security.kubernetes.io/enforce", "baseline"))
 		rails := []string{"resourcequota/warren-rail-quota", "limitrange/warren-rail-limits", "networkpolicy/warren-rail-default-deny"}

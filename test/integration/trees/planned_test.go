@@ -28,7 +28,8 @@ func (c cluster) planned(ctx context.Context, config string) preview.Plan {
 
 func (c cluster) plan(ctx context.Context, config string, flags ...string) string {
 	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, built.Manager, append([]string{"plan", "--config", config, "--kubeconfig", c.Kubeconfig(controlplane.Operator)}, flags...)...)
+	cmd := exec.CommandContext(ctx, built.Manager,
+		append([]string{"plan", "--config", config, "--kubeconfig", c.Kubeconfig(controlplane.Operator)}, flags...)...)
 	out, err := cmd.Output()
 	Expect(err).NotTo(HaveOccurred(), "%s", out)
 	return string(out)

@@ -19,7 +19,8 @@ var _ = Describe("kubectl warren config", func() {
 			out, _, _ := shared.warren(ctx, controlplane.Admin, "config", "view")
 			return out
 		}).WithContext(ctx).Should(Equal(string(file)), "the leader records it")
-		Expect(shared.done(ctx, controlplane.Admin, "config", "view", "-o", "yaml")).To(And(HavePrefix("acceptRemovals: \"\"\naccess:\n"), ContainSubstring("userClusterRole: admin")))
+		Expect(shared.done(ctx, controlplane.Admin, "config", "view", "-o", "yaml")).To(And(HavePrefix("acceptRemovals: \"\"\naccess:\n"),
+			ContainSubstring("userClusterRole: admin")))
 		Expect(shared.fails(ctx, controlplane.Admin, "config", "view", "--operator-namespace", "xv-none")).
 			To(HavePrefix("the operator has recorded no configuration file in ConfigMap xv-none/warren-accepted-config: "))
 		Expect(shared.fails(ctx, "alice", "config", "view")).To(ContainSubstring(`cannot get resource "configmaps"`))

@@ -80,18 +80,22 @@ var _ = Describe("kubectl warren get", func() {
 		Expect(own(table)).To(Equal([]string{"x9-pay one", "x9-pay-web two", "x9-pay-db three"}))
 		Expect(own(get("cm", "--tenant", "x9-pay-web"))).To(Equal([]string{"x9-pay-web two", "x9-pay-db three"}))
 		Expect(columns(get("configmaps", "--tenant", "x9-pay", "-l", "app=web"), 2)).To(Equal([]string{"x9-pay one", "x9-pay-db three"}))
-		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "--no-headers", "-L", "app")).To(MatchRegexp(`^x9-pay +one +1 +\S+ +web\nx9-pay-db +three +1 +\S+ +web\n$`))
-		Expect(get("rolebindings", "--tenant", "x9-pay", "-o", "wide")).To(MatchRegexp(`^NAMESPACE +NAME +ROLE +AGE +USERS +GROUPS +SERVICEACCOUNTS\n`))
+		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "--no-headers", "-L", "app")).
+			To(MatchRegexp(`^x9-pay +one +1 +\S+ +web\nx9-pay-db +three +1 +\S+ +web\n$`))
+		Expect(get("rolebindings", "--tenant", "x9-pay", "-o", "wide")).
+			To(MatchRegexp(`^NAMESPACE +NAME +ROLE +AGE +USERS +GROUPS +SERVICEACCOUNTS\n`))
 
 		By("in kubectl's other forms")
 		list := &metav1.PartialObjectMetadataList{}
 		Expect(json.Unmarshal([]byte(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o", "json")), list)).To(Succeed())
 		Expect(list.Kind).To(Equal("List"))
 		Expect(list.Items).To(HaveExactElements(
-			And(HaveField("Kind", "ConfigMap"), HaveField("Namespace", "x9-pay")), And(HaveField("Kind", "ConfigMap"), HaveField("Namespace", "x9-pay-db"))))
+			And(HaveField("Kind", "ConfigMap"), HaveField("Namespace", "x9-pay")),
+			And(HaveField("Kind", "ConfigMap"), HaveField("Namespace", "x9-pay-db"))))
 		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o", "name")).To(Equal("configmap/one\nconfigmap/three\n"))
 		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}")).To(Equal("one three"))
-		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o", "custom-columns=AT:.metadata.namespace,NAME:{.metadata.name},OWNER:.metadata.labels.owner")).
+		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o",
+			"custom-columns=AT:.metadata.namespace,NAME:{.metadata.name},OWNER:.metadata.labels.owner")).
 			To(MatchRegexp(`^AT +NAME +OWNER\nx9-pay +one +<none>\nx9-pay-db +three +<none>\n$`))
 		both := get("cm,rolebindings", "--tenant", "x9-pay", "-l", "app=web")
 		Expect(both).To(ContainSubstring("configmap/one"))
@@ -101,14 +105,18 @@ var _ = Describe("kubectl warren get", func() {
 
 		By("found from the kubeconfig's namespace, for this tenant lists nobody who may read it")
 		Expect(own(get("cm", "--kubeconfig", at("x9-pay-db")))).To(Equal([]string{"x9-pay one", "x9-pay-web two", "x9-pay-db three"}))
-		Expect(shared.fails(ctx, controlplane.Admin, "get", "cm", "--as", "x9-ann")).To(Equal("you may not list namespaces, and no tenant was found that lists you: name one with --tenant"))
-		Expect(shared.fails(ctx, controlplane.Admin, "get", "cm", "--tenant", "x9-shop", "--as", "x9-ann")).To(HavePrefix(`namespace "x9-shop" does not exist, or you may not read it`))
-		Expect(shared.fails(ctx, controlplane.Admin, "get", "nodes", "--as", "x9-ann")).To(Equal("nodes are in no namespace: kubectl get nodes lists them"))
+		Expect(shared.fails(ctx, controlplane.Admin, "get", "cm", "--as", "x9-ann")).
+			To(Equal("you may not list namespaces, and no tenant was found that lists you: name one with --tenant"))
+		Expect(shared.fails(ctx, controlplane.Admin, "get", "cm", "--tenant", "x9-shop", "--as", "x9-ann")).
+			To(HavePrefix(`namespace "x9-shop" does not exist, or you may not read it`))
+		Expect(shared.fails(ctx, controlplane.Admin, "get", "nodes", "--as", "x9-ann")).
+			To(Equal("nodes are in no namespace: kubectl get nodes lists them"))
 		Expect(shared.fails(ctx, controlplane.Admin, "get", "nosuch", "--as", "x9-ann")).To(ContainSubstring(`no resource "nosuch"`))
 		Expect(shared.fails(ctx, controlplane.Admin, "get", "cm", "-o", "xml", "--as", "x9-ann")).To(ContainSubstring(`"xml"`))
 
 		By("of every tree to a cluster admin")
-		Expect(columns(shared.done(ctx, controlplane.Admin, "get", "cm", "-l", "app=web", "--tenant", "x9-pay"), 2)).To(Equal([]string{"x9-pay one", "x9-pay-db three"}))
+		Expect(columns(shared.done(ctx, controlplane.Admin, "get", "cm", "-l", "app=web", "--tenant", "x9-pay"), 2)).
+			To(Equal([]string{"x9-pay one", "x9-pay-db three"}))
 		Expect(shared.done(ctx, controlplane.Admin, "get", "cm")).To(And(ContainSubstring("x9-pay-db "), ContainSubstring("foreign")))
 	})
 
@@ -116,12 +124,14 @@ var _ = Describe("kubectl warren get", func() {
 		shared.put(ctx, build.Root("x10-pay"),
 			build.Source(build.RoleBinding("x10-pay", "eve", "view", build.RBACUser("x10-eve")), v1alpha1.ModeUpdate))
 		shared.grow(ctx, "x10-pay/x10-web", "x10-pay/x10-ops")
-		shared.put(ctx, build.RoleBinding("x10-web", "more", "admin", build.RBACUser("x10-eve")), build.Secret("x10-web", "key", "x"), build.Secret("x10-pay", "hidden", "x"))
+		shared.put(ctx, build.RoleBinding("x10-web", "more", "admin", build.RBACUser("x10-eve")), build.Secret("x10-web", "key", "x"),
+			build.Secret("x10-pay", "hidden", "x"))
 		Eventually(func() string {
 			out, problems, _ := shared.warren(ctx, controlplane.Admin, "get", "secrets", "--tenant", "x10-pay", "-o", "name", "--as", "x10-eve")
 			return out + problems
 		}).WithContext(ctx).Should(Equal("secret/key\nWarning: you may not list secrets in x10-ops, x10-pay: not shown\n"))
-		Expect(shared.fails(ctx, controlplane.Admin, "get", "secrets", "--tenant", "x10-ops", "--as", "x10-eve")).To(Equal("you may not list secrets in any of your namespaces: x10-ops"))
+		Expect(shared.fails(ctx, controlplane.Admin, "get", "secrets", "--tenant", "x10-ops", "--as", "x10-eve")).
+			To(Equal("you may not list secrets in any of your namespaces: x10-ops"))
 	})
 
 	It("SUB-X11 goes on with what changes", func(ctx SpecContext) {
@@ -170,11 +180,15 @@ var _ = Describe("kubectl warren get", func() {
 				"x12-hr x12-hr <none> Active", "x12-hr-web x12-hr x12-hr Active", "x12-hr-db x12-hr x12-hr-web Active",
 				"x12-pay x12-pay <none> Active", "x12-pay-web x12-pay x12-pay Active", "x12-pay-db x12-pay x12-pay-web Active"}), "%v", command)
 		}
-		Expect(shared.done(ctx, controlplane.Admin, "ns", "--tenant", "x12-hr", "-o", "name", "--as", "x12-ann")).To(Equal("namespace/x12-hr\nnamespace/x12-hr-web\nnamespace/x12-hr-db\n"))
+		Expect(shared.done(ctx, controlplane.Admin, "ns", "--tenant", "x12-hr", "-o", "name", "--as", "x12-ann")).
+			To(Equal("namespace/x12-hr\nnamespace/x12-hr-web\nnamespace/x12-hr-db\n"))
 		var document struct{ Items []gather.OwnNamespace }
-		Expect(json.Unmarshal([]byte(shared.done(ctx, controlplane.Admin, "ns", "list", "--tenant", "x12-hr-db", "-o", "json", "--as", "x12-ann")), &document)).To(Succeed())
+		Expect(json.Unmarshal([]byte(shared.done(ctx, controlplane.Admin, "ns", "list", "--tenant", "x12-hr-db", "-o", "json", "--as",
+			"x12-ann")), &document)).To(Succeed())
 		Expect(document.Items).To(Equal([]gather.OwnNamespace{{Name: "x12-hr-db", Tenant: "x12-hr", Parent: "x12-hr-web", Phase: "Active"}}))
-		Expect(shared.done(ctx, controlplane.Admin, "ns", "-o", "name")).To(And(ContainSubstring("namespace/x12-shop\n"), ContainSubstring("namespace/x12-hr-db\n")))
-		Expect(shared.fails(ctx, controlplane.Admin, "ns", "nosuch", "--as", "x12-ann")).To(HavePrefix(`unknown command "nosuch" for "kubectl warren ns"`))
+		Expect(shared.done(ctx, controlplane.Admin, "ns", "-o", "name")).To(And(ContainSubstring("namespace/x12-shop\n"),
+			ContainSubstring("namespace/x12-hr-db\n")))
+		Expect(shared.fails(ctx, controlplane.Admin, "ns", "nosuch", "--as", "x12-ann")).
+			To(HavePrefix(`unknown command "nosuch" for "kubectl warren ns"`))
 	})
 })

@@ -23,7 +23,8 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 	It("SUB-X14 with the Events of its sources and copies", func(ctx SpecContext) {
 		shared.put(ctx, build.Tenant("x14-pay").Users("alice").Object())
 		Eventually(shared.ns("x14-pay")).WithContext(ctx).Should(standing("x14-pay", "0"))
-		shared.put(ctx, build.Annotated(build.Secret("x14-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), v1alpha1.AnnotationSelect, "a=b=c"))
+		shared.put(ctx, build.Annotated(build.Secret("x14-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+			v1alpha1.AnnotationSelect, "a=b=c"))
 		Eventually(shared.is(build.RoleBinding("x14-pay", "warren:users", ""))).WithContext(ctx).Should(there())
 		Eventually(func(g Gomega) {
 			out, problems, code := shared.warren(ctx, "alice", "describe", "x14-pay")
@@ -36,7 +37,8 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		shared.put(ctx, build.Tenant("x5-pay").Users("erin").Limits(5, 3).Object())
 		Eventually(shared.ns("x5-pay")).WithContext(ctx).Should(standing("x5-pay", "0"))
 		shared.label(ctx, "x5-pay", "team=neco")
-		shared.put(ctx, build.Secret("x5-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("x5-pay", "x5-web", "app", "web"))
+		shared.put(ctx, build.Secret("x5-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+			build.SubNamespace("x5-pay", "x5-web", "app", "web"))
 		Eventually(shared.sub("x5-pay/x5-web")).WithContext(ctx).Should(beReady())
 		shared.grow(ctx, "x5-web/x5-deep")
 		shared.put(ctx, build.Secret("x5-web", "own", "x", v1alpha1.LabelPropagate, v1alpha1.ModeCreate))
@@ -46,9 +48,11 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		Eventually(shared.is(build.Secret("x5-web", "key", ""))).WithContext(ctx).Should(there())
 
 		shared.put(ctx, &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: "x5-pay", Name: "x5-web.recreated"},
-			InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "SubNamespace", Namespace: "x5-pay", Name: "x5-web"},
-			Type:           corev1.EventTypeWarning, Reason: string(v1alpha1.ReasonNamespaceRecreated), Message: "as the operator would say it", LastTimestamp: metav1.Now(),
+			ObjectMeta: metav1.ObjectMeta{Namespace: "x5-pay", Name: "x5-web.recreated"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "SubNamespace",
+				Namespace: "x5-pay", Name: "x5-web"},
+			Type: corev1.EventTypeWarning, Reason: string(v1alpha1.ReasonNamespaceRecreated), Message: "as the operator would say it",
+			LastTimestamp: metav1.Now(),
 		})
 
 		since := shared.mark(ctx) // erin is in no other case: those that run beside read in the operator's namespace
@@ -61,7 +65,8 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 			Kind: "RoleBinding.rbac.authorization.k8s.io", Name: "warren:users", From: "x5-pay", Mode: v1alpha1.ModeUpdate}))
 		one := 1
 		Eventually(func() describe.Namespace { return read("erin") }).WithContext(ctx).Should(And(
-			HaveField("Type", tree.TypeSubNamespace), HaveField("Root", "x5-pay"), HaveField("Parent", "x5-pay"), HaveField("Template", ""), HaveField("Bound", true),
+			HaveField("Type", tree.TypeSubNamespace), HaveField("Root", "x5-pay"), HaveField("Parent", "x5-pay"), HaveField("Template", ""),
+			HaveField("Bound", true),
 			HaveField("Depth", &one), HaveField("Phase", "Active"), HaveField("Children", ConsistOf("x5-deep")), HaveField("Instances", BeEmpty()),
 			HaveField("Cascading", describe.Cascading{Allowed: true, By: "x5-web"}), HaveField("Limits", BeNil()),
 			HaveField("Inherited", ConsistOf(
@@ -84,7 +89,8 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		five, three := int32(5), int32(3)
 		Eventually(func(g Gomega) {
 			all, seen := read(controlplane.Admin), read("erin")
-			g.Expect(all.Limits).To(Equal(&describe.Limits{SubNamespaces: describe.Usage{Used: 2, Limit: &five}, Depth: describe.Usage{Used: 1, Limit: &three}}))
+			g.Expect(all.Limits).To(Equal(&describe.Limits{SubNamespaces: describe.Usage{Used: 2, Limit: &five},
+				Depth: describe.Usage{Used: 1, Limit: &three}}))
 			all.Limits, all.Resources = nil, seen.Resources // a cluster admin may list more kinds
 			g.Expect(all).To(Equal(seen))
 		}).WithContext(ctx).Should(Succeed())
@@ -92,13 +98,17 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		By("as text, and what may not be listed is told once")
 		out, said, code := shared.warren(ctx, "erin", "describe", "x5-web")
 		Expect(code).To(BeZero())
-		for _, line := range []string{`Name: +x5-web`, `Type: +sub-namespace`, `Root: +x5-pay`, `Parent: +x5-pay`, `Template: +<none>`, `Bound: +true`, `Depth: +1`,
-			`Children: +x5-deep`, `Instances: +<none>`, `Cascading deletion: +allowed by x5-web`, `Limits: +<unknown>`, `  label +team +neco +x5-pay`,
-			`  Secret +key +x5-pay +update`, `  Secret +own +\(source\) +create`, `  Ready +True +Settled .*`, `  \S+ +Warning +NamespaceRecreated +subnamespace/x5-web .*`} {
+		for _, line := range []string{`Name: +x5-web`, `Type: +sub-namespace`, `Root: +x5-pay`, `Parent: +x5-pay`, `Template: +<none>`,
+			`Bound: +true`, `Depth: +1`,
+			`Children: +x5-deep`, `Instances: +<none>`, `Cascading deletion: +allowed by x5-web`, `Limits: +<unknown>`,
+			`  label +team +neco +x5-pay`,
+			`  Secret +key +x5-pay +update`, `  Secret +own +\(source\) +create`, `  Ready +True +Settled .*`,
+			`  \S+ +Warning +NamespaceRecreated +subnamespace/x5-web .*`} {
 			Expect(out).To(MatchRegexp(`(?m)^` + line + `$`))
 		}
 		Expect(said).To(MatchRegexp(`^(Warning: you may not list .* in x5-web: copies of these kinds are not shown\n)?$`))
-		Expect(shared.fails(ctx, "erin", "describe", "kube-system")).To(Equal(`namespace "kube-system" does not exist, or you may not read it; ask a manager of the tenant for access`))
+		Expect(shared.fails(ctx, "erin", "describe", "kube-system")).
+			To(Equal(`namespace "kube-system" does not exist, or you may not read it; ask a manager of the tenant for access`))
 		Expect(shared.fails(ctx, controlplane.Admin, "describe", "x5-nosuch")).To(Equal(`there is no namespace "x5-nosuch"`))
 	})
 
@@ -109,8 +119,10 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 			Expect(json.Unmarshal([]byte(shared.done(ctx, controlplane.Admin, "describe", name, "-o", "json")), &d)).To(Succeed())
 			return d
 		}
-		Expect(read("xd-base")).To(And(HaveField("Type", tree.TypeTemplate), HaveField("Instances", ConsistOf("xd-org")), HaveField("Root", ""), HaveField("Depth", BeNil())))
-		Expect(read("xd-org")).To(And(HaveField("Type", tree.TypeRoot), HaveField("Template", "xd-base"), HaveField("Root", "xd-org"), HaveField("Limits", Not(BeNil()))))
+		Expect(read("xd-base")).To(And(HaveField("Type", tree.TypeTemplate), HaveField("Instances", ConsistOf("xd-org")), HaveField("Root", ""),
+			HaveField("Depth", BeNil())))
+		Expect(read("xd-org")).To(And(HaveField("Type", tree.TypeRoot), HaveField("Template", "xd-base"), HaveField("Root", "xd-org"),
+			HaveField("Limits", Not(BeNil()))))
 		Expect(read("xd-plain")).To(And(HaveField("Type", tree.TypeNone), HaveField("Limits", BeNil())))
 	})
 })
@@ -145,7 +157,8 @@ var _ = Describe("kubectl warren sets the type and the template of a namespace",
 	})
 
 	It("by its label, and by the LNamespace of a tenant's root", func(ctx SpecContext) {
-		shared.put(ctx, build.Template("xt-base", "team", "neco"), build.Template("xt-ci"), build.Namespace("xt-solo"), build.Tenant("xt-pay").Object())
+		shared.put(ctx, build.Template("xt-base", "team", "neco"), build.Template("xt-ci"), build.Namespace("xt-solo"),
+			build.Tenant("xt-pay").Object())
 		Eventually(shared.ns("xt-pay")).WithContext(ctx).Should(standing("xt-pay", "0"))
 		template := func(args ...string) string {
 			GinkgoHelper()
@@ -154,7 +167,8 @@ var _ = Describe("kubectl warren sets the type and the template of a namespace",
 		Expect(template("set", "xt-ci", "xt-base")).To(Equal("namespace/xt-ci labelled\n"))
 		Expect(template("set", "xt-solo", "xt-ci")).To(Equal("namespace/xt-solo labelled\n"))
 		Expect(template("set", "xt-solo", "xt-ci")).To(Equal("namespace/xt-solo unchanged\n"))
-		Expect(template("set", "xt-pay", "xt-base", "--dry-run=server")).To(Equal("lnamespace.tenancy.warren.dev/xt-pay configured (server dry run)\n"))
+		Expect(template("set", "xt-pay", "xt-base", "--dry-run=server")).
+			To(Equal("lnamespace.tenancy.warren.dev/xt-pay configured (server dry run)\n"))
 		Expect(template("set", "xt-pay", "xt-base")).To(Equal("lnamespace.tenancy.warren.dev/xt-pay configured\n"))
 		Expect(template("set", "xt-pay", "xt-base")).To(Equal("lnamespace.tenancy.warren.dev/xt-pay unchanged\n"))
 		for _, name := range []string{"xt-solo", "xt-pay"} {

@@ -51,7 +51,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	It("SUB-X16 as a tenant's user who makes and deletes sub-namespaces", func(ctx SpecContext) {
 		own.put(ctx, build.Tenant("xc-pay").Users("alice").Object())
 		Eventually(func() (string, error) {
-			out, problems, _ := own.warren(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations", "memo=x", "--dry-run=server")
+			out, problems, _ := own.warren(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations",
+				"memo=x", "--dry-run=server")
 			return out + problems, ctx.Err()
 		}).WithContext(ctx).Should(Equal(subResource+"xc-web created (server dry run)\n"), "once she has her rights")
 		Expect(own.is(subNamespace("xc-pay/xc-web"))(ctx)).To(gone())
@@ -59,10 +60,12 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			To(Equal(subResource + "xc-web created\n"))
 		Expect(own.now(ctx, "xc-web")).To(And(carry("app", "web"), carry("team", "a"), noted("memo", "x")))
 		Expect(own.fails(ctx, "alice", "create", "xc-lost", "-n", "xc-pya")).To(And(ContainSubstring(`in the namespace "xc-pya"`),
-			HaveSuffix("; namespace xc-pya does not exist, or is none in which you may make sub-namespaces: kubectl warren ns lists yours")), "SUB-X16")
+			HaveSuffix("; namespace xc-pya does not exist, or is none in which you may make sub-namespaces: kubectl warren ns lists yours")),
+			"SUB-X16")
 		Eventually(func() string { return own.fails(ctx, "alice", "sub", "create", "xc-web", "xc-pay") }).WithContext(ctx).
 			Should(Equal("namespace xc-web already exists"))
-		Expect(own.fails(ctx, "alice", "create", "xc-x", "-n", "xc-pay", "--labels", "foo=a")).To(ContainSubstring("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels"))
+		Expect(own.fails(ctx, "alice", "create", "xc-x", "-n", "xc-pay", "--labels", "foo=a")).
+			To(ContainSubstring("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels"))
 
 		By("a name that she can't see is taken")
 		own.put(ctx, build.Namespace("xc-taken"))
@@ -106,7 +109,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	// start makes two roots and below one of them a sub-namespace that has a sub-namespace.
 	start := func(ctx SpecContext, p string) {
 		GinkgoHelper()
-		own.put(ctx, build.Root(p+"-pay", append([]string{"team", "neco"}, enforced...)...), build.Root(p+"-other", enforced...), build.SubNamespace(p+"-pay", p+"-web", "app", "web"))
+		own.put(ctx, build.Root(p+"-pay", append([]string{"team", "neco"}, enforced...)...), build.Root(p+"-other", enforced...),
+			build.SubNamespace(p+"-pay", p+"-web", "app", "web"))
 		Eventually(own.sub(p + "-pay/" + p + "-web")).WithContext(ctx).Should(beReady())
 		own.grow(ctx, p+"-web/"+p+"-deep")
 		Eventually(own.ns(p + "-web")).WithContext(ctx).Should(carry("team", "neco"))
@@ -116,7 +120,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		GinkgoHelper()
 		Eventually(own.sub(p + "-other/" + p + "-web")).WithContext(ctx).Should(And(beReady(), unnoted(v1alpha1.AnnotationMovedFrom),
 			HaveField("Spec", v1alpha1.SubNamespaceSpec{Labels: map[string]v1alpha1.LabelValue{"app": "web"}})))
-		Eventually(own.ns(p + "-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, p+"-other"), carry("app", "web"), lack("team"), standing(p+"-other", "1")))
+		Eventually(own.ns(p + "-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, p+"-other"), carry("app", "web"), lack("team"),
+			standing(p+"-other", "1")))
 		Eventually(own.ns(p + "-deep")).WithContext(ctx).Should(And(lack("team"), standing(p+"-other", "2")))
 		Eventually(own.is(subNamespace(p + "-pay/" + p + "-web"))).WithContext(ctx).Should(gone())
 		Expect(own.now(ctx, p+"-web")).To(active())
@@ -125,8 +130,10 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	It("SUB-M1 moves a sub-namespace with all that is below it", func(ctx SpecContext) {
 		start(ctx, "m1")
 		before, history := own.now(ctx, "m1-web"), own.follow(ctx, called("m1-web"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other", "--dry-run=client")).To(Equal("namespace/m1-web moved (dry run)\n"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other", "--dry-run=server")).To(Equal("namespace/m1-web moved (server dry run)\n"))
+		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other", "--dry-run=client")).
+			To(Equal("namespace/m1-web moved (dry run)\n"))
+		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other", "--dry-run=server")).
+			To(Equal("namespace/m1-web moved (server dry run)\n"))
 		Expect(own.is(subNamespace("m1-other/m1-web"))(ctx)).To(gone())
 		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web moved\n"))
 		moved(ctx, "m1")
@@ -137,7 +144,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 
 	It("SUB-M8 warns of nothing that it does itself", func(ctx SpecContext) {
 		start(ctx, "m8")
-		for _, words := range [][]string{{"move", "m8-web", "m8-other", "--dry-run=server"}, {"move", "m8-web", "m8-other"}, {"graft", "m8-web", "m8-other"}} {
+		for _, words := range [][]string{{"move", "m8-web", "m8-other", "--dry-run=server"}, {"move", "m8-web", "m8-other"},
+			{"graft", "m8-web", "m8-other"}} {
 			_, warnings, code := own.warren(ctx, controlplane.Admin, append([]string{"sub"}, words...)...)
 			Expect([]any{code, warnings}).To(Equal([]any{0, ""}), "%s", words)
 		}
@@ -182,7 +190,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "mu-web", "mu-other")).To(Equal("namespace/mu-web moved\n"))
 		Expect(own.now(ctx, "mu-web")).To(carry(v1alpha1.LabelParent, "mu-other"))
 		Expect(own.is(subNamespace("mu-other/mu-web"))(ctx)).To(gone())
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "delete", "mu-web")).To(Equal("namespace mu-web is not bound: it is only placed below mu-other, and no SubNamespace owns it"))
+		Expect(own.fails(ctx, controlplane.Admin, "sub", "delete", "mu-web")).
+			To(Equal("namespace mu-web is not bound: it is only placed below mu-other, and no SubNamespace owns it"))
 		own.wish(ctx, "mu-solo", build.Below("mu-pay"))
 		Eventually(own.hier("mu-solo")).WithContext(ctx).Should(applied())
 		Expect(own.fails(ctx, controlplane.Admin, "sub", "move", "mu-solo", "mu-other")).
@@ -199,15 +208,18 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web", "--dry-run=server")).To(Equal("namespace/m5-web cut (server dry run)\n"))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web")).To(Equal("namespace/m5-web cut\n"))
 		Eventually(own.is(subNamespace("m5-pay/m5-web"))).WithContext(ctx).Should(gone())
-		Eventually(own.ns("m5-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelType, v1alpha1.TypeRoot), lack(v1alpha1.LabelParent), lack(v1alpha1.LabelBound), lack("team")))
+		Eventually(own.ns("m5-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelType, v1alpha1.TypeRoot), lack(v1alpha1.LabelParent),
+			lack(v1alpha1.LabelBound), lack("team")))
 		Eventually(own.ns("m5-deep")).WithContext(ctx).Should(And(standing("m5-web", "1"), lack("team")))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web")).To(Equal("namespace/m5-web unchanged\n"))
 		deep := own.read(ctx, subNamespace("m5-web/m5-deep"))
 
-		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-pay", "--dry-run=client")).To(Equal("namespace/m5-web grafted (dry run)\n"))
+		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-pay", "--dry-run=client")).
+			To(Equal("namespace/m5-web grafted (dry run)\n"))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-pay")).To(Equal("namespace/m5-web grafted\n"))
 		Eventually(own.sub("m5-pay/m5-web")).WithContext(ctx).Should(beReady())
-		Eventually(own.ns("m5-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelBound, v1alpha1.True), lack(v1alpha1.LabelType), carry("team", "neco"), HaveField("ObjectMeta.UID", before.UID)))
+		Eventually(own.ns("m5-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelBound, v1alpha1.True), lack(v1alpha1.LabelType),
+			carry("team", "neco"), HaveField("ObjectMeta.UID", before.UID)))
 		Expect(own.read(ctx, subNamespace("m5-web/m5-deep"))).To(HaveField("ObjectMeta.UID", deep.GetUID()))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-pay")).To(Equal("namespace/m5-web unchanged\n"))
 		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-other")).
@@ -216,13 +228,16 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 
 	It("SUB-N6 judges no name of a namespace that exists", func(ctx SpecContext) {
 		own.put(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"), build.Namespace("n6-plain"))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "n6-plain")).To(Equal("namespace n6-plain is neither a root nor a sub-namespace"))
+		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "n6-plain")).
+			To(Equal("namespace n6-plain is neither a root nor a sub-namespace"))
 		Expect(own.now(ctx, "n6-legacy")).To(And(lack(v1alpha1.LabelParent), lack(v1alpha1.LabelBound)))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "create", "n6-new", "app-n6")).To(ContainSubstring("breaks the naming policy of root app-n6"))
+		Expect(own.fails(ctx, controlplane.Admin, "sub", "create", "n6-new", "app-n6")).
+			To(ContainSubstring("breaks the naming policy of root app-n6"))
 		own.done(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "app-n6")
 		Eventually(own.sub("app-n6/n6-legacy")).WithContext(ctx).Should(beReady())
 		Expect(own.Operator.Configure(ctx, strings.ReplaceAll(fixture, "^app-${team}-.*", "^${team}-only-"))).To(Succeed())
-		Eventually(own.sub("app-n6/n6-legacy")).WithContext(ctx).Should(say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive))
+		Eventually(own.sub("app-n6/n6-legacy")).WithContext(ctx).Should(say(v1alpha1.ConditionReady, metav1.ConditionTrue,
+			v1alpha1.ReasonNamespaceActive))
 		own.quiet(ctx, 5*time.Second, "n6-legacy")
 	})
 })

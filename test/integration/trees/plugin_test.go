@@ -96,12 +96,14 @@ var _ = Describe("kubectl warren set", func() {
 		Eventually(shared.hier("set-solo")).WithContext(ctx).Should(And(applied(), shown("set-org", 1)))
 		Expect(set("-p", "set-org")).To(Equal(hier + "unchanged\n"))
 		Expect(set("--allowCascadingDeletion", "-o", "name")).To(Equal("hierarchyconfiguration.tenancy.warren.dev/hierarchy\n"))
-		Eventually(shared.ns("set-solo")).WithContext(ctx).Should(And(standing("set-org", "1"), noted(v1alpha1.AnnotationCascading, v1alpha1.True)))
+		Eventually(shared.ns("set-solo")).WithContext(ctx).
+			Should(And(standing("set-org", "1"), noted(v1alpha1.AnnotationCascading, v1alpha1.True)))
 		out := set("--root", "--forbid-cascading-deletion", "-o", "json")
 		read := &v1alpha1.HierarchyConfiguration{}
 		Expect(json.Unmarshal([]byte(out), read)).To(Succeed())
 		Expect(read.Spec).To(Equal(v1alpha1.HierarchyConfigurationSpec{Parent: new(string)}))
-		Eventually(shared.ns("set-solo")).WithContext(ctx).Should(And(carry(v1alpha1.LabelType, v1alpha1.TypeRoot), unnoted(v1alpha1.AnnotationCascading)))
+		Eventually(shared.ns("set-solo")).WithContext(ctx).Should(And(carry(v1alpha1.LabelType, v1alpha1.TypeRoot),
+			unnoted(v1alpha1.AnnotationCascading)))
 		_, problems, code := shared.warren(ctx, controlplane.Admin, "set", "set-nosuch", "--root")
 		Expect(code).To(Equal(1))
 		Expect(problems).To(Equal("error: namespaces \"set-nosuch\" not found\n"))
@@ -128,7 +130,8 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			}
 		})
 		own.put(ctx, build.ClusterRoleBinding("carol", "view", build.RBACUser("carol")),
-			build.ClusterRole("namespaces", build.Rule("", "namespaces", "list")), build.ClusterRoleBinding("namespaces", "namespaces", build.RBACUser("carol")))
+			build.ClusterRole("namespaces", build.Rule("", "namespaces", "list")), build.ClusterRoleBinding("namespaces", "namespaces",
+				build.RBACUser("carol")))
 	})
 
 	It("SUB-X2 whatever shape it has", func(ctx SpecContext) {
@@ -166,11 +169,14 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 
 	It("SUB-X8 as JSON that a parser reads, and nothing on stdout after an error", func(ctx SpecContext) {
 		for _, args := range [][]string{
-			{"list"}, {"list", "payments"}, {"sub", "list"}, {"get", "cm", "--tenant", "payments"}, {"ns"}, {"ns", "list", "--tenant", "payments"}, {"tree", "-A"}, {"tree", "payments", "base"}, {"version"},
+			{"list"}, {"list", "payments"}, {"sub", "list"}, {"get", "cm", "--tenant", "payments"}, {"ns"}, {"ns", "list", "--tenant", "payments"},
+			{"tree", "-A"}, {"tree", "payments", "base"}, {"version"},
 			{"create-lns", "x8", "--dry-run=client"}, {"create-lns", "x8", "--dry-run=server"}, {"create-lns", "x8"},
-			{"sub", "create", "x8-a", "org"}, {"create", "x8-b", "-n", "org"}, {"sub", "create", "x8-c", "org", "--dry-run=client"}, {"delete", "x8-b", "-n", "org"},
+			{"sub", "create", "x8-a", "org"}, {"create", "x8-b", "-n", "org"}, {"sub", "create", "x8-c", "org", "--dry-run=client"},
+			{"delete", "x8-b", "-n", "org"},
 			{"sub", "move", "pay-db", "org"}, {"sub", "cut", "legacy"}, {"sub", "graft", "legacy", "org"},
-			{"ns", "describe", "pay-web"}, {"describe", "plain"}, {"ns", "set-type", "plain", "root"}, {"template", "list"}, {"template", "list", "base"},
+			{"ns", "describe", "pay-web"}, {"describe", "plain"}, {"ns", "set-type", "plain", "root"}, {"template", "list"},
+			{"template", "list", "base"},
 			{"template", "set", "plain", "base"}, {"template", "unset", "plain"}, {"config", "view"},
 			{"trace", "secret/x", "-n", "pay-web"}, {"who-can", "get", "pods", "-n", "org"}, {"why", "carol", "get", "pods", "-n", "org"},
 			{"set", "solo", "-a"}, {"protect", "x8-plain", "--off"}, {"protect", "x8-plain"},
@@ -180,9 +186,13 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			Expect(json.Valid([]byte(out))).To(BeTrue(), "%v: %s", args, out)
 		}
 		for _, args := range [][]string{
-			{"list", "nosuch"}, {"get", "nosuch"}, {"get", "cm", "--tenant", "nosuch"}, {"ns", "list", "--tenant", "nosuch"}, {"tree"}, {"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
-			{"sub", "create", "x8-a", "nosuch"}, {"delete", "nosuch"}, {"sub", "move", "nosuch", "org"}, {"sub", "graft", "nosuch", "org"}, {"sub", "cut", "nosuch"},
-			{"describe", "nosuch"}, {"ns", "set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"}, {"template", "unset", "nosuch"}, {"config", "view", "--operator-namespace", "nosuch"}, {"trace", "secret/x", "-n", "nosuch"}, {"trace", "nosuch/x", "-n", "pay-web"}, {"trace", "pod/x", "-n", "pay-web"},
+			{"list", "nosuch"}, {"get", "nosuch"}, {"get", "cm", "--tenant", "nosuch"}, {"ns", "list", "--tenant", "nosuch"}, {"tree"},
+			{"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
+			{"sub", "create", "x8-a", "nosuch"}, {"delete", "nosuch"}, {"sub", "move", "nosuch", "org"}, {"sub", "graft", "nosuch", "org"},
+			{"sub", "cut", "nosuch"},
+			{"describe", "nosuch"}, {"ns", "set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"},
+			{"template", "unset", "nosuch"}, {"config", "view", "--operator-namespace", "nosuch"}, {"trace", "secret/x", "-n", "nosuch"},
+			{"trace", "nosuch/x", "-n", "pay-web"}, {"trace", "pod/x", "-n", "pay-web"},
 		} {
 			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
 			Expect(code).To(Equal(1), "%v", args)

@@ -35,14 +35,19 @@ var _ = Describe("kubectl warren trace", func() {
 				g.Expect(read(user, "secret/top")).To(And(HaveField("Verdict", trace.Copy), HaveField("From", "xo-base"), HaveField("Mode", "update"),
 					HaveField("Path", HaveExactElements("xo-base", "xo-pay", "xo-web", "xo-db")), HaveField("Notes", BeEmpty())), user)
 				g.Expect(read(user, "secrets/key")).To(And(HaveField("Verdict", trace.Copy), HaveField("From", "xo-pay"), HaveField("Mode", "create"),
-					HaveField("Path", HaveExactElements("xo-pay", "xo-web", "xo-db")), HaveField("Notes", HaveExactElements(ContainSubstring("made once")))))
-				g.Expect(read(user, "rolebinding.rbac.authorization.k8s.io/warren:users")).To(And(HaveField("From", "xo-pay"), HaveField("Object.Group", "rbac.authorization.k8s.io")))
-				g.Expect(read(user, "secret/some")).To(And(HaveField("Verdict", trace.Absent), HaveField("From", ""), HaveField("Notes", ContainElement("nothing above xo-db asks for it here")),
+					HaveField("Path", HaveExactElements("xo-pay", "xo-web", "xo-db")),
+					HaveField("Notes", HaveExactElements(ContainSubstring("made once")))))
+				g.Expect(read(user, "rolebinding.rbac.authorization.k8s.io/warren:users")).
+					To(And(HaveField("From", "xo-pay"), HaveField("Object.Group", "rbac.authorization.k8s.io")))
+				g.Expect(read(user, "secret/some")).To(And(HaveField("Verdict", trace.Absent), HaveField("From", ""),
+					HaveField("Notes", ContainElement("nothing above xo-db asks for it here")),
 					HaveField("Above", ContainElement(trace.Sight{Namespace: "xo-pay", Found: "a source (update), but only for namespaces with a=b"}))))
-				g.Expect(read(user, "secret/taken")).To(And(HaveField("Verdict", trace.Other), HaveField("Notes", ContainElement(ContainSubstring("stands in the way of a copy from xo-web")))))
+				g.Expect(read(user, "secret/taken")).To(And(HaveField("Verdict", trace.Other),
+					HaveField("Notes", ContainElement(ContainSubstring("stands in the way of a copy from xo-web")))))
 			}).WithContext(ctx).Should(Succeed())
 		}
-		Expect(read(controlplane.Admin, "serviceaccount/x").Notes).To(HaveExactElements("the configuration doesn't have ServiceAccount among propagation.kinds"))
+		Expect(read(controlplane.Admin, "serviceaccount/x").Notes).
+			To(HaveExactElements("the configuration doesn't have ServiceAccount among propagation.kinds"))
 		Expect(shared.done(ctx, "alice", "trace", "secret/top", "-n", "xo-db")).To(Equal(`secret/top in xo-db is a copy of that in xo-base.
 Path:  xo-base -> xo-pay -> xo-web -> xo-db
 Mode:  update

@@ -30,7 +30,8 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 		shared.label(ctx, "i32-payments", "team=neco")
 		Eventually(shared.sub("i32-payments/i32-web")).WithContext(ctx).Should(And(stall(v1alpha1.ReasonMetadataRejected, "no team here"),
 			say(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, "no team here")))
-		Eventually(shared.hier("i32-web")).WithContext(ctx).Should(unready(v1alpha1.ConditionMetadataSynced, v1alpha1.ReasonMetadataRejected, "no team here"))
+		Eventually(shared.hier("i32-web")).WithContext(ctx).Should(unready(v1alpha1.ConditionMetadataSynced, v1alpha1.ReasonMetadataRejected,
+			"no team here"))
 		shared.expectFewTries(ctx, since, "i32-web")
 
 		By("what anybody else writes into the status goes")
@@ -43,14 +44,17 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 		hc.Status.Conditions = append(hc.Status.Conditions, foreign)
 		hc.ResourceVersion = ""
 		Expect(shared.Admin().Status().Patch(ctx, hc, client.Merge)).To(Succeed())
-		Eventually(shared.sub("i32-payments/i32-web")).WithContext(ctx).Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", "Reviewed")))))
-		Eventually(shared.hier("i32-web")).WithContext(ctx).Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", "Reviewed")))))
+		Eventually(shared.sub("i32-payments/i32-web")).WithContext(ctx).
+			Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", "Reviewed")))))
+		Eventually(shared.hier("i32-web")).WithContext(ctx).
+			Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", "Reviewed")))))
 
 		shared.drop(ctx, bound)
 		shared.allowed(ctx, "i32-web", "team=neco")
 		shared.annotate(ctx, "i32-web", "touched=yes") // it is tried at once when the namespace changes
 		Eventually(shared.ns("i32-web")).WithContext(ctx).Should(carry("team", "neco"))
-		Eventually(shared.sub("i32-payments/i32-web")).WithContext(ctx).Should(And(beReady(), WithTransform(condition(v1alpha1.ConditionStalled), BeZero())))
+		Eventually(shared.sub("i32-payments/i32-web")).WithContext(ctx).
+			Should(And(beReady(), WithTransform(condition(v1alpha1.ConditionStalled), BeZero())))
 		Eventually(shared.hier("i32-web")).WithContext(ctx).Should(settled())
 	})
 
@@ -59,7 +63,8 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 		bound := shared.refuse(ctx, "p13-x", `!("`+v1alpha1.LabelParent+`" in object.metadata.labels)`, "nobody moves this one")
 		since := shared.mark(ctx)
 		shared.wish(ctx, "p13-x", build.Below("p13-org"))
-		Eventually(shared.hier("p13-x")).WithContext(ctx).Should(say(refused, metav1.ConditionUnknown, v1alpha1.ReasonPending, "nobody moves this one"))
+		Eventually(shared.hier("p13-x")).WithContext(ctx).Should(say(refused, metav1.ConditionUnknown, v1alpha1.ReasonPending,
+			"nobody moves this one"))
 		shared.expectFewTries(ctx, since, "p13-x")
 		shared.drop(ctx, bound)
 		shared.allowed(ctx, "p13-x", v1alpha1.LabelParent+"=p13-org")
@@ -93,7 +98,8 @@ var _ = Describe("the API server refuses to make a namespace", func() {
 			}
 			return err
 		}).WithContext(ctx).Should(Succeed(), "the policy is in force no longer")
-		edit(ctx, shared, subNamespace("s12-payments/s12-web"), func(sub *v1alpha1.SubNamespace) { sub.Spec.Labels = map[string]v1alpha1.LabelValue{"app": "web"} })
+		edit(ctx, shared, subNamespace("s12-payments/s12-web"),
+			func(sub *v1alpha1.SubNamespace) { sub.Spec.Labels = map[string]v1alpha1.LabelValue{"app": "web"} })
 		Eventually(shared.sub("s12-payments/s12-web")).WithContext(ctx).Should(beReady())
 	})
 })

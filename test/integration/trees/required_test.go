@@ -22,9 +22,11 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		shared.put(ctx, build.Root("s6-org"), build.Child("s6-x", "s6-org"), build.Child("s6-side", "s6-org"), build.Child("s6-c1", "s6-side"),
 			build.Secret("s6-x", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		shared.wish(ctx, "s6-x", build.Requiring("s6-c1", "s6-c2"))
-		Eventually(shared.hier("s6-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "namespace s6-c1 exists and is the child of another namespace of this tree"))
+		Eventually(shared.hier("s6-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict,
+			"namespace s6-c1 exists and is the child of another namespace of this tree"))
 		Eventually(shared.sub("s6-x/s6-c2")).WithContext(ctx).Should(And(beReady(),
-			HaveField("ObjectMeta.Labels", HaveKeyWithValue("app.kubernetes.io/managed-by", v1alpha1.OperatorName)), HaveField("ObjectMeta.OwnerReferences", BeEmpty())))
+			HaveField("ObjectMeta.Labels", HaveKeyWithValue("app.kubernetes.io/managed-by", v1alpha1.OperatorName)),
+			HaveField("ObjectMeta.OwnerReferences", BeEmpty())))
 		Eventually(shared.is(build.Secret("s6-c2", "key", ""))).WithContext(ctx).Should(there())
 		Eventually(shared.hierEvents("s6-x")).WithContext(ctx).Should(ContainElements("ChildConflict", "ChildRequested"))
 		shared.drop(ctx, build.Namespace("s6-c1"))
@@ -49,7 +51,8 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		content := build.Held(build.ConfigMap("s8-c1", "hangs", "x"))
 		shared.put(ctx, content)
 		shared.drop(ctx, subNamespace("s8-x/s8-c1"))
-		Eventually(shared.hier("s8-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildPending, "namespace s8-c1 is being terminated"))
+		Eventually(shared.hier("s8-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildPending,
+			"namespace s8-c1 is being terminated"))
 		Eventually(shared.is(subNamespace("s8-x/s8-c1"))).WithContext(ctx).Should(gone())
 		shared.letGo(ctx, content)
 		Eventually(shared.sub("s8-x/s8-c1")).WithContext(ctx).Should(beReady())
@@ -59,7 +62,8 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 
 	It("which a policy of somebody else refuses", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("refused-x"))
-		policy, bound := build.Policy("refused-x", admissionv1.Create, v1alpha1.GroupVersion.WithResource("subnamespaces"), "object.metadata.name != 'refused-c'", "not this one")
+		policy, bound := build.Policy("refused-x", admissionv1.Create, v1alpha1.GroupVersion.WithResource("subnamespaces"),
+			"object.metadata.name != 'refused-c'", "not this one")
 		shared.put(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(shared.Admin().Delete(ctx, bound)) })
 		Eventually(func() error {
@@ -77,7 +81,8 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		shared.put(ctx, build.Tenant("room-small").Limits(1, -1).Object(), build.Namespace("room-plain"))
 		Eventually(shared.ns("room-small")).WithContext(ctx).Should(standing("room-small", "0"))
 		shared.wish(ctx, "room-small", build.Requiring("room-c1", "room-c2"))
-		Eventually(shared.hier("room-small")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonLimitExceeded, "tenant room-small allows 1 sub-namespaces (1 in use)"))
+		Eventually(shared.hier("room-small")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonLimitExceeded,
+			"tenant room-small allows 1 sub-namespaces (1 in use)"))
 		edit(ctx, shared, build.Tenant("room-small").Object(), func(l *v1alpha1.LNamespace) { *l.Spec.Limits.SubNamespaces = 2 })
 		Eventually(shared.hier("room-small")).WithContext(ctx).Should(settled())
 
@@ -90,7 +95,8 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 
 var _ = Describe("a HierarchyConfiguration hands labels down", func() {
 	It("HIER-I1 HIER-I2 for as long as it lists them, and the topmost wins", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i1-org"), build.Child("i1-team-a", "i1-org", "cost", "7"), build.Child("i1-svc-1", "i1-team-a"), build.Child("i1-team-b", "i1-org"))
+		shared.put(ctx, build.Root("i1-org"), build.Child("i1-team-a", "i1-org", "cost", "7"), build.Child("i1-svc-1", "i1-team-a"),
+			build.Child("i1-team-b", "i1-org"))
 		Eventually(shared.ns("i1-svc-1")).WithContext(ctx).Should(And(standing("i1-org", "2"), lack("cost")))
 		shared.wish(ctx, "i1-team-a", build.Propagating("cost"))
 		Eventually(shared.ns("i1-svc-1")).WithContext(ctx).Should(carry("cost", "7"))
@@ -182,7 +188,8 @@ var _ = Describe("the operator is away while a cascade begins", Ordered, Continu
 				own.put(ctx, build.Child(fmt.Sprintf("a5-%d-%d", i, j), "a5-x"))
 			}
 		})
-		Eventually(own.hier("a5-x")).WithContext(ctx).Should(And(HaveField("Status.ChildCount", BeEquivalentTo(1001)), HaveField("Status.Children", HaveLen(1000))))
+		Eventually(own.hier("a5-x")).WithContext(ctx).Should(And(HaveField("Status.ChildCount", BeEquivalentTo(1001)),
+			HaveField("Status.Children", HaveLen(1000))))
 		reports := own.writesThat(since, func(r audit.Request) bool { return r.Resource == "hierarchyconfigurations" && r.Namespace == "a5-x" })
 		most := max(20, int(time.Since(began)/(2*time.Second))+2) // one in two seconds, where they come more slowly than the page says
 		Expect(reports(ctx)).To(WithTransform(func(all []string) int { return len(all) }, BeNumerically("<=", most)))

@@ -140,7 +140,8 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 		own.stop()
 		since := own.mark(ctx)
 		own.start(ctx)
-		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).
+			Should(BeEmpty())
 		own.grow(ctx, "i7-payments/i7-last") // it has come to the end of its queue
 		Eventually(written(since)).WithContext(ctx).ShouldNot(BeEmpty(), "what it writes for the new namespace")
 		Expect(written(since)(ctx)).To(HaveEach(ContainSubstring("i7-last ")))
@@ -162,7 +163,8 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 		own.drop(ctx, crd)
 		Eventually(own.is(crd)).WithContext(ctx).Should(gone())
 		for name := range uids {
-			Consistently(own.ns(name)).WithContext(ctx).WithTimeout(test.Quiet(time.Second)).Should(And(active(), carry(v1alpha1.LabelBound, "true")))
+			Consistently(own.ns(name)).WithContext(ctx).WithTimeout(test.Quiet(time.Second)).
+				Should(And(active(), carry(v1alpha1.LabelBound, "true")))
 		}
 		manifests, err := devcluster.Render("config/crd")
 		Expect(err).NotTo(HaveOccurred())

@@ -27,7 +27,8 @@ var _ = Describe("a name that belongs to strangers", func() {
 		c := startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 		const wanted = "k6-payments/k6-argocd"
 		c.put(ctx, build.Root("k6-payments"), build.Root("k6-shop"), build.Namespace("k6-argocd"), build.SubNamespace("k6-payments", "k6-argocd"))
-		Eventually(c.sub(wanted)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken, "this is final until somebody changes the spec of this SubNamespace"))
+		Eventually(c.sub(wanted)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken,
+			"this is final until somebody changes the spec of this SubNamespace"))
 		c.free(ctx, "k6-argocd")
 		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
 		// Nor after a restart.
@@ -59,10 +60,12 @@ var _ = Describe("a name that belongs to strangers", func() {
 	It("HIER-S9 is not waited for by a required child either", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("s9-x"), build.Namespace("s9-taken"))
 		shared.wish(ctx, "s9-x", build.Requiring("s9-taken", "s9-mine"))
-		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "namespace s9-taken exists outside of this tree"))
+		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict,
+			"namespace s9-taken exists outside of this tree"))
 		Eventually(shared.sub("s9-x/s9-mine")).WithContext(ctx).Should(beReady())
 		shared.free(ctx, "s9-taken")
-		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "s9-taken belonged to a namespace outside of this tree"))
+		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict,
+			"s9-taken belonged to a namespace outside of this tree"))
 		Consistently(shared.is(build.Namespace("s9-taken"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
 		shared.wish(ctx, "s9-x", build.Requiring("s9-mine"))
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(settled())
@@ -75,7 +78,8 @@ var _ = Describe("a name that belongs to strangers", func() {
 	It("HIER-T6 is a plain namespace's: the operator makes no HierarchyConfiguration there", func(ctx SpecContext) {
 		shared.put(ctx, build.Namespace("t6-plain"), build.Child("t6-x", "t6-plain"))
 		shared.put(ctx, build.Root("t6-root"), build.Child("t6-y", "t6-root"))
-		Eventually(shared.is(build.Hierarchy("t6-root"))).WithContext(ctx).Should(Succeed(), "the operator makes one for a root with an unbound child")
+		Eventually(shared.is(build.Hierarchy("t6-root"))).WithContext(ctx).Should(Succeed(),
+			"the operator makes one for a root with an unbound child")
 		Expect(shared.is(build.Hierarchy("t6-plain"))(ctx)).To(gone())
 		Expect(shared.Operator.Log()).NotTo(ContainSubstring("making a HierarchyConfiguration in namespace t6-plain"))
 	})

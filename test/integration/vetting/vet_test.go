@@ -122,7 +122,8 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 	}, SpecTimeout(8*time.Minute))
 
 	It("is told by the name of the ClusterRole that brings a right in, however far from it", func(ctx SpecContext) {
-		create(ctx, build.Labelled(build.ClusterRole("far", build.Rule("", "nodes", "patch", "get")), "rbac.authorization.k8s.io/aggregate-to-view", "true"))
+		create(ctx, build.Labelled(build.ClusterRole("far", build.Rule("", "nodes", "patch", "get")),
+			"rbac.authorization.k8s.io/aggregate-to-view", "true"))
 		Eventually(counted(ctx)).WithContext(ctx).Should(Equal([]float64{1, 1}))
 		findings, code := vet(ctx)
 		Expect(code).To(Equal(2))
@@ -144,10 +145,12 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 		Eventually(accessReady(ctx, "payments")).WithContext(ctx).Should(ready)
 
 		By("the new one is watched")
-		own := build.Labelled(build.ClusterRole("to-edit", build.Rule(rbacv1.GroupName, "roles", "escalate")), "rbac.authorization.k8s.io/aggregate-to-edit", "true")
+		own := build.Labelled(build.ClusterRole("to-edit", build.Rule(rbacv1.GroupName, "roles", "escalate")),
+			"rbac.authorization.k8s.io/aggregate-to-edit", "true")
 		create(ctx, own)
 		Eventually(counted(ctx)).WithContext(ctx).Should(Equal([]float64{1, 0}))
-		Eventually(events(ctx, "edit")).WithContext(ctx).Should(ContainElement(ContainSubstring("escalate roles.rbac.authorization.k8s.io, from ClusterRole to-edit")))
+		Eventually(events(ctx, "edit")).WithContext(ctx).
+			Should(ContainElement(ContainSubstring("escalate roles.rbac.authorization.k8s.io, from ClusterRole to-edit")))
 		findings, code := vet(ctx, "--role", "edit")
 		Expect(code).To(Equal(2))
 		Expect(findings).To(ConsistOf(HaveField("Message", "escalate roles.rbac.authorization.k8s.io, from ClusterRole to-edit")))

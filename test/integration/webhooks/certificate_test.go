@@ -101,7 +101,8 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 				g.Expect(metrics.Value("warren_certificate_rotations_total", map[string]string{"result": "success"})).To(BeEquivalentTo(1 - i))
 			}).Should(Succeed())
 		}
-		Eventually(events).WithArguments(ctx, w).Should(ContainElement(HavePrefix("Normal CertificateRotated Deployment/warren-controller-manager")))
+		Eventually(events).WithArguments(ctx, w).
+			Should(ContainElement(HavePrefix("Normal CertificateRotated Deployment/warren-controller-manager")))
 	})
 
 	It("SEC-X2 is replaced where it can't be served", func(ctx SpecContext) {
@@ -138,7 +139,8 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		foreign := madeAt(time.Now(), names...).Certificate
 		for round, edit := range []func(){
 			func() { // by hand
-				patch := fmt.Sprintf(`[{"op":"replace","path":"/webhooks/2/clientConfig/caBundle","value":%q}]`, base64.StdEncoding.EncodeToString(foreign))
+				patch := fmt.Sprintf(`[{"op":"replace","path":"/webhooks/2/clientConfig/caBundle","value":%q}]`,
+					base64.StdEncoding.EncodeToString(foreign))
 				_, stderr, code := w.Kubectl(ctx, controlplane.Admin, "patch", "validatingwebhookconfiguration/warren", "--type=json", "-p", patch)
 				Expect(code).To(BeZero(), stderr)
 			},

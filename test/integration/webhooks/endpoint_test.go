@@ -67,7 +67,8 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		Expect(calls.Load()).NotTo(BeZero())
 		f.drains(ctx, "holder-w3")
 
-		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "another parent": 3 * time.Second, "a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second,
+		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "another parent": 3 * time.Second,
+			"a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second,
 			"a HierarchyConfiguration": 8 * time.Second}
 		for what, r := range f.askedAbout() {
 			began := time.Now()
@@ -134,7 +135,8 @@ func (f *fixture) plain(ctx context.Context, name string) {
 // may waits until the API server's authorizer lets somebody read an object: it learns of a binding a moment after it is written.
 func (f *fixture) may(ctx context.Context, user string, object client.Object) {
 	GinkgoHelper()
-	Eventually(func() error { return f.As(user).Get(ctx, client.ObjectKeyFromObject(object), object) }).Should(Succeed(), "the rights of %s", user)
+	Eventually(func() error { return f.As(user).Get(ctx, client.ObjectKeyFromObject(object), object) }).Should(Succeed(),
+		"the rights of %s", user)
 }
 
 // askedAbout are requests that the webhooks judge; they change nothing.
@@ -161,7 +163,8 @@ func (f *fixture) askedAbout() map[string]request {
 
 // metadata changes an LNamespace where no webhook looks.
 func (f *fixture) metadata(ctx context.Context) error {
-	return f.As("mia").Patch(ctx, build.Tenant("payments").Object(), labelled("example.com/seen", strconv.FormatInt(time.Now().UnixNano(), 10)))
+	return f.As("mia").Patch(ctx, build.Tenant("payments").Object(),
+		labelled("example.com/seen", strconv.FormatInt(time.Now().UnixNano(), 10)))
 }
 
 // othersWork does what concerns no webhook of ours, each several times.

@@ -43,7 +43,8 @@ var _ = Describe("The component cert-manager", func() {
 		dnsNames, _, _ := unstructured.NestedStringSlice(made.Object, "spec", "dnsNames")
 		Expect(dnsNames).To(Equal(names))
 		for _, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
-			Expect(find(manifests, kind, "warren").GetAnnotations()).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", "warren-system/warren-webhook"))
+			Expect(find(manifests, kind, "warren").GetAnnotations()).To(HaveKeyWithValue("cert-manager.io/inject-ca-from",
+				"warren-system/warren-webhook"))
 		}
 
 		Expect(find(manifests, "Secret", "warren-webhook-cert")).To(BeNil())
@@ -55,7 +56,8 @@ var _ = Describe("The component cert-manager", func() {
 			decode(standard, kind, "warren-manager", &without)
 			Expect(with.Rules).To(HaveLen(len(without.Rules) - 1))
 			for _, rule := range with.Rules {
-				Expect(rule.Resources).NotTo(ContainElements(BeElementOf("validatingwebhookconfigurations", "mutatingwebhookconfigurations", "secrets")), kind)
+				Expect(rule.Resources).
+					NotTo(ContainElements(BeElementOf("validatingwebhookconfigurations", "mutatingwebhookconfigurations", "secrets")), kind)
 			}
 		}
 	})

@@ -203,12 +203,18 @@ func strange() []forgery {
 func forged() []forgery {
 	hc := build.Hierarchy("payments", build.Below("victim"))
 	return []forgery{
-		{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("shop").Object(), nil, ""},
-		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("victim").Users("alice").Object(), nil, ""},
-		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Delete, nil, build.Tenant("victim").Object(), ""},
-		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Create, build.SubNamespace("payments", "pay-forged"), nil, ""},
-		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Delete, nil, build.SubNamespace("victim", "victim-web"), ""},
-		{"/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration", "HierarchyConfiguration", "hierarchyconfigurations", admissionv1.Create, hc, nil, ""},
+		{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("shop").Object(), nil,
+			""},
+		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create,
+			build.Tenant("victim").Users("alice").Object(), nil, ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Delete, nil,
+			build.Tenant("victim").Object(), ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Create,
+			build.SubNamespace("payments", "pay-forged"), nil, ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Delete, nil,
+			build.SubNamespace("victim", "victim-web"), ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration", "HierarchyConfiguration", "hierarchyconfigurations",
+			admissionv1.Create, hc, nil, ""},
 		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Create, build.Child("pay-forged", "victim"), nil, ""},
 		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Delete, nil, build.Child("pay-web", "payments"), ""},
 	}

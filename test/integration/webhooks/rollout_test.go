@@ -83,7 +83,8 @@ var _ = Describe("A roll-out of two replicas", func() {
 			port, err := process.FreePort()
 			Expect(err).NotTo(HaveOccurred())
 			o, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-				Kubeconfig: w.Kubeconfig(controlplane.Operator), Dir: filepath.Join(w.Dir, name), WebhookPort: port, Config: file, Args: []string{"--leader-elect"},
+				Kubeconfig: w.Kubeconfig(controlplane.Operator), Dir: filepath.Join(w.Dir, name), WebhookPort: port, Config: file,
+				Args: []string{"--leader-elect"},
 			})
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(o.Process().Kill)

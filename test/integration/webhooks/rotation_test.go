@@ -98,7 +98,8 @@ func keep(ctx context.Context, w *devcluster.World, port int, settle time.Durati
 		}}}),
 	})
 	Expect(err).NotTo(HaveOccurred())
-	for _, path := range []string{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "/validate-tenancy-warren-dev-v1alpha1-lnamespace", "/validate--v1-namespace"} {
+	for _, path := range []string{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "/validate-tenancy-warren-dev-v1alpha1-lnamespace",
+		"/validate--v1-namespace"} {
 		mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: admission.HandlerFunc(
 			func(context.Context, admission.Request) admission.Response { return admission.Allowed("") })})
 	}

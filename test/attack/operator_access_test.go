@@ -1,0 +1,64 @@
+package attack_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The rules of access objects as docs/behaviour/access.md 2.4 has them; %[1]s is the user or the tenant.
+const (
+	legacySelf      = `{apiGroups: [""], resources: [users], resourceNames: [%[1]q], verbs: [impersonate]}`
+	constrainedSelf = `{apiGroups: [authentication.k8s.io], resources: [users], resourceNames: [%[1]q], verbs: ["impersonate:user-info"]}`
+	legacySudo      = `{apiGroups: [""], resources: [groups], resourceNames: [%[1]s-sudoers], verbs: [impersonate]},
+		{apiGroups: [""], resources: [users], resourceNames: ["warren:sudo:%[1]s"], verbs: [impersonate]},
+		{apiGroups: [authentication.k8s.io], resources: [userextras/$D/reason], verbs: [impersonate]}`
+	constrainedSudo = `{apiGroups: [authentication.k8s.io], resources: [groups], resourceNames: [%[1]s-sudoers],
+		 verbs: ["impersonate:user-info"]},
+		{apiGroups: [authentication.k8s.io], resources: [users], resourceNames: ["warren:sudo:%[1]s"], verbs: ["impersonate:user-info"]},
+		{apiGroups: [authentication.k8s.io], resources: [userextras/$D/reason], verbs: ["impersonate:user-info"]},
+		{apiGroups: [$D], resources: [lnamespaces], resourceNames: [%[1]s],
+		 verbs: ["impersonate-on:user-info:get", "impersonate-on:user-info:update", "impersonate-on:user-info:patch"]},
+		{apiGroups: [authorization.k8s.io], resources: [selfsubjectaccessreviews, selfsubjectrulesreviews],
+		 verbs: ["impersonate-on:user-info:create"]},
+		{apiGroups: [authentication.k8s.io], resources: [selfsubjectreviews], verbs: ["impersonate-on:user-info:create"]},
+		{nonResourceURLs: [/api, /api/*, /apis, /apis/*, /openapi, /openapi/*, /version, /version/], verbs: ["impersonate-on:user-info:get"]}`
+	edit = `{apiGroups: [$D], resources: [lnamespaces], resourceNames: [%[1]s], verbs: [get, update, patch]}`
+)
+
+// awkward are users whose names RBAC can't hold, or barely.
+var awkward = []string{"https://idp/#4~7%", "..", "Zoë Müller", "a:b", strings.Repeat("u", 256)}
+
+// inName writes a user as the name of an object has it.
+func inName(user string) string {
+	for _, step := range [][2]string{{"~", "~0"}, {"/", "~1"}, {"%", "~2"}} {
+		user = strings.ReplaceAll(user, step[0], step[1])
+	}
+	return user
+}
+
+// accessObjects writes the access objects of a tenant and of awkward users in one form.
+func accessObjects(form, self, sudo string) []try {
+	var requests []request
+	for _, name := range awkward {
+		name += form // so that each form has users of its own
+		target := "clusterrole warren:self:" + inName(name)
+		requests = append(requests,
+			create(target, `{rules: `+fmt.Sprintf(self, name)+`}`),
+			create(strings.Replace(target, "role", "rolebinding", 1), binding("warren:self:"+inName(name), user(name))))
+	}
+	tenant := "tenant-" + form
+	for _, name := range awkward {
+		pair := "warren:sole:" + tenant + ":" + inName(name)
+		rules := strings.Trim(fmt.Sprintf(self, name), "[]") + ", " + fmt.Sprintf(withoutSudoUser(sudo)+", "+edit, tenant)
+		requests = append(requests, create("clusterrole "+pair, `{rules: [`+rules+`]}`),
+			create("clusterrolebinding "+pair, binding(pair, user(name))))
+	}
+	requests = append(requests,
+		create("clusterrole warren:sudo:"+tenant, `{rules: [`+fmt.Sprintf(sudo, tenant)+`]}`),
+		create("clusterrolebinding warren:sudo:"+tenant, binding("warren:sudo:"+tenant, user("bob"), group("pay-oncall"),
+			`{kind: ServiceAccount, namespace: ci, name: deployer}`)),
+		create("clusterrole warren:edit:"+tenant, `{rules: [`+fmt.Sprintf(edit, tenant)+`]}`),
+		create("clusterrolebinding warren:edit:"+tenant, binding("warren:edit:"+tenant, user("mia"), group(tenant+"-sudoers"))),
+		create("rolebinding payments/warren:sudo-"+form, marked("access: sudo", binding("warren:impersonate-on", user("bob")))))
+	return []try{allowed(op, requests...)}
+}
