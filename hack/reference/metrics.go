@@ -110,13 +110,12 @@ func readMetric(call *ast.CallExpr) (metric, bool) {
 	var texts []string
 	for _, argument := range call.Args {
 		ast.Inspect(argument, func(n ast.Node) bool {
-			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				text, err := strconv.Unquote(literal.Value)
-				if err == nil {
-					texts = append(texts, text)
-				}
+			expression, _ := n.(ast.Expr)
+			text, ok := readLiteral(expression)
+			if ok {
+				texts = append(texts, text)
 			}
-			return true
+			return !ok
 		})
 	}
 	if len(texts) < 2 || !metricName.MatchString(texts[0]) || !strings.Contains(texts[1], " ") {
@@ -130,6 +129,20 @@ func readMetric(call *ast.CallExpr) (metric, bool) {
 		kind = "counter"
 	}
 	return metric{name: texts[0], kind: kind, help: texts[1], labels: texts[2:]}, true
+}
+
+// readLiteral returns the text of a string literal, or of several that + joins.
+func readLiteral(expression ast.Expr) (string, bool) {
+	switch e := expression.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		left, isText := readLiteral(e.X)
+		right, areTexts := readLiteral(e.Y)
+		return left + right, isText && areTexts && e.Op == token.ADD
+	}
+	return "", false
 }
 
 func functionName(call *ast.CallExpr) string {
