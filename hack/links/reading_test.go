@@ -13,6 +13,7 @@ const longestSentence = 25 // words
 var (
 	listItem    = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
 	sentenceEnd = regexp.MustCompile(`[.!?:][)*]*(\s+|$)`)
+	cellItem    = regexp.MustCompile(`[|;]`)
 	linkTarget  = regexp.MustCompile(`\]\([^)]*\)`)
 	word        = regexp.MustCompile(`[A-Za-z0-9'’-]+`)
 	caseNumber  = regexp.MustCompile(`\b(SUB|PROP|HIER|ACC|SEC|DIST|BILL|INF|MIG|FLT)-[A-Z]*[0-9]+\b`)
@@ -33,10 +34,30 @@ func TestGuidesReadEasily(t *testing.T) {
 		if number := caseNumber.FindString(string(text)); number != "" {
 			t.Errorf("%s cites case %s: the specification has the cases", page, number)
 		}
-		for _, sentence := range sentencesOf(string(text)) {
-			if n := len(word.FindAllString(sentence, -1)); n > longestSentence {
-				t.Errorf("%s: a sentence has %d words, more than %d: %s", page, n, longestSentence, sentence)
-			}
+		checkSentences(t, page, string(text))
+	}
+}
+
+// TestSpecificationReadsEasily checks that the sentences of docs/behaviour are short.
+func TestSpecificationReadsEasily(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(repository, "docs", "behaviour", "*.md"))
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("found %d pages of the specification (%v)", len(pages), err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSentences(t, page, string(text))
+	}
+}
+
+func checkSentences(t *testing.T, page, text string) {
+	t.Helper()
+	for _, sentence := range sentencesOf(text) {
+		if n := len(word.FindAllString(sentence, -1)); n > longestSentence {
+			t.Errorf("%s: a sentence has %d words, more than %d: %s", page, n, longestSentence, sentence)
 		}
 	}
 }
@@ -59,7 +80,7 @@ func checkOutline(t *testing.T, page, text string) {
 }
 
 // sentencesOf returns the sentences of a page outside code: of its paragraphs, its list items and the cells of its tables. A piece of code
-// counts as one word. A colon ends a sentence too.
+// counts as one word. A colon ends a sentence too, and in a table a semicolon, between the steps and results that a cell lists.
 func sentencesOf(text string) []string {
 	var blocks []string
 	paragraph := ""
@@ -69,7 +90,7 @@ func sentencesOf(text string) []string {
 			blocks, paragraph = append(blocks, paragraph), ""
 		}
 		if table || title {
-			blocks = append(blocks, strings.Split(line, "|")...)
+			blocks = append(blocks, cellItem.Split(line, -1)...)
 			continue
 		}
 		paragraph += " " + listItem.ReplaceAllString(line, "")
