@@ -190,13 +190,13 @@ test-gitops: ## Check how Flux and Argo CD see our objects, by the libraries tha
 	@cd test/gitops && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/gitops.json -- -count=1 .
 
 .PHONY: test-ui
-test-ui: ## Check the pages and drawings in Debian's Chromium, of the PATH or CHROMIUM: a module of its own. Screenshots in .reports/ui.
+test-ui: controlplane ## Check the pages and drawings in Debian's Chromium, of the PATH or CHROMIUM: a module of its own. Screenshots in .reports/ui.
 	@mkdir -p .reports
 	@cd test/ui && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/ui.json -- -timeout=20m ./... $(if $(ARGS),-args $(ARGS))
 
 .PHONY: bench-ui
-bench-ui: ## Measure the page of kubectl warren graph beside a bare list of the same names, in Debian's Chromium, as ratios.
-	@cd test/ui && go test -run '^$$' -bench . -benchtime 1x .
+bench-ui: controlplane ## Measure the pages of kubectl warren graph and ui beside a bare list of the same names, in Debian's Chromium, as ratios.
+	@cd test/ui && go test -run '^$$' -bench . -benchtime 1x -timeout=30m .
 
 .PHONY: test-matrix
 test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them; VERSIONS="1.35.4 1.34.4": real ones, which take minutes to build.

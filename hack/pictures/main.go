@@ -10,7 +10,7 @@ import (
 )
 
 // pictures maps the name of each file to the function that draws it.
-var pictures = map[string]func() *drawing{"tree.svg": drawTree, "architecture.svg": drawArchitecture}
+var pictures = map[string]func() *drawing{"tree.svg": drawTree, "architecture.svg": drawArchitecture, "sudo.svg": drawSudo}
 
 func main() {
 	dir := "docs/pictures"
@@ -54,6 +54,28 @@ func drawTree() *drawing {
 	d.text(530, 66, "one write for each copy")
 	d.text(20, 150, "makes, and grants the lists")
 	d.text(20, 168, "their rights in the tree")
+	return d
+}
+
+// drawSudo shows who may do what where, in a table.
+func drawSudo() *drawing {
+	d := newDrawing(600, 290, "Who may do what where: users work in their tree, "+
+		"managers edit the lists, and sudoers may do everything in the tree, but only with sudo")
+	d.write(216, 26, "title", "in the tree of payments")
+	d.write(416, 26, "title", "in the tree of shop")
+	for i, row := range [][3]string{
+		{"alice", "user", "ClusterRole admin"}, {"mia", "manager: edits the lists", "nothing"}, {"bob", "sudoer", "nothing"},
+		{"bob, for one command", "kubectl sudo", "everything"},
+	} {
+		y := 40 + 62*i
+		class := "copy"
+		if row[2] == "nothing" {
+			class = "plain"
+		}
+		d.box(10, y, 184, 52, "strong", row[0], row[1])
+		d.box(204, y, 190, 52, class, row[2])
+		d.box(404, y, 186, 52, "plain", "nothing")
+	}
 	return d
 }
 

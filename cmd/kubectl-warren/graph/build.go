@@ -55,6 +55,18 @@ func (f *Forest) OnlyTroubled() *Forest {
 	return some
 }
 
+// Tree returns the forest with only the namespace called name and what is below it; nil where the forest has no such namespace.
+func (f *Forest) Tree(name string) *Forest {
+	var one *Forest
+	f.Walk(func(n *Node, _ int) {
+		if one == nil && n.Name == name && n.Kind.IsNamespace() {
+			one = &Forest{Trees: []*Node{n}, Unread: f.Unread}
+			one.count()
+		}
+	})
+	return one
+}
+
 // withoutRepeated returns the trees that are part of no other, each once: each namespace is drawn once.
 func withoutRepeated(trees []*Node) []*Node {
 	var kept []*Node

@@ -64,7 +64,7 @@ type Text struct {
 // WriteSVG writes the forest as an SVG file with a legend. Where the forest has more than 500 rows, the deepest levels are folded, and
 // warning says so.
 func (f *Forest) WriteSVG(w io.Writer, o Options) (warning string, err error) {
-	drawing := f.draw(o, maxDrawn)
+	drawing := f.Draw(o)
 	_, levels, left := f.fit(o.Depth, maxDrawn)
 	drawing.addHead(f.Head(o.About), left)
 	drawing.addLegend()
@@ -85,9 +85,9 @@ func foldWarning(what string, levels, left int) string {
 	return ""
 }
 
-// draw lays out at most most rows of the forest.
-func (f *Forest) draw(o Options, most int) *Drawing {
-	some, _, _ := f.fit(o.Depth, most)
+// Draw lays out the forest, or as many levels of it as have at most 500 rows.
+func (f *Forest) Draw(o Options) *Drawing {
+	some, _, _ := f.fit(o.Depth, maxDrawn)
 	d := &Drawing{Name: "Forest of " + terminal.Escape(o.Context) + ". " + f.Head(o.About).Counts}
 	var tops []*Box
 	for _, top := range some.Trees {

@@ -50,7 +50,7 @@ func (f *Forest) WriteHTML(w io.Writer, o Options) (warning string, err error) {
 	p := page{Head: f.Head(o.About), People: o.People}
 	style := readAsset("forest.css")
 	if f.Counts.Rows <= maxDrawn {
-		p.Drawing = f.draw(o, maxDrawn)
+		p.Drawing = f.Draw(o)
 		style += readAsset("drawing.css")
 	}
 	unfolded, script := readAsset("unfolded.css"), readAsset("forest.js")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
 	"html/template"
 	"io/fs"
 	"net/http"
@@ -31,6 +32,7 @@ func (v *server) handler(end context.Context) http.Handler {
 	mux.HandleFunc("GET /changes", v.follower.ServeChanges)
 	mux.Handle("GET /events", protect.LimitStreams(v.follower.ServeEvents(end)))
 	mux.HandleFunc("GET /assets/{file}", serveAsset)
+	mux.HandleFunc("/", v.serveUnknown)
 	if v.settings.allowChanges {
 		mux.HandleFunc("POST /preview", v.servePreview)
 		mux.HandleFunc("POST /run", v.serveRun)
@@ -38,16 +40,23 @@ func (v *server) handler(end context.Context) http.Handler {
 	return mux
 }
 
-// serveAsset answers with one of the style sheets and modules.
+var errUnknownPage = errors.New("there is no such page")
+
+// serveUnknown says so on a page like others: for one without an icon, the browser asks for /favicon.ico.
+func (v *server) serveUnknown(w http.ResponseWriter, _ *http.Request) {
+	v.write(w, "problem", v.newFrame("Not found"), errUnknownPage)
+}
+
+// serveAsset answers with the icon, or one of the style sheets and modules.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
-	name, types := r.PathValue("file"), map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+	name, types := r.PathValue("file"), map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 	_, extension, _ := strings.Cut(name, ".")
 	contentType := types[extension]
 	for _, files := range []fs.FS{assets, graph.Assets} {
 		data, err := fs.ReadFile(files, "assets/"+name)
 		if err == nil && contentType != "" {
 			w.Header().Set("Content-Type", contentType)
-			_, _ = w.Write(data) //nolint:gosec // a file of the program, of one of two types
+			_, _ = w.Write(data) //nolint:gosec // a file of the program, of one of these types
 			return
 		}
 	}
@@ -103,7 +112,7 @@ func (v *server) write(w http.ResponseWriter, name string, f *frame, err error) 
 	status := http.StatusOK
 	if err != nil {
 		status, name, f.Error = http.StatusBadGateway, "problem", terminal.Escape(failure.Sentence(err))
-		if failure.Unavailable(err) {
+		if failure.Unavailable(err) || errors.Is(err, errUnknownPage) {
 			status = http.StatusNotFound
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 )
@@ -22,6 +23,8 @@ import (
 // tenantPage is the body of the page of a tenant.
 type tenantPage struct {
 	Name string
+	// Drawing is that of the tenant's tree; nil where the forest of the pages does not have the tree.
+	Drawing *graph.Drawing
 	// Tenant is nil where the caller may not read it.
 	Tenant *v1alpha1.LNamespace
 	Lists  []listPart
@@ -67,6 +70,11 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 			{"Users", "users", tenant.Spec.Users, true, true}, {"Managers", "managers", tenant.Spec.Managers, false, false},
 			{"Sudoers", "sudoers", tenant.Spec.Sudoers, true, true},
 		}
+	}
+	if tree := v.follower.Book().Page().Forest.Tree(page.Name); tree != nil {
+		page.Drawing = tree.Draw(graph.Options{About: graph.About{Context: v.place}, Depth: -1})
+	} else {
+		*unread = append(*unread, "the tree of "+page.Name+" is not among those that these pages show")
 	}
 	page.Access = v.readAccess(ctx, page.Name, unread)
 	if page.Events, err = readTenantEvents(ctx, api, page.Name, unread); err != nil {

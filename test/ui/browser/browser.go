@@ -46,22 +46,38 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx}
 }
 
+// Apart returns the same Chromium as another person's: with cookies, storage and channels of its own.
+func (b *Browser) Apart(t testing.TB) *Browser {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("open a browser context: %v", err)
+	}
+	return &Browser{ctx}
+}
+
+// Step is something that is done before a page is opened.
+type Step = chromedp.Action[chromedp.Void]
+
 // Page is a tab whose faults are watched.
 type Page struct {
 	testing.TB
 	ctx     context.Context
+	cancel  context.CancelFunc
 	allowed string
 
-	mu     sync.Mutex // guards faults
-	faults []string
+	mu       sync.Mutex // guards faults and statuses
+	faults   []string
+	statuses []int64
 }
 
 // Open opens a tab, takes the steps, and goes to an address. A request is a fault unless its address begins with allowed. The tab closes
 // with the test.
-func (b *Browser) Open(t testing.TB, address, allowed string, steps ...chromedp.Action[chromedp.Void]) *Page {
+func (b *Browser) Open(t testing.TB, address, allowed string, steps ...Step) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	p := &Page{TB: t, ctx: ctx, allowed: allowed}
+	p := &Page{TB: t, ctx: ctx, cancel: cancel, allowed: allowed}
 	t.Cleanup(func() {
 		for _, fault := range p.Faults() {
 			t.Error("the page: " + fault)
@@ -80,7 +96,7 @@ func (b *Browser) Open(t testing.TB, address, allowed string, steps ...chromedp.
 }
 
 // OpenFile writes a page to a file of the test and opens it from disk, with hash behind its address. Any other request is a fault.
-func (b *Browser) OpenFile(t testing.TB, name string, content []byte, hash string, steps ...chromedp.Action[chromedp.Void]) *Page {
+func (b *Browser) OpenFile(t testing.TB, name string, content []byte, hash string, steps ...Step) *Page {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(file, content, 0o600); err != nil {
@@ -102,6 +118,10 @@ func (p *Page) watch(event any) {
 		if e.Entry.Level == log.EntryLevelError {
 			p.addFault("browser log: " + e.Entry.Text + " " + e.Entry.URL)
 		}
+	case *network.EventResponseReceivedExtraInfo:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.statuses = append(p.statuses, e.StatusCode)
 	case *network.EventRequestWillBeSent:
 		if !strings.HasPrefix(e.Request.URL, p.allowed) {
 			p.addFault("request to " + e.Request.URL)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	_ "embed"
@@ -164,4 +166,144 @@ func (p *Page) AccessibleNodes() []Accessible {
 		all = append(all, a)
 	}
 	return all
+}
+
+// Until waits until an expression in the page is true, also over the loading of another page, and fails where it stays false. what names
+// what is expected.
+func (p *Page) Until(what string, within time.Duration, expression string) {
+	p.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		ok, err := p.ask(expression)
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`location.pathname.replace(/^.[^/]*/, "") + ": " + document.body.innerText.slice(0, 4000)`))
+			p.Fatalf("%s: not within %s: %s (%v); the page %s", what, within, expression, err, text)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// ask returns whether an expression is true now.
+func (p *Page) ask(expression string) (bool, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Second)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")", chromedp.EvalAwaitPromise))
+}
+
+// settle is how long a page may take to show what is to be clicked, or what a click leads to.
+const settle = 30 * time.Second
+
+// Click clicks with the mouse on the first element that a selector finds. The element is looked for in the page itself, because a live page
+// may replace it meanwhile.
+func (p *Page) Click(selector string) {
+	p.Helper()
+	p.clickOn("document.querySelector(" + quote(selector) + ")")
+}
+
+// ClickText clicks with the mouse on the first link, button or summary whose text is text, and that can be seen.
+func (p *Page) ClickText(text string) { p.Helper(); p.clickOn(withText(text)) }
+
+func withText(text string) string {
+	return `Array.from(document.querySelectorAll("a, button, summary")).find((e) => e.textContent.trim() === ` + quote(text) + ` && e.getClientRects().length)`
+}
+
+func quote(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
+}
+
+func (p *Page) clickOn(element string) {
+	p.Helper()
+	const place = `((e) => {
+		if (!e) return null;
+		e.scrollIntoView({ block: "center" });
+		const r = e.getClientRects()[0];
+		if (!r) return null;
+		const x = r.left + Math.min(r.width / 2, 40), y = r.top + r.height / 2, hit = document.elementFromPoint(x, y);
+		return hit && (e.contains(hit) || hit.contains(e)) ? [x, y] : null;
+	})(%s)`
+	p.Until("something to click on", settle, fmt.Sprintf(place, element))
+	at := Eval[[]float64](p, place, element)
+	if len(at) != 2 {
+		p.clickOn(element) // it has gone meanwhile
+		return
+	}
+	p.Do(chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// Follow does what leads to another page, and waits until that has loaded.
+func (p *Page) Follow(lead func()) {
+	p.Helper()
+	p.Do(chromedp.Evaluate[chromedp.Void](`void (window.left = true)`))
+	lead()
+	p.Loaded()
+}
+
+// Loaded waits until the page that Follow has left is another one.
+func (p *Page) Loaded() {
+	p.Helper()
+	p.Until("the next page", settle, `!window.left && document.readyState === "complete"`)
+}
+
+// Go goes to an address.
+func (p *Page) Go(address string) { p.Helper(); p.Do(chromedp.Navigate(address)) }
+
+// Fill types a text into the field with a label.
+func (p *Page) Fill(label, text string) {
+	p.Helper()
+	focused := Eval[bool](p, `(() => {
+		const labels = Array.from(document.querySelectorAll("label")), text = %s;
+		const field = (labels.find((l) => l.firstChild.textContent.trim() === text) ?? labels.find((l) => l.textContent.trim().startsWith(text)))?.control;
+		field?.focus();
+		field?.select?.();
+		return !!field;
+	})()`, quote(label))
+	if !focused {
+		p.Fatalf("there is no field %q", label)
+	}
+	p.Do(chromedp.KeyEvent(text))
+}
+
+// Text returns the text of the page as it is shown.
+func (p *Page) Text() string { p.Helper(); return Eval[string](p, `document.body.innerText`) }
+
+// Table returns the rows of the table with a caption that begins so, each a list of the texts of its cells; nil where there is none.
+func (p *Page) Table(caption string) [][]string {
+	p.Helper()
+	return Eval[[][]string](p, `(() => {
+		const table = Array.from(document.querySelectorAll("table")).find((t) => t.caption.textContent.startsWith(%s));
+		return table ? Array.from(table.tBodies[0].rows, (r) => Array.from(r.cells, (c) => c.textContent.trim())) : null;
+	})()`, quote(caption))
+}
+
+// Facts returns the terms of the page's list of terms, with their descriptions.
+func (p *Page) Facts() map[string]string {
+	p.Helper()
+	return Eval[map[string]string](p, `Object.fromEntries(Array.from(document.querySelectorAll("dt"), (d) => [d.textContent.trim(), d.nextElementSibling.textContent.trim().replace(/\s+/g, " ")]))`)
+}
+
+// Close closes the tab before the end of the test, after its faults are reported.
+func (p *Page) Close() {
+	p.Helper()
+	for _, fault := range p.Faults() {
+		p.Error("the page: " + fault)
+	}
+	p.cancel()
+}
+
+// Forgive forgets the faults that hold a text: the test has meant them.
+func (p *Page) Forgive(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = slices.DeleteFunc(p.faults, func(fault string) bool { return strings.Contains(fault, text) })
+}
+
+// Statuses returns the HTTP status of each answer to the page so far.
+func (p *Page) Statuses() []int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.statuses)
 }

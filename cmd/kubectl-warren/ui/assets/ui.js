@@ -56,13 +56,7 @@ function place(line) {
   const li = old && root.contains(old) ? old.parentElement : $("row").content.firstElementChild.cloneNode(true);
   fill(li, line);
   const row = li.firstElementChild;
-  if (!line.hasChildren) {
-    row.removeAttribute("aria-expanded");
-    li.querySelector(":scope > [role=group]")?.remove();
-  } else {
-    groupOf(li);
-    if (!row.hasAttribute("aria-expanded")) row.setAttribute("aria-expanded", root.dataset.open);
-  }
+  if (line.hasChildren && !row.hasAttribute("aria-expanded")) row.setAttribute("aria-expanded", root.dataset.open);
   const list = line.parent ? groupOf(document.getElementById(line.parent).parentElement) : root;
   const before = line.after ? document.getElementById(line.after).parentElement : null;
   const next = before ? before.nextSibling : list.firstChild;
@@ -73,6 +67,15 @@ function place(line) {
     focused?.focus({ preventScroll: true });
   }
   return [list, from];
+}
+
+/** refocus gives the focus back to a row, or, where that now stands in a folded tree, to the next row above that is shown. */
+function refocus(row) {
+  while (row?.role === "treeitem") {
+    row.focus({ preventScroll: true });
+    if (document.activeElement === row) return;
+    row = row.closest("ul").previousElementSibling;
+  }
 }
 
 /** applyLines brings the tree to a newer version. */
@@ -90,6 +93,13 @@ function applyLines(message) {
     li.remove();
     if (hadFocus) neighbour?.focus();
   }
+  // Only now: rows that stood below may have moved to rows that are drawn later.
+  for (const line of message.lines) {
+    if (line.hasChildren) continue;
+    const row = document.getElementById(line.id);
+    row.removeAttribute("aria-expanded");
+    row.parentElement.querySelector(":scope > [role=group]")?.remove();
+  }
   for (const list of lists) {
     let position = 0;
     for (const li of list.children) {
@@ -97,7 +107,7 @@ function applyLines(message) {
       li.firstElementChild.setAttribute("aria-setsize", list.children.length);
     }
   }
-  if (focusedRow?.isConnected && document.activeElement === document.body) focusedRow.focus({ preventScroll: true });
+  if (focusedRow?.isConnected && document.activeElement === document.body) refocus(focusedRow);
   tree?.changed();
   $("nothing").hidden = !!root.firstElementChild;
 }
@@ -151,7 +161,7 @@ function lead() {
     };
     source.onopen = () => { channel?.postMessage({ up: true }); ended(""); };
     source.onerror = () => { ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended."); };
-    source.addEventListener("end", (event) => { source.close(); ended(JSON.parse(event.data) + ": what is shown will not change any more."); });
+    source.addEventListener("end", (event) => { source.close(); ended(JSON.parse(event.data) + ". What this page shows changes no more: run kubectl warren ui again, and open the address that it prints."); });
   });
 }
 
@@ -173,6 +183,11 @@ function join() {
 // A page that is left may be kept for the way back, and would keep the lock and the stream.
 addEventListener("pagehide", () => { source?.close(); source = null; release?.(); release = null; channel?.close(); channel = null; });
 addEventListener("pageshow", (event) => { if (event.persisted) join(); });
+
+// On a narrow page, cells stand below each other: each names its column.
+for (const table of document.querySelectorAll("table")) {
+  for (const cell of table.tBodies[0].querySelectorAll("td:not([colspan])")) cell.dataset.head = table.tHead.rows[0].cells[cell.cellIndex].textContent.split(":")[0];
+}
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.(".copy");

@@ -84,12 +84,25 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
+// marshalSorted writes a value as JSON with the keys in the order in which kubectl patch sends them.
+func marshalSorted(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var sorted any
+	if err := json.Unmarshal(data, &sorted); err != nil {
+		return nil, err
+	}
+	return json.Marshal(sorted)
+}
+
 // patchTenant is a change of an LNamespace, as kubectl patch sends it.
 func patchTenant(tenant, title string, operations ...operation) (*Action, error) {
 	if err := invocation.CheckName("tenant", tenant); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(operations)
+	body, err := marshalSorted(operations)
 	if err != nil {
 		return nil, err
 	}

@@ -45,12 +45,12 @@ func TestActions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `kubectl patch lnamespaces payments --type=json -p '[{"op":"test","path":"/spec/sudoers/1","value":{"kind":"User","namespace":"","name":"bob"}},{"op":"remove","path":"/spec/sudoers/1"}]' --context=prod`
+	want := `kubectl patch lnamespaces payments --type=json -p '[{"op":"test","path":"/spec/sudoers/1","value":{"kind":"User","name":"bob","namespace":""}},{"op":"remove","path":"/spec/sudoers/1"}]' --context=prod`
 	if diff := cmp.Diff(want, removal.Command([]string{"--context=prod"})); diff != "" {
 		t.Errorf("WEB-C3: %s", diff)
 	}
 	addition, err := changes.AddSubject(tenant, "users", subject("o'hara $(x)"))
-	if err != nil || !strings.Contains(string(addition.Body), `{"op":"test","path":"/spec/users","value":[{"kind":"User","namespace":"","name":"alice"}]}`) {
+	if err != nil || !strings.Contains(string(addition.Body), `{"op":"test","path":"/spec/users","value":[{"kind":"User","name":"alice","namespace":""}]}`) {
 		t.Errorf("WEB-C3: %v %s", err, addition.Body)
 	}
 	for name, try := range map[string]func() (*changes.Action, error){

@@ -33,7 +33,7 @@ func setHeaders(h http.Header, holdsToken bool) {
 
 // refuse answers with a status and one sentence.
 func refuse(w http.ResponseWriter, status int, sentence string) {
-	writePage(w, status, http.StatusText(status), "<p>"+html.EscapeString(sentence)+"</p>")
+	writePage(w, status, http.StatusText(status), "", "<p>"+html.EscapeString(sentence)+"</p>")
 }
 
 // refuseSession answers a request without a session with what to do.
@@ -41,10 +41,10 @@ func refuseSession(w http.ResponseWriter) {
 	refuse(w, http.StatusUnauthorized, "This browser has no session. Press Enter where kubectl warren ui runs: it prints another address.")
 }
 
-// writePage writes a page whose body the caller has put together from constants and escaped text.
-func writePage(w http.ResponseWriter, status int, title, body string) {
+// writePage writes a page whose head and body the caller has put together from constants and escaped text.
+func writePage(w http.ResponseWriter, status int, title, head, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title></head><body><main><h1>%[1]s</h1>%s</main></body></html>\n",
-		html.EscapeString(title), body)
+	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title>%s</head><body><main><h1>%[1]s</h1>%[3]s</main></body></html>\n",
+		html.EscapeString(title), head, body)
 }

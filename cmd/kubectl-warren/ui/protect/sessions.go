@@ -97,7 +97,8 @@ func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 	cookie := &http.Cookie{Name: cookieName, Value: session, Path: g.Path(), HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // as said above
 	http.SetCookie(w, cookie)
 	w.Header().Set("Refresh", "0;url="+g.Path())
-	writePage(w, http.StatusOK, "Warren", "<p><a href=\""+g.Path()+"\">Go on</a></p>")
+	icon := "<link rel=\"icon\" href=\"" + g.Path() + "assets/icon.svg\">" // else the browser asks for /favicon.ico
+	writePage(w, http.StatusOK, "Warren", icon, "<p><a href=\""+g.Path()+"\">Go on</a></p>")
 }
 
 // sessionOf returns the session that a request names; "" if it names none.

@@ -1,0 +1,248 @@
+package ui_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/ui/browser"
+)
+
+// shownCommand is the command that a page shows.
+func shownCommand(p *browser.Page) string {
+	p.Helper()
+	return browser.Eval[string](p, `document.querySelector(".command code")?.textContent ?? ""`)
+}
+
+const hasRun = `Array.from(document.querySelectorAll("button")).some((b) => b.textContent.startsWith("Run"))`
+
+// lastWrite is the last change that passed the proxy, and fails unless there were so many.
+func (r *run) lastWrite(count int) request {
+	r.Helper()
+	writes := r.proxy.writes()
+	if len(writes) != count {
+		r.Fatalf("%d writes, want %d: %+v", len(writes), count, writes)
+	}
+	if count == 0 {
+		return request{}
+	}
+	return writes[count-1]
+}
+
+// runShown runs a command of a page by sh, through the proxy, and compares its write with that of the page.
+func (r *run) runShown(command string, page request) {
+	r.Helper()
+	before := len(r.proxy.writes())
+	r.shellWith(command)
+	same := r.lastWrite(before + 1)
+	if same.Method != page.Method || same.URI != page.URI || strings.TrimSpace(same.Body) != strings.TrimSpace(page.Body) {
+		r.Errorf("the page sent\n%s %s %s\nand its command\n%s %s %s", page.Method, page.URI, page.Body, same.Method, same.URI, same.Body)
+	}
+}
+
+func (r *run) shellWith(command string) {
+	r.Helper()
+	cmd := exec.CommandContext(r.Context(), "/bin/sh", "-c", command)
+	cmd.Env = []string{
+		"PATH=" + strings.Join([]string{r.Plugins, filepath.Dir(r.KubectlPath), "/usr/bin:/bin"}, ":"),
+		"HOME=" + r.TempDir(), "KUBECONFIG=" + filepath.Join(r.dir, "kubeconfig"), "USER=" + r.user, "KUBERC=off",
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.Fatalf("%s: %v: %s", command, err, out)
+	}
+}
+
+func (c *cluster) exists(t testing.TB, namespace, sub string) bool {
+	t.Helper()
+	err := c.Admin().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: sub}, &v1alpha1.SubNamespace{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func testCreation(t *testing.T, c *cluster) {
+	c.newTeam(t, "grow")
+	r := c.serveWith(t, "grow-alice", options{namespace: "grow"}, "--allow-changes")
+	t.Run("WEB-C1 a user makes a sub-namespace", func(t *testing.T) {
+		p := r.openIn(t, "namespaces/grow")
+		p.Follow(func() { p.ClickText("Create a sub-namespace here") })
+		p.CheckAxe()
+		p.Fill("Name", "grow-x")
+		p.Follow(func() { p.ClickText("Try it") })
+		p.CheckAxe()
+		p.Screenshot("preview", true)
+		command := shownCommand(p)
+		equal(p, "command", command, "kubectl warren sub create grow-x grow")
+		equal(p, "nothing is made", c.exists(t, "grow", "grow-x"), false)
+		r.lastWrite(0)
+		p.Follow(func() { p.ClickText("Run") })
+		p.Until("done", patience, shows("Done."))
+		p.CheckAxe()
+		equal(p, "it is made", c.exists(t, "grow", "grow-x"), true)
+		page := r.lastWrite(1)
+		c.waitForUsers(t, "grow-x")
+		c.deleteSub(t, "grow", "grow-x")
+		r.runShown(command, page)
+	})
+	t.Run("WEB-C2 a limit is reached", func(t *testing.T) {
+		tenant := &v1alpha1.LNamespace{}
+		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: "grow"}, tenant); err != nil {
+			t.Fatal(err)
+		}
+		c.kubectl(t, "admin", "patch", "lnamespaces", "grow", "--type=merge", "-p", `{"spec":{"limits":{"subNamespaces":3}}}`)
+		defer c.kubectl(t, "admin", "patch", "lnamespaces", "grow", "--type=merge", "-p", `{"spec":{"limits":null}}`)
+		before := len(r.proxy.writes())
+		p := r.openIn(t, "new?do=sub&parent=grow")
+		eventually(t, "the refusal", func() error {
+			p.Go(r.address("new?do=sub&parent=grow"))
+			p.Fill("Name", "grow-y")
+			p.Follow(func() { p.ClickText("Try it") })
+			if text := p.Text(); !strings.Contains(text, "limit") {
+				return fmt.Errorf("%s", text)
+			}
+			return nil
+		})
+		t.Logf("the page: %s", browser.Eval[string](p, `document.querySelector("[role=alert].bad, [role=alert].good, .warning")?.textContent ?? ""`))
+		r.lastWrite(before)
+	})
+	t.Run("WEB-C2 a name that is taken", func(t *testing.T) {
+		p := r.openIn(t, "new?do=sub&parent=grow")
+		p.Fill("Name", "taken")
+		p.Follow(func() { p.ClickText("Try it") })
+		p.Until("a warning", patience, `document.querySelector(".warning")`)
+		equal(p, "Run", browser.Eval[bool](p, hasRun), true)
+	})
+	t.Run("WEB-C5 twice, by another session, with another body", func(t *testing.T) {
+		before := len(r.proxy.writes())
+		p := r.openIn(t, "new?do=sub&parent=grow")
+		p.Fill("Name", "grow-once")
+		p.Follow(func() { p.ClickText("Try it") })
+		id := browser.Eval[string](p, `document.querySelector("[name=run]").value`)
+		v := r.browse()
+		if answer := v.send(http.MethodPost, r.address("run"), url.Values{"run": {id}}); !strings.Contains(answer.text, "was run already") {
+			t.Errorf("another session: %s", answer.text)
+		}
+		answer := browser.Eval[string](p, `fetch(%q, {method: "POST", body: new URLSearchParams({run: %q, name: "grow-other"})}).then((r) => r.text())`, r.address("run"), id)
+		if !strings.Contains(answer, "is not taken") {
+			t.Errorf("another body: %s", answer)
+		}
+		r.lastWrite(before)
+		p.Follow(func() { p.ClickText("Run") })
+		p.Until("done", patience, shows("Done."))
+		again := browser.Eval[string](p, `fetch(%q, {method: "POST", body: new URLSearchParams({run: %q})}).then((r) => r.text())`, r.address("run"), id)
+		if !strings.Contains(again, "was run already") {
+			t.Errorf("twice: %s", again)
+		}
+		r.lastWrite(before + 1)
+	})
+}
+
+func testPeople(t *testing.T, c *cluster) {
+	c.newTeam(t, "raise")
+	c.create(t, build.Secret("raise-web", "db", "value"))
+	r := c.serve(t, "raise-mia", "raise", "--allow-changes")
+	const name = "o'hara $(x)"
+	t.Run("WEB-C3 a manager adds a user with a strange name", func(t *testing.T) {
+		p := r.openIn(t, "tenants/raise")
+		p.Follow(func() { p.ClickText("Add to the users") })
+		p.CheckAxe()
+		p.Fill("Name", name)
+		p.Follow(func() { p.ClickText("Try it") })
+		command := shownCommand(p)
+		r.lastWrite(0)
+		p.Follow(func() { p.ClickText("Run") })
+		p.Until("done", patience, shows("Done."))
+		page := r.lastWrite(1)
+		c.kubectl(t, "admin", "patch", "lnamespaces", "raise", "--type=json", "-p", `[{"op":"remove","path":"/spec/users/1"}]`)
+		r.runShown(command, page)
+		tenant := &v1alpha1.LNamespace{}
+		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: "raise"}, tenant); err != nil {
+			t.Fatal(err)
+		}
+		equal(p, "the user", tenant.Spec.Users[1].Name, name)
+	})
+	t.Run("WEB-C6 a sudoer runs with sudo", func(t *testing.T) {
+		r := c.serve(t, "raise-bob", "raise", "--allow-changes")
+		mark, err := c.Mark(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := r.open("new?do=sub&parent=raise")
+		p.Fill("Name", "raise-x")
+		p.Follow(func() { p.ClickText("Try it") })
+		p.Until("the offer", patience, shows("As a sudoer of raise you can send this one request with sudo."))
+		p.CheckAxe()
+		p.Fill("Reason", "INC-42")
+		p.Follow(func() { p.ClickText("Run with sudo") })
+		p.Until("done", patience, shows("Done."))
+		equal(p, "command", shownCommand(p), "kubectl sudo --tenant raise --reason INC-42 warren sub create raise-x raise")
+		requests, err := c.Requests(t.Context(), mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raised := 0
+		for _, request := range requests {
+			as := request.Event.ImpersonatedUser
+			if request.User != "raise-bob" || as == nil {
+				continue
+			}
+			raised++
+			if reason := as.Extra[v1alpha1.Domain+"/reason"]; len(reason) != 1 || reason[0] != "INC-42" || request.Resource != "subnamespaces" {
+				t.Errorf("%s for %q", request, reason)
+			}
+		}
+		equal(p, "requests that impersonate", raised, 1)
+	})
+	t.Run("WEB-C4 the list is changed by another before Run", func(t *testing.T) {
+		p := r.openIn(t, "tenants/raise")
+		p.Follow(func() { p.ClickText("Add to the users") })
+		p.Fill("Name", "late")
+		p.Follow(func() { p.ClickText("Try it") })
+		c.kubectl(t, "admin", "patch", "lnamespaces", "raise", "--type=json", "-p", `[{"op":"add","path":"/spec/users/-","value":{"kind":"User","name":"nora"}}]`)
+		p.Follow(func() { p.ClickText("Run") })
+		p.Until("the sentence", patience, shows("the list has changed: look again"))
+		tenant := &v1alpha1.LNamespace{}
+		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: "raise"}, tenant); err != nil {
+			t.Fatal(err)
+		}
+		for _, user := range tenant.Spec.Users {
+			if user.Name == "late" {
+				t.Error("it was written")
+			}
+		}
+	})
+	t.Run("WEB-C3 a manager takes the sudoer off", func(t *testing.T) {
+		sudo := c.Sudo("raise-bob", "raise")
+		if err := sudo.Get(t.Context(), client.ObjectKey{Namespace: "raise-web", Name: "db"}, &corev1.Secret{}); err != nil {
+			t.Fatal(err)
+		}
+		p := r.openIn(t, "tenants/raise")
+		p.Follow(func() { p.Click(`[aria-label="Take off User raise-bob from the sudoers"]`) })
+		p.Follow(func() { p.ClickText("Try it") })
+		p.CheckAxe()
+		p.Follow(func() { p.ClickText("Run") })
+		p.Until("done", patience, shows("Done."))
+		done := time.Now()
+		eventually(t, "the sudoer is denied", func() error {
+			if err := sudo.Get(t.Context(), client.ObjectKey{Namespace: "raise-web", Name: "db"}, &corev1.Secret{}); !apierrors.IsForbidden(err) {
+				return fmt.Errorf("%v", err)
+			}
+			return nil
+		})
+		if took := time.Since(done); took > time.Second+lateness {
+			t.Errorf("denied after %s", took)
+		}
+	})
+}

@@ -1,0 +1,405 @@
+package ui_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/ui/browser"
+)
+
+// checkTable compares a table of the page with the rows that it should have.
+func checkTable(p *browser.Page, caption string, want [][]string) {
+	p.Helper()
+	got := p.Table(caption)
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		p.Errorf("%s:\ngot  %q\nwant %q", caption, got, want)
+	}
+}
+
+func quota(namespace, resources, hard string) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "small"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceName(resources): resource.MustParse(hard)}},
+	}
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+func testNamespacePage(t *testing.T, c *cluster) {
+	c.newTeam(t, "page")
+	c.create(t, build.Hierarchy("page", build.Propagating("team")),
+		build.Secret("page-db", "key", "own"), build.Source(build.Secret("page", "key", "source"), "update"),
+		build.Source(build.ConfigMap("page-web", "limits", "x"), "update"), quota("page-web", "pods", "5"))
+	c.label(t, "page", "team", "neco")
+	r := c.serve(t, "admin", "page")
+	for _, name := range []string{"page", "page-web", "page-db"} {
+		t.Run("WEB-U5 "+name, func(t *testing.T) {
+			var want describe.Namespace
+			eventually(t, "the copies of "+name, func() error {
+				want = decode[describe.Namespace](t, c.kubectl(t, "admin", "warren", "describe", name, "-o", "json"))
+				if len(want.Resources) == 0 && name != "page-db" || len(want.Conditions) == 0 && name == "page-db" {
+					return fmt.Errorf("%+v", want)
+				}
+				return nil
+			})
+			p := r.openIn(t, "namespaces/"+name)
+			p.CheckAxe()
+			checkDescribed(p, &want)
+			checkAccess(p, decode[rights.Access](t, c.kubectl(t, "admin", "warren", "access", "page", "-o", "json")))
+			p.Close()
+		})
+	}
+	t.Run("WEB-U5 the way to the root, origins, quotas", func(t *testing.T) {
+		p := r.openIn(t, "namespaces/page-web")
+		equal(p, "way", browser.Eval[string](p, `document.querySelector(".way").textContent`), "page › page-web")
+		checkTable(p, "Quotas", [][]string{{"small", "pods", "0", "5"}})
+		for _, row := range p.Table("Labels and annotations") {
+			if row[3] == "" {
+				t.Errorf("%s %s has no origin", row[0], row[1])
+			}
+			if row[1] == "team" && (row[2] != "neco" || row[3] != "page") {
+				t.Errorf("label team: %q", row)
+			}
+		}
+		p.Follow(func() { p.ClickText("page") })
+		equal(p, "the link goes up", browser.Eval[string](p, `document.title`), "Namespace page")
+	})
+	t.Run("WEB-U5 a page that is no more says so", func(t *testing.T) {
+		p := r.openIn(t, "namespaces/no-such")
+		if text := p.Text(); !strings.Contains(text, `there is no namespace "no-such"`) {
+			t.Error(text)
+		}
+		p.CheckAxe()
+		p.Faults() // the browser notes the status 404
+	})
+	t.Run("WEB-U5 a change elsewhere is told", func(t *testing.T) {
+		p := r.openIn(t, "namespaces/page-web")
+		c.create(t, build.SubNamespace("page-web", "page-new"))
+		p.Until("the news", promptly, `!document.getElementById("w:news").hidden`)
+		p.Follow(func() { p.ClickText("show") })
+		p.Until("the new child", promptly, `document.body.innerText.includes("page-new")`)
+	})
+	t.Run("WEB-U5 what a user may not read is said", func(t *testing.T) {
+		p := c.serveWith(t, "page-alice", options{namespace: "page"}).open("namespaces/page-web")
+		want := decode[describe.Namespace](t, c.kubectl(t, "page-alice", "warren", "describe", "page-web", "-o", "json"))
+		checkDescribed(p, &want)
+		p.CheckAxe()
+		if text := p.Text(); !strings.Contains(text, "you may not") {
+			t.Error(text)
+		}
+	})
+}
+
+// label puts a label on a namespace.
+func (c *cluster) label(t testing.TB, namespace, key, value string) {
+	t.Helper()
+	c.kubectl(t, "admin", "label", "namespace", namespace, key+"="+value)
+}
+
+// checkDescribed compares the page of a namespace with what `describe -o json` says.
+func checkDescribed(p *browser.Page, want *describe.Namespace) {
+	p.Helper()
+	facts := p.Facts()
+	depth, limits := "none", "not known"
+	if want.Depth != nil {
+		depth = strconv.Itoa(*want.Depth)
+	}
+	if want.Limits != nil {
+		limits = want.Limits.String()
+	}
+	for term, text := range map[string]string{
+		"Type": string(want.Type), "Phase": want.Phase, "Root": orNone(want.Root), "Parent": orNone(want.Parent), "Template": orNone(want.Template),
+		"Bound": strconv.FormatBool(want.Bound), "Depth": depth, "Children": orNone(strings.Join(want.Children, " ")),
+		"Instances": orNone(strings.Join(want.Instances, " ")), "Cascading deletion": want.Cascading.String(), "Limits": limits,
+	} {
+		equal(p, term, facts[term], text)
+	}
+	var conditions [][]string
+	for _, condition := range want.Conditions {
+		since := ""
+		if !condition.LastTransitionTime.IsZero() {
+			since = condition.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		conditions = append(conditions, []string{
+			condition.Type, string(condition.Status), condition.Reason, condition.Message, strconv.FormatInt(condition.ObservedGeneration, 10), since,
+		})
+		if condition.Status == metav1.ConditionFalse && condition.Message == "" {
+			p.Errorf("condition %s says not what to do", condition.Type)
+		}
+	}
+	checkTable(p, "Conditions", conditions)
+	var resources [][]string
+	for _, resource := range want.Resources {
+		from := "a source: its page shows where copies are"
+		if resource.From != "" {
+			from = "a copy from " + resource.From
+		} else if resource.Problem != "" {
+			from = "no source: " + resource.Problem
+		}
+		resources = append(resources, []string{resource.Kind, resource.Name, from, resource.Mode})
+	}
+	checkTable(p, "Copies and sources", resources)
+	for _, inherited := range want.Inherited {
+		row := []string{inherited.Kind, inherited.Key, inherited.Value, inherited.From}
+		if !slices.ContainsFunc(p.Table("Labels and annotations"), func(r []string) bool { return slices.Equal(r, row) }) {
+			p.Errorf("inherited %q is not shown", row)
+		}
+	}
+	var events [][]string
+	for _, event := range want.Events {
+		events = append(events, []string{event.Time.UTC().Format("2006-01-02T15:04:05Z"), event.Type, event.Reason, event.Object, event.Message})
+	}
+	checkTable(p, "Events", events)
+}
+
+// checkAccess compares the table of rights with what `access -o json` says.
+func checkAccess(p *browser.Page, want rights.Access) {
+	p.Helper()
+	var rows [][]string
+	for _, entry := range want.Subjects {
+		var lists, via []string
+		for _, list := range entry.Lists {
+			lists = append(lists, string(list))
+		}
+		for _, one := range entry.Via {
+			via = append(via, one.String())
+		}
+		rows = append(rows, []string{
+			entry.Subject.String(), strings.Join(lists, " "), strings.Join(entry.WithoutSudo, ", "), strings.Join(entry.WithSudo, ", "),
+			strings.Join(entry.Namespaces, ", "), strings.Join(via, ""),
+		})
+	}
+	checkTable(p, "Who has rights in the tree of "+want.Tenant, rows)
+}
+
+func testTenantPage(t *testing.T, c *cluster) {
+	tenant := build.Tenant("people").Users("people-alice").Managers("people-mia").Sudoers("people-bob").Limits(7, 3).Object()
+	tenant.Spec.Billing = &v1alpha1.Billing{CostCenter: "CC-1", Owner: "finance@example.com"}
+	c.newTenant(t, tenant)
+	c.grow(t, "people", "people-web")
+	c.grow(t, "people-web", "people-db")
+	t.Run("WEB-U6 a manager", func(t *testing.T) {
+		p := c.serve(t, "people-mia").open("tenants/people")
+		p.CheckAxe()
+		facts := p.Facts()
+		equal(p, "limit", facts["Sub-namespaces"], "2 of 7")
+		equal(p, "depth", facts["Depth"], "at most 3")
+		equal(p, "cost center", facts["Cost center"], "CC-1")
+		equal(p, "owner", facts["Owner"], "finance@example.com")
+		for list, want := range map[string]string{"Users": "User people-alice", "Managers": "User people-mia", "Sudoers": "User people-bob"} {
+			got := browser.Eval[string](p, `Array.from(document.querySelectorAll("section")).find((s) => s.querySelector("h2").textContent === %q).querySelector("li").firstChild.textContent.trim()`, list)
+			equal(p, list, got, want)
+		}
+		p.Until("the drawing of what a manager may see", promptly, `document.querySelectorAll(".drawing .node").length >= 1`)
+	})
+	t.Run("WEB-U6 an admin sees the drawing of the tree", func(t *testing.T) {
+		p := c.serve(t, "admin").open("tenants/people")
+		p.CheckAxe()
+		names := browser.Eval[[]string](p, `Array.from(document.querySelectorAll(".drawing .node .name"), (n) => n.textContent)`)
+		equalLists(p, names, "people", "people-web", "people-db")
+		if text := p.Text(); strings.Contains(text, "Transfers") || strings.Contains(text, "Requests") {
+			t.Errorf("parts of kinds that are not served: %s", text)
+		}
+		equal(p, "what is not read", browser.Eval[int](p, `document.querySelectorAll("#w\\:unread li").length`), 0)
+		p.Screenshot("tenant", true)
+	})
+	t.Run("WEB-U6 a user", func(t *testing.T) {
+		p := c.serveWith(t, "people-alice", options{namespace: "people"}).open("tenants/people")
+		p.CheckAxe()
+		if text := p.Text(); !strings.Contains(text, "you may not read LNamespace people") {
+			t.Error(text)
+		}
+		names := browser.Eval[[]string](p, `Array.from(document.querySelectorAll(".drawing .node .name"), (n) => n.textContent)`)
+		equalLists(p, names, "people", "people-web", "people-db")
+	})
+	t.Run("WEB-U6 what is refused, and why", func(t *testing.T) {
+		c.create(t, build.Namespace("people-robots"))
+		if err := c.Admin().Get(t.Context(), client.ObjectKeyFromObject(tenant), tenant); err != nil {
+			t.Fatal(err)
+		}
+		r := c.serve(t, "admin")
+		tenant.Spec.Users = append(tenant.Spec.Users, build.ServiceAccount("people-robots", "robot"))
+		if err := c.Admin().Update(t.Context(), tenant); err != nil {
+			t.Fatal(err)
+		}
+		c.label(t, "people-robots", v1alpha1.LabelParent, "people") // whose users could act as it now
+		p := r.open("tenants/people")
+		eventually(t, "the reason", func() error {
+			p.Go(r.address("tenants/people"))
+			if text := p.Text(); !strings.Contains(text, "AccessReady") || !strings.Contains(text, "lives in the tree of people") {
+				return fmt.Errorf("%s", text)
+			}
+			return nil
+		})
+	})
+}
+
+func testQuestions(t *testing.T, c *cluster) {
+	c.newTeam(t, "asked")
+	r := c.serve(t, "admin")
+	p := r.open("questions")
+	p.CheckAxe()
+	t.Run("WEB-U7 who-can by form, then by address", func(t *testing.T) {
+		p.Fill("Verb", "get")
+		p.Fill("Resource", "secrets")
+		p.Fill("Namespace", "asked-web")
+		p.Follow(func() { p.ClickText("Ask") })
+		want := decode[rights.WhoCan](t, c.kubectl(t, "admin", "warren", "who-can", "get", "secrets", "-n", "asked-web", "-o", "json"))
+		check := func(p *browser.Page) {
+			var rows [][]string
+			for _, holder := range want.Subjects {
+				how := "without"
+				if holder.Sudo {
+					how = "with sudo of " + holder.Tenant
+				}
+				rows = append(rows, []string{holder.Subject.String(), how, viaText(holder.Via)})
+			}
+			checkTable(p, "Who can get secrets in asked-web", rows)
+			equal(p, "command", browser.Eval[string](p, `document.querySelector(".command code").textContent`), "kubectl warren who-can get secrets -n asked-web")
+		}
+		check(p)
+		p.CheckAxe()
+		again := r.openIn(t, strings.TrimPrefix(browser.Eval[string](p, `location.href`), r.address("")))
+		check(again)
+	})
+	t.Run("WEB-U7 why by form, then by address", func(t *testing.T) {
+		p := r.openIn(t, "questions")
+		p.Fill("Verb", "get")
+		p.Fill("Resource", "secrets")
+		p.Fill("Namespace", "asked-web")
+		p.Fill("User", "asked-bob")
+		p.Follow(func() { p.ClickText("Ask") })
+		want := decode[rights.Why](t, c.kubectl(t, "admin", "warren", "why", "asked-bob", "get", "secrets", "-n", "asked-web", "-o", "json"))
+		check := func(p *browser.Page) {
+			var rows [][]string
+			for _, one := range want.Cases {
+				how, as := "without sudo", ""
+				if one.Sudo {
+					how = "with sudo of " + one.Tenant
+				}
+				if one.As != nil {
+					as = one.As.User + " in " + strings.Join(one.As.Groups, ", ")
+				}
+				rows = append(rows, []string{how, string(one.Allowed), as, viaText(one.Via), one.Note})
+			}
+			checkTable(p, "Answer", rows)
+		}
+		check(p)
+		p.CheckAxe()
+		check(r.openIn(t, strings.TrimPrefix(browser.Eval[string](p, `location.href`), r.address(""))))
+		// What the page shows is what happens.
+		c.shell(t, "admin", browser.Eval[string](p, `document.querySelector(".command code").textContent`))
+	})
+	t.Run("WEB-U7 a question that can't be answered", func(t *testing.T) {
+		p := r.openIn(t, "questions?verb=get&resource=no-such")
+		if text := p.Text(); !strings.Contains(text, "no-such") {
+			t.Error(text)
+		}
+		p.CheckAxe()
+	})
+}
+
+func viaText(all []rights.Via) string {
+	text := ""
+	for _, one := range all {
+		text += one.String()
+	}
+	return text
+}
+
+func testReach(t *testing.T, c *cluster) {
+	c.newTeam(t, "reach")
+	c.grow(t, "reach", "reach-own")
+	c.grow(t, "reach", "reach-other")
+	c.label(t, "reach-other", "stage", "prod")
+	c.grow(t, "reach", "reach-full")
+	c.create(t, build.Secret("reach-own", "key", "own"), quota("reach-full", "count/secrets", "0"))
+	source := build.Annotated(build.Source(build.Secret("reach", "key", "source"), "update"), v1alpha1.AnnotationSelect, "stage!=prod")
+	c.create(t, source)
+	r := c.serve(t, "admin")
+	p := r.open("")
+	eventually(t, "the copies", func() error {
+		p.Go(r.address("objects/reach/Secret/key"))
+		want := map[string]string{"reach-web": "copy", "reach-db": "copy", "reach-own": "conflict", "reach-other": "unselected", "reach-full": "waiting"}
+		for _, row := range p.Table("Namespaces that it could reach") {
+			if want[row[0]] != row[1] {
+				return fmt.Errorf("%q", row)
+			}
+			delete(want, row[0])
+		}
+		if len(want) > 0 {
+			return fmt.Errorf("%v are not shown: %s", want, p.Text())
+		}
+		return nil
+	})
+	p.CheckAxe()
+	p.Screenshot("object", true)
+}
+
+func testHistory(t *testing.T, c *cluster) {
+	c.newTeam(t, "uses")
+	c.create(t, build.Secret("uses-web", "db", "value"))
+	c.kubectl(t, "uses-bob", "sudo", "--tenant", "uses", "--reason", "INC-7", "get", "secret", "db", "-n", "uses-web")
+	c.kubectl(t, "admin", "patch", "lnamespaces", "uses", "--type=json", "-p", `[{"op":"add","path":"/spec/sudoers/-","value":{"kind":"User","name":"nora"}}]`)
+	c.kubectl(t, "admin", "patch", "lnamespaces", "uses", "--type=json", "-p", `[{"op":"remove","path":"/spec/sudoers/1"}]`)
+	t.Run("WEB-U9 with an audit log, the rows of sudo.jq", func(t *testing.T) {
+		p := c.serve(t, "admin", "--audit-log", c.AuditLog()).open("tenants/uses")
+		p.CheckAxe()
+		rows := p.Table("Uses of sudo")
+		want := slices.ContainsFunc(rows, func(row []string) bool {
+			return row[1] == "uses-bob" && row[2] == "get" && strings.HasPrefix(row[3], "/api/v1/namespaces/uses-web/secrets/db") && row[4] == "200" && row[5] == "INC-7"
+		})
+		if !want {
+			t.Errorf("%q", rows)
+		}
+	})
+	t.Run("WEB-U9 with Events alone, changes of the list", func(t *testing.T) {
+		r := c.serve(t, "admin")
+		p := r.open("")
+		eventually(t, "the Event", func() error {
+			p.Go(r.address("tenants/uses"))
+			if rows := p.Table("Events"); !slices.ContainsFunc(rows, func(row []string) bool { return strings.Contains(row[4], "sudoers: removed User nora") }) {
+				return fmt.Errorf("%q", rows)
+			}
+			return nil
+		})
+		if text := p.Text(); !strings.Contains(text, "name it with --audit-log") {
+			t.Error(text)
+		}
+	})
+	t.Run("WEB-U9 with neither", func(t *testing.T) {
+		p := c.serve(t, "uses-mia").open("tenants/uses")
+		for _, want := range []string{"name it with --audit-log", "you may not list Events in default"} {
+			if text := p.Text(); !strings.Contains(text, want) {
+				t.Error(text)
+			}
+		}
+	})
+	t.Run("WEB-U9 an audit log that can't be read", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "none")
+		p := c.serve(t, "admin", "--audit-log", file).open("tenants/uses")
+		if text := p.Text(); !strings.Contains(text, "the audit log can't be read") {
+			t.Error(text)
+		}
+		_ = os.Remove(file)
+	})
+}

@@ -1,0 +1,130 @@
+package ui_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/ui/browser"
+)
+
+// text is an expression that reports whether the page shows a text.
+func shows(text string) string { return fmt.Sprintf("document.body.innerText.includes(%q)", text) }
+
+func testLostRight(t *testing.T, c *cluster) {
+	c.newTeam(t, "lost")
+	c.create(t, build.Secret("lost-web", "key", "own"), build.Source(build.Secret("lost", "key", "source"), "update"))
+	look := func(name string, rule rbacv1.PolicyRule) *rbacv1.ClusterRoleBinding {
+		c.create(t, build.ClusterRole(name, rule))
+		return build.ClusterRoleBinding(name, name, build.RBACUser("nora"))
+	}
+	const group = "tenancy.warren.dev"
+	hierarchies := func() *rbacv1.ClusterRoleBinding {
+		return build.ClusterRoleBinding("lost-hierarchies", "lost-hierarchies", build.RBACUser("nora"))
+	}
+	c.create(t, look("lost-namespaces", build.Rule("", "namespaces", "get", "list", "watch")), look("lost-subs", build.Rule(group, "subnamespaces", "get", "list", "watch")),
+		look("lost-tenants", build.Rule(group, "lnamespaces", "get", "list", "watch")), look("lost-hierarchies", build.Rule(group, "hierarchyconfigurations", "get", "list", "watch")))
+	eventually(t, "the rights", func() error {
+		if out, problems, code := c.Kubectl(t.Context(), "nora", "get", "namespaces,hierarchyconfigurations,subnamespaces,lnamespaces", "-A"); code != 0 {
+			return fmt.Errorf("%s%s", out, problems)
+		}
+		return nil
+	})
+	p := c.serve(t, "nora", "lost").open("")
+	p.Until("the conflict", patience, `document.getElementById("lost-web")?.textContent.includes("Conflict")`)
+	if err := c.Admin().Delete(t.Context(), hierarchies()); err != nil {
+		t.Fatal(err)
+	}
+	p.Until("what is no longer seen", patience, shows("you may not list HierarchyConfigurations"))
+	c.create(t, hierarchies())
+	p.Until("it is seen again", 2*patience, `document.getElementById("lost-web").textContent.includes("Conflict") && !`+shows("you may not list HierarchyConfigurations"))
+}
+
+// lateness is what a busy machine may add to the times of the specification.
+const lateness = 10 * time.Second
+
+func testOutage(t *testing.T, c *cluster) {
+	c.newTeam(t, "away")
+	r := c.serve(t, "admin", "away")
+	p := r.open("")
+	p.Until("the rows", patience, hasRow("away-db", "away-web"))
+	t.Run("WEB-U11 the API server is away for 30 s", func(t *testing.T) {
+		before := len(r.proxy.all())
+		began := time.Now()
+		r.proxy.become(isAway)
+		p.Until("the banner", patience, `!document.getElementById("w:trouble").hidden && `+shows("nothing is new"))
+		equal(p, "what was known is kept", browser.Eval[bool](p, "%s", hasRow("away-db", "away-web")), true)
+		c.create(t, build.SubNamespace("away", "away-new"))
+		time.Sleep(time.Until(began.Add(30 * time.Second)))
+		asked, took := len(r.proxy.all())-before, time.Since(began)
+		if float64(asked) > took.Seconds()+8 { // each open watch notices once
+			t.Errorf("%d requests in %s", asked, took)
+		}
+		r.proxy.become(passes)
+		p.Until("what was missed", 5*time.Second+lateness, hasRow("away-new", "away"))
+		p.Until("no banner", lateness, `document.getElementById("w:trouble").hidden`)
+	})
+	t.Run("WEB-U11 the credentials run out", func(t *testing.T) {
+		r.proxy.become(knowsNobody)
+		p.Until("what to do", patience, shows("log in again"))
+		p.CheckAxe()
+		r.proxy.become(passes)
+		p.Until("no banner", patience, `document.getElementById("w:trouble").hidden`)
+	})
+}
+
+func testEnd(t *testing.T, c *cluster) {
+	c.newTeam(t, "ends")
+	for name, how := range map[string]struct {
+		args   []string
+		signal syscall.Signal
+		says   string
+	}{
+		"the lifetime is over": {args: []string{"--lifetime", "40s"}, says: "kubectl warren ui has ended: --lifetime 40s is over. What this page shows changes no more: run kubectl warren ui again"},
+		"Ctrl-C":               {signal: syscall.SIGINT, says: "kubectl warren ui has ended. What this page shows changes no more: run kubectl warren ui again"},
+		"SIGHUP":               {signal: syscall.SIGHUP, says: "kubectl warren ui has ended. What this page shows changes no more"},
+	} {
+		t.Run("WEB-U12 "+name, func(t *testing.T) {
+			t.Parallel()
+			r := c.serveWith(t, "admin", options{env: []string{"BROWSER=true"}}, append(how.args, "ends", "--open")...)
+			p := r.open("")
+			equal(p, "the rows", browser.Eval[bool](p, "%s", hasRow("ends-web", "ends")), true)
+			eventually(t, "the page's stream", func() error {
+				if open := 16 - r.freeStreams(); open != 1 {
+					return fmt.Errorf("%d streams", open)
+				}
+				return nil
+			})
+			status := 0
+			if how.signal != 0 {
+				status = r.end(how.signal)
+			} else {
+				status = r.waitForEnd()
+			}
+			equal(p, "status", status, 0)
+			p.Until("the page says so", lateness, shows(how.says))
+			p.CheckAxe()
+			if connection, err := net.Dial("tcp", strings.TrimPrefix(r.origin, "http://")); err == nil {
+				_ = connection.Close()
+				t.Error("it listens still")
+			}
+			files, err := os.ReadDir(r.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				if file.Name() != "kubeconfig" {
+					t.Errorf("%s is left", file.Name())
+				}
+			}
+			equal(p, "standard error", r.stderr.String(), "")
+		})
+	}
+}
