@@ -16,7 +16,6 @@ hack/render.sh open |
 # The very cluster that kubectl speaks to, also where KUBECTL says `kubectl --context=…`.
 $KUBECTL config view --minify --flatten --raw >"$kubeconfig"
 "${MANAGER:-bin/manager}" release --kubeconfig="$kubeconfig"
-$KUBECTL delete rolebindings --all-namespaces -l tenancy.warren.dev/access=operator # its own rights, with component hardened
 $KUBECTL delete --ignore-not-found -f "$manifests"
 # CRDs that were deleted before go now. Without them no operator could ever take off the rights that it had given.
 deleted=$($KUBECTL get crds -o jsonpath='{range .items[?(@.metadata.deletionTimestamp)]}crd/{.metadata.name}{"\n"}{end}' | grep '\.tenancy\.warren\.dev$' || true)

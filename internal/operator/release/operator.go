@@ -105,7 +105,7 @@ func (r *releaser) freeObjects(ctx context.Context, resource schema.GroupVersion
 	freed := 0
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	err := r.eachObject(ctx, resource, func(object *metav1.PartialObjectMetadata) {
+	err := r.eachObject(ctx, resource, metav1.ListOptions{}, func(object *metav1.PartialObjectMetadata) {
 		if slices.Contains(object.Finalizers, finalizer) {
 			freed++
 			group.Go(func() error { return r.letGo(inGroup, resource, object, finalizer) })
@@ -117,12 +117,12 @@ func (r *releaser) freeObjects(ctx context.Context, resource schema.GroupVersion
 	return freed, err
 }
 
-// eachObject calls do with the metadata of every object of a resource. A resource whose CRD is absent has none.
-func (r *releaser) eachObject(ctx context.Context, resource schema.GroupVersionResource, do func(*metav1.PartialObjectMetadata)) error {
+// eachObject calls do with the metadata of every object of a resource that options select. A resource whose CRD is absent has none.
+func (r *releaser) eachObject(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.metadata.Resource(resource).List(ctx, options)
 	})
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+	err := pages.EachListItem(ctx, options, func(object runtime.Object) error {
 		do(object.(*metav1.PartialObjectMetadata))
 		return nil
 	})
@@ -133,7 +133,7 @@ func (r *releaser) eachObject(ctx context.Context, resource schema.GroupVersionR
 }
 
 func (r *releaser) countObjects(ctx context.Context, resource schema.GroupVersionResource) (n int, err error) {
-	err = r.eachObject(ctx, resource, func(*metav1.PartialObjectMetadata) { n++ })
+	err = r.eachObject(ctx, resource, metav1.ListOptions{}, func(*metav1.PartialObjectMetadata) { n++ })
 	if err != nil {
 		err = fmt.Errorf("counting %s: %w", resource.Resource, err)
 	}

@@ -24,8 +24,8 @@ import (
 const releaseHelp = `Takes the operator off a cluster: manager release [--kubeconfig FILE] [--operator-namespace NAME]
 
 It deletes Warren's webhook configurations, policy bindings and policies, scales the operator's Deployment to 0, waits
-until its pods are gone, and takes Warren's finalizers off LNamespaces and SubNamespaces. No namespace and no object of
-a user is deleted. It asks nothing, may be said again at any time, and goes on where it was interrupted.
+until its pods are gone, takes Warren's finalizers off LNamespaces and SubNamespaces, and deletes the RoleBindings
+warren:operator, which component hardened writes. No namespace and no object of a user is deleted. It asks nothing, may be said again at any time, and goes on where it was interrupted.
 Run it as a cluster admin.
 `
 
@@ -62,7 +62,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	for _, step := range []func(context.Context) error{r.deleteWebhooks, r.deletePolicies, r.stopOperator,
-		r.removeFinalizers, r.printRemains} {
+		r.removeFinalizers, r.deleteOwnRights, r.printRemains} {
 		if err := step(ctx); err != nil {
 			return err
 		}

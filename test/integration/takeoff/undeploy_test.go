@@ -126,7 +126,9 @@ var _ = Describe("make undeploy", Ordered, func() {
 			Expect(s.Admin().Delete(ctx, object)).To(Succeed())
 			Expect(s.read(object)(ctx)).To(Succeed(), "it hangs")
 		}
-		s.undeploy(ctx)
+		ownRight := s.plantOwnRight(ctx, "shop-web")
+		Expect(s.undeploy(ctx)).To(ContainSubstring("deleted RoleBinding warren:operator in 1 namespaces"))
+		Expect(s.read(ownRight)(ctx)).To(beNotFound(), "by it a service account of the operator's name would get the operator's rights")
 		for _, object := range []client.Object{sub, lns} {
 			Expect(s.read(object)(ctx)).To(beNotFound(), "it is freed")
 		}
@@ -146,6 +148,16 @@ func (s site) plantWebhooks(ctx context.Context) {
 	for _, object := range webhookConfigurations() {
 		Expect(client.IgnoreAlreadyExists(s.Admin().Create(ctx, object))).To(Succeed())
 	}
+}
+
+// plantOwnRight makes the RoleBinding by which the operator of component hardened binds its own role in a namespace.
+func (s site) plantOwnRight(ctx context.Context, namespace string) *rbacv1.RoleBinding {
+	GinkgoHelper()
+	binding := build.Labelled(build.RoleBinding(namespace, v1alpha1.OperatorBinding, v1alpha1.KindsRole,
+		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: system, Name: v1alpha1.OperatorAccount}),
+		v1alpha1.LabelManagedBy, v1alpha1.OperatorName, v1alpha1.LabelAccess, v1alpha1.AccessOperator, v1alpha1.LabelPropagate, v1alpha1.ModeNone)
+	Expect(s.As(controlplane.Operator).Create(ctx, binding)).To(Succeed())
+	return binding
 }
 
 // order tells what happened first, second and so on; what was done to many objects counts once.
