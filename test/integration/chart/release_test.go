@@ -74,13 +74,38 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.1.0"))
 	}, SpecTimeout(2*suite.Patience))
 
-	It("FLT-U15 is not upgraded to a chart that is older than the CRDs", func(ctx SpecContext) {
+	It("FLT-U15 refuses CRDs that are older than those on the cluster, and returns to an older operator beside them", func(ctx SpecContext) {
 		answer, err := s.tryHelm(ctx, "upgrade", "warren", first, set)
 		Expect(err).To(HaveOccurred())
 		Expect(answer).To(ContainSubstring("lnamespaces.tenancy.warren.dev on this cluster is of version v1.1.0, and this chart of v1.0.0: " +
-			"take a chart of at least that version"))
+			"take a chart of at least that version, or add --set crds.enabled=false to return to an older operator and keep the CRDs"))
 		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.1.0"))
-	}, SpecTimeout(suite.Patience))
+
+		s.runHelm(ctx, "upgrade", "warren", first, set, "--set=crds.enabled=false")
+		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.0.0"))
+		Expect(s.definition(ctx).Labels).To(HaveKeyWithValue("app.kubernetes.io/version", "v1.1.0"))
+		Expect(s.read(build.Tenant("payments").Object())(ctx)).To(Succeed())
+		s.runHelm(ctx, "upgrade", "warren", second, set)
+		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.1.0"))
+	}, SpecTimeout(2*suite.Patience))
+
+	It("FLT-U15 refuses to skip versions, and to leave the CRDs to Helm's deletion", func(ctx SpecContext) {
+		for version, message := range map[string]string{
+			"v1.4.0": "on this cluster is of version v1.1.0, and this chart of v1.4.0: upgrade to v1.3 first, because an upgrade may skip one minor version only",
+			"v3.0.0": "on this cluster is of version v1.1.0, and this chart of v3.0.0: upgrade to v2 first, because an upgrade may not skip a major version",
+		} {
+			answer, err := s.tryHelm(ctx, "upgrade", "warren", s.chart(ctx, version), set)
+			Expect(err).To(HaveOccurred())
+			Expect(answer).To(ContainSubstring(message))
+		}
+		s.runHelm(ctx, "upgrade", "warren", second, set, "--set=crds.keep=false")
+		answer, err := s.tryHelm(ctx, "upgrade", "warren", second, set, "--set=crds.enabled=false")
+		Expect(err).To(HaveOccurred())
+		Expect(answer).To(ContainSubstring("crds.enabled is false: Helm would delete CustomResourceDefinition lnamespaces.tenancy.warren.dev, and all tenants with it; " +
+			"upgrade with crds.enabled=true and crds.keep=true first"))
+		Expect(s.definition(ctx).DeletionTimestamp).To(BeNil())
+		s.runHelm(ctx, "upgrade", "warren", second, set)
+	}, SpecTimeout(2*suite.Patience))
 
 	It("FLT-U13 goes by manager release, and leaves CRDs and tenants", func(ctx SpecContext) {
 		_, err := operator.Stop() // as the kubelet does when release has scaled the Deployment to 0
