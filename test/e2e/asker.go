@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,9 +28,10 @@ type asker struct {
 // askingPause lies between two requests.
 const askingPause = 100 * time.Millisecond
 
-// startAsking starts an asker. Its requests pass the webhooks, the policies and the rights of alice and mia.
+// startAsking starts an asker. Its requests pass the webhooks, the policies and the rights of alice, mia and bob.
 func (r *run) startAsking(ctx context.Context) *asker {
 	ctx, stop := context.WithCancel(ctx)
+	r.bobIsSudoer = r.readBySudo(ctx) == nil // not any more in the later scenes of the demo
 	a := &asker{stop: stop}
 	a.ended.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
@@ -56,13 +58,16 @@ func (r *run) startAsking(ctx context.Context) *asker {
 func (r *run) ask(ctx context.Context, i int) error {
 	alice, mia := r.world.As("alice"), r.world.As("mia")
 	name := fmt.Sprintf("asked-%d", i)
-	switch i % 4 {
+	switch i % 5 {
 	case 0:
 		return alice.Create(ctx, build.SubNamespace(tenant, name), client.DryRunAll)
 	case 1:
 		return alice.Create(ctx, build.ConfigMap(tenant, name, "x"))
 	case 2:
 		return alice.Delete(ctx, build.ConfigMap(tenant, fmt.Sprintf("asked-%d", i-1), "x"))
+	}
+	if i%5 == 3 && r.bobIsSudoer {
+		return r.readBySudo(ctx)
 	}
 	lns := &v1alpha1.LNamespace{}
 	if err := mia.Get(ctx, client.ObjectKey{Name: tenant}, lns); err != nil {
@@ -73,6 +78,10 @@ func (r *run) ask(ctx context.Context, i int) error {
 		return err
 	}
 	return nil
+}
+
+func (r *run) readBySudo(ctx context.Context) error {
+	return r.world.Sudo("bob", tenant).List(ctx, &corev1.SecretList{}, client.InNamespace(tenant))
 }
 
 // end stops the asker. It is an error if a request was refused.

@@ -34,6 +34,11 @@ func (r *run) deploy(ctx context.Context, v version) error {
 		return err
 	}
 	r.printSeen("make deploy IMG=%s OVERLAY=%s", v.image, overlay)
+	return r.checkDeployed(ctx)
+}
+
+// checkDeployed waits for two replicas under the strictest profile.
+func (r *run) checkDeployed(ctx context.Context) error {
 	if err := r.waitUntil(ctx, soon, "two replicas", r.replicasReady); err != nil {
 		return err
 	}

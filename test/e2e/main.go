@@ -3,8 +3,8 @@
 // Command e2e stands behind `make e2e-node`: it starts a real Kubernetes node in namespaces of its own, deploys the version
 // that PREVIOUS names as an admin would, begins the demo, upgrades to this version while work is under way, kills the
 // leader, plays the rest of the demo, goes back to the previous version and up again, takes the operator off in every
-// order, and looks at what is left, in the cluster and on the machine. It needs root and some Debian packages; where they
-// are missing it says so and exits with 2.
+// order, and looks at what is left, in the cluster and on the machine. A second node gets the Helm chart, plays the same demo,
+// and is left by helm uninstall. It needs root and some Debian packages; where they are missing it says so and exits with 2.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 		case node.InitMode:
 			node.Init(os.Args[2:])
 		case insideMode:
-			os.Exit(playInside(os.Args[2]))
+			os.Exit(playInside(os.Args[2], os.Args[3], os.Args[4]))
 		}
 		fmt.Fprintf(os.Stderr, "error: unknown argument %q: e2e takes none\n", os.Args[1])
 		os.Exit(failed)
@@ -73,13 +73,25 @@ func prepareOutside(ctx context.Context) (err error) {
 			c.printSeen("all of it is gone: no process, mount, interface, cgroup or file is left")
 		}
 	}()
-	s := supplies{dir: enclosure.Dir}
+	s := supplies{made: enclosure.Dir}
 	c.printSeen("building the node's programs, the image and the demo")
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	c.printSeen("built")
-	code, err := enclosure.Run(ctx, insideMode, c.String())
+	if err := runInside(ctx, enclosure, s, c, manifests); err != nil {
+		return err
+	}
+	second, err := node.NewEnclosure()
+	if err != nil {
+		return err
+	}
+	return errors.Join(runInside(ctx, second, s, c, chart), second.Close())
+}
+
+// runInside plays a story in an enclosure.
+func runInside(ctx context.Context, enclosure *node.Enclosure, s supplies, c clock, story string) error {
+	code, err := enclosure.Run(ctx, insideMode, c.String(), s.made, story)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("it failed; the logs are in %s", s.reports())
 	}

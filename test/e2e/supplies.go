@@ -17,10 +17,11 @@ import (
 )
 
 // supplies are the files that are made outside, where Go can download modules, and used inside, where it can't.
-type supplies struct{ dir string }
+type supplies struct{ made string }
 
-func (s supplies) pause() string { return filepath.Join(s.dir, "pause.tar") }
-func (s supplies) demo() string  { return filepath.Join(s.dir, "demo") }
+func (s supplies) pause() string { return filepath.Join(s.made, "pause.tar") }
+func (s supplies) demo() string  { return filepath.Join(s.made, "demo") }
+func (s supplies) chart() string { return filepath.Join(s.made, "chart") }
 
 // reports is where the logs of a failed run go.
 func (s supplies) reports() string { return filepath.Join(".reports", "e2e-node") }
@@ -61,7 +62,7 @@ func (s supplies) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	v, pause := s.current(), filepath.Join(s.dir, "pause")
+	v, pause := s.current(), filepath.Join(s.made, "pause")
 	for _, command := range [][]string{
 		{"go", "run", "./hack/controlplane", "-components", strings.Join(cache.NodeComponents(), ",")},
 		{"make", "build", "image", "IMG=" + v.image, "IMAGE_TAR=" + s.imageFile(v)},
@@ -70,6 +71,8 @@ func (s supplies) prepare(ctx context.Context) error {
 		{"go", "build", "-o", s.demo(), "./hack/demo"},
 		// So that the tools of `make deploy` are built when there is no network any more.
 		{"hack/render.sh", overlay, v.image},
+		{"go", "run", "./hack/chart", "-o", s.chart(), "-version", "v0.0.0-e2e"},
+		{"go", "tool", "-modfile=hack/helm/go.mod", "helm", "version"},
 	} {
 		if err := prepareBy(ctx, command); err != nil {
 			return err

@@ -20,12 +20,12 @@ func (s supplies) current() version {
 // previous is the version that is deployed first, and to which the node goes back.
 func (s supplies) previous() version {
 	ref := os.Getenv("PREVIOUS")
-	return version{name: "version " + ref, dir: filepath.Join(s.dir, "previous"), image: "localhost/warren:previous"}
+	return version{name: "version " + ref, dir: filepath.Join(s.made, "previous"), image: "localhost/warren:previous"}
 }
 
 // imageFile is where the image of a version is kept until the node loads it.
 func (s supplies) imageFile(v version) string {
-	return filepath.Join(s.dir, filepath.Base(v.image)+".tar")
+	return filepath.Join(s.made, filepath.Base(v.image)+".tar")
 }
 
 // preparePrevious checks the previous version out into a clone of its own, and builds what needs the network.

@@ -53,20 +53,34 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	return process.OnFreePort(func(port int) (*process.Process, error) {
-		args, err := cp.apiServerArgs(port)
-		if err != nil {
-			return nil, err
-		}
-		cp.APIServer = cp.newProcess("kube-apiserver", args)
+		cp.port = port
 		if err := cp.users.writeKubeconfigs(cp.Access, "https://127.0.0.1:"+strconv.Itoa(port)); err != nil {
 			return nil, err
 		}
-		serves, err := cp.checkServer()
-		if err != nil {
-			return nil, err
-		}
-		return cp.APIServer, cp.APIServer.StartReady(ctx, serves)
+		return cp.APIServer, cp.startAPIServerOnPort(ctx)
 	})
+}
+
+// UpgradeAPIServer replaces the API server, which emulated an older version, by one that emulates none.
+func (cp *ControlPlane) UpgradeAPIServer(ctx context.Context) error {
+	if err := cp.APIServer.Stop(); err != nil {
+		return err
+	}
+	cp.options.EmulatedVersion = ""
+	return cp.startAPIServerOnPort(ctx)
+}
+
+func (cp *ControlPlane) startAPIServerOnPort(ctx context.Context) error {
+	args, err := cp.apiServerArgs(cp.port)
+	if err != nil {
+		return err
+	}
+	cp.APIServer = cp.newProcess("kube-apiserver", args)
+	serves, err := cp.checkServer()
+	if err != nil {
+		return err
+	}
+	return cp.APIServer.StartReady(ctx, serves)
 }
 
 func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {

@@ -56,6 +56,7 @@ type ControlPlane struct {
 	options Options
 	bin     string
 	etcdURL string
+	port    int // of the API server
 	users   *credentials
 	lock    *flock.Flock
 }

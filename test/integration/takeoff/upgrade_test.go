@@ -3,6 +3,7 @@ package takeoff_test
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -84,6 +86,41 @@ var _ = Describe("a change of versions", Ordered, func() {
 		Expect(namespace.Labels).To(HaveKeyWithValue(newer, "kept"))
 	}, SpecTimeout(2*suite.Patience))
 })
+
+var _ = Describe("a minor upgrade of Kubernetes", func() {
+	It("FLT-U09 needs no restart of the operator, which learns of constrained sudo by itself", func(ctx SpecContext) {
+		w, err := devcluster.Start(ctx, devcluster.Options{
+			ControlPlane: controlplane.Options{EmulatedVersion: "1.35"},
+			Operator:     devcluster.OperatorOptions{Manager: manager, Config: "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Auto}\n"},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(w.Stop)
+		s := site{w}
+		s.tenant(ctx, "payments")
+		Expect(s.sudoMode(ctx)).To(Equal(v1alpha1.SudoLegacy))
+		before, operator := s.state(ctx), s.Operator.Process().PID()
+
+		Expect(s.ControlPlane.UpgradeAPIServer(ctx)).To(Succeed())
+		version, _ := s.kubectl(ctx, controlplane.Admin, "get --raw /version")
+		Expect(version).To(ContainSubstring(`"minor": "36"`))
+		s.worksAsBefore(ctx, "payments")
+		s.changeSource(ctx, "after the upgrade")
+		s.changeSource(ctx, "v")
+		Expect(s.state(ctx)).To(Equal(before), "nothing is written because of the upgrade")
+		if test.IsLong() { // it asks every ten minutes
+			Eventually(s.sudoMode).WithContext(ctx).WithTimeout(11 * time.Minute).Should(Equal(v1alpha1.SudoConstrained))
+			s.worksAsBefore(ctx, "payments")
+		}
+		Expect(s.Operator.Process().PID()).To(Equal(operator))
+		Expect(s.Operator.Process().Running()).To(BeTrue(), "the same process all the time")
+	}, SpecTimeout(15*time.Minute))
+})
+
+func (s site) sudoMode(ctx context.Context) (v1alpha1.SudoMode, error) {
+	tenant := build.Tenant("payments").Object()
+	err := s.read(tenant)(ctx)
+	return tenant.Status.Sudo.Mode, err
+}
 
 func (s site) lnamespaceDefinition(ctx context.Context) *apiextensionsv1.CustomResourceDefinition {
 	GinkgoHelper()
