@@ -20,7 +20,7 @@ echo "saved all objects of $resources to $saved"
 
 # shellcheck disable=SC2086 # one name a word
 if ! $KUBECTL delete $crds --timeout="${CRD_TIMEOUT:-60s}"; then
-	echo "error: finalizers still hold some objects: the operator takes them off where it runs with its rights; where it doesn't, say make undeploy, which does so too; then say this again" >&2
+	echo "error: finalizers still hold some objects: if the operator does not run, or has lost its rights, run make undeploy, which removes the finalizers; then repeat this command" >&2
 	exit 1
 fi
 for _ in $(seq 60); do

@@ -47,9 +47,9 @@ func (r *releaser) stopOperator(ctx context.Context) error {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted while the operator's pods end; say it again to go on")
+		return fmt.Errorf("interrupted while the operator's pods end; repeat the command to go on")
 	case wait.Interrupted(err):
-		return fmt.Errorf("pods %s in %s still run after %s: find out why (kubectl describe pod), then say it again", strings.Join(left, ", "),
+		return fmt.Errorf("pods %s in %s still run after %s: find out why (kubectl describe pod), then repeat the command", strings.Join(left, ", "),
 			r.namespace, podsTimeout)
 	case err != nil:
 		return fmt.Errorf("waiting until the operator's pods are gone: %w", err)
@@ -93,7 +93,7 @@ func (r *releaser) removeFinalizers(ctx context.Context) error {
 			return fmt.Errorf("taking finalizer %s off %s: %w", h.finalizer, h.kind, err)
 		}
 		if again > 0 {
-			return fmt.Errorf("%d %s got their finalizer back: an operator still runs outside of %s; stop it, then say this again", again,
+			return fmt.Errorf("%d %s got their finalizer back: an operator still runs outside of %s; stop it, then repeat the command", again,
 				h.kind, r.namespace)
 		}
 	}

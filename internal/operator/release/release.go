@@ -25,8 +25,8 @@ const releaseHelp = `Takes the operator off a cluster: manager release [--kubeco
 
 It deletes Warren's webhook configurations, policy bindings and policies, scales the operator's Deployment to 0, waits
 until its pods are gone, takes Warren's finalizers off LNamespaces and SubNamespaces, and deletes the RoleBindings
-warren:operator, which component hardened writes. No namespace and no object of a user is deleted. It asks nothing, may be said again at any time, and goes on where it was interrupted.
-Run it as a cluster admin.
+warren:operator, which component hardened writes. No namespace and no object of a user is deleted. It asks nothing,
+may be repeated at any time, and goes on where it was interrupted. Run it as a cluster admin.
 `
 
 // releaser takes the operator off one cluster.

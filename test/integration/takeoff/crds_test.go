@@ -98,7 +98,7 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		GinkgoT().Setenv("CRD_TIMEOUT", "2s")
 		said, err := s.tryScript(ctx, "remove-crds.sh", saved)
 		Expect(err).To(HaveOccurred(), said)
-		Expect(said).To(ContainSubstring("where it doesn't, say make undeploy, which does so too"))
+		Expect(said).To(ContainSubstring("run make undeploy, which removes the finalizers; then repeat this command"))
 		s.undeploy(ctx)
 		crds := &apiextensionsv1.CustomResourceDefinitionList{}
 		Expect(s.Admin().List(ctx, crds)).To(Succeed())

@@ -71,7 +71,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 		s.worksAsBefore(ctx, "payments")
 	}, SpecTimeout(3*suite.Patience))
 
-	It("may be said again, and says the same", func(ctx SpecContext) {
+	It("may be repeated, and prints the same", func(ctx SpecContext) {
 		Expect(s.undeploy(ctx)).To(ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"))
 	}, SpecTimeout(2*suite.Patience))
 
