@@ -88,15 +88,15 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		if err != nil {
 			unsound[key] = true
 			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}) || errors.Is(err, errBusy))
-			done.noteFailure(key, err)
+			done.recordFailure(key, err)
 		}
 	}
 	slices.SortFunc(done.conflicts, func(a, b grants.Key) int { return strings.Compare(a.String(), b.String()) })
 	return done
 }
 
-// noteFailure sorts an error about an object into the field of o by what it takes to resolve the error.
-func (o *outcome) noteFailure(key grants.Key, err error) {
+// recordFailure sorts an error about an object into the field of o by what it takes to resolve the error.
+func (o *outcome) recordFailure(key grants.Key, err error) {
 	switch {
 	case errors.As(err, &conflictError{}):
 		o.conflicts = append(o.conflicts, key)

@@ -29,10 +29,10 @@ type announcer struct {
 // forgetTenant forgets which foreign bindings of the tenant's group Events have named.
 func (a *announcer) forgetTenant(tenant string) { a.told.Delete(tenant) }
 
-// tellChanges sends one Event for each list of the LNamespace whose grants have changed. settled reports that the lists were already
+// announceChanges sends one Event for each list of the LNamespace whose grants have changed. settled reports that the lists were already
 // in force before this pass: every write of the pass then repaired an object that somebody had changed. actual holds the objects after
 // the pass.
-func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change, actual grants.Actual) {
+func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change, actual grants.Actual) {
 	earlier := maps.Clone(actual)
 	for _, c := range slices.Backward(changes) {
 		earlier.Put(c.key, c.before)
@@ -59,9 +59,10 @@ func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, chang
 	}
 	for _, list := range grants.Lists() {
 		before, after := earlier.Holders(list, tenant.Name), actual.Holders(list, tenant.Name)
-		a.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list),
+		a.announceList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list),
 			ownGroupAside(tenant.Name, grants.Minus(before, after)))
-		a.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
+		a.announceList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list),
+			ownGroupAside(tenant.Name, grants.Minus(after, before)))
 	}
 }
 
@@ -78,8 +79,8 @@ func ownGroupAside(tenant string, names []string) []string {
 	return listed
 }
 
-// tellList sends an Event that names as many subjects as its message can hold.
-func (a *announcer) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason, text string, names []string) {
+// announceList sends an Event that names as many subjects as its message can hold.
+func (a *announcer) announceList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason, text string, names []string) {
 	if len(names) == 0 {
 		return
 	}
@@ -99,8 +100,8 @@ func (a *announcer) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason
 	a.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
 }
 
-// tellFindings sends a warning for each finding that the condition before didn't mention. before is nil if there was no condition.
-func (a *announcer) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
+// announceFindings sends a warning for each finding that the condition before didn't mention. before is nil if there was no condition.
+func (a *announcer) announceFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
 	for _, f := range found {
 		if f.event != "" && (before == nil || !strings.Contains(before.Message, f.message)) {
 			a.sendEvent(tenant, corev1.EventTypeWarning, f.event, f.message)
@@ -108,9 +109,9 @@ func (a *announcer) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Con
 	}
 }
 
-// tellBindings sends Events about foreign bindings of the tenant's group, once for the same bindings: one on the LNamespace, for
+// announceBindings sends Events about foreign bindings of the tenant's group, once for the same bindings: one on the LNamespace, for
 // the tenant, and one on each binding, for a cluster admin who looks at it.
-func (a *announcer) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
+func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
 	elsewhere := seen.group.inTheWay
 	now := fmt.Sprint(elsewhere)
 	told, known := a.told.Swap(tenant.Name, now)

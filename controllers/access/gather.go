@@ -121,10 +121,10 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		r.groups.forgetTenant(tenant.Name)
 		return f, nil
 	}
-	exists, err := r.roles.exists(ctx, f.settings.UserClusterRole)
+	exists, err := r.roles.roleExists(ctx, f.settings.UserClusterRole)
 	f.roleless, f.unread = err == nil && !exists, err
 	f.unbounded = !f.ending && r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
-	f.group = r.groups.judgeTenant(tenant, f.objects.Sudo.Binding, f.actual)
+	f.group = r.groups.decideGroupState(tenant, f.objects.Sudo.Binding, f.actual)
 	return f, nil
 }
 
@@ -151,7 +151,7 @@ func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace
 	if err := r.objects.addOwnedPairs(ctx, tenant.Name, actual); err != nil {
 		return nil, err
 	}
-	blocked := r.blocked.of(tenant.Name)
+	blocked := r.blocked.ofTenant(tenant.Name)
 	for _, key := range objects.Keys() {
 		object, err := r.objects.readCached(ctx, key)
 		if object == nil && err == nil && blocked[key] {

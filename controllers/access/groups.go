@@ -71,9 +71,9 @@ func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 	return g
 }
 
-// judgeTenant returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired
+// decideGroupState returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired
 // is the binding of its sudoers, and actual what exists.
-func (g *groups) judgeTenant(tenant *v1alpha1.LNamespace, desired grants.Object, actual grants.Actual) groupState {
+func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Object, actual grants.Actual) groupState {
 	if len(grants.Subjects(desired)) == 0 || grants.WasGranted(tenant, actual) {
 		g.forgetTenant(tenant.Name)
 		return groupState{}

@@ -69,7 +69,7 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 	shop.Name = "shop"
 	shop.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
 	binding := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo.Binding
-	judge := func() groupState { return g.judgeTenant(shop, binding, grants.Actual{}) }
+	judge := func() groupState { return g.decideGroupState(shop, binding, grants.Actual{}) }
 
 	if _, err := g.look(ctx); err != nil || api.lists > 0 {
 		t.Errorf("bindings are listed though no tenant waits: %v, %d", err, api.lists)

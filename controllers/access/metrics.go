@@ -87,7 +87,7 @@ type obstacles struct {
 	byTenant map[string]map[grants.Key]bool
 }
 
-func (o *obstacles) of(tenant string) map[grants.Key]bool {
+func (o *obstacles) ofTenant(tenant string) map[grants.Key]bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.byTenant[tenant]

@@ -57,8 +57,8 @@ func (m *modes) currentMode() grants.Mode {
 	return m.mode
 }
 
-// setup runs look with mgr.
-func (m *modes) setup(mgr ctrl.Manager) error {
+// setUpWith runs look with mgr.
+func (m *modes) setUpWith(mgr ctrl.Manager) error {
 	return (&requeue.Loop{Name: "access-modes", Look: m.look, RetryMin: m.timing.RetryMin, RetryMax: m.timing.RetryMax}).SetupWithManager(mgr)
 }
 
@@ -83,7 +83,7 @@ func (m *modes) look(ctx context.Context) (again time.Duration, err error) {
 	before := m.currentMode()
 	switch {
 	case time.Now().After(m.askAt):
-		m.askAt = time.Now().Add(m.answerTTL(m.lookAtMode(ctx)))
+		m.askAt = time.Now().Add(m.answerTTL(m.askForMode(ctx)))
 	case before.Switching():
 		m.advanceSwitch(ctx, before)
 	}
@@ -139,8 +139,8 @@ func (m *modes) beginWithRules(ctx context.Context) error {
 	return nil
 }
 
-// lookAtMode sets the mode by the configuration and, unless that is Legacy, by the API server's answer, which it returns.
-func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
+// askForMode sets the mode by the configuration and, unless that is Legacy, by the API server's answer, which it returns.
+func (m *modes) askForMode(ctx context.Context) grants.Answer {
 	configured, answer := m.config.SudoMode, grants.Unknown
 	if configured != v1alpha1.SudoLegacy {
 		answer = m.probe(ctx)

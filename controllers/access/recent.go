@@ -35,8 +35,8 @@ func newRecent(lasts time.Duration, readTo func(kind string) string) *recent {
 	return &recent{lasts: lasts, readTo: readTo, writes: map[grants.Key]write{}, highest: map[string]string{}}
 }
 
-// noteSeen notes that the watch has brought object.
-func (r *recent) noteSeen(object client.Object) {
+// recordSeen notes that the watch has brought object.
+func (r *recent) recordSeen(object client.Object) {
 	key := grants.KeyOf(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,17 +45,17 @@ func (r *recent) noteSeen(object client.Object) {
 	}
 }
 
-// noteWritten remembers the answer to a write.
-func (r *recent) noteWritten(object grants.Object) {
-	r.remember(grants.KeyOf(object), write{object: object.DeepCopyObject().(grants.Object), uid: object.GetUID()})
+// recordWritten remembers the answer to a write.
+func (r *recent) recordWritten(object grants.Object) {
+	r.recordWrite(grants.KeyOf(object), write{object: object.DeepCopyObject().(grants.Object), uid: object.GetUID()})
 }
 
-// noteDeleted remembers that object is gone.
-func (r *recent) noteDeleted(object grants.Object) {
-	r.remember(grants.KeyOf(object), write{uid: object.GetUID()})
+// recordDeleted remembers that object is gone.
+func (r *recent) recordDeleted(object grants.Object) {
+	r.recordWrite(grants.KeyOf(object), write{uid: object.GetUID()})
 }
 
-func (r *recent) remember(key grants.Key, w write) {
+func (r *recent) recordWrite(key grants.Key, w write) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.at = time.Now()

@@ -32,7 +32,7 @@ func TestOwnWritesAreKnownUntilTheWatchHasReadThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRecent(10*time.Second, func(string) string { return c.readTo })
-				r.noteWritten(written)
+				r.recordWritten(written)
 				time.Sleep(c.after)
 				if got := r.latestOf(key, nil); (got != nil) != c.known {
 					t.Errorf("got %v", got)

@@ -146,7 +146,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	starting := !r.start.isOver()
 	if starting {
-		defer r.start.notePass(request.Name)
+		defer r.start.recordPass(request.Name)
 	}
 	tenant, err := r.readTenant(ctx, request.Name)
 	if err != nil || tenant == nil {

@@ -88,23 +88,23 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{}, nil // Withdraw, called by the LNamespace's finalizer, reports
 	}
 	if len(done.busy) > 0 {
-		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
+		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil
 	}
 	if seen.unbounded {
-		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
+		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // neither granted nor refused yet
 	}
 	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
 		r.patience.When(tenant.Name) // counts
-		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
+		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}
 	r.blocked.set(tenant.Name, done.conflicts)
 	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay))
 	found := listFindings(tenant, seen, done)
 	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
-		r.announcer.tellChanges(tenant, false, done.changes, seen.actual)
+		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{}, nil // neither granted nor refused yet: the scan for foreign bindings requeues the tenant
 	}
 	status := metav1.ConditionTrue
@@ -117,9 +117,9 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		before.Message == message &&
 		!seen.mode.Switching() && !modeChanged(tenant, seen)
 
-	r.announcer.tellChanges(tenant, settled, done.changes, seen.actual)
-	r.announcer.tellFindings(tenant, before, found)
-	r.announcer.tellBindings(tenant, seen, before)
+	r.announcer.announceChanges(tenant, settled, done.changes, seen.actual)
+	r.announcer.announceFindings(tenant, before, found)
+	r.announcer.announceBindings(tenant, seen, before)
 	if modeChanged(tenant, seen) {
 		r.announcer.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.mode.Told))
 	}

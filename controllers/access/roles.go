@@ -21,7 +21,7 @@ type userRoles struct {
 	seen map[string]time.Time // when a role was last seen to exist, by name
 }
 
-func (u *userRoles) exists(ctx context.Context, name string) (bool, error) {
+func (u *userRoles) roleExists(ctx context.Context, name string) (bool, error) {
 	u.mu.Lock()
 	fresh := time.Since(u.seen[name]) < u.trust
 	u.mu.Unlock()

@@ -48,8 +48,8 @@ func (p *startPhase) setTenants(tenants []v1alpha1.LNamespace) {
 	p.endIfDone()
 }
 
-// notePass notes that a tenant has had its pass, whatever came of it: an API server that refuses one write stops no other tenant.
-func (p *startPhase) notePass(tenant string) {
+// recordPass notes that a tenant has had its pass, whatever came of it: an API server that refuses one write stops no other tenant.
+func (p *startPhase) recordPass(tenant string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.passed == nil {

@@ -29,20 +29,20 @@ func TestStartPhase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newStartPhase(make(chan struct{}))
 			for _, tenant := range tc.before {
-				p.notePass(tenant)
+				p.recordPass(tenant)
 			}
 			if p.isOver() {
 				t.Error("it is over before the tenants are known")
 			}
 			p.setTenants(listed(tc.tenants...))
 			for _, tenant := range tc.after {
-				p.notePass(tenant)
+				p.recordPass(tenant)
 			}
 			if p.isOver() != tc.over {
 				t.Errorf("over: %v, want %v", p.isOver(), tc.over)
 			}
 			if tc.over {
-				p.notePass("late") // whose pass began before the end
+				p.recordPass("late") // whose pass began before the end
 			}
 		})
 	}

@@ -16,7 +16,9 @@ type leavingTenants struct {
 	uids sync.Map // tenant → UID of the LNamespace
 }
 
-func (l *leavingTenants) note(tenant *v1alpha1.LNamespace) { l.uids.Store(tenant.Name, tenant.UID) }
+func (l *leavingTenants) recordTenant(tenant *v1alpha1.LNamespace) {
+	l.uids.Store(tenant.Name, tenant.UID)
+}
 
 func (l *leavingTenants) isLeaving(tenant *v1alpha1.LNamespace) bool {
 	uid, ok := l.uids.Load(tenant.Name)
@@ -30,8 +32,8 @@ type revocationClock struct {
 	changed sync.Map // tenant → time.Time of the first change of its LNamespace that no pass has finished with
 }
 
-// noteChange begins a measurement, unless one has begun already.
-func (c *revocationClock) noteChange(tenant string) { c.changed.LoadOrStore(tenant, time.Now()) }
+// recordChange begins a measurement, unless one has begun already.
+func (c *revocationClock) recordChange(tenant string) { c.changed.LoadOrStore(tenant, time.Now()) }
 
 // timeRevocation ends the measurement and records it if one of the changes takes a right away.
 func (c *revocationClock) timeRevocation(tenant string, changes []change) {

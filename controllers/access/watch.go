@@ -59,7 +59,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		}).
 		Complete(apianswer.Patiently(r))
 	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr),
-		r.modes.setup(mgr)); err != nil {
+		r.modes.setUpWith(mgr)); err != nil {
 		return fmt.Errorf("setting up the access controllers: %w", err)
 	}
 	return nil
@@ -152,7 +152,7 @@ func specChanged(clock *revocationClock) predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			changed := e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
 			if changed {
-				clock.noteChange(e.ObjectNew.GetName())
+				clock.recordChange(e.ObjectNew.GetName())
 			}
 			return changed
 		},
@@ -168,7 +168,7 @@ func notCopied(object client.Object) bool {
 // changed, it requeues only the tenants whose ownership has, because otherwise a pair of n tenants would cost n² requests.
 func handleObjects(seen *recent) handler.EventHandler {
 	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		seen.noteSeen(object)
+		seen.recordSeen(object)
 		return tenantsOf(object)
 	})
 	return handler.Funcs{
@@ -179,7 +179,7 @@ func handleObjects(seen *recent) handler.EventHandler {
 				all.Update(ctx, e, queue)
 				return
 			}
-			seen.noteSeen(e.ObjectNew)
+			seen.recordSeen(e.ObjectNew)
 			for _, tenant := range tenants {
 				queue.Add(requestFor(tenant))
 			}

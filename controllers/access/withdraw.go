@@ -16,7 +16,7 @@ import (
 // tenant's worker is writing them, so that the caller calls again. Foreign objects under such names are never touched, and never in
 // remaining.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
-	r.leaving.note(tenant)
+	r.leaving.recordTenant(tenant)
 	objects := grants.For(tenant, planInput(r.View, tenant, tenant.Status.ServiceAccounts, r.Config, r.modes.currentMode()))
 	actual, err := r.readActual(ctx, tenant, objects)
 	if err != nil {
@@ -24,7 +24,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	}
 	plan := grants.PlanFor(tenant.Name, objects, grants.Withheld{Everything: true}, actual)
 	done := r.steps.runSteps(ctx, tenant, plan, actual)
-	r.announcer.tellChanges(tenant, false, done.changes, actual)
+	r.announcer.announceChanges(tenant, false, done.changes, actual)
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)
 		if existing := actual[key]; step.Deed == grants.DeedRemove && existing != nil {

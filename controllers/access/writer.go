@@ -28,7 +28,7 @@ func (s *objectStore) createObject(ctx context.Context, desired grants.Object) (
 	if err := countWrite(object, "create", s.client.Create(ctx, object, owner)); err != nil {
 		return nil, fmt.Errorf("creating %s: %w", grants.KeyOf(object), err)
 	}
-	s.recent.noteWritten(object)
+	s.recent.recordWritten(object)
 	return object, nil
 }
 
@@ -37,7 +37,7 @@ func (s *objectStore) updateObject(ctx context.Context, object grants.Object) (g
 	if err := countWrite(object, "update", s.client.Update(ctx, object, owner)); err != nil {
 		return nil, fmt.Errorf("updating %s: %w", grants.KeyOf(object), err)
 	}
-	s.recent.noteWritten(object)
+	s.recent.recordWritten(object)
 	return object, nil
 }
 
@@ -47,7 +47,7 @@ func (s *objectStore) deleteObject(ctx context.Context, object grants.Object, gu
 		return fmt.Errorf("deleting %s: %w", grants.KeyOf(object), err)
 	}
 	if len(object.GetFinalizers()) == 0 {
-		s.recent.noteDeleted(object)
+		s.recent.recordDeleted(object)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (k *keeper) keep(ctx context.Context) (again time.Duration, err error) {
 	case apierrors.IsConflict(err), errors.Is(err, errOutdated):
 		return time.Second, nil // the cache will bring the newer object
 	case err != nil:
-		k.noteFailure(err)
+		k.announceFailure(err)
 		return k.timing.Retry, nil
 	}
 	k.failure = ""
@@ -90,12 +90,12 @@ func (k *keeper) writeSecret(ctx context.Context, secret *corev1.Secret, content
 	}
 	k.log.Info("the certificate's Secret was written", "step", step.Action, "reason", step.Reason)
 	if step.Action == servingcert.Switch || step.Action == servingcert.Replace {
-		k.noteRotation(contents.Current, step.Reason)
+		k.announceRotation(contents.Current, step.Reason)
 	}
 	return nil
 }
 
-func (k *keeper) noteRotation(pair servingcert.Pair, reason string) {
+func (k *keeper) announceRotation(pair servingcert.Pair, reason string) {
 	rotations.WithLabelValues("success").Inc()
 	until := "an unknown time"
 	if c, err := servingcert.Judge(pair, k.names, time.Now()); err == nil {
@@ -105,8 +105,8 @@ func (k *keeper) noteRotation(pair servingcert.Pair, reason string) {
 		"the webhooks serve a new certificate, valid until %s, because %s", until, reason)
 }
 
-// noteFailure logs an error and sends an Event, once while it stays the same.
-func (k *keeper) noteFailure(err error) {
+// announceFailure logs an error and sends an Event, once while it stays the same.
+func (k *keeper) announceFailure(err error) {
 	if k.failure == err.Error() {
 		return
 	}

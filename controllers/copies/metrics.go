@@ -70,8 +70,8 @@ func countRead(slot copies.Slot, of string) {
 
 var verbNames = map[copies.Verb]string{copies.Create: http.MethodPost, copies.Update: http.MethodPut, copies.Delete: http.MethodDelete}
 
-// measure takes in an Output that is for metrics.
-func measure(output copies.Output) {
+// recordMetrics takes in an Output that is for metrics.
+func recordMetrics(output copies.Output) {
 	switch one := output.(type) {
 	case copies.CopyRepaired:
 		drift.WithLabelValues(one.Kind.Group, one.Kind.Kind, string(one.Found)).Inc()

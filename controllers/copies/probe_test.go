@@ -52,7 +52,7 @@ func TestProbeFindsACopyWithoutItsLabel(t *testing.T) {
 			}
 			w := &copyWrite{Requests: NewRequests(api, v, copies.Rules{}, nil, nil)}
 			w.Slot, w.Action.Source, w.Action.Hash.Mode = slot, slot.At("acme"), tt.wanted
-			err := w.probe(t.Context())
+			err := w.readObstacle(t.Context())
 			if isObstacle := errors.Is(err, copies.ErrObstacle); isObstacle != tt.obstacle || !isObstacle && w.result.Found == nil {
 				t.Errorf("found %+v, %v", w.result.Found, err)
 			}

@@ -53,11 +53,11 @@ func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copie
 	return &removalChecks{view: v, api: api, read: read, done: lru.New(mostChecks), share: newShare()}
 }
 
-// check returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source,
-// is not above it, or if both the view and the State report that from is above it, so that a plan made from now on knows of that. It
-// returns ErrBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace
+// checkRemoval returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its
+// source, is not above it, or if both the view and the State report that from is above it, so that a plan made from now on knows of that.
+// It returns ErrBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace
 // that is newer than in the forest is entered in the view.
-func (c *removalChecks) check(ctx context.Context, slot copies.Slot, from, version string) error {
+func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from, version string) error {
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()
 	above, ok := f.Sources(slot.Namespace)
@@ -69,7 +69,7 @@ func (c *removalChecks) check(ctx context.Context, slot copies.Slot, from, versi
 	}
 	names := append([]string{slot.Namespace}, above.Names...)
 	path := describePath(f, names)
-	if c.covers(slot.Namespace, path, version) {
+	if c.coversNamespace(slot.Namespace, path, version) {
 		return nil
 	}
 	_, err := c.share(slot.Namespace+" "+path, func() (any, error) {
@@ -77,13 +77,13 @@ func (c *removalChecks) check(ctx context.Context, slot copies.Slot, from, versi
 		c.read(func(s *copies.State) {
 			s.Read(func(w *copies.World) { now.newest = w.NewestIn(slot.Namespace) })
 		})
-		err := c.compare(ctx, f, names)
+		err := c.compareNamespaces(ctx, f, names)
 		if err == nil {
 			c.done.Add(slot.Namespace, now)
 		}
 		return nil, err
 	})
-	if err == nil && !c.covers(slot.Namespace, path, version) {
+	if err == nil && !c.coversNamespace(slot.Namespace, path, version) {
 		return copies.ErrBehind // the read began before this copy was known, or the copy has gone since
 	}
 	return err
@@ -100,15 +100,16 @@ func isAbove(f *forest.Snapshot, from, namespace string) bool {
 	return ok && above.Has(from)
 }
 
-// covers reports whether the last check of namespace has confirmed this path, and began when the copy of this resourceVersion was known.
-func (c *removalChecks) covers(namespace, path, version string) bool {
+// coversNamespace reports whether the last check of namespace has confirmed this path, and began when the copy of this resourceVersion was
+// known.
+func (c *removalChecks) coversNamespace(namespace, path, version string) bool {
 	last, checked := c.done.Get(namespace)
 	return checked && last.(removalCheck).path == path && !forest.IsNewer(version, last.(removalCheck).newest)
 }
 
-// compare reads the Namespaces called names, and returns ErrBehind if one has another version than in the forest f. The version that was
-// read is entered in the view.
-func (c *removalChecks) compare(ctx context.Context, f *forest.Snapshot, names []string) error {
+// compareNamespaces reads the Namespaces called names, and returns ErrBehind if one has another version than in the forest f. The version
+// that was read is entered in the view.
+func (c *removalChecks) compareNamespaces(ctx context.Context, f *forest.Snapshot, names []string) error {
 	var result error
 	for _, name := range names {
 		live, err := c.api.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", name)

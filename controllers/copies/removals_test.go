@@ -72,14 +72,14 @@ func TestRemovalChecks(t *testing.T) {
 
 	t.Run("PROP-V6 a copy that is older than what the watch has shown needs no read", func(t *testing.T) {
 		c, a, _ := grown()
-		if err := c.check(t.Context(), slot, "new", "4"); err != nil || a.reads != 0 {
+		if err := c.checkRemoval(t.Context(), slot, "new", "4"); err != nil || a.reads != 0 {
 			t.Errorf("%v after %d reads", err, a.reads)
 		}
 	})
 	t.Run("PROP-V6 the namespaces above are read once for all copies that were there", func(t *testing.T) {
 		c, a, _ := grown()
 		for _, version := range []string{"10", "9", "10"} {
-			if err := c.check(t.Context(), slot, "new", version); err != nil {
+			if err := c.checkRemoval(t.Context(), slot, "new", version); err != nil {
 				t.Error(err)
 			}
 		}
@@ -89,14 +89,14 @@ func TestRemovalChecks(t *testing.T) {
 	})
 	t.Run("PROP-V6 a copy that came after the read needs another", func(t *testing.T) {
 		c, _, _ := grown()
-		if err := c.check(t.Context(), slot, "new", "11"); !errors.Is(err, copies.ErrBehind) {
+		if err := c.checkRemoval(t.Context(), slot, "new", "11"); !errors.Is(err, copies.ErrBehind) {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("PROP-V6 a namespace that has moved meanwhile keeps its copies, and the forest learns of it", func(t *testing.T) {
 		c, a, v := grown()
 		a.namespaces["child"] = namespaceAt("child", "8", v1alpha1.LabelParent, "new")
-		if err := c.check(t.Context(), slot, "new", "10"); !errors.Is(err, copies.ErrBehind) {
+		if err := c.checkRemoval(t.Context(), slot, "new", "10"); !errors.Is(err, copies.ErrBehind) {
 			t.Errorf("%v", err)
 		}
 		if !v.InTree("child", "new") {
@@ -106,7 +106,7 @@ func TestRemovalChecks(t *testing.T) {
 	t.Run("PROP-V6 a plan that is older than what another worker's read has shown deletes nothing", func(t *testing.T) {
 		c, a, v := grown()
 		v.Observe(namespaceAt("child", "8", v1alpha1.LabelParent, "new"))
-		if err := c.check(t.Context(), slot, "new", "10"); !errors.Is(err, copies.ErrBehind) || a.reads != 0 {
+		if err := c.checkRemoval(t.Context(), slot, "new", "10"); !errors.Is(err, copies.ErrBehind) || a.reads != 0 {
 			t.Errorf("%v after %d reads, while the State has the old forest", err, a.reads)
 		}
 	})

@@ -57,7 +57,7 @@ func (r *Requests) CarryOut(ctx context.Context, request copies.Request) copies.
 		loss, err := r.sources.findLoss(ctx, one)
 		return copies.LossFound{Source: one.Source, Loss: loss, Err: err}
 	case copies.CheckRemoval:
-		return copies.RemovalChecked{CheckRemoval: one, Err: r.removals.check(ctx, one.Slot, one.Action.Source.Namespace,
+		return copies.RemovalChecked{CheckRemoval: one, Err: r.removals.checkRemoval(ctx, one.Slot, one.Action.Source.Namespace,
 			one.Over.ResourceVersion)}
 	case copies.WriteCopy:
 		w := &copyWrite{Requests: r, WriteCopy: one}
@@ -77,18 +77,18 @@ type copyWrite struct {
 func (w *copyWrite) carryOut(ctx context.Context) error {
 	switch w.Action.Verb {
 	case copies.Inspect:
-		return w.inspect(ctx)
+		return w.inspectCopy(ctx)
 	case copies.Withdraw:
-		return w.withdraw(ctx)
+		return w.withdrawCopy(ctx)
 	case copies.Delete:
-		return w.remove(ctx)
+		return w.deleteCopy(ctx)
 	case copies.Update:
-		return w.update(ctx)
+		return w.updateCopy(ctx)
 	}
 	if w.Probe { // a GET of metadata, rather than a POST that is refused again
-		return w.probe(ctx)
+		return w.readObstacle(ctx)
 	}
-	return w.create(ctx)
+	return w.createCopy(ctx)
 }
 
 // renderBody returns the request body for the copy. If the source has changed since the plan, the body has the newer content, and so has
@@ -105,7 +105,7 @@ func (w *copyWrite) renderBody(ctx context.Context, over *copies.Copy) ([]byte, 
 	return body.JSON(w.Slot, w.Action.Source.Namespace, w.Action.Hash, over)
 }
 
-func (w *copyWrite) create(ctx context.Context) error {
+func (w *copyWrite) createCopy(ctx context.Context) error {
 	data, err := w.renderBody(ctx, nil)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (w *copyWrite) create(ctx context.Context) error {
 	meta, err := w.api.Create(ctx, w.Resource, w.Slot, data)
 	countWrite(w.Slot, http.MethodPost, err)
 	if apierrors.IsAlreadyExists(err) {
-		return w.probe(ctx)
+		return w.readObstacle(ctx)
 	}
 	if err == nil {
 		w.result.Written = meta
@@ -121,14 +121,15 @@ func (w *copyWrite) create(ctx context.Context) error {
 	return err
 }
 
-// probe reads what is where the copy should be. The object may be the operator's own copy after all, because an answer was lost, the watch
-// is behind, or somebody took the label off. For another object probe returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
-func (w *copyWrite) probe(ctx context.Context) error {
+// readObstacle reads what is where the copy should be. The object may be the operator's own copy after all, because an answer was lost, the
+// watch is behind, or somebody took the label off. For another object readObstacle returns ErrObstacle, for one that is being deleted
+// ErrBeingDeleted.
+func (w *copyWrite) readObstacle(ctx context.Context) error {
 	meta, err := w.api.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	countRead(w.Slot, "copy")
 	switch {
 	case apierrors.IsNotFound(err):
-		return w.create(ctx)
+		return w.createCopy(ctx)
 	case err != nil:
 		return err
 	case meta.DeletionTimestamp != nil:
@@ -149,10 +150,10 @@ func (w *copyWrite) probe(ctx context.Context) error {
 	return nil
 }
 
-func (w *copyWrite) update(ctx context.Context) error {
+func (w *copyWrite) updateCopy(ctx context.Context) error {
 	data, err := w.renderBody(ctx, w.Over)
 	if other := (copies.OtherRoleError{}); errors.As(err, &other) {
-		return errors.Join(err, w.remove(ctx)) // the copy must not go on binding to the other Role that is there now
+		return errors.Join(err, w.deleteCopy(ctx)) // the copy must not go on binding to the other Role that is there now
 	}
 	if err != nil {
 		return err
@@ -166,12 +167,12 @@ func (w *copyWrite) update(ctx context.Context) error {
 		w.result.Absent = true
 		return nil
 	case copies.IsImmutable(w.Slot, err):
-		return w.remove(ctx) // the copy is made again when the old one is gone
+		return w.deleteCopy(ctx) // the copy is made again when the old one is gone
 	}
 	return err
 }
 
-func (w *copyWrite) remove(ctx context.Context) error {
+func (w *copyWrite) deleteCopy(ctx context.Context) error {
 	err := w.api.Delete(ctx, w.Resource, w.Slot, w.Over.UID, w.Over.ResourceVersion)
 	countWrite(w.Slot, http.MethodDelete, err)
 	w.result.Absent, w.result.Deleted = apierrors.IsNotFound(err), err == nil
@@ -201,8 +202,8 @@ func (w *copyWrite) recordCompared(source *copies.Body, uid, resourceVersion str
 	w.result.Compared, w.result.ComparedUID, w.result.ComparedVersion = source, uid, resourceVersion
 }
 
-// inspect reads a copy that may have been changed while nobody watched, and repairs it if it was.
-func (w *copyWrite) inspect(ctx context.Context) error {
+// inspectCopy reads a copy that may have been changed while nobody watched, and repairs it if it was.
+func (w *copyWrite) inspectCopy(ctx context.Context) error {
 	object, source, err := w.readBoth(ctx)
 	if err != nil || object == nil {
 		return err
@@ -213,16 +214,16 @@ func (w *copyWrite) inspect(ctx context.Context) error {
 	}
 	if source.Differs(found, w.Over.Foreign) {
 		w.Over.Drifted, w.result.FoundDrifted = true, true
-		return w.update(ctx)
+		return w.updateCopy(ctx)
 	}
 	w.recordCompared(source, w.Over.UID, w.Over.ResourceVersion)
 	return nil
 }
 
-// withdraw takes away from an access copy what its source no longer gives, in a namespace that is halted or protected, where the operator
-// adds nothing. The watch may be behind, so the copy is read from the API server, and the PUT is guarded by the resourceVersion of that
-// read.
-func (w *copyWrite) withdraw(ctx context.Context) error {
+// withdrawCopy takes away from an access copy what its source no longer gives, in a namespace that is halted or protected, where the
+// operator adds nothing. The watch may be behind, so the copy is read from the API server, and the PUT is guarded by the resourceVersion of
+// that read.
+func (w *copyWrite) withdrawCopy(ctx context.Context) error {
 	object, source, err := w.readBoth(ctx)
 	if err != nil || object == nil {
 		return err
@@ -232,7 +233,7 @@ func (w *copyWrite) withdraw(ctx context.Context) error {
 	case err != nil:
 		return err
 	case withdrawal.Remove:
-		return w.remove(ctx)
+		return w.deleteCopy(ctx)
 	case withdrawal.Body == nil:
 		w.recordCompared(source, w.Over.UID, w.Over.ResourceVersion)
 		return nil

@@ -105,10 +105,10 @@ func (r *Runner) apply(input copies.Input) copies.Request {
 	r.mu.Lock()
 	outputs := r.state.Apply(time.Now(), input)
 	r.mu.Unlock()
-	return r.perform(outputs)
+	return r.performOutputs(outputs)
 }
 
-func (r *Runner) perform(outputs []copies.Output) (request copies.Request) {
+func (r *Runner) performOutputs(outputs []copies.Output) (request copies.Request) {
 	for _, output := range outputs {
 		switch one := output.(type) {
 		case copies.Queue:
@@ -120,13 +120,13 @@ func (r *Runner) perform(outputs []copies.Output) (request copies.Request) {
 		case copies.Log:
 			copying.WriteLog("copies", one)
 		case copies.Follow:
-			r.watches.follow(one.Namespaces)
+			r.watches.followNamespaces(one.Namespaces)
 		case copies.FollowSoon:
 			r.watches.followSoon()
 		case copies.Request:
 			request = one
 		default:
-			measure(one)
+			recordMetrics(one)
 		}
 	}
 	return request
@@ -138,7 +138,7 @@ func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	r.View.Subscribe(func(c view.Change) { r.apply(copies.ForestChanged(c)) })
-	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.write)))
+	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.runWorkers)))
 }
 
 // watch keeps the State on every replica until ctx is done, so that a new leader starts with all that is known.
@@ -146,27 +146,27 @@ func (r *Runner) watch(ctx context.Context) error {
 	if err := r.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
-	return r.watches.run(ctx, r.settings.Kinds)
+	return r.watches.runWatches(ctx, r.settings.Kinds)
 }
 
-// write carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
-func (r *Runner) write(ctx context.Context) error {
+// runWorkers carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
+func (r *Runner) runWorkers(ctx context.Context) error {
 	if !requeue.WaitFor(ctx, r.After) {
 		return nil
 	}
 	r.queue.Lead()
 	r.apply(copies.Elected{})
-	r.queue.Work(r.Concurrency, func(key copies.Key) (inVain bool) { return r.work(ctx, key) }, func() {
+	r.queue.Work(r.Concurrency, func(key copies.Key) (inVain bool) { return r.workOnKey(ctx, key) }, func() {
 		var ticking sync.WaitGroup
-		ticking.Go(func() { r.tick(ctx) })
-		r.scrub(ctx) // until ctx is done
+		ticking.Go(func() { r.runTicks(ctx) })
+		r.scrubCopies(ctx) // until ctx is done
 		ticking.Wait()
 	})
 	return nil
 }
 
-// tick applies a Ticked every Timing.Tick until ctx is done.
-func (r *Runner) tick(ctx context.Context) {
+// runTicks applies a Ticked every Timing.Tick until ctx is done.
+func (r *Runner) runTicks(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.apply(copies.Ticked{Idle: r.View.Synced() && r.queue.IsIdle()})
 		select {
@@ -196,7 +196,7 @@ func (r *Runner) AwaitsRails(namespace string) bool {
 		outputs = r.state.Apply(time.Now(), copies.RightsAsked{Namespace: namespace})
 	}
 	r.mu.Unlock()
-	r.perform(outputs)
+	r.performOutputs(outputs)
 	return isBehind || slices.ContainsFunc(outputs, func(one copies.Output) bool { _, wait := one.(copies.RightsWait); return wait })
 }
 
@@ -241,9 +241,9 @@ func (r *Runner) Troubles(namespaces iter.Seq[string]) (all []copies.Trouble) {
 	return all
 }
 
-// work does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether the
-// last write was in vain.
-func (r *Runner) work(ctx context.Context, key copies.Key) (inVain bool) {
+// workOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether
+// the last write was in vain.
+func (r *Runner) workOnKey(ctx context.Context, key copies.Key) (inVain bool) {
 	if ctx.Err() != nil {
 		return false // the process stops: only requests that are under way are finished
 	}

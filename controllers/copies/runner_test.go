@@ -71,7 +71,7 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 			State: watchset.Synced, Kind: secretKind, Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
 		}})
 	}
-	r.work(t.Context(), copies.Key{Task: copies.LookAtSource, Slot: source})
+	r.workOnKey(t.Context(), copies.Key{Task: copies.LookAtSource, Slot: source})
 	if len(api.free) != 1 || !api.free[0] {
 		t.Errorf("reads of the source, and whether the lock was free then: %v", api.free)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
-// scrub compares all copies with their sources, slowly, whenever a pass is due, until ctx is done.
-func (r *Runner) scrub(ctx context.Context) {
+// scrubCopies compares all copies with their sources, slowly, whenever a pass is due, until ctx is done.
+func (r *Runner) scrubCopies(ctx context.Context) {
 	scrubber := copying.Scrubber{
 		Scrub: r.Scrub, Name: "copies", Writer: r.writer, Label: v1alpha1.LabelInheritedFrom,
 		Ready: func() bool { return r.Ready(nil) == nil }, Unprotected: r.Unprotected,

@@ -38,8 +38,8 @@ var selectors = map[copies.Role]string{
 	copies.CopiesAlone:      v1alpha1.LabelInheritedFrom,
 }
 
-// run watches these kinds until ctx is done.
-func (w *watches) run(ctx context.Context, kinds []copies.Kind) error {
+// runWatches watches these kinds until ctx is done.
+func (w *watches) runWatches(ctx context.Context, kinds []copies.Kind) error {
 	var running sync.WaitGroup
 	if slices.ContainsFunc(kinds, copies.Kind.IsNarrow) {
 		w.apply(copies.FollowDue{})
@@ -47,7 +47,7 @@ func (w *watches) run(ctx context.Context, kinds []copies.Kind) error {
 	}
 	for _, kind := range kinds {
 		for _, role := range kind.Roles() {
-			if err := w.acquire(kind, role); err != nil {
+			if err := w.acquireKind(kind, role); err != nil {
 				return err
 			}
 		}
@@ -57,7 +57,7 @@ func (w *watches) run(ctx context.Context, kinds []copies.Kind) error {
 	return nil
 }
 
-func (w *watches) acquire(kind copies.Kind, role copies.Role) error {
+func (w *watches) acquireKind(kind copies.Kind, role copies.Role) error {
 	selector, err := labels.Parse(selectors[role])
 	if err != nil {
 		return err
@@ -87,8 +87,8 @@ func (w *watches) followSoon() {
 	}
 }
 
-// follow makes the watches of narrow kinds follow exactly these namespaces.
-func (w *watches) follow(namespaces map[string]types.UID) { w.followed.Replace(namespaces) }
+// followNamespaces makes the watches of narrow kinds follow exactly these namespaces.
+func (w *watches) followNamespaces(namespaces map[string]types.UID) { w.followed.Replace(namespaces) }
 
 func (w *watches) keepFollowing(ctx context.Context) {
 	for {

@@ -78,7 +78,7 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { _ = set.Start(ctx) })
 		running.Go(func() {
-			_ = w.run(ctx, []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.All, Scope: copies.Cluster}})
+			_ = w.runWatches(ctx, []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.All, Scope: copies.Cluster}})
 		})
 		defer running.Wait()
 		defer cancel()

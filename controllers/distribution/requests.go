@@ -91,31 +91,31 @@ func (w *copyWrite) carryOut(ctx context.Context) error {
 	d := w.Distribution
 	switch w.Action.Verb {
 	case distribute.Create:
-		return w.create(ctx)
+		return w.createCopy(ctx)
 	case distribute.Update:
-		return w.update(ctx)
+		return w.updateCopy(ctx)
 	case distribute.Remark:
-		return w.rewrite(ctx, func(meta *metav1.ObjectMeta) { d.Remark(meta, w.Copy) })
+		return w.rewriteMetadata(ctx, func(meta *metav1.ObjectMeta) { d.Remark(meta, w.Copy) })
 	case distribute.Inspect:
 		return w.compare(ctx, func(object map[string]any) bool { return d.Holds(object, w.Copy.Foreign) })
 	case distribute.Examine:
 		return w.compare(ctx, d.Template.Identical)
 	case distribute.Adopt:
-		return w.rewrite(ctx, d.Adopt)
+		return w.rewriteMetadata(ctx, d.Adopt)
 	case distribute.Overwrite:
-		return w.overwrite(ctx)
+		return w.overwriteObstacle(ctx)
 	case distribute.Delete:
-		return w.remove(ctx)
+		return w.deleteCopy(ctx)
 	case distribute.HandBack:
-		return w.rewrite(ctx, distribute.HandBackMeta)
+		return w.rewriteMetadata(ctx, distribute.HandBackMeta)
 	case distribute.Unlock:
-		return w.rewrite(ctx, distribute.UnlockMeta)
+		return w.rewriteMetadata(ctx, distribute.UnlockMeta)
 	}
 	return nil
 }
 
-// remove deletes a copy if its UID and resourceVersion are still those of the plan.
-func (w *copyWrite) remove(ctx context.Context) error {
+// deleteCopy deletes a copy if its UID and resourceVersion are still those of the plan.
+func (w *copyWrite) deleteCopy(ctx context.Context) error {
 	err := w.API.Delete(ctx, w.Resource, w.Slot, w.Copy.UID, w.Copy.ResourceVersion)
 	countWrite("delete", err)
 	w.answer.Deleted = err == nil
@@ -131,9 +131,9 @@ func (w *copyWrite) unlessAbsent(err error) error {
 	return err
 }
 
-// create makes a copy. The object that it finds in the slot, if any, may be the copy after all, because an answer was lost or the watch is
-// behind.
-func (w *copyWrite) create(ctx context.Context) error {
+// createCopy makes a copy. The object that it finds in the slot, if any, may be the copy after all, because an answer was lost or the watch
+// is behind.
+func (w *copyWrite) createCopy(ctx context.Context) error {
 	body, err := w.Distribution.Template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, false), nil)
 	if err != nil {
 		return err
@@ -157,16 +157,16 @@ func (w *copyWrite) create(ctx context.Context) error {
 	return err
 }
 
-func (w *copyWrite) update(ctx context.Context) error {
+func (w *copyWrite) updateCopy(ctx context.Context) error {
 	template := w.Distribution.Template
 	body, err := template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, w.Copy.Adopted), w.Copy.Over(template))
 	if err != nil {
 		return err
 	}
-	return w.put(ctx, body)
+	return w.putObject(ctx, body)
 }
 
-func (w *copyWrite) put(ctx context.Context, body []byte) error {
+func (w *copyWrite) putObject(ctx context.Context, body []byte) error {
 	meta, err := w.API.Update(ctx, w.Resource, w.Slot, body)
 	countWrite("update", err)
 	if err == nil {
@@ -175,8 +175,8 @@ func (w *copyWrite) put(ctx context.Context, body []byte) error {
 	return w.unlessAbsent(err)
 }
 
-// rewrite reads an object, changes only its metadata, and PUTs it.
-func (w *copyWrite) rewrite(ctx context.Context, change func(*metav1.ObjectMeta)) error {
+// rewriteMetadata reads an object, changes only its metadata, and PUTs it.
+func (w *copyWrite) rewriteMetadata(ctx context.Context, change func(*metav1.ObjectMeta)) error {
 	object, err := w.readPlanned(ctx)
 	if err != nil || object == nil {
 		return err
@@ -188,7 +188,7 @@ func (w *copyWrite) rewrite(ctx context.Context, change func(*metav1.ObjectMeta)
 	if err != nil {
 		return err
 	}
-	return w.put(ctx, body)
+	return w.putObject(ctx, body)
 }
 
 // readPlanned reads the whole object for which the write was planned; nil if the object is gone, ErrStale if it has changed since the plan.
@@ -213,8 +213,8 @@ func (w *copyWrite) compare(ctx context.Context, isSame func(object map[string]a
 	return nil
 }
 
-// overwrite replaces an obstacle's content by the template. The object keeps its own labels, annotations and ownerReferences.
-func (w *copyWrite) overwrite(ctx context.Context) error {
+// overwriteObstacle replaces an obstacle's content by the template. The object keeps its own labels, annotations and ownerReferences.
+func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 	meta, err := w.API.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	if err != nil {
 		return w.unlessAbsent(err)
@@ -227,7 +227,7 @@ func (w *copyWrite) overwrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.put(ctx, body)
+	return w.putObject(ctx, body)
 }
 
 // compareCopy applies a DriftFound for a copy that is not what its template says, if the plan sees nothing to do there.
@@ -236,9 +236,9 @@ func (r *Runner) compareCopy(_ context.Context, slot copies.Slot, _ schema.Group
 	drift := distribute.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}
 	var d *distribute.Distribution
 	var known *distribute.Copy
-	r.read(func(s *distribute.State) { d, known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
+	r.readState(func(s *distribute.State) { d, known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
 	if known != nil && !d.Holds(object, known.Foreign) {
-		r.apply(drift)
+		r.applyInput(drift)
 	}
 	return nil
 }

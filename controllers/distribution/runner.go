@@ -89,15 +89,15 @@ func attributesOf(k distribute.Key) fairqueue.Attributes {
 	return fairqueue.Attributes{Class: 1, Lane: k.Distribution}
 }
 
-// read calls look with the State, under the lock.
-func (r *Runner) read(look func(*distribute.State)) {
+// readState calls look with the State, under the lock.
+func (r *Runner) readState(look func(*distribute.State)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	look(r.state)
 }
 
-// apply applies an Input, and carries out the Outputs, but for the request that they may hold: this is returned.
-func (r *Runner) apply(input distribute.Input) (request distribute.Request) {
+// applyInput applies an Input, and carries out the Outputs, but for the request that they may hold: this is returned.
+func (r *Runner) applyInput(input distribute.Input) (request distribute.Request) {
 	r.mu.Lock()
 	outputs := r.state.Apply(time.Now(), input)
 	r.mu.Unlock()
@@ -125,8 +125,8 @@ func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(gauges{r}); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	r.View.Subscribe(func(c view.Change) { r.apply(distribute.ForestChanged(c)) })
-	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.write)))
+	r.View.Subscribe(func(c view.Change) { r.applyInput(distribute.ForestChanged(c)) })
+	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.runWorkers)))
 }
 
 // watch keeps the State on every replica until ctx is done, so that a new leader starts with all that is known.
@@ -134,28 +134,29 @@ func (r *Runner) watch(ctx context.Context) error {
 	if err := r.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
-	return r.watches.run(ctx)
+	return r.watches.runWatches(ctx)
 }
 
-// write carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
-func (r *Runner) write(ctx context.Context) error {
+// runWorkers carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
+func (r *Runner) runWorkers(ctx context.Context) error {
 	if !requeue.WaitFor(ctx, r.After) {
 		return nil
 	}
 	r.queue.Lead()
-	r.apply(distribute.Elected{})
-	r.queue.Work(r.Concurrency, func(key distribute.Key) (inVain bool) { r.work(ctx, key); return false }, func() { // only tenants' work rests
-		r.scrub(ctx) // until ctx is done
+	r.applyInput(distribute.Elected{})
+	// only tenants' work rests
+	r.queue.Work(r.Concurrency, func(key distribute.Key) (inVain bool) { r.workOnKey(ctx, key); return false }, func() {
+		r.scrubCopies(ctx) // until ctx is done
 	})
 	return nil
 }
 
-func (r *Runner) scrub(ctx context.Context) {
+func (r *Runner) scrubCopies(ctx context.Context) {
 	scrubber := copying.Scrubber{
 		Scrub: r.Scrub, Name: "distribution", Writer: r.writer, Label: v1alpha1.LabelDistributedBy,
 		Ready: func() bool { return r.Ready(nil) == nil }, Unprotected: r.Unprotected, Tick: r.timing.Tick, Timeout: r.timing.Write,
 		Parts: func() (parts []copies.ScrubPart) {
-			r.read(func(s *distribute.State) { parts = s.FindScrubParts() })
+			r.readState(func(s *distribute.State) { parts = s.FindScrubParts() })
 			return parts
 		},
 		Compare: r.compareCopy,
@@ -165,18 +166,18 @@ func (r *Runner) scrub(ctx context.Context) {
 
 // Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed.
 func (r *Runner) Ready(*http.Request) (err error) {
-	r.read(func(s *distribute.State) { err = s.CheckSynced(time.Now()) })
+	r.readState(func(s *distribute.State) { err = s.CheckSynced(time.Now()) })
 	return err
 }
 
-// work does what one key asks for: it carries out requests of the State, one after the other, until there is none.
-func (r *Runner) work(ctx context.Context, key distribute.Key) {
+// workOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none.
+func (r *Runner) workOnKey(ctx context.Context, key distribute.Key) {
 	if ctx.Err() != nil {
 		return // the process stops: only requests that are under way are finished
 	}
 	// A request that is under way when the process stops is finished, so that its answer is known.
 	ctx = context.WithoutCancel(ctx)
-	for request := r.apply(distribute.Started{Key: key}); request != nil; {
-		request = r.apply(r.requests.CarryOut(ctx, request))
+	for request := r.applyInput(distribute.Started{Key: key}); request != nil; {
+		request = r.applyInput(r.requests.CarryOut(ctx, request))
 	}
 }

@@ -33,11 +33,11 @@ func newWatches(r *Runner, kinds []schema.GroupVersionKind) *watches {
 	}
 }
 
-// run follows everything until ctx is done. The copies are not followed before the CRD exists, which a component installs. When the CRD is
-// deleted, the watches of copies go on, so that the copies that stay are unlocked.
-func (w *watches) run(ctx context.Context) error {
-	w.runner.apply(distribute.DefinitionChanged{})
-	if err := w.acquire(watchset.Request{
+// runWatches follows everything until ctx is done. The copies are not followed before the CRD exists, which a component installs. When the
+// CRD is deleted, the watches of copies go on, so that the copies that stay are unlocked.
+func (w *watches) runWatches(ctx context.Context) error {
+	w.runner.applyInput(distribute.DefinitionChanged{})
+	if err := w.acquireCopies(watchset.Request{
 		Kind: v1alpha1.GroupVersion.WithKind(distribute.Kind), Form: watchset.Full, Sink: &distributionSink{w},
 	}); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (w *watches) run(ctx context.Context) error {
 		return err
 	}
 	for _, kind := range w.kinds {
-		if err := w.acquire(watchset.Request{Kind: kind, LabelSelector: isCopy, Sink: &copySink{w.runner, kind.GroupKind()}}); err != nil {
+		if err := w.acquireCopies(watchset.Request{Kind: kind, LabelSelector: isCopy, Sink: &copySink{w.runner, kind.GroupKind()}}); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (w *watches) run(ctx context.Context) error {
 // owner owns the leases of all watches of this package.
 var owner = watchset.Static("distribution")
 
-func (w *watches) acquire(request watchset.Request) error {
+func (w *watches) acquireCopies(request watchset.Request) error {
 	if _, err := w.runner.Informers.Acquire(owner, request); err != nil {
 		return fmt.Errorf("watching %s: %w", request.Kind.GroupKind(), err)
 	}
@@ -90,7 +90,7 @@ func (w *watches) followSoon() { signal(w.due) }
 // followObstacles begins and ends watches of obstacles, so that there are those that the State wants.
 func (w *watches) followObstacles() {
 	var wanted map[*distribute.ObstacleWatch]bool
-	w.runner.read(func(s *distribute.State) { wanted = s.ObstacleWatches() })
+	w.runner.readState(func(s *distribute.State) { wanted = s.ObstacleWatches() })
 	for watch, lease := range w.leases {
 		if !wanted[watch] {
 			lease.Release()
@@ -126,22 +126,22 @@ type distributionSink struct{ *watches }
 
 // Replace implements watchset.Sink, and so do the next three.
 func (s *distributionSink) Replace(_, _ string, all []client.Object) {
-	s.runner.apply(distribute.DistributionsListed{All: as[*v1alpha1.ResourceDistribution](all)})
+	s.runner.applyInput(distribute.DistributionsListed{All: as[*v1alpha1.ResourceDistribution](all)})
 }
 
 func (s *distributionSink) Put(object client.Object) {
-	s.runner.apply(distribute.DistributionSeen{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
+	s.runner.applyInput(distribute.DistributionSeen{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
 }
 
 func (s *distributionSink) Gone(object client.Object) {
-	s.runner.apply(distribute.DistributionGone{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
+	s.runner.applyInput(distribute.DistributionGone{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
 }
 
 func (s *distributionSink) State(_ string, now watchset.Status) {
 	if now.State == "" {
 		return
 	}
-	if s.runner.apply(distribute.DefinitionChanged{Status: now}); now.State != watchset.NotServed && now.Resource.Resource != "" {
+	if s.runner.applyInput(distribute.DefinitionChanged{Status: now}); now.State != watchset.NotServed && now.Resource.Resource != "" {
 		signal(s.served)
 	}
 }
@@ -154,19 +154,19 @@ type copySink struct {
 
 // Replace implements watchset.Sink, and so do the next three.
 func (s *copySink) Replace(_, _ string, all []client.Object) {
-	s.runner.apply(distribute.CopiesListed{Kind: s.kind, Objects: as[*metav1.PartialObjectMetadata](all)})
+	s.runner.applyInput(distribute.CopiesListed{Kind: s.kind, Objects: as[*metav1.PartialObjectMetadata](all)})
 }
 
 func (s *copySink) Put(object client.Object) {
-	s.runner.apply(distribute.CopySeen{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
+	s.runner.applyInput(distribute.CopySeen{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 func (s *copySink) Gone(object client.Object) {
-	s.runner.apply(distribute.CopyGone{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
+	s.runner.applyInput(distribute.CopyGone{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 func (s *copySink) State(_ string, now watchset.Status) {
-	s.runner.apply(distribute.KindChanged{Kind: s.kind, Status: now})
+	s.runner.applyInput(distribute.KindChanged{Kind: s.kind, Status: now})
 }
 
 // obstacleSink applies what the watch of one distribution's obstacles shows. It implements watchset.Sink.
@@ -177,15 +177,15 @@ type obstacleSink struct {
 
 // Replace implements watchset.Sink, and so do the next three.
 func (s *obstacleSink) Replace(_, _ string, all []client.Object) {
-	s.runner.apply(distribute.ObstaclesListed{Watch: s.watch, Objects: as[*metav1.PartialObjectMetadata](all)})
+	s.runner.applyInput(distribute.ObstaclesListed{Watch: s.watch, Objects: as[*metav1.PartialObjectMetadata](all)})
 }
 
 func (s *obstacleSink) Put(object client.Object) {
-	s.runner.apply(distribute.ObstacleSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+	s.runner.applyInput(distribute.ObstacleSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 func (s *obstacleSink) Gone(object client.Object) {
-	s.runner.apply(distribute.ObstacleGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+	s.runner.applyInput(distribute.ObstacleGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 // State implements watchset.Sink. While the watch does not work, the obstacles are as it has shown them last.

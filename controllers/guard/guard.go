@@ -70,7 +70,7 @@ func Deployment(namespace string) *corev1.ObjectReference {
 
 // SetupWithManager runs the guard with mgr, on every replica: each reports in its own metrics, logs and probe.
 func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
-	loop := &requeue.Loop{Name: "guard", Look: g.lookAtPolicies, RetryMin: g.Timing.Retry, RetryMax: g.Timing.Retry, EveryReplica: true}
+	loop := &requeue.Loop{Name: "guard", Look: g.checkInForce, RetryMin: g.Timing.Retry, RetryMax: g.Timing.Retry, EveryReplica: true}
 	elected := manager.RunnableFunc(func(context.Context) error {
 		g.leads.Store(true)
 		loop.Now() // to send the Events that this replica withheld while it was a standby
@@ -101,8 +101,8 @@ func sentence(policy, why string) string {
 	return fmt.Sprintf("policy %s%s is not in force: %s", manifests.Prefix, policy, why)
 }
 
-// lookAtPolicies compares the policies in the cluster with the shipped ones, and reports every difference to the last look.
-func (g *Guard) lookAtPolicies(ctx context.Context) (again time.Duration, err error) {
+// checkInForce compares the policies in the cluster with the shipped ones, and reports every difference to the last look.
+func (g *Guard) checkInForce(ctx context.Context) (again time.Duration, err error) {
 	seen, err := g.readPolicies(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("seeing the admission policies; what was known of them still holds: %w", err)

@@ -82,12 +82,12 @@ func (r *Refusals) readRefusal(request *http.Request, answer *http.Response) {
 		answer.Body = body{io.MultiReader(bytes.NewReader(start), rest), rest}
 	}
 	if match := byCage.FindSubmatch(start); match != nil {
-		r.noteRefusal(string(match[1]), request.Method+" "+request.URL.Path, string(match[0]))
+		r.recordRefusal(string(match[1]), request.Method+" "+request.URL.Path, string(match[0]))
 	}
 }
 
-// noteRefusal counts a refusal at an address, and sends an Event where the refusals there last.
-func (r *Refusals) noteRefusal(policy, address, text string) {
+// recordRefusal counts a refusal at an address, and sends an Event where the refusals there last.
+func (r *Refusals) recordRefusal(policy, address, text string) {
 	refusals.WithLabelValues(policy).Inc()
 	if events, deployment := r.listenerFor(policy, address); events != nil {
 		events.Event(deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonCageRefused), text)

@@ -18,16 +18,16 @@ type finding struct {
 	message string
 }
 
-// wrong reports whether the finding reports something wrong, in this namespace or below it; bad reports whether it makes the namespace
+// isWrong reports whether the finding reports something wrong, in this namespace or below it; bad reports whether it makes the namespace
 // unready.
-func (f finding) wrong() bool { return wrong(f.kind, f.status) }
+func (f finding) isWrong() bool { return isWrongStatus(f.kind, f.status) }
 
 // ofNamespace reports whether something is wrong with this namespace. A kind that isn't observed may concern the whole cluster:
 // Copies.MayNotObserve decides about it.
-func (f finding) ofNamespace() bool { return f.wrong() && f.reason != v1alpha1.ReasonNotObserved }
+func (f finding) ofNamespace() bool { return f.isWrong() && f.reason != v1alpha1.ReasonNotObserved }
 
 func (f finding) bad() bool {
-	return f.wrong() && f.reason != v1alpha1.ReasonDescendantConflict
+	return f.isWrong() && f.reason != v1alpha1.ReasonDescendantConflict
 }
 
 func good(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) finding {

@@ -38,17 +38,17 @@ func propagated(s *forest.Snapshot, name string, known Copies) finding {
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonConflict, v1alpha1.ReasonRejected, v1alpha1.ReasonWaitingForRemoval,
 		v1alpha1.ReasonLimitExceeded,
 		v1alpha1.ReasonInvalidSource} {
-		if texts := told(own, reason, describe); len(texts) > 0 {
+		if texts := textsOf(own, reason, describeTrouble); len(texts) > 0 {
 			return bad(kind, reason, forest.First(texts, mostCopies, "; "))
 		}
 	}
 	below := known.Troubles(s.Below(name))
-	text := locate
+	text := locateTrouble
 	if s.KindOf(s.Namespace(name)) == forest.Template { // a template is no ancestor: only its own sources matter to it
 		below = slices.DeleteFunc(below, func(t copies.Trouble) bool { return t.From != name })
 		text = nameSource // readers of the template may have no right to know these trees
 	}
-	if texts := slices.Compact(slices.Sorted(slices.Values(told(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
+	if texts := slices.Compact(slices.Sorted(slices.Values(textsOf(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
 		return bad(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
 	}
 	if request := forest.RequestOf(s, name); request.Asked {
@@ -58,8 +58,8 @@ func propagated(s *forest.Snapshot, name string, known Copies) finding {
 	return good(kind, v1alpha1.ReasonInSync, "the copies here and below are what their sources say")
 }
 
-// told returns the texts of the troubles that have that reason.
-func told(troubles []copies.Trouble, reason v1alpha1.Reason, text func(copies.Trouble) string) []string {
+// textsOf returns the texts of the troubles that have that reason.
+func textsOf(troubles []copies.Trouble, reason v1alpha1.Reason, text func(copies.Trouble) string) []string {
 	var texts []string
 	for _, t := range troubles {
 		if t.Reason == reason {
@@ -69,11 +69,11 @@ func told(troubles []copies.Trouble, reason v1alpha1.Reason, text func(copies.Tr
 	return texts
 }
 
-func describe(t copies.Trouble) string {
+func describeTrouble(t copies.Trouble) string {
 	return fmt.Sprintf("%s %q from %q: %s", t.Slot.Kind.Kind, t.Slot.Name, t.From, t.Text)
 }
 
-func locate(t copies.Trouble) string {
+func locateTrouble(t copies.Trouble) string {
 	return fmt.Sprintf("%s: %s %q", t.Slot.Namespace, t.Slot.Kind.Kind, t.Slot.Name)
 }
 

@@ -62,7 +62,7 @@ func (t troubled) Collect(to chan<- prometheus.Metric) {
 	counts := map[[2]string]int{}
 	for i := range list.Items {
 		for _, c := range list.Items[i].Status.Conditions {
-			if wrong(c.Type, c.Status) {
+			if isWrongStatus(c.Type, c.Status) {
 				counts[[2]string{c.Type, c.Reason}]++
 			}
 		}
@@ -72,8 +72,8 @@ func (t troubled) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// wrong reports whether a condition of that type and status reports something wrong.
-func wrong[T ~string](kind T, status metav1.ConditionStatus) bool {
+// isWrongStatus reports whether a condition of that type and status reports something wrong.
+func isWrongStatus[T ~string](kind T, status metav1.ConditionStatus) bool {
 	if string(kind) == string(v1alpha1.ConditionHalted) {
 		return status == metav1.ConditionTrue
 	}

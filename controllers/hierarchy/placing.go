@@ -45,16 +45,16 @@ func (m *placing) hasTurn(r reconcile.Request) bool {
 	return m.next != "" && m.next == r.Name
 }
 
-// end ends a move, and gives the turn to the next.
-func (m *placing) end() {
+// endMove ends a move, and gives the turn to the next.
+func (m *placing) endMove() {
 	m.mu.Lock()
 	m.underWay = false
 	m.mu.Unlock()
-	m.pass("")
+	m.passTurn("")
 }
 
-// pass gives the turn to the next if it is that of the namespace called name, which needs it no longer.
-func (m *placing) pass(name string) {
+// passTurn gives the turn to the next if it is that of the namespace called name, which needs it no longer.
+func (m *placing) passTurn(name string) {
 	if next := m.takeTurn(name); next != "" {
 		m.again.Add(requestNamed(next))
 	}

@@ -46,14 +46,14 @@ func TestPlacing(t *testing.T) {
 		}
 		var order []string
 		for range 4 {
-			m.end()
+			m.endMove()
 			name := next()
 			order = append(order, name)
 			if name != "e" && m.begin(s, "e", "x") || !m.begin(s, name, "x") {
 				t.Errorf("%s does not have its turn", name)
 			}
 			if name == "b" {
-				m.pass("e") // it asks for nothing any more, and has no turn to pass on
+				m.passTurn("e") // it asks for nothing any more, and has no turn to pass on
 			}
 		}
 		if want := []string{"b", "d", "c", "e"}; !slices.Equal(order, want) {
@@ -66,15 +66,15 @@ func TestPlacing(t *testing.T) {
 		m.begin(s, "a", "x")
 		m.begin(s, "b", "x")
 		m.begin(s, "c", "x")
-		m.end()
+		m.endMove()
 		if got := next(); got != "b" {
 			t.Fatalf("%s is next", got)
 		}
-		m.pass("b")
+		m.passTurn("b")
 		if got := next(); got != "c" || !m.begin(s, "c", "x") {
 			t.Errorf("%s is next", got)
 		}
-		m.end()
+		m.endMove()
 		if got := next(); got != "" || !m.begin(s, "d", "x") {
 			t.Errorf("%s is next, though nobody waits", got)
 		}
@@ -91,7 +91,7 @@ func TestPlacing(t *testing.T) {
 		if got := slices.Collect(r.Waiting(change)); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("a change has %v judged", got)
 		}
-		r.placing.end()
+		r.placing.endMove()
 		if got := next(); got != "b" || !r.beginMove(s, "b", "x") {
 			t.Errorf("%q is next", got)
 		}
@@ -107,7 +107,7 @@ func TestPlacing(t *testing.T) {
 		for name := "a"; name != ""; tries++ {
 			if name == "a" || m.begin(s, name, "x") {
 				moved++
-				m.end()
+				m.endMove()
 			}
 			name = next()
 		}

@@ -146,11 +146,11 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 		if !r.beginMove(s, name, request.Parent) {
 			return 0, errMoveWaits // meanwhile this worker looks at others
 		}
-		defer r.placing.end()
+		defer r.placing.endMove()
 		s = r.View.Snapshot()
 		request = forest.RequestOf(s, name)
 	} else {
-		r.placing.pass(name)
+		r.placing.passTurn(name)
 	}
 	if len(request.Obstacles) > 0 || len(forest.UnmetChildren(s, name)) > 0 {
 		r.waiting.add(name)

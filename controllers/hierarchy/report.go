@@ -95,7 +95,7 @@ func (r *Reporter) listReported(c view.Change) []reconcile.Request {
 	}
 	for _, name := range c.Namespaces {
 		found[name] = true
-		if h := c.New.Hierarchy(name); h != c.Old.Hierarchy(name) && asks(h) {
+		if h := c.New.Hierarchy(name); h != c.Old.Hierarchy(name) && isByPerson(h) {
 			r.written.Store(time.Now().UnixNano())
 		}
 		for _, s := range []*forest.Snapshot{c.Old, c.New} {
@@ -132,13 +132,13 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err // the view doesn't hold this version of it yet, and requeues the namespace when it does
 	}
 	if request := forest.RequestOf(s, n.Name); request.Asked && len(request.Obstacles) == 0 && r.Rejected(n.Name) == "" {
-		if left := r.since(n.Name); left > 0 { // the namespace is about to be placed
+		if left := r.paceLeft(n.Name); left > 0 { // the namespace is about to be placed
 			return ctrl.Result{RequeueAfter: left}, nil
 		}
 	} else {
 		r.wanting.Delete(n.Name)
 	}
-	if wait := r.wait(n.Name, hc.Status.ObservedGeneration != hc.Generation); wait > 0 {
+	if wait := r.waitFor(n.Name, hc.Status.ObservedGeneration != hc.Generation); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	now := hc.DeepCopy()
@@ -150,7 +150,7 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	err = r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(hc, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(v1alpha1.OperatorName))
 	lasted := time.Since(begin)
-	defer rest(ctx, r.restAfter(lasted))
+	defer sleepFor(ctx, r.restAfter(lasted))
 	if err != nil && !apierrors.IsConflict(err) && !apianswer.IsGone(err) {
 		return ctrl.Result{}, fmt.Errorf("writing the status of HierarchyConfiguration %s: %w", req.NamespacedName, err)
 	}
@@ -166,16 +166,16 @@ func (r *Reporter) restAfter(lasted time.Duration) time.Duration {
 	return min(time.Duration(2*r.Concurrency)*lasted, mostRest)
 }
 
-func rest(ctx context.Context, long time.Duration) {
+func sleepFor(ctx context.Context, long time.Duration) {
 	select {
 	case <-time.After(long):
 	case <-ctx.Done():
 	}
 }
 
-// wait returns how long the next report on a namespace must wait; where it is 0, the time is recorded. A report that answers a
+// waitFor returns how long the next report on a namespace must wait; where it is 0, the time is recorded. A report that answers a
 // user's change of the spec (asked) waits a tenth of the pace.
-func (r *Reporter) wait(namespace string, asked bool) time.Duration {
+func (r *Reporter) waitFor(namespace string, asked bool) time.Duration {
 	pace := r.Pace
 	if asked {
 		pace /= 10
@@ -189,15 +189,15 @@ func (r *Reporter) wait(namespace string, asked bool) time.Duration {
 	return 0
 }
 
-// since returns what is left of the Pace that a namespace must wait before a trouble, or a pending move, is reported. The first
+// paceLeft returns what is left of the Pace that a namespace must wait before a trouble, or a pending move, is reported. The first
 // call starts the time.
-func (r *Reporter) since(name string) (left time.Duration) {
+func (r *Reporter) paceLeft(name string) (left time.Duration) {
 	first, _ := r.wanting.LoadOrStore(name, time.Now())
 	return r.Pace - time.Since(first.(time.Time))
 }
 
-// asks reports whether a person wrote h: the HierarchyConfigurations that the operator creates have an empty spec.
-func asks(h *forest.Hierarchy) bool {
+// isByPerson reports whether a person wrote h: the HierarchyConfigurations that the operator creates have an empty spec.
+func isByPerson(h *forest.Hierarchy) bool {
 	return h != nil && !h.Is(forest.HierarchyOf(h.Namespace, h.UID, v1alpha1.HierarchyConfigurationSpec{}))
 }
 
@@ -205,7 +205,7 @@ func asks(h *forest.Hierarchy) bool {
 // somebody writes such objects elsewhere: a person who applies a directory of them would find the name taken.
 func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
 	if len(s.Children(name)) > 0 { // without children, a check is cheap and needs no pace
-		if wait := r.wait(name, false); wait > 0 {
+		if wait := r.waitFor(name, false); wait > 0 {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
@@ -215,7 +215,7 @@ func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, 
 		r.wanting.Delete(name)
 		return ctrl.Result{}, nil
 	}
-	if left := max(r.since(name), r.untilQuiet(name, wrong)); left > 0 {
+	if left := max(r.paceLeft(name), r.untilQuiet(name, wrong)); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{
@@ -289,13 +289,13 @@ func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Con
 // namespace that is no longer halted.
 func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfiguration) {
 	for _, c := range now.Status.Conditions {
-		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), wrong(c.Type, c.Status)
+		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), isWrongStatus(c.Type, c.Status)
 		was := v1alpha1.FindCondition(before.Status.Conditions, kind)
 		if was != nil && was.Reason == c.Reason && was.Status == c.Status {
 			continue
 		}
 		switch {
-		case kind == v1alpha1.ConditionHalted && !bad && was != nil && wrong(was.Type, was.Status):
+		case kind == v1alpha1.ConditionHalted && !bad && was != nil && isWrongStatus(was.Type, was.Status):
 			r.Events.Event(now, corev1.EventTypeNormal, string(v1alpha1.ReasonResumed),
 				"namespace "+now.Namespace+" is managed again: what halted it is over")
 		case kind == v1alpha1.ConditionHalted && bad:

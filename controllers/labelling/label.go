@@ -25,13 +25,14 @@ const mostRefusal = 256
 
 // Reconcile applies or removes the label of one object, if the label is not as the object's generator asks for.
 func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result, error) {
-	object, wanted, served := l.tables.look(slot)
+	object, wanted, served := l.tables.findObject(slot)
 	switch {
 	case object == nil || served.Resource.Resource == "":
 		return ctrl.Result{}, nil
 	case !copies.IsMode(wanted):
-		l.tell(slot, object, served, v1alpha1.ReasonInvalidSource, "annotation "+v1alpha1.AnnotationPropagateGenerated+" of its controller is "+
-			strconv.Quote(text.Cut(wanted, 64))+", and must be create, update or none: its label stays as it is until that is corrected")
+		l.sendWarning(slot, object, served, v1alpha1.ReasonInvalidSource,
+			"annotation "+v1alpha1.AnnotationPropagateGenerated+" of its controller is "+
+				strconv.Quote(text.Cut(wanted, 64))+", and must be create, update or none: its label stays as it is until that is corrected")
 		return ctrl.Result{}, nil
 	case !l.isManaged(slot.Namespace) || !object.PlanLabel(wanted):
 		return ctrl.Result{}, nil
@@ -40,20 +41,20 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 	if wait := l.repairs.Wait(slot, time.Now(), l.Timing.LoopWindow); repair && wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	answer, err := l.apply(ctx, slot, object.UID, wanted, served)
+	answer, err := l.applyRequest(ctx, slot, object.UID, wanted, served)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil // somebody else has labelled the object, or made it anew: a watch event queues it then
 	case err != nil:
 		if l.backoff.NumRequeues(slot) == 0 {
-			l.tell(slot, object, served, v1alpha1.ReasonMetadataRejected,
+			l.sendWarning(slot, object, served, v1alpha1.ReasonMetadataRejected,
 				"label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))
 		}
 		return ctrl.Result{}, fmt.Errorf("labelling %s, which is generated: %w", slot, err)
 	}
-	l.tables.noteApplied(slot, answer)
+	l.tables.recordApplied(slot, answer)
 	if repair && l.repairs.Note(slot, time.Now(), l.Timing.LoopWindow) {
-		l.tell(slot, object, served, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
+		l.sendWarning(slot, object, served, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
 			" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+
 			" off its controller, or have whoever does this leave the label")
 	}
@@ -68,10 +69,10 @@ func (l *Labeller) isManaged(namespace string) bool {
 	return (kind == forest.Root || kind == forest.SubNamespace || kind == forest.Template) && !n.Terminating
 }
 
-// apply sends a server-side apply of the label alone or, for mode "", of no label, which takes off only a label that the operator has
-// applied before. The UID keeps the request from making a deleted object anew; without force, a label that somebody else has set meanwhile
-// is a conflict.
-func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, mode string,
+// applyRequest sends a server-side apply of the label alone or, for mode "", of no label, which takes off only a label that the operator
+// has applied before. The UID keeps the request from making a deleted object anew; without force, a label that somebody else has set
+// meanwhile is a conflict.
+func (l *Labeller) applyRequest(ctx context.Context, slot copies.Slot, uid types.UID, mode string,
 	served watchset.Status) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.Timing.Write)
 	defer cancel()
@@ -89,8 +90,8 @@ func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, m
 		Patch(ctx, slot.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: copies.GeneratedManager})
 }
 
-// tell sends a Warning on the object.
-func (l *Labeller) tell(slot copies.Slot, object *copies.Generated, served watchset.Status, reason v1alpha1.Reason, message string) {
+// sendWarning sends a Warning on the object.
+func (l *Labeller) sendWarning(slot copies.Slot, object *copies.Generated, served watchset.Status, reason v1alpha1.Reason, message string) {
 	on := &metav1.PartialObjectMetadata{}
 	on.SetGroupVersionKind(served.Kind)
 	on.Namespace, on.Name, on.UID = slot.Namespace, slot.Name, object.UID

@@ -84,7 +84,7 @@ func New(o Options, s Settings) (*Labeller, error) {
 
 // SetupWithManager runs the labeller with mgr. One worker is enough: generated objects are few and change seldom.
 func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
-	l.View.Subscribe(func(c view.Change) { l.slots.Add(l.tables.in(c.Namespaces)...) })
+	l.View.Subscribe(func(c view.Change) { l.slots.Add(l.tables.slotsIn(c.Namespaces)...) })
 	return builder.TypedControllerManagedBy[copies.Slot](mgr).Named("generated").
 		WatchesRawSource(source.TypedFunc[copies.Slot](l.followKinds)).
 		WithOptions(controller.TypedOptions[copies.Slot]{RateLimiter: l.backoff}).

@@ -102,7 +102,7 @@ func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 	if was != nil && now != nil && was.UID == now.UID && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
 		return false
 	}
-	t.drop(slot)
+	t.dropObject(slot)
 	if now == nil {
 		return false
 	}
@@ -115,12 +115,12 @@ func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 func (t *tables) removeObject(slot copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(slot)
+	t.dropObject(slot)
 	delete(t.applied, slot)
 }
 
-// drop forgets an object. The caller holds the lock.
-func (t *tables) drop(slot copies.Slot) {
+// dropObject forgets an object. The caller holds the lock.
+func (t *tables) dropObject(slot copies.Slot) {
 	if known := t.objects[slot]; known != nil {
 		delete(t.objects, slot)
 		dropSlot(t.controlled, known.Controller, slot)
@@ -142,9 +142,9 @@ func dropSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies
 	}
 }
 
-// replace reports that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were forgotten
-// for a moment, the objects that it controls would lose their label, and with the label their copies.
-func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator,
+// replaceObjects reports that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were
+// forgotten for a moment, the objects that it controls would lose their label, and with the label their copies.
+func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]generator,
 	objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +158,7 @@ func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generat
 	}
 	for slot := range t.objects {
 		if slot.Kind == kind && objects[slot] == nil {
-			t.drop(slot)
+			t.dropObject(slot)
 		}
 	}
 	for slot, now := range objects {
@@ -183,8 +183,8 @@ func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned
 	return concerned
 }
 
-// noteApplied takes in the answer to an apply, so that the next look knows of it before the watch brings it.
-func (t *tables) noteApplied(slot copies.Slot, answer metav1.Object) {
+// recordApplied takes in the answer to an apply, so that the next look knows of it before the watch brings it.
+func (t *tables) recordApplied(slot copies.Slot, answer metav1.Object) {
 	now := copies.GeneratedOf(answer)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,9 +204,9 @@ func (t *tables) wasApplied(slot copies.Slot, uid types.UID) bool {
 	return t.applied[slot] == uid
 }
 
-// in returns the slots of the objects in these namespaces. The view calls it under its lock, at each change, so it looks at no other
+// slotsIn returns the slots of the objects in these namespaces. The view calls it under its lock, at each change, so it looks at no other
 // object.
-func (t *tables) in(namespaces []string) (slots []copies.Slot) {
+func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, namespace := range namespaces {
@@ -215,10 +215,10 @@ func (t *tables) in(namespaces []string) (slots []copies.Slot) {
 	return slots
 }
 
-// look returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or where
-// its generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a kind that
-// the configuration doesn't name nothing is known.
-func (t *tables) look(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
+// findObject returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or
+// where its generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a
+// kind that the configuration doesn't name nothing is known.
+func (t *tables) findObject(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if object = t.objects[slot]; object == nil {

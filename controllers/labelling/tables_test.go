@@ -21,7 +21,7 @@ func TestLook(t *testing.T) {
 		return func(t *tables) { t.setState(kind, watchset.Status{State: s}) }
 	}
 	listed := func(generators map[types.UID]generator) func(*tables) {
-		return func(t *tables) { t.replace(kind, generators, nil) }
+		return func(t *tables) { t.replaceObjects(kind, generators, nil) }
 	}
 	for name, c := range map[string]struct {
 		reason string
@@ -50,7 +50,7 @@ func TestLook(t *testing.T) {
 			for _, step := range c.steps {
 				step(all)
 			}
-			object, wanted, _ := all.look(slot)
+			object, wanted, _ := all.findObject(slot)
 			if (object != nil) != c.known || wanted != c.wanted {
 				t.Errorf("%s: known %t, wanted %q", c.reason, object != nil, wanted)
 			}
@@ -64,10 +64,10 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 	slot := copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
 	all, asks := newTables(nil), map[types.UID]generator{"w1": {kind, "acme", "update"}}
 	all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind})
-	if got := all.replace(kind, asks, nil); len(got) != 1 || got[0] != slot {
+	if got := all.replaceObjects(kind, asks, nil); len(got) != 1 || got[0] != slot {
 		t.Errorf("a generator comes: got %v", got)
 	}
-	if got := all.replace(kind, asks, nil); len(got) > 0 {
+	if got := all.replaceObjects(kind, asks, nil); len(got) > 0 {
 		t.Errorf("nothing has changed: got %v", got)
 	}
 }
@@ -82,10 +82,10 @@ func TestObjectsOfANamespace(t *testing.T) {
 		all.putObject(s, &copies.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
 	}
 	all.removeObject(slot("a", "x"))
-	all.replace(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"},
+	all.replaceObjects(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"},
 		slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
 	for namespace, want := range map[string][]copies.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
-		if diff := cmp.Diff(want, all.in([]string{namespace})); diff != "" {
+		if diff := cmp.Diff(want, all.slotsIn([]string{namespace})); diff != "" {
 			t.Errorf("PROP-G8 %s: %s", namespace, diff)
 		}
 	}

@@ -60,7 +60,7 @@ func (s *sink) Replace(_, _ string, all []client.Object) {
 			objects[s.slotOf(object)] = now
 		}
 	}
-	s.slots.Add(s.tables.replace(s.kind, generators, objects)...)
+	s.slots.Add(s.tables.replaceObjects(s.kind, generators, objects)...)
 }
 
 func (s *sink) Put(object client.Object) {

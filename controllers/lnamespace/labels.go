@@ -21,8 +21,8 @@ type labelVerdict struct {
 	message string
 }
 
-// judgeBillingLabels returns which of the configured labels the namespaces of the tenant can't have, and why.
-func judgeBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerdict {
+// decideBillingLabels returns which of the configured labels the namespaces of the tenant can't have, and why.
+func decideBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerdict {
 	if s.Rules().Billing == (forest.BillingKeys{}) || !s.Owns(lns.Name, string(lns.UID)) {
 		return labelVerdict{}
 	}

@@ -132,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return apianswer.AfterWrite(err)
 	}
 	s := r.View.Snapshot()
-	report, labels := v.writeTo(lns, s), judgeBillingLabels(s, lns)
+	report, labels := v.writeTo(lns, s), decideBillingLabels(s, lns)
 	r.announceBillingLabels(lns, labels)
 	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
 		report(status)

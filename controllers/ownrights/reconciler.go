@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err != nil:
 		is = nil
 	}
-	need := r.judgeNeed(req.Name)
+	need := r.decideNeed(req.Name)
 	switch want := r.binding(req.Name); {
 	case need == left:
 		return ctrl.Result{RequeueAfter: leavePause}, nil
@@ -107,7 +107,7 @@ const (
 	untouched      // the namespace is gone, terminating or protected: the operator writes nothing there
 )
 
-func (r *Reconciler) judgeNeed(namespace string) need {
+func (r *Reconciler) decideNeed(namespace string) need {
 	s := r.View.Snapshot()
 	n, place := s.Namespace(namespace), s.Place(namespace)
 	switch {

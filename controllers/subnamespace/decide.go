@@ -15,7 +15,7 @@ type verdict struct {
 	inLine  bool // waits in line for room in its tree
 }
 
-func (v verdict) ready() bool { return v.reason == v1alpha1.ReasonNamespaceActive }
+func (v verdict) isReady() bool { return v.reason == v1alpha1.ReasonNamespaceActive }
 
 var active = verdict{reason: v1alpha1.ReasonNamespaceActive, message: "the namespace exists and belongs to this SubNamespace"}
 
@@ -28,40 +28,40 @@ func (v verdict) orActive() verdict {
 	return v
 }
 
-// decide judges, in this order: whether the name was lost to strangers, the parent, the name, and, where the namespace is still to
+// decideVerdict judges, in this order: whether the name was lost to strangers, the parent, the name, and, where the namespace is still to
 // be created, the naming policies and the depth. The first obstacle decides. Admission judges by the same rules
 // (webhooks/subnamespace_rules.go).
-func decide(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
+func decideVerdict(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
 	parent, name := sub.Namespace, sub.Name
 	if sub.NameLost() && !s.Namespace(name).BoundTo(parent) {
 		if o := forest.NameObstacle(s, parent, name); o.Exists() {
-			return blocked(o)
+			return blockedVerdict(o)
 		}
-		return blocked(forest.NameLost(name))
+		return blockedVerdict(forest.NameLost(name))
 	}
 	if o := forest.ParentObstacle(s, parent); o.Exists() {
-		return blocked(o)
+		return blockedVerdict(o)
 	}
 	if o := forest.NameObstacle(s, parent, name); o.Exists() {
-		return blocked(o)
+		return blockedVerdict(o)
 	}
 	if s.Namespace(name) != nil {
 		return active
 	}
 	if o := forest.NamingObstacle(s, parent, name); o.Exists() {
-		return blocked(o)
+		return blockedVerdict(o)
 	}
 	if o := forest.DepthObstacle(s, parent); o.Exists() {
-		v := blocked(o)
+		v := blockedVerdict(o)
 		v.tooDeep = true
 		return v
 	}
 	return verdict{reason: v1alpha1.ReasonCreating, message: "the namespace is being made", create: true}
 }
 
-// blocked returns the verdict on a SubNamespace with an obstacle in its way. A terminating namespace goes by itself; any other
+// blockedVerdict returns the verdict on a SubNamespace with an obstacle in its way. A terminating namespace goes by itself; any other
 // obstacle needs a person.
-func blocked(o forest.Obstacle) verdict {
+func blockedVerdict(o forest.Obstacle) verdict {
 	waits := o.Reason == v1alpha1.ReasonParentTerminating || o.Reason == v1alpha1.ReasonNamespaceTerminating
 	return verdict{reason: o.Reason, message: o.Message, stalled: !waits}
 }

@@ -35,7 +35,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		}
 	}
 	if reason == "" {
-		err := r.delete(ctx, s, child)
+		err := r.deleteNamespace(ctx, s, child)
 		switch {
 		case apierrors.IsConflict(err):
 			return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
@@ -51,18 +51,18 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	return apianswer.AfterWrite(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
 }
 
-// delete deletes the namespace n, if it still is the version of the snapshot.
-func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) error {
-	resourceVersion, err := r.bequeath(ctx, s, n)
+// deleteNamespace deletes the namespace n, if it still is the version of the snapshot.
+func (r *Reconciler) deleteNamespace(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) error {
+	resourceVersion, err := r.permitCascade(ctx, s, n)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	return client.IgnoreNotFound(r.Namespaces.Delete(ctx, n.Name, n.UID, resourceVersion))
 }
 
-// bequeath writes on n the permission to delete the sub-namespaces below it (see forest.Snapshot.Bequest), and returns the
+// permitCascade writes on n the permission to delete the sub-namespaces below it (see forest.Snapshot.Bequest), and returns the
 // resourceVersion of n after that.
-func (r *Reconciler) bequeath(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (resourceVersion string, err error) {
+func (r *Reconciler) permitCascade(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (resourceVersion string, err error) {
 	change := forest.Bequest(s, n)
 	if change.Empty() {
 		return n.ResourceVersion, nil

@@ -32,11 +32,11 @@ func (w *waitingRoom) waitForDepth(root string, sub *v1alpha1.SubNamespace) {
 	w.lines.waitForDepth(root, waiterOf(sub))
 }
 
-// leave takes a SubNamespace out of its line, and returns the root in whose line it stood, or "".
-func (w *waitingRoom) leave(key types.NamespacedName) (root string) {
+// dropSub takes a SubNamespace out of its line, and returns the root in whose line it stood, or "".
+func (w *waitingRoom) dropSub(key types.NamespacedName) (root string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lines.leave(key)
+	return w.lines.dropSub(key)
 }
 
 // isEmpty reports whether no limit holds any SubNamespace back.
@@ -53,10 +53,10 @@ func (w *waitingRoom) waitingIn(root string) []types.NamespacedName {
 	return w.lines.of(root)
 }
 
-// reserve takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
+// reservePlace takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
 // SubNamespaces that wait in line come first. release gives the place back once the namespace is in the view, or couldn't be
 // created; it is nil where there is no room, and v then explains why.
-func (w *waitingRoom) reserve(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
+func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.snapshot()
@@ -74,11 +74,11 @@ func (w *waitingRoom) reserve(sub *v1alpha1.SubNamespace) (release func(), v ver
 	}
 	if why := w.noRoom(s, root, reserved, w.lines.ahead(root, waiter)+1); why != "" {
 		w.lines.waitForRoom(root, waiter)
-		v = blocked(forest.Obstacle{Reason: v1alpha1.ReasonLimitExceeded, Message: why})
+		v = blockedVerdict(forest.Obstacle{Reason: v1alpha1.ReasonLimitExceeded, Message: why})
 		v.inLine = true
 		return nil, v
 	}
-	w.lines.leave(waiter.key)
+	w.lines.dropSub(waiter.key)
 	w.underWay[sub.Name] = root
 	return func() {
 		w.mu.Lock()
@@ -112,7 +112,7 @@ func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding i
 // leaveLine takes a SubNamespace that no limit holds back any more out of its line, and requeues those behind it: nothing in the
 // forest need have changed, so no event would.
 func (r *Reconciler) leaveLine(key types.NamespacedName) {
-	if root := r.waiting.leave(key); root != "" {
+	if root := r.waiting.dropSub(key); root != "" {
 		r.lookAgainInLine(root)
 	}
 }
@@ -135,9 +135,9 @@ func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName)
 	return waiting
 }
 
-// concerned returns requests for the SubNamespaces to which a change of the forest matters: those in the namespaces that changed,
+// concernedSubs returns requests for the SubNamespaces to which a change of the forest matters: those in the namespaces that changed,
 // those that want their names, and those that wait for limits of their trees.
-func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
+func (r *Reconciler) concernedSubs(c view.Change) []reconcile.Request {
 	found := map[types.NamespacedName]bool{}
 	for _, name := range c.Namespaces {
 		for _, s := range []*forest.Snapshot{c.Old, c.New} {

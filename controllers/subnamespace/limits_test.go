@@ -30,21 +30,21 @@ func wanted(parent, name string) *v1alpha1.SubNamespace {
 func TestReserve(t *testing.T) {
 	t.Run("SUB-L6 what is under way in another tree takes no room", func(t *testing.T) {
 		r := oneEach()
-		if release, v := r.waiting.reserve(wanted("a", "x")); release == nil {
+		if release, v := r.waiting.reservePlace(wanted("a", "x")); release == nil {
 			t.Fatalf("there is room in an empty tree, and it says %q", v.message)
 		}
-		if release, v := r.waiting.reserve(wanted("b", "y")); release == nil {
+		if release, v := r.waiting.reservePlace(wanted("b", "y")); release == nil {
 			t.Errorf("a namespace of another tree is under way, and it says %q", v.message)
 		}
-		if release, _ := r.waiting.reserve(wanted("a", "z")); release != nil {
+		if release, _ := r.waiting.reservePlace(wanted("a", "z")); release != nil {
 			t.Error("the tree has room for one, which is under way")
 		}
 	})
 	t.Run("SUB-L6 and none in its own when it has failed", func(t *testing.T) {
 		r := oneEach()
-		release, _ := r.waiting.reserve(wanted("a", "x"))
+		release, _ := r.waiting.reservePlace(wanted("a", "x"))
 		release()
-		if again, v := r.waiting.reserve(wanted("a", "y")); again == nil {
+		if again, v := r.waiting.reservePlace(wanted("a", "y")); again == nil {
 			t.Errorf("nothing is under way, and it says %q", v.message)
 		}
 	})

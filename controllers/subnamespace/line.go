@@ -52,7 +52,7 @@ func (l *lines) waitForRoom(root string, w waiter) {
 	if _, there := slices.BinarySearchFunc(l.forest[root], w, older); there && l.rootOf[w.key] == root {
 		return
 	}
-	l.leave(w.key)
+	l.dropSub(w.key)
 	line := l.forest[root]
 	n, _ := slices.BinarySearchFunc(line, w, older)
 	l.forest[root], l.rootOf[w.key] = slices.Insert(line, n, w), root
@@ -63,12 +63,12 @@ func (l *lines) waitForDepth(root string, w waiter) {
 	if l.rootOf[w.key] == root && slices.Contains(l.tooLow[root], w.key) {
 		return
 	}
-	l.leave(w.key)
+	l.dropSub(w.key)
 	l.tooLow[root], l.rootOf[w.key] = append(l.tooLow[root], w.key), root
 }
 
-// leave takes a SubNamespace out of the lines, and returns the root in whose line it stood, or "".
-func (l *lines) leave(key types.NamespacedName) (root string) {
+// dropSub takes a SubNamespace out of the lines, and returns the root in whose line it stood, or "".
+func (l *lines) dropSub(key types.NamespacedName) (root string) {
 	root, there := l.rootOf[key]
 	if !there {
 		return ""

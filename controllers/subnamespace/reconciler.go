@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("subnamespace").
 		For(&v1alpha1.SubNamespace{}).
-		WatchesRawSource(r.View.Source(r.concerned)).
+		WatchesRawSource(r.View.Source(r.concernedSubs)).
 		WatchesRawSource(&r.line).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(),
 			NewQueue: r.View.Queue(view.InNamespace, nil)}).
@@ -78,13 +78,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	sub := &v1alpha1.SubNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, sub); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.seen(req.String(), "")
+			r.hasSeenWrite(req.String(), "")
 			r.leaveLine(req.NamespacedName)
 			r.refused.Clear(req.String())
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !r.seen(req.String(), sub.ResourceVersion) {
+	if !r.hasSeenWrite(req.String(), sub.ResourceVersion) {
 		return ctrl.Result{}, nil // the cache will bring our last write, and requeue the SubNamespace
 	}
 	if !sub.DeletionTimestamp.IsZero() {
@@ -98,26 +98,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := finalizers.Add(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace); err != nil {
 			return apianswer.AfterWrite(err)
 		}
-		r.wrote(req.String(), sub.ResourceVersion)
+		r.recordWrite(req.String(), sub.ResourceVersion)
 	}
-	v, delay := r.settle(ctx, sub)
-	if err := r.report(ctx, sub, v); err != nil {
+	v, delay := r.createIfAllowed(ctx, sub)
+	if err := r.reportVerdict(ctx, sub, v); err != nil {
 		return apianswer.AfterWrite(err)
 	}
-	r.wrote(req.String(), sub.ResourceVersion)
+	r.recordWrite(req.String(), sub.ResourceVersion)
 	return ctrl.Result{RequeueAfter: delay}, nil
 }
 
-// wrote records the resourceVersion of our own last write of a SubNamespace, so that no older version of it is reconciled and
+// recordWrite records the resourceVersion of our own last write of a SubNamespace, so that no older version of it is reconciled and
 // reported again.
-func (r *Reconciler) wrote(key, resourceVersion string) {
+func (r *Reconciler) recordWrite(key, resourceVersion string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.written[key] = resourceVersion
 }
 
-// seen reports whether the cache has caught up with our own writes; resourceVersion "" reports that the object is gone.
-func (r *Reconciler) seen(key, resourceVersion string) bool {
+// hasSeenWrite reports whether the cache has caught up with our own writes; resourceVersion "" reports that the object is gone.
+func (r *Reconciler) hasSeenWrite(key, resourceVersion string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if resourceVersion != "" && forest.IsNewer(r.written[key], resourceVersion) {
@@ -127,13 +127,13 @@ func (r *Reconciler) seen(key, resourceVersion string) bool {
 	return true
 }
 
-// settle judges the SubNamespace and creates its namespace where that is due. It returns what to report, and how long to wait
+// createIfAllowed judges the SubNamespace and creates its namespace where that is due. It returns what to report, and how long to wait
 // before the next pass where no event will cause one (0: not at all).
-func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
-	v = decide(r.View.Snapshot(), sub)
+func (r *Reconciler) createIfAllowed(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
+	v = decideVerdict(r.View.Snapshot(), sub)
 	if v.create {
 		v, again = r.create(ctx, sub)
-		if place := r.View.Snapshot().Place(sub.Namespace); !v.ready() && !v.inLine && place.InTree() {
+		if place := r.View.Snapshot().Place(sub.Namespace); !v.isReady() && !v.inLine && place.InTree() {
 			r.lookAgainInLine(place.Path[0]) // its place is free again, though nothing in the forest has changed
 		}
 	}
@@ -169,7 +169,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 	again, err := r.refused.Try(apianswer.Attempt{
 		Key: key, Request: apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations), RetryMax: r.RetryMax, Outages: true,
 		Send: func() error {
-			place, v := r.waiting.reserve(sub)
+			place, v := r.waiting.reservePlace(sub)
 			if place == nil {
 				noRoom = &v
 				return nil
@@ -189,7 +189,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 		return r.lookAgain(ctx, sub), 0
 	}
 	r.announceCreated(sub)
-	return decide(r.View.Snapshot(), sub).orActive(), 0
+	return decideVerdict(r.View.Snapshot(), sub).orActive(), 0
 }
 
 // lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
@@ -198,7 +198,7 @@ func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) 
 		return verdict{reason: v1alpha1.ReasonCreating,
 			message: "the API server did not answer the request to create the namespace: it is asked again"}
 	}
-	v := decide(r.View.Snapshot(), sub)
+	v := decideVerdict(r.View.Snapshot(), sub)
 	if v.create {
 		return verdict{reason: v1alpha1.ReasonCreating,
 			message: "a namespace of this name has just appeared: the operator reads it before it decides"}

@@ -14,10 +14,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// report writes the status if it changed, and sends an Event if the SubNamespace is stalled for a new reason.
-func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v verdict) error {
+// reportVerdict writes the status if it changed, and sends an Event if the SubNamespace is stalled for a new reason.
+func (r *Reconciler) reportVerdict(ctx context.Context, sub *v1alpha1.SubNamespace, v verdict) error {
 	before := sub.DeepCopy()
-	if rejected := r.Rejected(sub.Name); v.ready() && rejected != "" {
+	if rejected := r.Rejected(sub.Name); v.isReady() && rejected != "" {
 		v = verdict{reason: v1alpha1.ReasonMetadataRejected, message: rejected, stalled: true}
 	}
 	status := &sub.Status
@@ -25,7 +25,7 @@ func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v v
 	status.ObservedGeneration = sub.Generation
 	was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionReady)
 	ready := metav1.ConditionFalse
-	if v.ready() {
+	if v.isReady() {
 		ready = metav1.ConditionTrue
 	}
 	v1alpha1.SetCondition(&status.Conditions, sub.Generation, v1alpha1.ConditionReady, ready, v.reason, v.message)
@@ -66,7 +66,7 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 		set(metav1.ConditionUnknown, v1alpha1.ReasonHalted, place.Halt.Message)
 	case v.reason == v1alpha1.ReasonMetadataRejected:
 		set(metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, v.message)
-	case !v.ready():
+	case !v.isReady():
 		meta.RemoveStatusCondition(&sub.Status.Conditions, string(v1alpha1.ConditionMetadataSynced))
 	case len(refused) > 0:
 		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))

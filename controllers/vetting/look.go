@@ -20,8 +20,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/userrole"
 )
 
-// lookAtRole compares the present role with the vetted list, and reports every difference to the last look.
-func (v *Vetter) lookAtRole(ctx context.Context) (again time.Duration, err error) {
+// checkRole compares the present role with the vetted list, and reports every difference to the last look.
+func (v *Vetter) checkRole(ctx context.Context) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.Timing.Timeout)
 	defer cancel()
 	now, err := v.compareRole(ctx, v.Role)
@@ -42,7 +42,7 @@ func (v *Vetter) lookAtRole(ctx context.Context) (again time.Duration, err error
 		findings.WithLabelValues(string(severity)).Set(float64(rolevetting.Count(now.findings, severity)))
 	}
 	if !rolevetting.Same(before.findings, now.findings) {
-		v.tellDifferences(v.Role, now)
+		v.announceDifferences(v.Role, now)
 	}
 	v.tenants.Add(concerned...)
 	return v.Timing.Interval, nil
@@ -81,8 +81,8 @@ func (v *Vetter) listTenants(ctx context.Context) ([]reconcile.Request, error) {
 	return requests, nil
 }
 
-// tellDifferences logs the findings, and sends an Event on the role.
-func (v *Vetter) tellDifferences(name string, now *verdict) {
+// announceDifferences logs the findings, and sends an Event on the role.
+func (v *Vetter) announceDifferences(name string, now *verdict) {
 	dangers, news := rolevetting.Messages(now.findings, rolevetting.Danger), rolevetting.Messages(now.findings, rolevetting.New)
 	ctrl.Log.WithName("vetting").Info("the rights of users have changed", "clusterRole", name, "danger", dangers, "new", news)
 	if now.role == nil {

@@ -100,7 +100,7 @@ func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	// The ClusterRoles that are aggregated into it need no watch: Kubernetes writes their rules into the role itself.
 	role := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}}
-	loop := &requeue.Loop{Name: "vetting", Look: v.lookAtRole, RetryMin: v.Timing.Retry, RetryMax: v.Timing.Retry}
+	loop := &requeue.Loop{Name: "vetting", Look: v.checkRole, RetryMin: v.Timing.Retry, RetryMax: v.Timing.Retry}
 	return errors.Join(mgr.Add(roles), loop.SetupWithManager(mgr, requeue.Changes(roles, role)))
 }
 

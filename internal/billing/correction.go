@@ -51,7 +51,7 @@ func (s *Store) Correct(ctx context.Context, c Correction) ([]Event, error) {
 			"`manager billing history %s` shows what it has", c.Tenant, instantText(c.From), instantText(c.Until), c.Tenant)
 	}
 	for _, e := range events { // the reasons come first, so that no correction is ever without one
-		if _, err := s.db.ExecContext(ctx, s.text.giveReason, e.ID, clean(c.Author), clean(reasons[e.ID])); err != nil {
+		if _, err := s.db.ExecContext(ctx, s.text.giveReason, e.ID, cleanText(c.Author), cleanText(reasons[e.ID])); err != nil {
 			return nil, fmt.Errorf("writing the reason into %s%s: %w", s.options.Table, reasonsSuffix, err)
 		}
 	}
@@ -107,10 +107,10 @@ func (c Correction) events(p Period) []Event {
 
 // Reasons returns the reasons of all corrections of a tenant, the oldest first.
 func (s *Store) Reasons(ctx context.Context, tenant string) ([]Reason, error) {
-	return collect(read(ctx, s, "the reasons", s.text.corrections, func(rows *sql.Rows) (r Reason, err error) {
+	return collectAll(readRows(ctx, s, "the reasons", s.text.corrections, func(rows *sql.Rows) (r Reason, err error) {
 		var at instant
 		err = rows.Scan(&r.EventID, &r.Author, &r.Reason, &at)
 		r.RecordedAt = at.Time
 		return r, err
-	}, s.options.Cluster, clean(tenant)))
+	}, s.options.Cluster, cleanText(tenant)))
 }

@@ -178,11 +178,11 @@ func (d Dialect) DDL(table string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return present(text.table, text.view, text.describeView, text.index, text.runs, text.reasons), nil
+	return presentTexts(text.table, text.view, text.describeView, text.index, text.runs, text.reasons), nil
 }
 
-// present returns the texts that aren't empty.
-func present(texts ...string) []string {
+// presentTexts returns the texts that aren't empty.
+func presentTexts(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 

@@ -81,12 +81,12 @@ func Diff(c Comparison) Plan {
 			continue
 		}
 		if event := desired.event(c.Cluster, period.Namespace); period.differs(event) {
-			plan.Sets = append(plan.Sets, period.follow(event, c.Seen))
+			plan.Sets = append(plan.Sets, period.closePeriod(event, c.Seen))
 		}
 	}
 	for namespace, desired := range c.Desired {
 		if !open[namespace] {
-			plan.Sets = append(plan.Sets, c.begin(desired, namespace))
+			plan.Sets = append(plan.Sets, c.beginPeriod(desired, namespace))
 		}
 	}
 	for _, set := range plan.Sets {
@@ -94,7 +94,7 @@ func Diff(c Comparison) Plan {
 	}
 	sortByNamespace(plan.Sets)
 	sortByNamespace(plan.Ends)
-	plan.Ends, plan.Held = c.guard(plan.Ends, len(open))
+	plan.Ends, plan.Held = c.guardEnds(plan.Ends, len(open))
 	return plan
 }
 
@@ -106,8 +106,8 @@ func (c Comparison) endOf(namespace string) time.Time {
 	return c.Seen
 }
 
-// begin returns the SET for a namespace without an open period.
-func (c Comparison) begin(desired Desired, namespace string) Event {
+// beginPeriod returns the SET for a namespace without an open period.
+func (c Comparison) beginPeriod(desired Desired, namespace string) Event {
 	event := desired.event(c.Cluster, namespace)
 	if !c.CompleteUntil.IsZero() && !desired.Made.After(c.CompleteUntil) {
 		return event.at(c.Seen)
@@ -119,10 +119,10 @@ func (p Open) differs(e Event) bool {
 	return e.TenantUID != p.TenantUID || e.ContentHash != p.ContentHash || e.NamespaceUID != p.NamespaceUID
 }
 
-// follow dates the SET that closes the period. The event's time is a timestamp of the API server: when cost center and owner were
+// closePeriod dates the SET that closes the period. The event's time is a timestamp of the API server: when cost center and owner were
 // set, or when the namespace was created. No timestamp dates a change of labels, or of the tenant of an existing namespace; these
 // take effect at seen.
-func (p Open) follow(e Event, seen time.Time) Event {
+func (p Open) closePeriod(e Event, seen time.Time) Event {
 	sameNamespace := e.NamespaceUID == p.NamespaceUID
 	stamped := !sameNamespace || e.TenantUID == p.TenantUID && (e.CostCenter != p.CostCenter || e.Owner != p.Owner)
 	if !stamped {
@@ -190,10 +190,10 @@ func (l Latest) With(waiting []Event) Latest {
 // Events returns the events to append now: SETs and ENDs, without Held.
 func (p Plan) Events() []Event { return slices.Concat(p.Sets, p.Ends) }
 
-// guard splits ENDs into those to append and those to hold back. It holds new ENDs back if they are more than one and more than a
+// guardEnds splits ENDs into those to append and those to hold back. It holds new ENDs back if they are more than one and more than a
 // fifth of the open periods, because a tree that lost a label, or an incomplete cache, must not end the periods of half a cluster.
 // ENDs that an earlier comparison held back at least HoldFor ago are appended, dated as they were then.
-func (c Comparison) guard(ends []Event, open int) (through, held []Event) {
+func (c Comparison) guardEnds(ends []Event, open int) (through, held []Event) {
 	first := make(map[string]Event, len(c.Held))
 	for _, event := range c.Held {
 		first[event.Namespace] = event
@@ -228,21 +228,22 @@ func Overlaid(open []Open, waiting []Event) (overlaid []Open) {
 		later[event.Namespace] = append(later[event.Namespace], event)
 	}
 	for _, period := range open {
-		if now, is := replay(period, true, later[period.Namespace]); is {
+		if now, is := replayEvents(period, true, later[period.Namespace]); is {
 			overlaid = append(overlaid, now)
 		}
 		delete(later, period.Namespace)
 	}
 	for _, events := range later {
-		if now, is := replay(Open{}, false, events); is {
+		if now, is := replayEvents(Open{}, false, events); is {
 			overlaid = append(overlaid, now)
 		}
 	}
 	return overlaid
 }
 
-// replay applies events in the order of their time to a period, or to none (is false), and returns the period that is open then, if any.
-func replay(period Open, is bool, events []Event) (Open, bool) {
+// replayEvents applies events in the order of their time to a period, or to none (is false), and returns the period that is open then, if
+// any.
+func replayEvents(period Open, is bool, events []Event) (Open, bool) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.EffectiveAt.Compare(b.EffectiveAt), cmp.Compare(a.Generation, b.Generation))
 	})

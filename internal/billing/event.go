@@ -70,7 +70,7 @@ func (e Event) Sealed() Event {
 		return e
 	}
 	for _, field := range []*string{&e.Cluster, &e.Namespace, &e.NamespaceUID, &e.Tenant, &e.TenantUID, &e.CostCenter, &e.Owner} {
-		*field = clean(*field)
+		*field = cleanText(*field)
 	}
 	e.Labels = cleanLabels(e.Labels)
 	e.EffectiveAt = e.EffectiveAt.UTC().Truncate(tick)
@@ -78,7 +78,7 @@ func (e Event) Sealed() Event {
 		e.ContentHash = contentHash(e.Tenant, e.CostCenter, e.Owner, e.Labels)
 	}
 	h := sha256.New()
-	digest(h, e.Cluster, e.Namespace, e.NamespaceUID, e.TenantUID, strconv.FormatInt(e.Generation, 10), string(e.Op), e.ContentHash,
+	digestParts(h, e.Cluster, e.Namespace, e.NamespaceUID, e.TenantUID, strconv.FormatInt(e.Generation, 10), string(e.Op), e.ContentHash,
 		instantText(e.EffectiveAt))
 	e.ID = hex.EncodeToString(h.Sum(nil))
 	return e
@@ -88,15 +88,15 @@ func (e Event) Sealed() Event {
 // are billed alike.
 func contentHash(tenant, costCenter, owner string, labels map[string]string) string {
 	h := sha256.New()
-	digest(h, tenant, costCenter, owner)
+	digestParts(h, tenant, costCenter, owner)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		digest(h, key, labels[key])
+		digestParts(h, key, labels[key])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// digest writes each part after its length, so that no two lists of parts look alike.
-func digest(h hash.Hash, parts ...string) {
+// digestParts writes each part after its length, so that no two lists of parts look alike.
+func digestParts(h hash.Hash, parts ...string) {
 	for _, part := range parts {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
@@ -105,8 +105,8 @@ func digest(h hash.Hash, parts ...string) {
 	}
 }
 
-// clean replaces by U+FFFD what some engine refuses in text: U+0000 (PostgreSQL's jsonb) and bytes that aren't UTF-8.
-func clean(s string) string {
+// cleanText replaces by U+FFFD what some engine refuses in text: U+0000 (PostgreSQL's jsonb) and bytes that aren't UTF-8.
+func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
@@ -115,7 +115,7 @@ func clean(s string) string {
 func cleanLabels(labels map[string]string) map[string]string {
 	cleaned := make(map[string]string, len(labels))
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		cleaned[clean(key)] = clean(labels[key])
+		cleaned[cleanText(key)] = cleanText(labels[key])
 	}
 	return cleaned
 }

@@ -73,15 +73,16 @@ func (f *Flusher) Flush(ctx context.Context) (Flushed, error) {
 		if err != nil || len(queued) == 0 {
 			return done, err
 		}
-		if err := f.send(ctx, queued, &done); err != nil {
+		if err := f.sendBatch(ctx, queued, &done); err != nil {
 			return done, err
 		}
 	}
 }
 
-// send appends one batch. If the ledger refuses the batch as data, send finds the rows at fault by halving the batch, and parks them.
-func (f *Flusher) send(ctx context.Context, queued []Queued, done *Flushed) error {
-	refused, err := f.halve(ctx, queued, &search{}, done)
+// sendBatch appends one batch. If the ledger refuses the batch as data, sendBatch finds the rows at fault by halving the batch, and parks
+// them.
+func (f *Flusher) sendBatch(ctx context.Context, queued []Queued, done *Flushed) error {
+	refused, err := f.splitBatch(ctx, queued, &search{}, done)
 	if err != nil {
 		return err
 	}
@@ -114,29 +115,29 @@ const (
 	tooManyTenants = 8
 )
 
-func (f *Flusher) halve(ctx context.Context, queued []Queued, s *search, done *Flushed) (refused []refusal, err error) {
+func (f *Flusher) splitBatch(ctx context.Context, queued []Queued, s *search, done *Flushed) (refused []refusal, err error) {
 	queued, refused = s.setAside(queued)
 	if len(queued) == 0 {
 		return refused, nil
 	}
-	err = f.append(ctx, queued, done)
+	err = f.appendBatch(ctx, queued, done)
 	if err == nil {
 		s.taken = true
 		return refused, f.Outbox.Delete(ctx, queued)
 	}
 	trouble := f.Ledger.Trouble(err)
 	if trouble != InvalidData {
-		return nil, f.hold(trouble, err)
+		return nil, f.recordTrouble(trouble, err)
 	}
 	if len(queued) == 1 {
 		if s.count(queued[0].Event); len(s.refused) >= tooManyTenants && !s.taken {
-			return nil, f.hold(Mismatch, err)
+			return nil, f.recordTrouble(Mismatch, err)
 		}
 		return append(refused, refusal{queued[0], err}), nil
 	}
 	middle := len(queued) / 2
 	for _, half := range [][]Queued{queued[:middle], queued[middle:]} {
-		found, err := f.halve(ctx, half, s, done)
+		found, err := f.splitBatch(ctx, half, s, done)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +167,7 @@ func (s *search) setAside(queued []Queued) (rest []Queued, aside []refusal) {
 	return rest, aside
 }
 
-func (f *Flusher) append(ctx context.Context, queued []Queued, done *Flushed) error {
+func (f *Flusher) appendBatch(ctx context.Context, queued []Queued, done *Flushed) error {
 	if f.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.Timeout)
@@ -184,7 +185,7 @@ func (f *Flusher) append(ctx context.Context, queued []Queued, done *Flushed) er
 	return err
 }
 
-func (f *Flusher) hold(trouble Trouble, err error) error {
+func (f *Flusher) recordTrouble(trouble Trouble, err error) error {
 	failed := &FlushError{Trouble: trouble, Err: err}
 	if pause := trouble.Pause(); pause > 0 {
 		now := f.Clock.Now()

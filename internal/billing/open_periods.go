@@ -20,7 +20,7 @@ func (s *Store) OpenPeriods(ctx context.Context) ([]Open, error) {
 	if s.text.ordered != "" {
 		return openOf(s.orderedEvents(ctx))
 	}
-	return collect(read(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
+	return collectAll(readRows(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
 		var from instant
 		err = rows.Scan(&p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.CostCenter, &p.Owner, &p.ContentHash, &from)
 		p.ValidFrom = from.Time
@@ -36,7 +36,7 @@ type openEvent struct {
 
 // orderedEvents streams the cluster's events by namespace, and within one in the view's order.
 func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
-	return read(ctx, s, "the events", s.text.ordered, func(rows *sql.Rows) (e openEvent, err error) {
+	return readRows(ctx, s, "the events", s.text.ordered, func(rows *sql.Rows) (e openEvent, err error) {
 		var at instant
 		err = rows.Scan(&e.Namespace, &e.NamespaceUID, &e.Tenant, &e.TenantUID, &e.Generation, &e.op, &e.CostCenter, &e.Owner,
 			&e.ContentHash, &at)

@@ -66,7 +66,7 @@ func (o *Outbox) Close() error { return o.db.Close() }
 
 // Put queues all of these events or none. An event that is queued already keeps its place.
 func (o *Outbox) Put(ctx context.Context, events ...Event) error {
-	return o.within(ctx, "queueing events", func(tx *sql.Tx) error {
+	return o.runTransaction(ctx, "queueing events", func(tx *sql.Tx) error {
 		for _, event := range events {
 			event = event.Sealed()
 			payload, err := event.row()
@@ -95,14 +95,14 @@ SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, 
 
 // Next returns the oldest events, at most limit.
 func (o *Outbox) Next(ctx context.Context, limit int) ([]Queued, error) {
-	queued, err := collect(query(ctx, o.db, `SELECT seq, payload, queued_at FROM outbox ORDER BY seq LIMIT ?`,
+	queued, err := collectAll(queryRows(ctx, o.db, `SELECT seq, payload, queued_at FROM outbox ORDER BY seq LIMIT ?`,
 		func(rows *sql.Rows) (q Queued, err error) {
 			var at instant
 			err = rows.Scan(&q.Seq, (*storedEvent)(&q.Event), &at)
 			q.QueuedAt = at.Time
 			return q, err
 		}, limit))
-	return queued, o.wrap("reading", err)
+	return queued, o.wrapError("reading", err)
 }
 
 // storedEvent reads an event from its JSON in a column.
@@ -125,10 +125,10 @@ func (o *Outbox) Delete(ctx context.Context, sent []Queued) error {
 	}
 	list, err := json.Marshal(seqs)
 	if err != nil {
-		return o.wrap("deleting events", err)
+		return o.wrapError("deleting events", err)
 	}
 	const ours = `(SELECT value FROM json_each(?))`
-	return o.within(ctx, "deleting events", func(tx *sql.Tx) error {
+	return o.runTransaction(ctx, "deleting events", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM parked WHERE event_id IN (SELECT event_id FROM outbox WHERE seq IN `+ours+`)`,
 			string(list)); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (o *Outbox) Park(ctx context.Context, refused Queued, reason error) error {
 	if err != nil {
 		return err
 	}
-	return o.within(ctx, "parking an event", func(tx *sql.Tx) error {
+	return o.runTransaction(ctx, "parking an event", func(tx *sql.Tx) error {
 		for _, step := range []struct {
 			text string
 			args []any
@@ -165,19 +165,19 @@ func (o *Outbox) Park(ctx context.Context, refused Queued, reason error) error {
 
 // Parked returns the parked events, the last parked first, at most limit.
 func (o *Outbox) Parked(ctx context.Context, limit int) ([]Parked, error) {
-	parked, err := collect(query(ctx, o.db, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`,
+	parked, err := collectAll(queryRows(ctx, o.db, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`,
 		func(rows *sql.Rows) (p Parked, err error) {
 			var at instant
 			err = rows.Scan((*storedEvent)(&p.Event), &p.Reason, &at)
 			p.ParkedAt = at.Time
 			return p, err
 		}, limit))
-	return parked, o.wrap("reading what was parked", err)
+	return parked, o.wrapError("reading what was parked", err)
 }
 
 // Unpark queues all parked events again, because the warehouse may take them by now.
 func (o *Outbox) Unpark(ctx context.Context) error {
-	return o.within(ctx, "queueing what was parked", func(tx *sql.Tx) error {
+	return o.runTransaction(ctx, "queueing what was parked", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO outbox (event_id, payload, queued_at)
 SELECT event_id, payload, ? FROM parked AS p WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = p.event_id)`,
 			instantText(o.clock.Now())); err != nil {
@@ -191,7 +191,7 @@ SELECT event_id, payload, ? FROM parked AS p WHERE NOT EXISTS (SELECT 1 FROM out
 // Hold stores the ENDs that a comparison held back, in place of those stored before. So a restart neither forgets them nor queues
 // them too soon.
 func (o *Outbox) Hold(ctx context.Context, held []Event) error {
-	return o.within(ctx, "keeping what is held back", func(tx *sql.Tx) error {
+	return o.runTransaction(ctx, "keeping what is held back", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM held`); err != nil {
 			return err
 		}
@@ -219,10 +219,10 @@ func (o *Outbox) All(ctx context.Context) ([]Event, error) {
 }
 
 func (o *Outbox) events(ctx context.Context, text string) ([]Event, error) {
-	events, err := collect(query(ctx, o.db, text, func(rows *sql.Rows) (e Event, err error) {
+	events, err := collectAll(queryRows(ctx, o.db, text, func(rows *sql.Rows) (e Event, err error) {
 		return e, rows.Scan((*storedEvent)(&e))
 	}))
-	return events, o.wrap("reading", err)
+	return events, o.wrapError("reading", err)
 }
 
 // Waiting returns the number of queued events, and when the oldest of them was queued; zero if there is none.
@@ -230,36 +230,36 @@ func (o *Outbox) Waiting(ctx context.Context) (events int, since time.Time, err 
 	var oldest instant
 	err = o.db.QueryRowContext(ctx, `SELECT count(*), (SELECT queued_at FROM outbox ORDER BY seq LIMIT 1) FROM outbox`).
 		Scan(&events, &oldest)
-	return events, oldest.Time, o.wrap("counting events", err)
+	return events, oldest.Time, o.wrapError("counting events", err)
 }
 
 // WaitingTenants returns when the oldest queued event of each tenant was queued, by the tenant's UID.
 func (o *Outbox) WaitingTenants(ctx context.Context) (map[string]time.Time, error) {
 	since := map[string]time.Time{}
-	_, err := collect(query(ctx, o.db, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`,
+	_, err := collectAll(queryRows(ctx, o.db, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`,
 		func(rows *sql.Rows) (tenant string, err error) {
 			var at instant
 			err = rows.Scan(&tenant, &at)
 			since[tenant] = at.Time
 			return tenant, err
 		}))
-	return since, o.wrap("counting events", err)
+	return since, o.wrapError("counting events", err)
 }
 
-// within runs the steps in one transaction.
-func (o *Outbox) within(ctx context.Context, doing string, steps func(*sql.Tx) error) error {
+// runTransaction runs the steps in one transaction.
+func (o *Outbox) runTransaction(ctx context.Context, doing string, steps func(*sql.Tx) error) error {
 	tx, err := o.db.BeginTx(ctx, nil)
 	if err != nil {
-		return o.wrap(doing, err)
+		return o.wrapError(doing, err)
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	if err := steps(tx); err != nil {
-		return o.wrap(doing, err)
+		return o.wrapError(doing, err)
 	}
-	return o.wrap(doing, tx.Commit())
+	return o.wrapError(doing, tx.Commit())
 }
 
-func (o *Outbox) wrap(doing string, err error) error {
+func (o *Outbox) wrapError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}

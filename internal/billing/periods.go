@@ -33,12 +33,12 @@ type Period struct {
 
 // History returns all periods of the cluster that a tenant of this name had, in order of their beginning.
 func (s *Store) History(ctx context.Context, tenant string) ([]Period, error) {
-	return collect(s.periods(ctx, "the history", s.text.history, s.options.Cluster, clean(tenant)))
+	return collectAll(s.periods(ctx, "the history", s.text.history, s.options.Cluster, cleanText(tenant)))
 }
 
 // Holders returns who held which namespace of the cluster at an instant, by namespace.
 func (s *Store) Holders(ctx context.Context, at time.Time) ([]Period, error) {
-	return collect(s.periods(ctx, "the holders", s.text.holders, s.options.Cluster, instantText(at), instantText(at)))
+	return collectAll(s.periods(ctx, "the holders", s.text.holders, s.options.Cluster, instantText(at), instantText(at)))
 }
 
 // All streams every period of the cluster, by namespace and beginning.
@@ -91,7 +91,7 @@ func (p Period) Record() ([]string, error) {
 }
 
 func (s *Store) periods(ctx context.Context, what, query string, args ...any) iter.Seq2[Period, error] {
-	return read(ctx, s, what, query, func(rows *sql.Rows) (p Period, err error) {
+	return readRows(ctx, s, what, query, func(rows *sql.Rows) (p Period, err error) {
 		var labels string
 		var from, until, recorded instant
 		err = rows.Scan(&p.Cluster, &p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.CostCenter, &p.Owner,

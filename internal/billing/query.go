@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// query runs a query and yields what scan makes of each row. The first error is the last element.
-func query[T any](ctx context.Context, db *sql.DB, text string, scan func(*sql.Rows) (T, error), args ...any) iter.Seq2[T, error] {
+// queryRows runs a query and yields what scan makes of each row. The first error is the last element.
+func queryRows[T any](ctx context.Context, db *sql.DB, text string, scan func(*sql.Rows) (T, error), args ...any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		rows, err := db.QueryContext(ctx, text, args...)
@@ -28,8 +28,8 @@ func query[T any](ctx context.Context, db *sql.DB, text string, scan func(*sql.R
 	}
 }
 
-// wrapped yields the same elements, with each error as wrap returns it.
-func wrapped[T any](all iter.Seq2[T, error], wrap func(error) error) iter.Seq2[T, error] {
+// wrapErrors yields the same elements, with each error as wrap returns it.
+func wrapErrors[T any](all iter.Seq2[T, error], wrap func(error) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for one, err := range all {
 			if err != nil {
@@ -42,8 +42,8 @@ func wrapped[T any](all iter.Seq2[T, error], wrap func(error) error) iter.Seq2[T
 	}
 }
 
-// collect returns all elements, or the first error.
-func collect[T any](all iter.Seq2[T, error]) (list []T, err error) {
+// collectAll returns all elements, or the first error.
+func collectAll[T any](all iter.Seq2[T, error]) (list []T, err error) {
 	for one, err := range all {
 		if err != nil {
 			return nil, err

@@ -24,7 +24,8 @@ func (s *Store) WatermarkInterval() time.Duration { return s.dialect.watermarkEv
 
 // StartRun writes the row of a run. Callers do so after the run's first comparison, because no earlier time is known to be complete.
 func (s *Store) StartRun(ctx context.Context, r Run) error {
-	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, s.options.Cluster, clean(r.Exporter), clean(r.Version), instantText(r.StartedAt),
+	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, s.options.Cluster, cleanText(r.Exporter), cleanText(r.Version),
+		instantText(r.StartedAt),
 		instantText(r.CompleteUntil))
 	return s.wrapRun("starting", err)
 }
@@ -44,7 +45,7 @@ func (s *Store) wrapRun(doing string, err error) error {
 
 // Runs returns the latest runs of the cluster, the newest first, at most 20.
 func (s *Store) Runs(ctx context.Context) ([]Run, error) {
-	return collect(read(ctx, s, "the runs", s.text.recentRuns, func(rows *sql.Rows) (r Run, err error) {
+	return collectAll(readRows(ctx, s, "the runs", s.text.recentRuns, func(rows *sql.Rows) (r Run, err error) {
 		var started, until instant
 		err = rows.Scan(&r.ID, &r.Exporter, &r.Version, &started, &until)
 		r.StartedAt, r.CompleteUntil = started.Time, until.Time

@@ -21,7 +21,7 @@ type Schema struct {
 // exist: a *SchemaError names every column that is missing or has another type. Further columns are allowed if an INSERT needn't
 // state them. A view of a lower version is replaced; a view of a higher version is left.
 func (s *Schema) Ensure(ctx context.Context) error {
-	if err := s.create(ctx, s.table, s.text.table); err != nil {
+	if err := s.createObject(ctx, s.table, s.text.table); err != nil {
 		return err
 	}
 	if err := s.verifyEvents(ctx); err != nil {
@@ -33,7 +33,7 @@ func (s *Schema) Ensure(ctx context.Context) error {
 		if part.text == "" {
 			continue
 		}
-		if err := s.create(ctx, s.table+part.suffix, part.text); err != nil {
+		if err := s.createObject(ctx, s.table+part.suffix, part.text); err != nil {
 			return err
 		}
 	}
@@ -56,15 +56,15 @@ func (s *Schema) Verify(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := schemaError(s.table+suffix, found, missing(found, columns)); err != nil {
+		if err := schemaError(s.table+suffix, found, missingColumns(found, columns)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// create runs the text unless the table, view or index exists. If another process creates it at the same time, that is no error.
-func (s *Schema) create(ctx context.Context, name, text string) error {
+// createObject runs the text unless the table, view or index exists. If another process creates it at the same time, that is no error.
+func (s *Schema) createObject(ctx context.Context, name, text string) error {
 	found, err := s.columns(ctx, name)
 	if err != nil || len(found) > 0 {
 		return err
@@ -86,7 +86,7 @@ type column struct {
 }
 
 func (s *Schema) columns(ctx context.Context, table string) ([]column, error) {
-	return collect(wrapped(query(ctx, s.db, s.text.columns, func(rows *sql.Rows) (c column, err error) {
+	return collectAll(wrapErrors(queryRows(ctx, s.db, s.text.columns, func(rows *sql.Rows) (c column, err error) {
 		var required int
 		err = rows.Scan(&c.name, &c.kind, &required)
 		c.required = required == 1
@@ -99,7 +99,7 @@ func (s *Schema) verifyEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	problems := missing(found, eventColumns)
+	problems := missingColumns(found, eventColumns)
 	for _, c := range found {
 		want, ours := s.dialect.types[c.name]
 		switch {
@@ -112,7 +112,7 @@ func (s *Schema) verifyEvents(ctx context.Context) error {
 	return schemaError(s.table, found, problems)
 }
 
-func missing(found []column, want []string) (problems []string) {
+func missingColumns(found []column, want []string) (problems []string) {
 	for _, name := range want {
 		if !slices.ContainsFunc(found, func(c column) bool { return c.name == name }) {
 			problems = append(problems, fmt.Sprintf("column %s is missing", name))

@@ -38,7 +38,7 @@ func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 	if options.MaxRows < 1 || options.MaxBytes < 1 {
 		return nil, fmt.Errorf("billing batch of %d rows and %d bytes: both are at least 1", options.MaxRows, options.MaxBytes)
 	}
-	options.Cluster = clean(options.Cluster)
+	options.Cluster = cleanText(options.Cluster)
 	return &Store{db: db, dialect: dialect, options: options, text: text,
 		schema: Schema{db: db, dialect: dialect, table: options.Table, text: text}}, nil
 }
@@ -71,7 +71,7 @@ func (s *Store) Latest(ctx context.Context, namespaces []string) (Latest, error)
 		op Op
 		at instant
 	}
-	for e, err := range read(ctx, s, "the latest events", s.text.latest, func(rows *sql.Rows) (e event, err error) {
+	for e, err := range readRows(ctx, s, "the latest events", s.text.latest, func(rows *sql.Rows) (e event, err error) {
 		err = rows.Scan(&e.Namespace, &e.TenantUID, &e.op, &e.at)
 		return e, err
 	}, s.options.Cluster, string(list)) {
@@ -87,9 +87,9 @@ func (s *Store) Latest(ctx context.Context, namespaces []string) (Latest, error)
 	return latest, nil
 }
 
-// read runs a query and yields what scan makes of each row.
-func read[T any](ctx context.Context, s *Store, what, text string, scan func(*sql.Rows) (T, error), args ...any) iter.Seq2[T, error] {
-	return wrapped(query(ctx, s.db, text, scan, args...), func(err error) error {
+// readRows runs a query and yields what scan makes of each row.
+func readRows[T any](ctx context.Context, s *Store, what, text string, scan func(*sql.Rows) (T, error), args ...any) iter.Seq2[T, error] {
+	return wrapErrors(queryRows(ctx, s.db, text, scan, args...), func(err error) error {
 		return fmt.Errorf("reading %s of %s: %w", what, s.options.Table, err)
 	})
 }

@@ -16,7 +16,7 @@ func (s *Schema) view() string { return s.table + periodsSuffix }
 // ensureView leaves it, and verifyView returns an error for it.
 func (s *Schema) ensureView(ctx context.Context) error {
 	found, err := s.columns(ctx, s.view())
-	if err != nil || len(found) > 0 && len(missing(found, periodColumns)) > 0 {
+	if err != nil || len(found) > 0 && len(missingColumns(found, periodColumns)) > 0 {
 		return err
 	}
 	version, err := s.versionOfView(ctx)
@@ -34,7 +34,7 @@ func (s *Schema) ensureView(ctx context.Context) error {
 
 // replaceView creates the view, in one transaction if the engine needs several steps, so that no reader finds the view missing.
 func (s *Schema) replaceView(ctx context.Context) error {
-	steps := present(s.text.dropView, s.text.view, s.text.describeView)
+	steps := presentTexts(s.text.dropView, s.text.view, s.text.describeView)
 	if len(steps) == 1 {
 		_, err := s.db.ExecContext(ctx, steps[0])
 		return err
@@ -76,7 +76,7 @@ func (s *Schema) verifyView(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := schemaError(s.view(), found, missing(found, periodColumns)); err != nil {
+	if err := schemaError(s.view(), found, missingColumns(found, periodColumns)); err != nil {
 		return err
 	}
 	version, err := s.versionOfView(ctx)

@@ -68,7 +68,7 @@ func Render(slot Slot, object map[string]any, rules Rules) (*Body, error) {
 	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
 		delete(object, key)
 	}
-	adapt(slot, object, b.labels, b.annotations)
+	adaptContent(slot, object, b.labels, b.annotations)
 	b.Role = roleOf(slot, object)
 	b.Meta = digestMaps(b.labels, b.annotations)
 	if b.head, err = json.Marshal(head); err != nil {
@@ -99,16 +99,16 @@ func metadataOf(object map[string]any) (*metav1.ObjectMeta, error) {
 func (r Rules) written(all map[string]string, excluded func(string) bool) map[string]string {
 	keys := map[string]string{}
 	for key, value := range all {
-		if r.travels(key, excluded) {
+		if r.travelsToCopies(key, excluded) {
 			keys[key] = value
 		}
 	}
 	return keys
 }
 
-// travels reports whether copies get this label or annotation key from their source. Copies don't get what the configuration excludes,
-// kubectl's last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
-func (r Rules) travels(key string, excluded func(string) bool) bool {
+// travelsToCopies reports whether copies get this label or annotation key from their source. Copies don't get what the configuration
+// excludes, kubectl's last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
+func (r Rules) travelsToCopies(key string, excluded func(string) bool) bool {
 	if marksAccess(key) {
 		return true
 	}
@@ -222,9 +222,9 @@ func contentOf(canonical []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// adapt drops from a source's content what belongs to it alone, kind by kind, and completes what would mean something
+// adaptContent drops from a source's content what belongs to it alone, kind by kind, and completes what would mean something
 // else in another namespace.
-func adapt(slot Slot, object map[string]any, labels, annotations map[string]string) {
+func adaptContent(slot Slot, object map[string]any, labels, annotations map[string]string) {
 	switch slot.Kind.String() {
 	case "Service":
 		adaptService(nested(object, "spec"))
@@ -307,17 +307,17 @@ func adaptJob(object map[string]any, labels map[string]string) {
 // Within reports whether all that b writes stands in found, too, with the same values. found may hold more: mutating
 // admission adds keys that no manager owns, and an identical PUT would not take them away (PROP-F7).
 func (b *Body) Within(found *Body) bool {
-	if !bytes.Equal(b.head, found.head) || !subset(b.labels, found.labels) || !subset(b.annotations, found.annotations) {
+	if !bytes.Equal(b.head, found.head) || !isSubset(b.labels, found.labels) || !isSubset(b.annotations, found.annotations) {
 		return false
 	}
 	var wanted, there any
 	if json.Unmarshal(b.rest, &wanted) != nil || json.Unmarshal(found.rest, &there) != nil {
 		return false
 	}
-	return holds(there, wanted)
+	return containsContent(there, wanted)
 }
 
-func subset(wanted, there map[string]string) bool {
+func isSubset(wanted, there map[string]string) bool {
 	for key, value := range wanted {
 		if got, ok := there[key]; !ok || got != value {
 			return false
@@ -326,14 +326,14 @@ func subset(wanted, there map[string]string) bool {
 	return true
 }
 
-// holds reports whether there equals wanted but for more keys in its maps.
-func holds(there, wanted any) bool {
+// containsContent reports whether there equals wanted but for more keys in its maps.
+func containsContent(there, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
 		m, ok := there.(map[string]any)
 		for key, value := range wanted {
 			got, has := m[key]
-			if ok = ok && has && holds(got, value); !ok {
+			if ok = ok && has && containsContent(got, value); !ok {
 				return false
 			}
 		}
@@ -344,7 +344,7 @@ func holds(there, wanted any) bool {
 			return false
 		}
 		for i := range wanted {
-			if !holds(list[i], wanted[i]) {
+			if !containsContent(list[i], wanted[i]) {
 				return false
 			}
 		}

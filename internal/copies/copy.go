@@ -139,7 +139,7 @@ func (c *Copies) SetCompared(slot Slot, content string) {
 }
 
 func (c *Copies) put(slot Slot, known *record) {
-	c.unlink(slot)
+	c.unlinkCopy(slot)
 	r, of := c.room(slot.Namespace), c.families[slot.place()]
 	if of == nil {
 		of = &family{place: place{slot.Kind, shared(slot.Name)}}
@@ -158,10 +158,10 @@ func (c *Copies) put(slot Slot, known *record) {
 // delete forgets the copy at slot, and returns it; nil if there was none.
 func (c *Copies) delete(slot Slot) *record {
 	delete(c.compared, slot)
-	return c.unlink(slot)
+	return c.unlinkCopy(slot)
 }
 
-func (c *Copies) unlink(slot Slot) *record {
+func (c *Copies) unlinkCopy(slot Slot) *record {
 	known, r := c.record(slot), c.rooms[slot.Namespace]
 	if known == nil {
 		return nil

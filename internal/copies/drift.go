@@ -299,11 +299,12 @@ func (s *State) recordRepair(slot Slot, uid string) {
 	if delete(s.drift, slot); !recorded {
 		found = FoundByWatch
 	}
-	s.emit(CopyRepaired{Kind: slot.Kind, Found: found})
-	s.announce(slot, uid, false, v1alpha1.ReasonDriftRepaired, "somebody changed this copy, and the operator put back what its source says: "+
-		"change the source instead")
+	s.emitOutput(CopyRepaired{Kind: slot.Kind, Found: found})
+	s.announceTrouble(slot, uid, false, v1alpha1.ReasonDriftRepaired,
+		"somebody changed this copy, and the operator put back what its source says: "+
+			"change the source instead")
 	if window := s.settings.Timing.LoopWindow; s.repairs.Note(slot, s.now, window) {
-		s.announce(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
+		s.announceTrouble(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
 			"somebody changes this copy again and again; from now on it is put back once in %s: change the source, or stop who writes here", window))
 	}
 }

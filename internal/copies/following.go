@@ -12,13 +12,13 @@ import (
 // Narrow kinds are watched in the namespaces of the forest, halted ones included, and in namespaces that have left the forest and hold
 // copies, or may hold some. This file decides which namespaces these are, and what a change of what the operator sees there means.
 
-func (FollowDue) apply(s *State) {
+func (FollowDue) applyTo(s *State) {
 	wanted := s.findFollowed()
 	if s.followed != nil && maps.Equal(s.followed, wanted) {
 		return
 	}
 	s.followed = wanted
-	s.emit(Follow{Namespaces: wanted})
+	s.emitOutput(Follow{Namespaces: wanted})
 	for _, k := range s.kinds {
 		for _, w := range k.watches {
 			if k.IsNarrow() {
@@ -92,14 +92,14 @@ func (s *State) setSight(watch Watch, namespace string, now Sight) {
 		return
 	}
 	for name := range s.findConcerned(watch.Role, namespace) {
-		s.queue(namespaceKey(name))
+		s.queueKeys(namespaceKey(name))
 	}
 	if !watch.Role.showsSources() {
 		return
 	}
 	for _, slot := range w.OriginsIn(watch.Kind, namespace) {
 		w.SetLoss(slot, Unverified)
-		s.queue(sourceTask(slot))
+		s.queueKeys(sourceTask(slot))
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *State) waitsForRemovals(slot Slot, action Action) bool {
 // endBarrier takes the barrier of a namespace away, if it has one, and queues the namespace.
 func (s *State) endBarrier(namespace string) {
 	if s.dropBarrier(namespace) {
-		s.queue(namespaceKey(namespace))
+		s.queueKeys(namespaceKey(namespace))
 	}
 }
 
@@ -52,7 +52,7 @@ func (s *State) dropBarrier(namespace string) bool {
 	barrier := s.removals.barriers[namespace]
 	delete(s.removals.barriers, namespace)
 	if barrier != nil && barrier.reported {
-		s.report(namespace)
+		s.reportNamespaces(namespace)
 	}
 	return barrier != nil
 }
@@ -80,7 +80,7 @@ func (s *State) queueIndependent(namespace string) {
 		case waitsForRemoval(action):
 			waits = true
 		case action.Verb == Create || action.Verb == Update:
-			s.queue(slotKey(slot))
+			s.queueKeys(slotKey(slot))
 		}
 	}
 	if !waits {
@@ -93,7 +93,7 @@ func (s *State) reportStuck() {
 	for namespace, barrier := range s.removals.barriers {
 		if !barrier.reported && s.now.Sub(barrier.since) >= s.settings.Timing.Stuck {
 			barrier.reported = true
-			s.report(namespace)
+			s.reportNamespaces(namespace)
 		}
 	}
 }
@@ -159,14 +159,14 @@ func (s *State) waitsForRails(slot Slot, action Action) bool {
 
 // RightsAsked concerns rights that do not come from copies, as in a root, whose rails are the copies from its templates. When such rights
 // have waited for Timing.Rails, they wait no longer, whatever is missing.
-func (r RightsAsked) apply(s *State) {
+func (r RightsAsked) applyTo(s *State) {
 	missing, waited := s.findRailWait(r.Namespace)
 	switch {
 	case missing == nil:
 	case waited >= s.settings.Timing.Rails:
-		s.emit(RightsBeforeRails{})
+		s.emitOutput(RightsBeforeRails{})
 	default:
-		s.emit(RightsWait{})
+		s.emitOutput(RightsWait{})
 	}
 }
 
@@ -228,13 +228,13 @@ func (s *State) releaseRights(namespace string) {
 	}
 	delete(s.railWaits, namespace)
 	for slot := range wait.bindings {
-		s.queue(slotKey(slot))
+		s.queueKeys(slotKey(slot))
 	}
 }
 
 // announceImpatience sends a Warning on the source of a RoleBinding that is copied to a namespace although rails are missing there.
 func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
-	s.emit(RightsBeforeRails{})
+	s.emitOutput(RightsBeforeRails{})
 	source := s.world.Sources.At(action.Source)
 	if source == nil {
 		return

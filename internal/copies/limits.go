@@ -52,8 +52,8 @@ func (s *State) reviewLimitsSoon(namespace string) {
 func (s *State) reviewLimits(root string) {
 	released, held := s.world.Limits.Reallot(root)
 	for _, slot := range released {
-		s.queue(sourceTask(slot))
-		s.report(slot.Namespace)
+		s.queueKeys(sourceTask(slot))
+		s.reportNamespaces(slot.Namespace)
 	}
 	if len(held) == 0 {
 		return
@@ -63,7 +63,7 @@ func (s *State) reviewLimits(root string) {
 		texts[trouble.Slot] = trouble.Text
 	}
 	for i, slot := range held {
-		s.report(slot.Namespace)
+		s.reportNamespaces(slot.Namespace)
 		if source := s.world.Sources.At(slot); i < mostHeldAnnounced && source != nil {
 			s.announceSource(slot, source.UID, true, v1alpha1.ReasonLimitExceeded, texts[slot])
 		}
@@ -108,14 +108,14 @@ func (a *Allotter) allotmentOf(root string) *allotment {
 	}
 	known := a.allotments[root]
 	if known == nil {
-		known = a.allot(root, f.Limits(root))
+		known = a.allotRoom(root, f.Limits(root))
 		a.allotments[root] = known
 	}
 	return known
 }
 
-// recount reports that the allotment of the tree around namespace is to be counted anew.
-func (a *Allotter) recount(namespace string) {
+// queueRecount reports that the allotment of the tree around namespace is to be counted anew.
+func (a *Allotter) queueRecount(namespace string) {
 	if len(a.allotments) > 0 {
 		delete(a.allotments, a.world.Forest.RootOf(namespace))
 	}
@@ -124,7 +124,7 @@ func (a *Allotter) recount(namespace string) {
 // recountAll reports that all allotments are to be counted anew.
 func (a *Allotter) recountAll() { clear(a.allotments) }
 
-func (a *Allotter) allot(root string, limits v1alpha1.Limits) *allotment {
+func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 	of := &allotment{held: map[sourceKey]heldSource{}}
 	if limits.Copies == nil && limits.Bytes == nil {
 		return of
@@ -296,7 +296,7 @@ func (a *Allotter) claimOf(key sourceKey, below []string) claim {
 	if s.Access || s.Invalid != "" || s.Excluded != "" || s.Terminating || s.Mode == v1alpha1.ModeNone || !kind.synced || kind.mode == Remove {
 		return c
 	}
-	c.copies = max(0, s.reach(a.world.Forest, below)-made)
+	c.copies = max(0, s.countReached(a.world.Forest, below)-made)
 	c.bytes = int64(c.copies) * int64(s.Size)
 	if growth := s.Size - a.writtenSize(key); growth > 0 {
 		c.grown, c.bytes = made, c.bytes+int64(made)*int64(growth)
@@ -320,8 +320,8 @@ func (a *Allotter) writtenSize(key sourceKey) int {
 	return cmp.Or(a.world.Copies.tally.written[key], a.world.Sources.byKey[key].Size)
 }
 
-// reach counts the namespaces below that s selects, also those where an object is in the way of the copy.
-func (s *Source) reach(f *forest.Snapshot, below []string) int {
+// countReached counts the namespaces below that s selects, also those where an object is in the way of the copy.
+func (s *Source) countReached(f *forest.Snapshot, below []string) int {
 	if s.Selector == nil || s.Selector.Empty() {
 		return len(below)
 	}
@@ -363,16 +363,16 @@ func (t *tally) count(source sourceKey, r *record, change int) {
 	}
 }
 
-// noteFound takes size, that of a source, for the size of the copies that exist, where that is not known: after a start.
-func (t *tally) noteFound(source sourceKey, size int) {
+// recordFoundSize takes size, that of a source, for the size of the copies that exist, where that is not known: after a start.
+func (t *tally) recordFoundSize(source sourceKey, size int) {
 	if t.written[source] == 0 && t.madeOf[source] > 0 {
 		t.written[source] = size
 	}
 }
 
-// noteWritten reports that a copy of s was written as s is now. It returns whether the copies of s have another size thereby: in mode
+// recordWrittenSize reports that a copy of s was written as s is now. It returns whether the copies of s have another size thereby: in mode
 // create, the other copies stay as large as they were.
-func (t *tally) noteWritten(source sourceKey, s *Source) (changed bool) {
+func (t *tally) recordWrittenSize(source sourceKey, s *Source) (changed bool) {
 	size := t.written[source]
 	if size == s.Size || s.Mode == v1alpha1.ModeCreate && size > s.Size {
 		return false

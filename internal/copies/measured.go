@@ -25,23 +25,23 @@ func (s *State) beginFanout(kind schema.GroupKind, source Slot) {
 
 // endMeasured records that a slot has its answer, whatever it is, and emits the fan-outs and moves that this ends.
 func (s *State) endMeasured(slot Slot) {
-	for _, ended := range s.measured.fanouts.answered(slot) {
+	for _, ended := range s.measured.fanouts.recordAnswer(slot) {
 		s.emitFanout(slot.Kind, ended)
 	}
-	s.recordMoves(s.measured.moves.answered(slot))
+	s.recordMoves(s.measured.moves.recordAnswer(slot))
 }
 
 // emitFanout emits a fan-out that is complete; nil is none.
 func (s *State) emitFanout(kind schema.GroupKind, ended *fanout) {
 	if ended != nil {
-		s.emit(FanoutEnded{Kind: kind, Verb: ended.verb, Since: ended.since})
+		s.emitOutput(FanoutEnded{Kind: kind, Verb: ended.verb, Since: ended.since})
 	}
 }
 
 // recordMoves emits complete moves, given by when each began.
 func (s *State) recordMoves(began []time.Time) {
 	for _, since := range began {
-		s.emit(MoveEnded{Since: since})
+		s.emitOutput(MoveEnded{Since: since})
 	}
 }
 
@@ -98,9 +98,9 @@ func (f fanouts) record(source Slot, slots []Slot, plan func(Slot) Action) {
 	}
 }
 
-// close is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer fan-out of a source takes
-// the place of an older one that is not complete.
-func (f fanouts) close(source Slot) (ended *fanout) {
+// endRecording is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer fan-out of a source
+// takes the place of an older one that is not complete.
+func (f fanouts) endRecording(source Slot) (ended *fanout) {
 	of := source.place()
 	one := f.underWay[of][fanoutKey{source.Namespace, true}]
 	if one == nil {
@@ -119,8 +119,8 @@ func (f fanouts) close(source Slot) (ended *fanout) {
 	return nil
 }
 
-// answered takes a slot off all fan-outs, and returns those that are complete now.
-func (f fanouts) answered(slot Slot) (ended []*fanout) {
+// recordAnswer takes a slot off all fan-outs, and returns those that are complete now.
+func (f fanouts) recordAnswer(slot Slot) (ended []*fanout) {
 	of := slot.place()
 	for key, one := range f.underWay[of] {
 		if delete(one.left, slot.Namespace); len(one.left) == 0 && !key.open {
@@ -148,9 +148,9 @@ type move struct {
 	left  map[Slot]bool   // slots that are still to be written
 }
 
-// begin starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the
+// beginMoves starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the
 // place of an older one that is not complete.
-func (m moves) begin(c ForestChanged, now time.Time) {
+func (m moves) beginMoves(c ForestChanged, now time.Time) {
 	for _, name := range c.Namespaces {
 		old, n := c.Old.Namespace(name), c.New.Namespace(name)
 		switch {
@@ -172,9 +172,9 @@ func (m moves) begin(c ForestChanged, now time.Time) {
 	}
 }
 
-// planned records which of slots are still to be written in namespace because of moves, and returns when those moves began that are
+// recordPlanned records which of slots are still to be written in namespace because of moves, and returns when those moves began that are
 // complete now.
-func (m moves) planned(namespace string, slots []Slot, plan func(Slot) Action) (ended []time.Time) {
+func (m moves) recordPlanned(namespace string, slots []Slot, plan func(Slot) Action) (ended []time.Time) {
 	for name, one := range m {
 		if !one.next[namespace] {
 			continue
@@ -185,24 +185,24 @@ func (m moves) planned(namespace string, slots []Slot, plan func(Slot) Action) (
 				one.left[slot] = true
 			}
 		}
-		ended = append(ended, m.end(name)...)
+		ended = append(ended, m.endMove(name)...)
 	}
 	return ended
 }
 
-// answered takes a slot off all moves, and returns when those moves began that are complete now.
-func (m moves) answered(slot Slot) (ended []time.Time) {
+// recordAnswer takes a slot off all moves, and returns when those moves began that are complete now.
+func (m moves) recordAnswer(slot Slot) (ended []time.Time) {
 	for name, one := range m {
 		if one.left[slot] {
 			delete(one.left, slot)
-			ended = append(ended, m.end(name)...)
+			ended = append(ended, m.endMove(name)...)
 		}
 	}
 	return ended
 }
 
-// end forgets the move of a namespace, and returns when it began, if nothing of it is left; otherwise it returns nil.
-func (m moves) end(name string) []time.Time {
+// endMove forgets the move of a namespace, and returns when it began, if nothing of it is left; otherwise it returns nil.
+func (m moves) endMove(name string) []time.Time {
 	one := m[name]
 	if len(one.next) > 0 || len(one.left) > 0 {
 		return nil

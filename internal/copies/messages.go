@@ -13,7 +13,7 @@ import (
 )
 
 // Input is something that has happened. Apply takes it into a State.
-type Input interface{ apply(s *State) }
+type Input interface{ applyTo(s *State) }
 
 // ForestChanged reports that the forest has changed, and for which namespaces, existing or not, copies may differ now.
 type ForestChanged struct {

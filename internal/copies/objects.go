@@ -28,28 +28,28 @@ func (w Watch) slotOf(object *metav1.PartialObjectMetadata) Slot {
 	return Slot{Kind: w.Kind, Namespace: object.Namespace, Name: object.Name}
 }
 
-func (c ForestChanged) apply(s *State) {
+func (c ForestChanged) applyTo(s *State) {
 	s.world.Forest = c.New
 	s.recordDeparted(c)
 	s.forgetSought(c.Namespaces)
 	for _, namespace := range c.Namespaces {
-		s.queue(namespaceKey(namespace))
+		s.queueKeys(namespaceKey(namespace))
 		for _, slot := range s.world.Doubtful(namespace) {
 			s.world.SetLoss(slot, Unverified)
-			s.queue(sourceTask(slot))
+			s.queueKeys(sourceTask(slot))
 		}
 		if c.New.Namespace(namespace) == nil {
 			delete(s.railWaits, namespace)
 		}
 	}
 	for _, root := range s.world.Limits.RootsHeldBack() {
-		s.queue(limitsKey(root))
+		s.queueKeys(limitsKey(root))
 	}
 	s.forgetTroubles(c)
 	if s.measured.leading {
-		s.measured.moves.begin(c, s.now)
+		s.measured.moves.beginMoves(c, s.now)
 	}
-	s.emit(FollowSoon{})
+	s.emitOutput(FollowSoon{})
 }
 
 // forgetSought has sources in these namespaces looked for again whose FindLoss is under way: what it shows may be outdated.
@@ -64,7 +64,7 @@ func (s *State) forgetSought(namespaces []string) {
 	maps.DeleteFunc(s.sought, func(slot Slot, _ bool) bool { return changed[slot.Namespace] })
 }
 
-func (o ObjectSeen) apply(s *State) { s.takeObject(o.Watch, o.Object) }
+func (o ObjectSeen) applyTo(s *State) { s.takeObject(o.Watch, o.Object) }
 
 func (s *State) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
 	s.recordNewest(watch, object.Namespace, object.ResourceVersion)
@@ -115,7 +115,7 @@ func (s *State) takeSource(watch Watch, object *metav1.PartialObjectMetadata) {
 	s.completeSource(slot, now)
 	s.world.PutSource(slot, now)
 	s.queueLimits(slot.Namespace)
-	s.queue(sourceTask(slot))
+	s.queueKeys(sourceTask(slot))
 	s.beginFanout(watch.Kind, slot)
 }
 
@@ -142,8 +142,8 @@ func (s *State) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 	}
 	delete(s.unlabelled, slot)
 	s.world.PutCopy(slot, now)
-	s.queue(slotKeys(s.world.BindingsTo(slot))...)
-	s.queue(slotKey(slot))
+	s.queueKeys(slotKeys(s.world.BindingsTo(slot))...)
+	s.queueKeys(slotKey(slot))
 	s.endBarrier(slot.Namespace)
 }
 
@@ -153,7 +153,7 @@ func isPast(object *metav1.PartialObjectMetadata, uid, resourceVersion string) b
 	return string(object.UID) == uid && forest.IsNewer(resourceVersion, object.ResourceVersion)
 }
 
-func (o ObjectGone) apply(s *State) {
+func (o ObjectGone) applyTo(s *State) {
 	s.recordNewest(o.Watch, o.Object.Namespace, o.Object.ResourceVersion)
 	slot, uid := o.slotOf(o.Object), string(o.Object.UID)
 	if known := s.world.Sources.At(slot); o.Role.showsSources() && known != nil && known.UID == uid && !isPast(o.Object, uid,
@@ -167,7 +167,7 @@ func (o ObjectGone) apply(s *State) {
 	}
 }
 
-func (l Listed) apply(s *State) {
+func (l Listed) applyTo(s *State) {
 	exists := make(map[Slot]bool, len(l.Objects))
 	for _, object := range l.Objects {
 		exists[l.slotOf(object)] = true
@@ -207,7 +207,7 @@ func (s *State) dropSource(slot Slot) {
 	s.world.DeleteSource(slot)
 	delete(s.bodies, slot)
 	s.queueLimits(slot.Namespace)
-	s.queue(sourceTask(slot), slotKey(slot)) // the slot: the source may have been in the way of a copy from above
+	s.queueKeys(sourceTask(slot), slotKey(slot)) // the slot: the source may have been in the way of a copy from above
 }
 
 func (s *State) dropCopy(slot Slot) {
@@ -218,8 +218,8 @@ func (s *State) dropCopy(slot Slot) {
 	delete(s.unlabelled, slot)
 	s.world.DeleteCopy(slot)
 	s.queueLimits(known.From)
-	s.queue(slotKeys(s.world.BindingsTo(slot))...)
-	s.queue(slotKey(slot))
+	s.queueKeys(slotKeys(s.world.BindingsTo(slot))...)
+	s.queueKeys(slotKey(slot))
 	s.endBarrier(slot.Namespace)
 }
 
@@ -235,7 +235,7 @@ func (s *State) recordNewest(watch Watch, namespace, resourceVersion string) {
 // queueLimits has the limits of the tree around namespace looked at, if they hold something back.
 func (s *State) queueLimits(namespace string) {
 	if s.world.Limits.HoldsBack(namespace) {
-		s.queue(limitsKey(s.world.Forest.RootOf(namespace)))
+		s.queueKeys(limitsKey(s.world.Forest.RootOf(namespace)))
 	}
 }
 
@@ -246,7 +246,7 @@ type readVersion struct {
 	size                                          int
 }
 
-func (r BodyRead) apply(s *State) {
+func (r BodyRead) applyTo(s *State) {
 	b := r.Body
 	s.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
 	known := s.world.Sources.At(r.Source)

@@ -108,9 +108,9 @@ func (w *World) planner(slot Slot) planner {
 // sees reports whether the operator sees all that the plan rests on: the copies in the slot's namespace, and the sources above.
 func (p *planner) sees() bool { return p.world.Sights.sees(p.slot, p.world.Forest, p.sources.Names...) }
 
-// wanted finds the source of this kind and name that reaches the slot; of several, the first in the order of candidates. The verdict is
+// findWanted finds the source of this kind and name that reaches the slot; of several, the first in the order of candidates. The verdict is
 // frozen if that source can't be judged, or was not read yet.
-func (p *planner) wanted() (Slot, *Source, verdict) {
+func (p *planner) findWanted() (Slot, *Source, verdict) {
 	for at, s := range p.candidates() {
 		switch {
 		case s.Mode == v1alpha1.ModeNone && s.Invalid == "":
@@ -131,7 +131,7 @@ func (p *planner) wanted() (Slot, *Source, verdict) {
 
 // planAbsent plans for a slot in which nothing of ours stands. A copy that is not ours is somebody else's object, and an obstacle.
 func (p *planner) planAbsent() Action {
-	at, s, v := p.wanted()
+	at, s, v := p.findWanted()
 	if v != wanted {
 		return p.planUnread(at, s)
 	}
@@ -141,12 +141,12 @@ func (p *planner) planAbsent() Action {
 		}
 		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
 	}
-	return p.write(Create, at, s)
+	return p.planWrite(Create, at, s)
 }
 
 // planKept plans for a copy in mode create: its content belongs to its namespace.
 func (p *planner) planKept() Action {
-	at, s, v := p.wanted()
+	at, s, v := p.findWanted()
 	switch {
 	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && p.copied.content != Unwritten && !p.hasRole(at, s.Role):
 		return Action{Verb: Delete, Source: at}
@@ -157,7 +157,7 @@ func (p *planner) planKept() Action {
 	case at.Namespace != p.copied.from:
 		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
 	}
-	return p.write(Update, at, s)
+	return p.planWrite(Update, at, s)
 }
 
 // planCopy plans for a copy in mode update.
@@ -170,7 +170,7 @@ func (p *planner) planCopy() Action {
 		}
 		return Action{Verb: Delete, Source: from}
 	}
-	at, s, v := p.wanted()
+	at, s, v := p.findWanted()
 	switch {
 	case v == frozen:
 		return p.planUnread(at, s)
@@ -185,9 +185,9 @@ func (p *planner) planCopy() Action {
 	other := at.Namespace != c.from || s.Mode != c.mode() || s.Content != c.content
 	switch {
 	case other || c.flags.has(drifted) || c.digest == 0 && c.flags.has(marked):
-		return p.write(Update, at, s)
+		return p.planWrite(Update, at, s)
 	case c.digest == 0 && (c.flags.has(foreign) || c.meta != s.Meta):
-		return p.write(Inspect, at, s)
+		return p.planWrite(Inspect, at, s)
 	}
 	return Action{}
 }
@@ -215,9 +215,9 @@ func (p *planner) planRemoval(from Slot) Action {
 	return Action{Verb: Look, Source: from}
 }
 
-// write returns the action verb (Create, Update or Inspect) for the source s, which stands at at. If copies from namespaces that are no
+// planWrite returns the action verb (Create, Update or Inspect) for the source s, which stands at at. If copies from namespaces that are no
 // longer above must go first, or limits hold s back, the action has a Reason in place of the verb.
-func (p *planner) write(verb Verb, at Slot, s *Source) Action {
+func (p *planner) planWrite(verb Verb, at Slot, s *Source) Action {
 	if r := p.world.Copies.rooms[p.slot.Namespace]; r != nil {
 		for _, from := range r.froms {
 			if !p.sources.Has(from.namespace) && !p.sources.Frozen(from.namespace) {
@@ -237,7 +237,7 @@ func (p *planner) awaitsSource() bool {
 	if !p.managed || !kind.synced || kind.mode == Remove || !p.sees() {
 		return false
 	}
-	_, s, v := p.wanted()
+	_, s, v := p.findWanted()
 	return v == frozen && s.IsUnread()
 }
 

@@ -34,7 +34,7 @@ func (w *World) Preview() []Step {
 	for name := range w.Copies.rooms {
 		namespaces[name] = true
 	}
-	judgeLosses(w)
+	decideLosses(w)
 	var steps []Step
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		slots := w.SlotsIn(namespace)
@@ -59,8 +59,8 @@ func (w *World) Preview() []Step {
 	return steps
 }
 
-// judgeLosses sets the Loss of each missing source: to Preview everything is known, so a missing source is gone.
-func judgeLosses(w *World) {
+// decideLosses sets the Loss of each missing source: to Preview everything is known, so a missing source is gone.
+func decideLosses(w *World) {
 	for key := range w.Copies.bySource {
 		loss := Confirmed
 		if n := w.Forest.Namespace(key.namespace); n == nil || n.Terminating {

@@ -55,7 +55,7 @@ func (s *State) takeResult(slot Slot, request WriteCopy, r Result, err error) {
 
 // takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy is gone.
 func (s *State) takeFound(slot Slot, r Result) {
-	s.queue(slotKey(slot))
+	s.queueKeys(slotKey(slot))
 	if !r.Unlabelled && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], r.Found.ResourceVersion) {
 		return
 	}
@@ -74,7 +74,7 @@ func (s *State) takeWritten(slot Slot, meta *metav1.PartialObjectMetadata) {
 	case known != nil && known.UID == now.UID && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
 		return // somebody wrote after the operator
 	case known == nil && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], now.ResourceVersion):
-		s.queue(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
+		s.queueKeys(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
 		return
 	}
 	delete(s.unlabelled, slot)
@@ -93,7 +93,7 @@ func (s *State) takeCompared(slot Slot, r Result) {
 	}
 }
 
-func (d DriftFound) apply(s *State) {
+func (d DriftFound) applyTo(s *State) {
 	known := s.FindUnchanged(d.Slot, d.UID, d.ResourceVersion)
 	if known == nil {
 		return
@@ -101,7 +101,7 @@ func (d DriftFound) apply(s *State) {
 	known.Drifted = true
 	s.world.PutCopy(d.Slot, known)
 	s.drift[d.Slot] = FoundByScrub
-	s.queue(slotKey(d.Slot))
+	s.queueKeys(slotKey(d.Slot))
 }
 
 // FindUnchanged returns the copy at slot if nothing has happened to it since this version and the plan sees nothing to do there; else nil.
@@ -173,7 +173,7 @@ func (s *State) recordFailure(slot Slot, action Action, err error) {
 func (s *State) retryLater(key Key, err error) {
 	recorded, isNew := s.recordTrouble(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
 	if isNew {
-		s.emit(Log{Message: "a request failed; it is tried again", Slot: key.Slot, Err: err})
+		s.emitOutput(Log{Message: "a request failed; it is tried again", Slot: key.Slot, Err: err})
 	}
 	s.queueAfter(key, TransientBackoff(s.settings.Timing.TransientMin, s.settings.Timing.TransientMax, recorded.tries, key.Slot, err))
 }
@@ -319,13 +319,13 @@ func (n *notices) isDue(one notice, now time.Time, quiet time.Duration) bool {
 // announceSource sends an Event on a source, at most once for each reason in the quiet time. ConflictResolved is always sent.
 func (s *State) announceSource(slot Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
 	if s.notices.isDue(notice{slot, reason}, s.now, s.settings.Timing.EventQuiet) || reason == v1alpha1.ReasonConflictResolved {
-		s.announce(slot, uid, warning, reason, message)
+		s.announceTrouble(slot, uid, warning, reason, message)
 	}
 }
 
-// announce sends an Event on a source or a copy.
-func (s *State) announce(slot Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
+// announceTrouble sends an Event on a source or a copy.
+func (s *State) announceTrouble(slot Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
 	if k := s.kinds[slot.Kind]; k != nil && k.served.Kind != "" {
-		s.emit(Event{Slot: slot, Kind: k.served, UID: uid, Warning: warning, Reason: reason, Message: message})
+		s.emitOutput(Event{Slot: slot, Kind: k.served, UID: uid, Warning: warning, Reason: reason, Message: message})
 	}
 }

@@ -181,7 +181,7 @@ func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source
 		Created:     meta.GetCreationTimestamp().Unix(),
 		Access:      GivesRights(slot) && meta.GetLabels()[v1alpha1.LabelAccess] != "",
 	}
-	s.judge(meta.GetAnnotations()[v1alpha1.AnnotationSelect])
+	s.parseMarks(meta.GetAnnotations()[v1alpha1.AnnotationSelect])
 	return s, true
 }
 
@@ -189,8 +189,8 @@ func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source
 // 256 kB: a few such annotations of one tenant would use up the operator's memory.
 const longestSelector = 4096
 
-// judge checks the mode and parses the selector.
-func (s *Source) judge(selector string) {
+// parseMarks checks the mode and parses the selector.
+func (s *Source) parseMarks(selector string) {
 	switch s.Mode {
 	case v1alpha1.ModeCreate, v1alpha1.ModeUpdate, v1alpha1.ModeNone:
 	default:

@@ -80,7 +80,7 @@ func (s *State) startSource(slot Slot) {
 	case known == nil && s.needsLoss(slot):
 		if k.resource.Resource != "" {
 			s.sought[slot] = true
-			s.emit(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
+			s.emitOutput(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
 		}
 		return
 	case known == nil:
@@ -106,7 +106,7 @@ func (s *State) needsLoss(slot Slot) bool {
 // that its selector selects: then the plan of a slot asks for it.
 func (s *State) requestSource(slot Slot) {
 	if resource := s.kinds[slot.Kind].resource; resource.Resource != "" {
-		s.emit(ReadSource{Source: slot, Resource: resource})
+		s.emitOutput(ReadSource{Source: slot, Resource: resource})
 	}
 }
 
@@ -118,11 +118,11 @@ func (s *State) asksFor(source Slot) func(Slot) bool {
 	}
 }
 
-func (r SourceRead) apply(s *State) { s.endSource(r.Source, r.Err, true) }
+func (r SourceRead) applyTo(s *State) { s.endSource(r.Source, r.Err, true) }
 
-func (l LossFound) apply(s *State) {
+func (l LossFound) applyTo(s *State) {
 	if !s.sought[l.Source] { // a watch has shown something newer
-		s.queue(sourceTask(l.Source))
+		s.queueKeys(sourceTask(l.Source))
 		return
 	}
 	delete(s.sought, l.Source)
@@ -172,7 +172,7 @@ func (s *State) stepSpread(source Slot) {
 		s.queueSpread(p, slots)
 	}
 	if !p.isOver() && !isAsked {
-		s.queue(spreadKey(source))
+		s.queueKeys(spreadKey(source))
 		return
 	}
 	delete(s.spreads, source)
@@ -182,7 +182,7 @@ func (s *State) stepSpread(source Slot) {
 	case p.seeking:
 		s.finishSource(source, false)
 	default:
-		s.emitFanout(source.Kind, s.measured.fanouts.close(source))
+		s.emitFanout(source.Kind, s.measured.fanouts.endRecording(source))
 	}
 }
 
@@ -194,5 +194,5 @@ func (s *State) queueSpread(p *spread, slots []Slot) {
 		slots = slices.DeleteFunc(slots, s.asksFor(p.source))
 	}
 	s.measured.fanouts.record(p.source, slots, s.world.Plan)
-	s.queue(slotKeys(slots)...)
+	s.queueKeys(slotKeys(slots)...)
 }

@@ -69,7 +69,7 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 // requests may run side by side.
 func (s *State) Apply(now time.Time, input Input) []Output {
 	s.now = now
-	input.apply(s)
+	input.applyTo(s)
 	return s.out.take()
 }
 
@@ -96,8 +96,8 @@ func (c *collector) take() []Output {
 	return all
 }
 
-// queue has keys worked on.
-func (s *State) queue(keys ...Key) {
+// queueKeys has keys worked on.
+func (s *State) queueKeys(keys ...Key) {
 	if s.out.queued == nil {
 		s.out.queued = make(map[Key]bool, len(keys))
 	}
@@ -114,8 +114,8 @@ func (s *State) queueAfter(key Key, delay time.Duration) {
 	s.out.others = append(s.out.others, Queue{Keys: []Key{key}, After: max(delay, 1)})
 }
 
-// emit adds an Output.
-func (s *State) emit(one Output) { s.out.others = append(s.out.others, one) }
+// emitOutput adds an Output.
+func (s *State) emitOutput(one Output) { s.out.others = append(s.out.others, one) }
 
 // Task is what a Key asks for.
 type Task int8

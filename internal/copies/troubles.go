@@ -78,16 +78,16 @@ func (s *State) recordTrouble(slot Slot, now slotTrouble) (recorded *slotTrouble
 	case known != nil && known.reason != "" && now.reason == "": // a failure that passes by itself does not replace a trouble with a reason
 	case known == nil || known.reason != now.reason:
 		if isNew = true; known != nil {
-			s.report(known.from)
+			s.reportNamespaces(known.from)
 		}
 		known = &now
 		if t.slots[slot.Namespace] == nil {
 			t.slots[slot.Namespace] = map[Slot]*slotTrouble{}
 		}
 		t.slots[slot.Namespace][slot] = known
-		s.report(slot.Namespace, now.from)
+		s.reportNamespaces(slot.Namespace, now.from)
 	case known.text != now.text || known.from != now.from || known.silent != now.silent:
-		s.report(slot.Namespace, known.from, now.from)
+		s.reportNamespaces(slot.Namespace, known.from, now.from)
 		known.text, known.from, known.silent = now.text, now.from, now.silent
 	}
 	if now.reason != "" {
@@ -116,7 +116,7 @@ func (s *State) recordInvalid(slot Slot, source *Source) {
 	default:
 		here[slot] = why
 	}
-	s.report(slot.Namespace)
+	s.reportNamespaces(slot.Namespace)
 }
 
 // clearTransient forgets the trouble at slot if it is a failure that passes by itself, as of a source that could not be read. The trouble
@@ -143,7 +143,7 @@ func (s *State) endTrouble(slot Slot) slotTrouble {
 		return slotTrouble{}
 	}
 	s.forgetTrouble(slot)
-	s.report(slot.Namespace, was.from)
+	s.reportNamespaces(slot.Namespace, was.from)
 	return *was
 }
 
@@ -169,7 +169,7 @@ func (s *State) forgetTroubles(c ForestChanged) {
 		if isGone {
 			for slot, known := range t.slots[namespace] {
 				s.recordKnown(slot)
-				s.report(known.from)
+				s.reportNamespaces(known.from)
 			}
 			delete(t.slots, namespace)
 		}
@@ -182,7 +182,7 @@ func (s *State) forgetTroubles(c ForestChanged) {
 // of any slot.
 const mostUnknown = 1000
 
-func (t Ticked) apply(s *State) {
+func (t Ticked) applyTo(s *State) {
 	if t.Idle && !s.troubles.complete && s.CheckSynced() == nil {
 		s.completeTroubles()
 	}
@@ -199,10 +199,10 @@ func (s *State) completeTroubles() {
 	}
 	s.troubles.complete, s.troubles.unknown = true, unknown
 	for namespace := range s.troubles.slots {
-		s.report(namespace)
+		s.reportNamespaces(namespace)
 	}
 	for namespace := range s.removals.barriers {
-		s.report(namespace)
+		s.reportNamespaces(namespace)
 	}
 	s.reportEverywhere()
 }
@@ -227,7 +227,7 @@ func (s *State) recordKnown(slot Slot) {
 		return
 	}
 	delete(s.troubles.unknown, slot)
-	s.report(slot.Namespace)
+	s.reportNamespaces(slot.Namespace)
 	if reading {
 		for below := range s.world.Forest.Below(slot.Namespace) {
 			s.reportOne(below)
@@ -249,8 +249,8 @@ func (s *State) IsKnown(namespace string) bool {
 	return s.troubles.complete
 }
 
-// report reports that these namespaces, and those above them, have something new to report.
-func (s *State) report(namespaces ...string) {
+// reportNamespaces reports that these namespaces, and those above them, have something new to report.
+func (s *State) reportNamespaces(namespaces ...string) {
 	for _, name := range namespaces {
 		if name != "" {
 			s.reportAbove(s.world.Forest, name)
@@ -293,7 +293,7 @@ func (s *State) reportVisibility(namespace string) {
 		s.reportEverywhere()
 		return
 	}
-	s.report(namespace)
+	s.reportNamespaces(namespace)
 	for below := range s.world.Forest.Below(namespace) {
 		s.reportOne(below)
 	}

@@ -67,7 +67,7 @@ func (k Kind) Roles() []Role {
 	return []Role{SourcesAlone, CopiesAlone}
 }
 
-func (c WatchChanged) apply(s *State) {
+func (c WatchChanged) applyTo(s *State) {
 	k := s.kinds[c.Kind]
 	w := k.watches[c.Role]
 	if c.Status.Resource.Resource != "" {
@@ -125,7 +125,7 @@ func (s *State) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged)
 		s.setSight(c.Watch, namespace, sightOf(now))
 	}
 	if wasWide && !w.isWide() || now.State == watchset.Synced && len(s.departed) > 0 {
-		s.emit(FollowSoon{})
+		s.emitOutput(FollowSoon{})
 	}
 	if changed && namespace == Everywhere && now.State == watchset.Forbidden { // one that is degraded shows nothing again
 		s.forgetElsewhere(c.Watch)
@@ -207,7 +207,7 @@ func (s *State) setWatchState(k *watchedKind, w *watchState, now KindState) {
 	gk := k.GroupKind()
 	s.world.SetKind(gk, k.Mode, state == KindActive)
 	if state == KindDegraded {
-		s.emit(Log{Message: k.describeDegraded(s.settings.DegradedAfter)})
+		s.emitOutput(Log{Message: k.describeDegraded(s.settings.DegradedAfter)})
 	}
 	if was.isBlind() || state.isBlind() {
 		s.reportEverywhere()
@@ -240,9 +240,9 @@ func (k *watchedKind) combineStates() KindState {
 func (s *State) queueKind(gk schema.GroupKind) {
 	sources, copies := s.world.KindIn(gk, Everywhere)
 	for _, slot := range sources {
-		s.queue(sourceTask(slot))
+		s.queueKeys(sourceTask(slot))
 	}
-	s.queue(slotKeys(copies)...)
+	s.queueKeys(slotKeys(copies)...)
 }
 
 // areSyncing reports whether objects of some kind may exist that were not listed yet.

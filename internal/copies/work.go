@@ -46,14 +46,14 @@ func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	return turn
 }
 
-func (Elected) apply(s *State) {
+func (Elected) applyTo(s *State) {
 	s.measured.leading = true
 	for gk := range s.kinds {
 		s.queueKind(gk)
 	}
 }
 
-func (w Started) apply(s *State) {
+func (w Started) applyTo(s *State) {
 	switch w.Key.Task {
 	case LookAtNamespace:
 		s.queueSlotsIn(w.Key.Slot.Namespace)
@@ -81,8 +81,8 @@ func (s *State) queueSlotsIn(namespace string) {
 	for slot := range s.troubles.slots[namespace] {
 		slots = append(slots, slot)
 	}
-	s.recordMoves(s.measured.moves.planned(namespace, slots, s.world.Plan))
-	s.queue(slotKeys(slots)...)
+	s.recordMoves(s.measured.moves.recordPlanned(namespace, slots, s.world.Plan))
+	s.queueKeys(slotKeys(slots)...)
 }
 
 // startSlot asks for the requests that bring one slot to what it should be, unless they must wait.
@@ -103,22 +103,22 @@ func (s *State) startSlot(slot Slot) {
 		s.endMeasured(slot)
 		s.recordConflict(slot, action, false)
 	case action.Verb == Look:
-		s.queue(sourceTask(action.Source))
+		s.queueKeys(sourceTask(action.Source))
 	case action.Verb == Nothing:
 		s.finishSlot(slot, action)
 	case action.Verb == Delete:
-		s.emit(CheckRemoval{Slot: slot, Action: action, Over: over})
+		s.emitOutput(CheckRemoval{Slot: slot, Action: action, Over: over})
 	default:
-		s.emit(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == Create &&
+		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == Create &&
 			s.troubleOf(slot).isBlocked()})
 	}
 }
 
-func (c RemovalChecked) apply(s *State) {
+func (c RemovalChecked) applyTo(s *State) {
 	switch {
 	case c.Err == nil && s.world.Plan(c.Slot).Verb == Delete:
 		s.removals.unanswered[c.Slot.Namespace]++
-		s.emit(WriteCopy{Slot: c.Slot, Resource: s.kinds[c.Slot.Kind].resource, Action: c.Action, Over: c.Over})
+		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.kinds[c.Slot.Kind].resource, Action: c.Action, Over: c.Over})
 		return
 	case c.Err == nil: // another worker's read of the namespaces above has shown what the watch will show later
 		c.Err = ErrBehind
@@ -126,7 +126,7 @@ func (c RemovalChecked) apply(s *State) {
 	s.endSlot(c.Slot, c.Action, c.Err)
 }
 
-func (c CopyWritten) apply(s *State) {
+func (c CopyWritten) applyTo(s *State) {
 	s.takeResult(c.Slot, c.WriteCopy, c.Result, c.Err)
 	if c.Action.Verb == Delete {
 		s.endRemoval(c.Slot.Namespace, c.Err)
@@ -163,7 +163,7 @@ func (s *State) finishSlot(slot Slot, action Action) {
 func (s *State) queueOvertaken(slot Slot, done Action) {
 	now := s.world.Plan(slot)
 	if now.Verb == Delete || now.Verb != Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
-		s.queue(slotKey(slot))
+		s.queueKeys(slotKey(slot))
 	}
 }
 
@@ -173,10 +173,10 @@ func (s *State) queueBindings(role Slot) {
 	if role.Kind != roles {
 		return
 	}
-	s.queue(slotKeys(s.world.BindingsTo(role))...)
+	s.queueKeys(slotKeys(s.world.BindingsTo(role))...)
 	for slot := range s.troubles.slots[role.Namespace] {
 		if GivesRights(slot) {
-			s.queue(slotKey(slot))
+			s.queueKeys(slotKey(slot))
 		}
 	}
 }

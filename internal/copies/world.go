@@ -95,7 +95,7 @@ func (w *World) Len(kind schema.GroupKind) (sources, copies int) {
 // PutSource adds or replaces the source at slot.
 func (w *World) PutSource(slot Slot, s *Source) {
 	w.Sources.put(slot, s)
-	w.Limits.recount(slot.Namespace)
+	w.Limits.queueRecount(slot.Namespace)
 	delete(w.lost, slot.source())
 }
 
@@ -105,7 +105,7 @@ func (w *World) DeleteSource(slot Slot) {
 		return
 	}
 	w.Sources.delete(slot)
-	w.Limits.recount(slot.Namespace)
+	w.Limits.queueRecount(slot.Namespace)
 }
 
 // PutCopy adds or replaces the copy at slot. Limits are not counted anew: where a copy is written, the room for it was counted before.
@@ -117,7 +117,7 @@ func (w *World) DeleteCopy(slot Slot) {
 	if known == nil {
 		return
 	}
-	w.Limits.recount(known.from)
+	w.Limits.queueRecount(known.from)
 	if source := slot.At(known.from); !w.Copies.HasCopyOf(source) {
 		delete(w.lost, source.source())
 	}
@@ -127,15 +127,15 @@ func (w *World) DeleteCopy(slot Slot) {
 // copies that exist.
 func (w *World) NoteContent(slot Slot, s *Source, b *Body) {
 	s.Content, s.Meta, s.Size, s.Role = b.Content, b.Meta, b.Size, b.Role
-	w.Copies.tally.noteFound(slot.source(), b.Size)
-	w.Limits.recount(slot.Namespace)
+	w.Copies.tally.recordFoundSize(slot.source(), b.Size)
+	w.Limits.queueRecount(slot.Namespace)
 }
 
 // NoteWritten reports that a copy of the source at slot was written with this content.
 func (w *World) NoteWritten(slot Slot, content string) {
 	s := w.Sources.At(slot)
-	if s != nil && s.Content == content && w.Copies.tally.noteWritten(slot.source(), s) {
-		w.Limits.recount(slot.Namespace)
+	if s != nil && s.Content == content && w.Copies.tally.recordWrittenSize(slot.source(), s) {
+		w.Limits.queueRecount(slot.Namespace)
 	}
 }
 

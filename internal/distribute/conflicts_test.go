@@ -159,7 +159,7 @@ func TestADistributionThatGoesWhileItTakesAnObjectUp(t *testing.T) {
 				for len(c.events) > 0 { // the State knows that it is gone before the write is answered
 					event := c.events[0]
 					c.events = c.events[1:]
-					c.apply(event)
+					c.applyTo(event)
 				}
 				c.work(Key{Distribution: "rd"})
 				c.queue = nil

@@ -195,9 +195,9 @@ func newCopyTable(nameOf func(namespace string) string) *copyTable {
 	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, map[schema.GroupKind]string{}, NewReader()}
 }
 
-func (l CopiesListed) apply(s *State) { s.queue(s.copies.replace(l.Kind, l.Objects)...) }
-func (o CopySeen) apply(s *State)     { s.queue(s.copies.take(o.Kind, o.Object)...) }
-func (o CopyGone) apply(s *State)     { s.queue(s.copies.remove(o.Kind, o.Object)...) }
+func (l CopiesListed) applyTo(s *State) { s.queue(s.copies.replaceCopies(l.Kind, l.Objects)...) }
+func (o CopySeen) applyTo(s *State)     { s.queue(s.copies.takeCopy(o.Kind, o.Object)...) }
+func (o CopyGone) applyTo(s *State)     { s.queue(s.copies.remove(o.Kind, o.Object)...) }
 
 // want records that a distribution wants copies of this kind and name.
 func (t *copyTable) want(of Family, name string) {
@@ -207,30 +207,30 @@ func (t *copyTable) want(of Family, name string) {
 	t.wantedBy[of][name] = true
 }
 
-// unwant records that a distribution does not want copies of this kind and name any more.
-func (t *copyTable) unwant(of Family, name string) {
+// unwantCopies records that a distribution does not want copies of this kind and name any more.
+func (t *copyTable) unwantCopies(of Family, name string) {
 	if delete(t.wantedBy[of], name); len(t.wantedBy[of]) == 0 {
 		delete(t.wantedBy, of)
 	}
 }
 
-// replace makes the table hold exactly these copies of a kind.
-func (t *copyTable) replace(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) (keys []Key) {
+// replaceCopies makes the table hold exactly these copies of a kind.
+func (t *copyTable) replaceCopies(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) (keys []Key) {
 	there := make(map[copies.Slot]bool, len(all))
 	for _, meta := range all {
 		there[slotOf(gk, meta)] = true
-		keys = append(keys, t.take(gk, meta)...)
+		keys = append(keys, t.takeCopy(gk, meta)...)
 	}
 	for slot := range t.All() {
 		if slot.Kind == gk && !there[slot] {
-			keys = append(keys, t.drop(slot)...)
+			keys = append(keys, t.dropCopy(slot)...)
 		}
 	}
 	return keys
 }
 
-// take puts a copy that a list or watch shows into the table, unless the table has a newer version.
-func (t *copyTable) take(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
+// takeCopy puts a copy that a list or watch shows into the table, unless the table has a newer version.
+func (t *copyTable) takeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
 	t.recordNewest(gk, meta.ResourceVersion)
 	slot := slotOf(gk, meta)
 	known := t.atUID(slot, string(meta.UID))
@@ -274,10 +274,10 @@ func (t *copyTable) dropUID(slot copies.Slot, uid string) []Key {
 	if t.atUID(slot, uid) == nil {
 		return nil
 	}
-	return t.drop(slot)
+	return t.dropCopy(slot)
 }
 
-func (t *copyTable) drop(slot copies.Slot) []Key {
+func (t *copyTable) dropCopy(slot copies.Slot) []Key {
 	by := t.At(slot).By
 	t.Delete(slot)
 	return t.keysOf(slot, by)

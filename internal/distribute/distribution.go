@@ -228,7 +228,7 @@ func ReadTemplate(raw []byte) (*Template, error) {
 		return nil, err
 	}
 	t := &Template{Kind: gv.WithKind(kind), Name: name, Bytes: len(raw)}
-	if err := t.normalise(object); err != nil {
+	if err := t.normaliseObject(object); err != nil {
 		return nil, err
 	}
 	t.object = maps.Clone(object)
@@ -311,9 +311,9 @@ func stringMap(value any) (map[string]string, error) {
 	return texts, nil
 }
 
-// normalise returns an error for an object that can't be distributed, folds stringData into data, and sets the defaults that the
+// normaliseObject returns an error for an object that can't be distributed, folds stringData into data, and sets the defaults that the
 // API server would set.
-func (t *Template) normalise(object map[string]any) error {
+func (t *Template) normaliseObject(object map[string]any) error {
 	delete(object, "status")
 	if strings.HasSuffix(t.Kind.Kind, "List") {
 		return fmt.Errorf("spec.resource: kind %s is a list of objects; a ResourceDistribution holds one", t.Kind.Kind)

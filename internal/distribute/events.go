@@ -10,9 +10,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// announce sends an Event on a ResourceDistribution.
-func (s *State) announce(d *Distribution, warning bool, reason v1alpha1.Reason, message string) {
-	s.emit(copies.Event{
+// announceResult sends an Event on a ResourceDistribution.
+func (s *State) announceResult(d *Distribution, warning bool, reason v1alpha1.Reason, message string) {
+	s.emitOutput(copies.Event{
 		Slot: copies.Slot{Name: d.Name}, Kind: v1alpha1.GroupVersion.WithKind(Kind), UID: d.UID, Warning: warning,
 		Reason: reason, Message: message,
 	})
@@ -42,13 +42,13 @@ func (s *State) announceDeeds(r *run, d *Distribution) {
 			v1alpha1.ReasonAdopted: "the object was taken up as it is in", v1alpha1.ReasonOverwrote: "the object was overwritten in",
 			v1alpha1.ReasonRemoved: "the copy was removed, or handed back, in",
 		}[reason]
-		s.announce(d, reason == v1alpha1.ReasonOverwrote, reason, what+" "+first(names))
+		s.announceResult(d, reason == v1alpha1.ReasonOverwrote, reason, what+" "+firstNames(names))
 	}
 	r.deeds = nil
 }
 
-// first returns the first ten names as text, and how many more there are.
-func first(names []string) string {
+// firstNames returns the first ten names as text, and how many more there are.
+func firstNames(names []string) string {
 	const most = 10
 	text := strings.Join(names[:min(len(names), most)], ", ")
 	if more := len(names) - most; more > 0 {
@@ -64,9 +64,9 @@ func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistr
 		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)
 	switch conflicted := before != nil && before.Status == metav1.ConditionFalse; {
 	case free.Status == metav1.ConditionFalse && !conflicted:
-		s.announce(d, true, v1alpha1.ReasonConflict, free.Message)
+		s.announceResult(d, true, v1alpha1.ReasonConflict, free.Message)
 	case free.Status == metav1.ConditionTrue && conflicted:
-		s.announce(d, false, v1alpha1.ReasonConflictResolved, free.Message)
+		s.announceResult(d, false, v1alpha1.ReasonConflictResolved, free.Message)
 	}
 	ready, old := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady),
 		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionReady)
@@ -75,10 +75,10 @@ func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistr
 	}
 	switch reason := v1alpha1.Reason(ready.Reason); reason {
 	case v1alpha1.ReasonDistributed:
-		s.announce(d, false, reason, ready.Message)
+		s.announceResult(d, false, reason, ready.Message)
 	case v1alpha1.ReasonFailed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced, v1alpha1.ReasonInvalidResource,
 		v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNotObserved:
-		s.announce(d, true, reason, ready.Message)
+		s.announceResult(d, true, reason, ready.Message)
 	}
 	return ready.Status == metav1.ConditionTrue
 }
@@ -96,7 +96,7 @@ func (s *State) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistrib
 			continue
 		}
 		most--
-		s.emit(copies.Event{
+		s.emitOutput(copies.Event{
 			Slot: d.Template.Slot(one.Namespace), Kind: d.Template.Kind, UID: one.Conflict.UID, Warning: true,
 			Reason: v1alpha1.ReasonDistributionConflict, Message: describeForOwner(d),
 		})

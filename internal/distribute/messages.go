@@ -18,7 +18,7 @@ type Key struct{ Distribution, Namespace string }
 func reviewKey(distribution string) Key { return Key{Distribution: distribution} }
 
 // Input is something that has happened. Apply takes it into a State.
-type Input interface{ apply(s *State) }
+type Input interface{ applyTo(s *State) }
 
 // ForestChanged reports that the forest has changed, and for which namespaces, existing or not, targets may differ now.
 type ForestChanged struct {

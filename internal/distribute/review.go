@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-func (k Started) apply(s *State) {
+func (k Started) applyTo(s *State) {
 	if k.Namespace == "" {
 		s.startReview(k.Distribution)
 		return
@@ -32,7 +32,7 @@ func (s *State) startReview(name string) {
 		s.queue(s.copies.findFarewells(name)...)
 	case !r.Deleting:
 		r.dueAt = time.Time{}
-		s.review(r, false)
+		s.reviewRun(r, false)
 	}
 }
 
@@ -47,11 +47,11 @@ func (s *State) reviewSoon(r *run) {
 	}
 }
 
-// review reviews a distribution. looked reports that obstacles were listed for this review.
-func (s *State) review(r *run, looked bool) {
+// reviewRun reviews a distribution. looked reports that obstacles were listed for this review.
+func (s *State) reviewRun(r *run, looked bool) {
 	found := Review{Admitted: r.admitted}
 	if r.Problem != "" {
-		s.report(r, found, false)
+		s.reportStatus(r, found, false)
 		return
 	}
 	k := s.kinds[r.Template.Kind.GroupKind()]
@@ -59,19 +59,19 @@ func (s *State) review(r *run, looked bool) {
 		return // the change of this state queues the review
 	}
 	if found.Unobserved = s.describeUnobserved(k); found.Unobserved != "" {
-		s.report(r, found, false)
+		s.reportStatus(r, found, false)
 		return
 	}
 	s.recordNames(r)
 	results := s.planAll(r)
 	if !looked && r.mustLook(results) {
-		s.emit(ListObstacles{s.obstacleWatchOf(r), r.Distribution})
+		s.emitOutput(ListObstacles{s.obstacleWatchOf(r), r.Distribution})
 		return
 	}
-	found = s.judge(r, results)
+	found = s.decideWrites(r, results)
 	found.Resource = k.resource.GroupResource().String()
 	if r.unreported {
-		if s.report(r, found, true) {
+		if s.reportStatus(r, found, true) {
 			return // the status must be written before the first copy
 		}
 		r.unreported = false
@@ -80,7 +80,7 @@ func (s *State) review(r *run, looked bool) {
 	}
 	s.queueWrites(r, found.Results)
 	if !r.isExamining(found.Results) {
-		s.report(r, found, false)
+		s.reportStatus(r, found, false)
 	}
 }
 
@@ -108,16 +108,16 @@ func (s *State) describeUnobserved(k *watchedKind) string {
 	return ""
 }
 
-func (f ObstaclesFound) apply(s *State) {
+func (f ObstaclesFound) applyTo(s *State) {
 	r := s.runs[f.Distribution]
 	switch {
 	case r == nil || r.Distribution != f.of: // the next review is queued
 	case f.Err != nil:
-		s.emit(copies.Log{Message: "looking for conflicts of ResourceDistribution " + r.Name + "; it is tried again", Err: f.Err})
+		s.emitOutput(copies.Log{Message: "looking for conflicts of ResourceDistribution " + r.Name + "; it is tried again", Err: f.Err})
 		s.queueAfter(reviewKey(r.Name), s.options.Timing.Pace)
 	default:
 		r.looked, r.obstacles = true, s.readObstacles(f.Kind, f.Objects)
-		s.review(r, true)
+		s.reviewRun(r, true)
 	}
 }
 
@@ -172,10 +172,10 @@ func (r *run) mustLook(results []Result) bool {
 	return missing && (!r.looked || r.Suspend || r.AllOrNothing() && r.admitted != r.Check)
 }
 
-// judge decides what may be written now, and returns what the status is to say. results are those of planAll.
-func (s *State) judge(r *run, results []Result) Review {
+// decideWrites decides what may be written now, and returns what the status is to say. results are those of planAll.
+func (s *State) decideWrites(r *run, results []Result) Review {
 	found := Review{Checked: true}
-	isNew := r.admit(results)
+	isNew := r.admitCopies(results)
 	if s.gateUpdates(r, results, &found) {
 		isNew = true
 	}
@@ -187,9 +187,9 @@ func (s *State) judge(r *run, results []Result) Review {
 	return found
 }
 
-// admit opens the gate for new copies if the check for conflicts passes. It reports whether the status must record that before the first
-// write, because objects will be created or adopted.
-func (r *run) admit(results []Result) (isNew bool) {
+// admitCopies opens the gate for new copies if the check for conflicts passes. It reports whether the status must record that before the
+// first write, because objects will be created or adopted.
+func (r *run) admitCopies(results []Result) (isNew bool) {
 	r.gate.Create = true
 	if !r.AllOrNothing() || r.admitted == r.Check {
 		return false
@@ -276,9 +276,9 @@ func (s *State) followObstacles(r *run, results []Result) {
 	r.obstacles = map[string]*Obstacle{}
 }
 
-// report has the status written if it has changed: at once if it is urgent, else not more often than Timing allows. It reports whether it
-// has asked for the write.
-func (s *State) report(r *run, found Review, urgent bool) (writes bool) {
+// reportStatus has the status written if it has changed: at once if it is urgent, else not more often than Timing allows. It reports
+// whether it has asked for the write.
+func (s *State) reportStatus(r *run, found Review, urgent bool) (writes bool) {
 	was := r.reported
 	now := asReturned(r.Status(found, &was))
 	if reflect.DeepEqual(was, now) {
@@ -294,21 +294,21 @@ func (s *State) report(r *run, found Review, urgent bool) (writes bool) {
 		return false
 	}
 	r.reportedAt = s.now
-	s.emit(WriteStatus{
+	s.emitOutput(WriteStatus{
 		Name: r.Name, UID: r.UID, ResourceVersion: r.resourceVersion, Status: now,
 		run: r, of: r.Distribution, was: was, urgent: urgent, results: found.Results,
 	})
 	return true
 }
 
-func (w StatusWritten) apply(s *State) {
+func (w StatusWritten) applyTo(s *State) {
 	r := s.runs[w.Name]
 	if r == nil || r != w.run {
 		return
 	}
 	if w.Err != nil {
 		if !apierrors.IsNotFound(w.Err) && !apierrors.IsConflict(w.Err) {
-			s.emit(copies.Log{Message: "writing the status of ResourceDistribution " + w.Name + "; it is tried again", Err: w.Err})
+			s.emitOutput(copies.Log{Message: "writing the status of ResourceDistribution " + w.Name + "; it is tried again", Err: w.Err})
 		}
 		s.queueAfter(reviewKey(w.Name), s.options.Timing.Last)
 		return
@@ -319,7 +319,7 @@ func (w StatusWritten) apply(s *State) {
 	r.reported = w.Status
 	s.announceDeeds(r, w.of)
 	if s.announceChange(w.of, &w.was, &w.Status) {
-		s.emit(RolloutEnded{r.began})
+		s.emitOutput(RolloutEnded{r.began})
 	}
 	s.announceObstacles(w.of, &w.was, w.results)
 	if w.urgent && r.judged == r.Distribution && r.Distribution == w.of {
@@ -359,7 +359,7 @@ func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*D
 	return r.Distribution, known
 }
 
-func (d DriftFound) apply(s *State) {
+func (d DriftFound) applyTo(s *State) {
 	of, known := s.FindUnchanged(d.Slot, d.UID, d.ResourceVersion)
 	if known == nil {
 		return

@@ -54,10 +54,10 @@ func newRun(d *Distribution, status v1alpha1.ResourceDistributionStatus, now tim
 	return r
 }
 
-func (c DefinitionChanged) apply(s *State) {
+func (c DefinitionChanged) applyTo(s *State) {
 	if c.State == watchset.NotServed {
 		if s.listed { // the CRD was deleted, and all objects with it
-			DistributionsListed{}.apply(s)
+			DistributionsListed{}.applyTo(s)
 		}
 		s.served = false
 		return
@@ -67,7 +67,7 @@ func (c DefinitionChanged) apply(s *State) {
 	}
 }
 
-func (l DistributionsListed) apply(s *State) {
+func (l DistributionsListed) applyTo(s *State) {
 	there := make(map[string]bool, len(l.All))
 	for _, rd := range l.All {
 		there[rd.Name] = true
@@ -75,14 +75,14 @@ func (l DistributionsListed) apply(s *State) {
 	}
 	for name, r := range s.runs {
 		if !there[name] {
-			s.forget(r)
+			s.forgetRun(r)
 		}
 	}
 	s.listed = true // only now, so that nothing is taken for a copy of a deleted distribution
 	s.queueAll()
 }
 
-func (o DistributionSeen) apply(s *State) { s.takeDistribution(o.ResourceDistribution) }
+func (o DistributionSeen) applyTo(s *State) { s.takeDistribution(o.ResourceDistribution) }
 
 func (s *State) takeDistribution(rd *v1alpha1.ResourceDistribution) {
 	known := s.runs[rd.Name]
@@ -94,7 +94,7 @@ func (s *State) takeDistribution(rd *v1alpha1.ResourceDistribution) {
 	}
 	d := Read(rd, s.options.Settings)
 	if known != nil {
-		s.unwant(known)
+		s.unwantCopies(known)
 	}
 	if known != nil && known.UID == d.UID {
 		s.takeSpec(known, d, rd.Status)
@@ -110,24 +110,24 @@ func (s *State) takeDistribution(rd *v1alpha1.ResourceDistribution) {
 	s.queue(reviewKey(rd.Name))
 }
 
-func (o DistributionGone) apply(s *State) {
+func (o DistributionGone) applyTo(s *State) {
 	if known := s.runs[o.Name]; known != nil && known.UID == string(o.UID) {
-		s.forget(known)
+		s.forgetRun(known)
 	}
 	s.queue(reviewKey(o.Name))
 }
 
-// forget removes the run of a ResourceDistribution that is gone.
-func (s *State) forget(r *run) {
-	s.unwant(r)
+// forgetRun removes the run of a ResourceDistribution that is gone.
+func (s *State) forgetRun(r *run) {
+	s.unwantCopies(r)
 	s.stopWatch(r)
 	delete(s.runs, r.Name)
 }
 
-// unwant records that the run's present spec wants no copies any more.
-func (s *State) unwant(r *run) {
+// unwantCopies records that the run's present spec wants no copies any more.
+func (s *State) unwantCopies(r *run) {
 	if r.Template != nil {
-		s.copies.unwant(r.Template.Family(), r.Name)
+		s.copies.unwantCopies(r.Template.Family(), r.Name)
 	}
 }
 
@@ -201,7 +201,7 @@ func (s *State) keepWatch(r *run) {
 	if r.watch == nil {
 		w := s.obstacleWatchOf(r)
 		r.watch, r.watching = &w, false
-		s.emit(FollowObstacles{})
+		s.emitOutput(FollowObstacles{})
 	}
 }
 
@@ -209,7 +209,7 @@ func (s *State) keepWatch(r *run) {
 func (s *State) stopWatch(r *run) {
 	if r.watch != nil {
 		r.watch = nil
-		s.emit(FollowObstacles{})
+		s.emitOutput(FollowObstacles{})
 	}
 }
 
@@ -237,7 +237,7 @@ func (s *State) findWatching(w *ObstacleWatch) *run {
 	return nil
 }
 
-func (l ObstaclesListed) apply(s *State) {
+func (l ObstaclesListed) applyTo(s *State) {
 	r := s.findWatching(l.Watch)
 	if r == nil {
 		return
@@ -255,7 +255,7 @@ func (l ObstaclesListed) apply(s *State) {
 	s.queue(keys...)
 }
 
-func (o ObstacleSeen) apply(s *State) {
+func (o ObstacleSeen) applyTo(s *State) {
 	if r := s.findWatching(o.Watch); r != nil {
 		namespace := o.Object.Namespace
 		r.changeObstacle(namespace, keepExamined(r.obstacles[namespace], s.readObstacle(o.Watch.Kind, o.Object)))
@@ -263,7 +263,7 @@ func (o ObstacleSeen) apply(s *State) {
 	}
 }
 
-func (o ObstacleGone) apply(s *State) {
+func (o ObstacleGone) applyTo(s *State) {
 	r := s.findWatching(o.Watch)
 	if r == nil {
 		return

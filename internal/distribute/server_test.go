@@ -76,15 +76,15 @@ func (c *cluster) start() {
 		Timing:        timing,
 	})
 	c.events, c.queue, c.later = nil, nil, nil
-	c.apply(DefinitionChanged{})
-	c.apply(CopiesListed{Kind: configMaps.GroupKind(),
+	c.applyTo(DefinitionChanged{})
+	c.applyTo(CopiesListed{Kind: configMaps.GroupKind(),
 		Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] != "" })})
-	c.apply(KindChanged{Kind: configMaps.GroupKind(), Status: synced})
-	c.apply(DistributionsListed{All: slices.Collect(maps.Values(c.rds))})
-	c.apply(Elected{})
+	c.applyTo(KindChanged{Kind: configMaps.GroupKind(), Status: synced})
+	c.applyTo(DistributionsListed{All: slices.Collect(maps.Values(c.rds))})
+	c.applyTo(Elected{})
 }
 
-func (c *cluster) apply(input Input) (request Request) {
+func (c *cluster) applyTo(input Input) (request Request) {
 	for _, output := range c.state.Apply(c.now, input) {
 		switch one := output.(type) {
 		case Queue:
@@ -151,7 +151,7 @@ func (c *cluster) settle(limit time.Duration) {
 		case len(c.events) > 0:
 			event := c.events[0]
 			c.events = c.events[1:]
-			c.apply(event)
+			c.applyTo(event)
 		case len(c.queue) > 0:
 			key := c.queue[0]
 			c.queue = c.queue[1:]
@@ -182,7 +182,7 @@ func (c *cluster) wait(end time.Time) bool {
 }
 
 func (c *cluster) work(key Key) {
-	for request := c.apply(Started{key}); request != nil; {
+	for request := c.applyTo(Started{key}); request != nil; {
 		var answer Input
 		switch one := request.(type) {
 		case ListObstacles:
@@ -194,7 +194,7 @@ func (c *cluster) work(key Key) {
 		case WriteCopy:
 			answer = c.writeCopy(one)
 		}
-		request = c.apply(answer)
+		request = c.applyTo(answer)
 	}
 }
 

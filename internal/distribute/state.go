@@ -94,13 +94,13 @@ func (s *State) nameOf(namespace string) string {
 // Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order.
 func (s *State) Apply(now time.Time, input Input) []Output {
 	s.now = now
-	input.apply(s)
+	input.applyTo(s)
 	out := s.out
 	s.out = nil
 	return out
 }
 
-func (s *State) emit(one Output) { s.out = append(s.out, one) }
+func (s *State) emitOutput(one Output) { s.out = append(s.out, one) }
 
 // queue has keys worked on by the leader. Until then their targets are open: no review queues them a second time.
 func (s *State) queue(keys ...Key) {
@@ -112,15 +112,15 @@ func (s *State) queue(keys ...Key) {
 			r.open[key.Namespace] = true
 		}
 	}
-	s.emit(Queue{Keys: keys})
+	s.emitOutput(Queue{Keys: keys})
 }
 
 // queueAfter has a key worked on when some time has passed.
 func (s *State) queueAfter(key Key, delay time.Duration) {
-	s.emit(Queue{Keys: []Key{key}, After: max(delay, 1)})
+	s.emitOutput(Queue{Keys: []Key{key}, After: max(delay, 1)})
 }
 
-func (e Elected) apply(s *State) {
+func (e Elected) applyTo(s *State) {
 	s.leading = true
 	s.queueAll()
 }
@@ -139,7 +139,7 @@ func (s *State) queueAll() {
 // mostPlanned is of how many namespaces a change of the forest is planned at once; for more, every distribution is reviewed by a worker.
 const mostPlanned = 100
 
-func (c ForestChanged) apply(s *State) {
+func (c ForestChanged) applyTo(s *State) {
 	s.forest = c.New
 	for _, r := range s.runs {
 		if len(c.Namespaces) > mostPlanned {
@@ -178,7 +178,7 @@ func (s *State) findAffected(r *run, change ForestChanged) []Key {
 	return keys
 }
 
-func (c KindChanged) apply(s *State) {
+func (c KindChanged) applyTo(s *State) {
 	k := s.kinds[c.Kind]
 	if c.Status.Resource.Resource != "" {
 		k.resource = c.Status.Resource
@@ -188,7 +188,7 @@ func (c KindChanged) apply(s *State) {
 		return
 	}
 	if k.state == copies.KindDegraded {
-		s.emit(copies.Log{Message: "the API server has not listed the copies of " + c.Kind.String() +
+		s.emitOutput(copies.Log{Message: "the API server has not listed the copies of " + c.Kind.String() +
 			": nothing of it is distributed until it does"})
 	}
 	for _, r := range s.runs {

@@ -38,21 +38,21 @@ func inBatches(s *spec) {
 func TestAStatusComesBeforeTheFirstCopy(t *testing.T) {
 	c := newCluster(t, "d0")
 	c.distribute("new")
-	c.apply(c.events[0])
-	request := c.apply(Started{Key{Distribution: "rd"}})
+	c.applyTo(c.events[0])
+	request := c.applyTo(Started{Key{Distribution: "rd"}})
 	look, ok := request.(ListObstacles)
 	if !ok {
 		t.Fatalf("got %T, want a look for obstacles before the first copy is made", request)
 	}
-	write, ok := c.apply(ObstaclesFound{ListObstacles: look}).(WriteStatus)
+	write, ok := c.applyTo(ObstaclesFound{ListObstacles: look}).(WriteStatus)
 	if !ok || write.Status.Admitted == "" {
 		t.Fatalf("got %+v, want a status that records that the check has passed", write)
 	}
-	if request = c.apply(Started{Key{"rd", "d0"}}); request != nil {
+	if request = c.applyTo(Started{Key{"rd", "d0"}}); request != nil {
 		t.Errorf("got %T before a restarted operator could know of the check", request)
 	}
-	c.apply(StatusWritten{WriteStatus: write, NewVersion: "1"})
-	if request, ok := c.apply(Started{Key{"rd", "d0"}}).(WriteCopy); !ok || request.Action.Verb != Create {
+	c.applyTo(StatusWritten{WriteStatus: write, NewVersion: "1"})
+	if request, ok := c.applyTo(Started{Key{"rd", "d0"}}).(WriteCopy); !ok || request.Action.Verb != Create {
 		t.Errorf("got %+v, want the copy made", request)
 	}
 }
@@ -60,16 +60,16 @@ func TestAStatusComesBeforeTheFirstCopy(t *testing.T) {
 func TestAStatusOfAnOlderSpecOpensNoGate(t *testing.T) {
 	c := newCluster(t, "d0")
 	c.distribute("new")
-	c.apply(c.events[0])
-	look := c.apply(Started{Key{Distribution: "rd"}}).(ListObstacles)
-	write := c.apply(ObstaclesFound{ListObstacles: look}).(WriteStatus)
+	c.applyTo(c.events[0])
+	look := c.applyTo(Started{Key{Distribution: "rd"}}).(ListObstacles)
+	write := c.applyTo(ObstaclesFound{ListObstacles: look}).(WriteStatus)
 	c.distribute("newer", conflictPolicy(v1alpha1.ConflictSkip))
-	c.apply(c.events[1])
-	c.apply(StatusWritten{WriteStatus: write, NewVersion: "1"})
-	if request := c.apply(Started{Key{"rd", "d0"}}); request != nil {
+	c.applyTo(c.events[1])
+	c.applyTo(StatusWritten{WriteStatus: write, NewVersion: "1"})
+	if request := c.applyTo(Started{Key{"rd", "d0"}}); request != nil {
 		t.Errorf("got %+v, want that the newer spec is reviewed first", request)
 	}
-	if request := c.apply(ObstaclesFound{ListObstacles: look}); request != nil {
+	if request := c.applyTo(ObstaclesFound{ListObstacles: look}); request != nil {
 		t.Errorf("got %T for a look that was made for the older spec", request)
 	}
 }
@@ -189,7 +189,7 @@ func TestDrift(t *testing.T) {
 		if d, known := c.state.FindUnchanged(drift.Slot, drift.UID, drift.ResourceVersion); known == nil || d.Holds(object, known.Foreign) {
 			t.Fatalf("got %+v, want a copy that differs", known)
 		}
-		c.apply(drift)
+		c.applyTo(drift)
 		c.settle(time.Minute)
 		if diff := cmp.Diff(map[string]string{"d0": "new"}, c.data()); diff != "" {
 			t.Error(diff)
@@ -285,7 +285,7 @@ func TestALargeChangeIsReviewed(t *testing.T) {
 			change.New = change.New.WithNamespace(&forest.Namespace{Name: name, UID: name})
 			change.Namespaces = append(change.Namespaces, name)
 		}
-		if c.apply(change); !slices.Equal(c.queue, []Key{{Distribution: "rd"}}) {
+		if c.applyTo(change); !slices.Equal(c.queue, []Key{{Distribution: "rd"}}) {
 			t.Errorf("got %d keys, want one review", len(c.queue))
 		}
 		c.settle(time.Minute)
@@ -293,7 +293,7 @@ func TestALargeChangeIsReviewed(t *testing.T) {
 			t.Errorf("got %d copies, want %d", len(c.data()), mostPlanned+2)
 		}
 		small := ForestChanged{Old: change.New, New: change.New.WithNamespace(&forest.Namespace{Name: "f", UID: "f"}), Namespaces: []string{"f"}}
-		if c.apply(small); !slices.Equal(c.queue, []Key{{"rd", "f"}}) {
+		if c.applyTo(small); !slices.Equal(c.queue, []Key{{"rd", "f"}}) {
 			t.Errorf("got %v, want the target of a small change", c.queue)
 		}
 	})

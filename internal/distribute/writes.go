@@ -28,7 +28,7 @@ func (s *State) startWrite(k Key) {
 		return
 	}
 	if w, ok := s.planWrite(r, k.Namespace); ok && !s.waitsInLoop(w) {
-		s.emit(w)
+		s.emitOutput(w)
 		return
 	}
 	s.reviewSoon(r)
@@ -88,13 +88,13 @@ func (s *State) startFarewell(k Key) {
 	for slot, one := range s.copies.In(k.Namespace) {
 		kind, verb := s.kinds[slot.Kind], Farewell(one)
 		if one.By == k.Distribution && verb != Nothing && kind.state == copies.KindActive {
-			s.emit(WriteCopy{Slot: slot, Resource: kind.resource, Action: Action{Verb: verb}, Copy: one, by: k.Distribution})
+			s.emitOutput(WriteCopy{Slot: slot, Resource: kind.resource, Action: Action{Verb: verb}, Copy: one, by: k.Distribution})
 			return
 		}
 	}
 }
 
-func (c CopyWritten) apply(s *State) {
+func (c CopyWritten) applyTo(s *State) {
 	s.takeAnswer(c)
 	r := s.runs[c.by]
 	switch {
@@ -218,7 +218,7 @@ func (s *State) recordSuccess(r *run, c CopyWritten) {
 	delete(r.troubles, c.Slot.Namespace)
 	r.recordDeed(c.Action.Verb, c.Slot.Namespace)
 	if window := s.options.Timing.LoopWindow; c.Distribution.isRepair(c.Action, c.Copy) && s.repairs.Note(c.Slot, s.now, window) {
-		s.announce(c.Distribution, true, v1alpha1.ReasonDriftLoop, "somebody changes the copy in "+c.Slot.Namespace+
+		s.announceResult(c.Distribution, true, v1alpha1.ReasonDriftLoop, "somebody changes the copy in "+c.Slot.Namespace+
 			" again and again; from now on it is put back once in "+window.String()+": stop who writes there")
 	}
 }
@@ -251,7 +251,7 @@ func (s *State) recordNotTaken(r *run, c CopyWritten) {
 	s.putOff(r, c, nil, s.backoffAt(c.Slot))
 	reason, final := findImmutable(c.Err)
 	if !final {
-		s.emit(copies.Log{Message: "an object could not be taken over for ResourceDistribution " + r.Name, Slot: c.Slot, Err: c.Err})
+		s.emitOutput(copies.Log{Message: "an object could not be taken over for ResourceDistribution " + r.Name, Slot: c.Slot, Err: c.Err})
 		return
 	}
 	if known := r.obstacles[namespace]; known != nil {
@@ -281,7 +281,7 @@ func (s *State) retryLater(r *run, c CopyWritten) {
 		return copies.TransientBackoff(s.options.Timing.TransientMin, s.options.Timing.TransientMax, tries, c.Slot, c.Err)
 	})
 	if tries == 1 {
-		s.emit(copies.Log{Message: "a request failed; it is tried again", Slot: c.Slot, Err: c.Err})
+		s.emitOutput(copies.Log{Message: "a request failed; it is tried again", Slot: c.Slot, Err: c.Err})
 	}
 }
 

@@ -79,17 +79,17 @@ func (s *setup) addAcceptance(file *ConfigFile) error {
 	for _, warning := range configfile.Warnings(file.Config) {
 		configLog().Info("warning", "text", warning)
 	}
-	s.mgr.beforeStart = a.await
+	s.mgr.beforeStart = a.waitForAcceptance
 	return errors.Join(s.mgr.AddReadyzCheck("configuration", a.ready), s.mgr.Add(a))
 }
 
 func configLog() logr.Logger { return ctrl.Log.WithName("configuration") }
 
-// await returns when the file is accepted, or when ctx is done.
-func (a *acceptance) await(ctx context.Context) {
+// waitForAcceptance returns when the file is accepted, or when ctx is done.
+func (a *acceptance) waitForAcceptance(ctx context.Context) {
 	for told := ""; ; {
-		refusal := a.judge(ctx)
-		a.hold(refusal)
+		refusal := a.checkFile(ctx)
+		a.recordReason(refusal)
 		if refusal == nil {
 			hash := sha256.Sum256(a.file.Content)
 			configInfo.WithLabelValues(hex.EncodeToString(hash[:])).Set(1)
@@ -108,8 +108,8 @@ func (a *acceptance) await(ctx context.Context) {
 	}
 }
 
-// judge returns why the file must not come into force now.
-func (a *acceptance) judge(ctx context.Context) error {
+// checkFile returns why the file must not come into force now.
+func (a *acceptance) checkFile(ctx context.Context) error {
 	record, err := a.readRecord(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		configLog().Info("no changed file can be held back, for the file in force can't be recorded; make deploy installs what is missing",
@@ -130,7 +130,7 @@ func (a *acceptance) judge(ctx context.Context) error {
 	return err
 }
 
-func (a *acceptance) hold(reason error) {
+func (a *acceptance) recordReason(reason error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.held = reason

@@ -163,7 +163,7 @@ func (o *Options) managerOptions() ctrl.Options {
 	return ctrl.Options{
 		Scheme: scheme,
 		Cache: cache.Options{
-			DefaultTransform: trim,
+			DefaultTransform: trimObject,
 			ByObject: map[client.Object]cache.ByObject{
 				&rbacv1.ClusterRole{}:        {Label: ours},
 				&rbacv1.ClusterRoleBinding{}: {Label: ours},

@@ -55,15 +55,15 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // AddHealthzCheck implements ctrl.Manager. It is called before Start.
 func (m *Manager) AddHealthzCheck(name string, check healthz.Checker) error {
-	return add(m.live, "health", name, check)
+	return addCheck(m.live, "health", name, check)
 }
 
 // AddReadyzCheck implements ctrl.Manager. It is called before Start.
 func (m *Manager) AddReadyzCheck(name string, check healthz.Checker) error {
-	return add(m.ready, "readiness", name, check)
+	return addCheck(m.ready, "readiness", name, check)
 }
 
-func add(checks map[string]healthz.Checker, kind, name string, check healthz.Checker) error {
+func addCheck(checks map[string]healthz.Checker, kind, name string, check healthz.Checker) error {
 	if checks[name] != nil {
 		return fmt.Errorf("two %s checks are called %q", kind, name)
 	}

@@ -34,7 +34,7 @@ func TestTrim(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := trim(c.object); err != nil {
+			if _, err := trimObject(c.object); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, c.object.GetAnnotations()); diff != "" || c.object.GetManagedFields() != nil {
@@ -43,7 +43,7 @@ func TestTrim(t *testing.T) {
 		})
 	}
 	gone := cache.DeletedFinalStateUnknown{Key: "n"}
-	if got, err := trim(gone); err != nil || got != any(gone) {
+	if got, err := trimObject(gone); err != nil || got != any(gone) {
 		t.Errorf("a tombstone became %v, %v", got, err)
 	}
 }

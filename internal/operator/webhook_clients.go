@@ -53,14 +53,14 @@ func (c *clientCA) current() (*x509.CertPool, error) {
 	return c.pool, nil
 }
 
-// configure makes a server ask every client for a certificate.
-func (c *clientCA) configure(config *tls.Config) {
+// requireCertificates makes a server ask every client for a certificate.
+func (c *clientCA) requireCertificates(config *tls.Config) {
 	config.ClientAuth = tls.RequireAnyClientCert
-	config.VerifyConnection = c.verify
+	config.VerifyConnection = c.verifyClient
 }
 
-// verify checks the certificate of a client.
-func (c *clientCA) verify(connection tls.ConnectionState) error {
+// verifyClient checks the certificate of a client.
+func (c *clientCA) verifyClient(connection tls.ConnectionState) error {
 	if len(connection.PeerCertificates) == 0 {
 		return errors.New("the webhooks ask for a client certificate")
 	}

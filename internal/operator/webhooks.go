@@ -108,7 +108,7 @@ func (o *WebhookOptions) makeServer() (webhook.Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, clients.configure)
+		options = append(options, clients.requireCertificates)
 	}
 	return webhook.NewServer(webhook.Options{Port: o.Port, TLSOpts: options}), nil
 }

@@ -85,12 +85,12 @@ func Make(ctx context.Context, o Options) (*Plan, error) {
 		return nil, err
 	}
 	plan.Writes = append(writes, plan.Writes...)
-	plan.Notes = append(plan.Notes, noteUnplanned(o.Config)...)
+	plan.Notes = append(plan.Notes, findUnplanned(o.Config)...)
 	return plan, nil
 }
 
-// noteUnplanned returns notes on objects that the operator writes under this configuration and that no plan covers.
-func noteUnplanned(c *config.OperatorConfiguration) []string {
+// findUnplanned returns notes on objects that the operator writes under this configuration and that no plan covers.
+func findUnplanned(c *config.OperatorConfiguration) []string {
 	var notes []string
 	if c.Propagation.BindOwnRole {
 		notes = append(notes, "the RoleBindings "+v1alpha1.OperatorBinding+" that propagation.bindOwnRole keeps in each namespace of the forest")

@@ -84,7 +84,7 @@ func eventHandler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandle
 // TakeNamespace takes in a Namespace that the watch has shown.
 func (f *Feed) TakeNamespace(n *metav1.PartialObjectMetadata) {
 	f.View.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
-		seen.noteNamespace(n)
+		seen.recordNamespace(n)
 		return withNamespace(old, forest.NamespaceOf(n))
 	})
 }
@@ -101,7 +101,7 @@ func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
 // DropNamespace takes in that the watch has shown the deletion of a Namespace.
 func (f *Feed) DropNamespace(n *metav1.PartialObjectMetadata) {
 	f.View.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
-		seen.noteVersion(n.ResourceVersion)
+		seen.recordVersion(n.ResourceVersion)
 		if known := old.Namespace(n.Name); known == nil || known.UID != string(n.UID) {
 			return old
 		}

@@ -23,19 +23,19 @@ func newHistory() history {
 // isStarting reports whether the view isn't synced yet.
 func (h *history) isStarting() bool { return h.made != nil }
 
-// noteNamespace records a Namespace that the watch has brought.
-func (h *history) noteNamespace(n *metav1.PartialObjectMetadata) {
+// recordNamespace records a Namespace that the watch has brought.
+func (h *history) recordNamespace(n *metav1.PartialObjectMetadata) {
 	if h.version == "" {
 		h.version = n.ResourceVersion
 	}
-	h.noteVersion(n.ResourceVersion)
+	h.recordVersion(n.ResourceVersion)
 	if h.isStarting() {
 		h.made[n.Name] = n.CreationTimestamp.Time
 	}
 }
 
-// noteVersion records the resourceVersion of a Namespace that the watch has brought, or of its deletion.
-func (h *history) noteVersion(version string) {
+// recordVersion records the resourceVersion of a Namespace that the watch has brought, or of its deletion.
+func (h *history) recordVersion(version string) {
 	if forest.IsNewer(version, h.version) {
 		h.version = version
 	}

@@ -13,12 +13,12 @@ import (
 func TestHistoryNotesTheHighestVersion(t *testing.T) {
 	h := newHistory()
 	for _, version := range []string{"7", "12", "9"} {
-		h.noteNamespace(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", ResourceVersion: version}})
+		h.recordNamespace(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", ResourceVersion: version}})
 	}
 	if h.version != "12" {
 		t.Errorf("after 7, 12 and 9 the highest version is %q", h.version)
 	}
-	if h.noteVersion("15"); h.version != "15" {
+	if h.recordVersion("15"); h.version != "15" {
 		t.Errorf("after a deletion at 15 the highest version is %q", h.version)
 	}
 }
@@ -44,7 +44,7 @@ func TestDatePlacements(t *testing.T) {
 			Annotations: map[string]string{v1alpha1.AnnotationParentUID: c.stoodBelow}}}
 		s := forest.New(forest.Rules{})
 		for _, n := range []*metav1.PartialObjectMetadata{parent, child} {
-			h.noteNamespace(n)
+			h.recordNamespace(n)
 			s = s.WithNamespace(forest.NamespaceOf(n))
 		}
 		h.asked["legacy"] = before

@@ -8,20 +8,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// judgeComponents checks the policies of optional components, which not every overlay has.
-func judgeComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding,
+// checkComponents checks the policies of optional components, which not every overlay has.
+func checkComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding,
 	operator string) []Check {
 	strict, distribution := Check{}, Check{}
 	if find(policies, manifests.StrictPlacement.Name) == nil {
 		strict = warning("", "not installed: the operator's token may bring every namespace that is not protected into a tree",
 			"add component strict-placement to your overlay, unless tenants are to take in existing namespaces by themselves")
 	} else {
-		strict = judgePolicy(manifests.StrictPlacement, policies, bindings, operator)
+		strict = checkPolicy(manifests.StrictPlacement, policies, bindings, operator)
 	}
 	open := cageOf(policies)
 	switch {
 	case find(policies, manifests.Distribution.Name) != nil:
-		if distribution = judgePolicy(manifests.Distribution, policies, bindings, operator); distribution.Status == OK {
+		if distribution = checkPolicy(manifests.Distribution, policies, bindings, operator); distribution.Status == OK {
 			distribution = open.judge()
 		}
 	case open != cageClosed:

@@ -54,7 +54,7 @@ func TestJudgeComponents(t *testing.T) {
 			"nothing is distributed"},
 		"no policy at all": {nil, nil, Warning, OK, "not installed"},
 	} {
-		checks := judgeComponents(c.policies, c.bindings, operator)
+		checks := checkComponents(c.policies, c.bindings, operator)
 		if checks[0].Status != c.strict || checks[1].Status != c.distribution || !strings.Contains(checks[1].Message, c.says) {
 			t.Errorf("%s: %+v", name, checks)
 		}

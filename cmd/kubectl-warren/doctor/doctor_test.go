@@ -49,7 +49,7 @@ func TestJudgeLevel(t *testing.T) {
 			`the default level is not known: a privileged pod in default was refused for another reason: pods is forbidden: User "alice" cannot ` +
 				`create`},
 	} {
-		if got := judgeLevel("default", c.answer); got.Status != c.want || got.Message != c.says {
+		if got := checkLevel("default", c.answer); got.Status != c.want || got.Message != c.says {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

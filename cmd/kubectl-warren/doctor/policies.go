@@ -28,13 +28,13 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 	}
 	var checks []Check
 	for _, e := range manifests.Shipped {
-		checks = append(checks, judgePolicy(e, policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace)))
+		checks = append(checks, checkPolicy(e, policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace)))
 	}
-	return append(checks, judgeComponents(policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace))...)
+	return append(checks, checkComponents(policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace))...)
 }
 
-// judgePolicy checks that the policy is in force: it exists, has failurePolicy Fail, names the operator, and is bound with action Deny.
-func judgePolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy,
+// checkPolicy checks that the policy is in force: it exists, has failurePolicy Fail, names the operator, and is bound with action Deny.
+func checkPolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy,
 	bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
 	name := "policy/" + e.Name
 	policy := find(policies, e.Name)

@@ -33,14 +33,14 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		if err := p.API.Get(ctx, client.ObjectKey{Name: namespace}, meta); err != nil || meta.Labels[enforceLabel] != "" {
 			continue
 		}
-		return judgeLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
+		return checkLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
 	}
 	return warning(name, "the default level is not known: you may read none of default, kube-public and kube-node-lease, or each chooses "+
 		"its own level", ask)
 }
 
-// judgeLevel returns the check, by the API server's answer to the privileged pod.
-func judgeLevel(namespace string, answer error) Check {
+// checkLevel returns the check, by the API server's answer to the privileged pod.
+func checkLevel(namespace string, answer error) Check {
 	const name = "pod-security"
 	var refusal string
 	if answer != nil {

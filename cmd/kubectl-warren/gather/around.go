@@ -25,7 +25,7 @@ func Around(ctx context.Context, api client.Client, name string) (tree.View, err
 func gatherSurroundings(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view := EmptyView()
 	view.Partial = true
-	seen, err := step{name: name}.lookAtNamespace(ctx, api)
+	seen, err := step{name: name}.readNamespaceSight(ctx, api)
 	if err != nil || seen.namespace == nil {
 		return view, err
 	}

@@ -52,7 +52,7 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 			seen[s] = true
 			return known
 		})
-		sights, err := lookAt(ctx, api, level)
+		sights, err := readLevel(ctx, api, level)
 		if err != nil {
 			return view, nil, err
 		}
@@ -74,14 +74,14 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 	return view, closed, nil
 }
 
-// lookAt makes the steps of one level in parallel, and returns their results in the order of the steps.
-func lookAt(ctx context.Context, api client.Reader, level []step) ([]sight, error) {
+// readLevel makes the steps of one level in parallel, and returns their results in the order of the steps.
+func readLevel(ctx context.Context, api client.Reader, level []step) ([]sight, error) {
 	sights := make([]sight, len(level))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(AtOnce)
 	for i, s := range level {
 		group.Go(func() (err error) {
-			sights[i], err = s.lookAtNamespace(ctx, api)
+			sights[i], err = s.readNamespaceSight(ctx, api)
 			return err
 		})
 	}
@@ -95,7 +95,7 @@ func (e UnseenError) Error() string {
 	return fmt.Sprintf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access", string(e))
 }
 
-func (s step) lookAtNamespace(ctx context.Context, api client.Reader) (sight, error) {
+func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight, error) {
 	namespace, unread, err := s.readNamespace(ctx, api)
 	if err != nil || namespace == nil {
 		return sight{}, err

@@ -39,7 +39,7 @@ func Build(facts Facts, roots ...string) (*Forest, error) {
 	} else {
 		forest.Trees = withoutRepeated(forest.Trees)
 	}
-	forest.count()
+	forest.countNodes()
 	return forest, nil
 }
 
@@ -51,7 +51,7 @@ func (f *Forest) OnlyTroubled() *Forest {
 			some.Trees = append(some.Trees, top)
 		}
 	}
-	some.count()
+	some.countNodes()
 	return some
 }
 
@@ -76,13 +76,13 @@ func withoutRepeated(trees []*Node) []*Node {
 			continue
 		}
 		within := map[string]bool{}
-		top.walk(0, func(n *Node, _ int) { within[n.ID], drawn[n.ID] = true, true })
+		top.walkBelow(0, func(n *Node, _ int) { within[n.ID], drawn[n.ID] = true, true })
 		kept = append(slices.DeleteFunc(kept, func(earlier *Node) bool { return within[earlier.ID] }), top)
 	}
 	return kept
 }
 
-func (f *Forest) count() {
+func (f *Forest) countNodes() {
 	f.Counts = Counts{}
 	f.Walk(func(n *Node, _ int) {
 		f.Counts.Rows++

@@ -114,7 +114,7 @@ const (
 // are folded until the chart fits, and warning says so.
 func (f *Forest) WriteMermaid(w io.Writer, o Options) (warning string, err error) {
 	for most := maxMermaidEdges; ; most = most * 9 / 10 {
-		some, levels, left := f.fit(o.Depth, max(most, 2))
+		some, levels, left := f.fitLevels(o.Depth, max(most, 2))
 		chart := some.mermaid(o, left)
 		if len(chart) <= maxMermaidSize || most < 2 {
 			_, err = w.Write(chart)

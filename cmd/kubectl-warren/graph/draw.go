@@ -65,7 +65,7 @@ type Text struct {
 // warning says so.
 func (f *Forest) WriteSVG(w io.Writer, o Options) (warning string, err error) {
 	drawing := f.Draw(o)
-	_, levels, left := f.fit(o.Depth, maxDrawn)
+	_, levels, left := f.fitLevels(o.Depth, maxDrawn)
 	drawing.addHead(f.Head(o.About), left)
 	drawing.addLegend()
 	drawing.Style = template.CSS(readAsset("drawing.css")) //nolint:gosec // a file of this package
@@ -87,13 +87,13 @@ func foldWarning(what string, levels, left int) string {
 
 // Draw lays out the forest, or as many levels of it as have at most 500 rows.
 func (f *Forest) Draw(o Options) *Drawing {
-	some, _, _ := f.fit(o.Depth, maxDrawn)
+	some, _, _ := f.fitLevels(o.Depth, maxDrawn)
 	d := &Drawing{Name: "Forest of " + terminal.Escape(o.Context) + ". " + f.Head(o.About).Counts}
 	var tops []*Box
 	for _, top := range some.Trees {
 		tops = append(tops, d.addBoxes(top, o))
 	}
-	d.pack(tops)
+	d.packTrees(tops)
 	return d
 }
 

@@ -35,10 +35,10 @@ func (f *Forest) rowsByDepth() []int {
 	return counts
 }
 
-// fit returns the forest with at most depth levels (all, if negative) and at most most rows. levels is how many levels it shows where rows
-// are left out for most, and -1 otherwise. Where the first rows of the trees alone are too many, only the first trees are kept, and the
-// number of the others is left.
-func (f *Forest) fit(depth, most int) (some *Forest, levels, left int) {
+// fitLevels returns the forest with at most depth levels (all, if negative) and at most most rows. levels is how many levels it shows where
+// rows are left out for most, and -1 otherwise. Where the first rows of the trees alone are too many, only the first trees are kept, and
+// the number of the others is left.
+func (f *Forest) fitLevels(depth, most int) (some *Forest, levels, left int) {
 	rows := f.rowsByDepth()
 	if depth < 0 || depth >= len(rows) {
 		depth = len(rows) - 1

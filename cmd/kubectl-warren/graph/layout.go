@@ -9,12 +9,12 @@ import (
 // aspect is how much wider than high a drawing of many trees should be.
 const aspect = 1.5
 
-// pack places the trees one below the other, in as many columns as make the drawing about as wide as a screen.
-func (d *Drawing) pack(tops []*Box) {
+// packTrees places the trees one below the other, in as many columns as make the drawing about as wide as a screen.
+func (d *Drawing) packTrees(tops []*Box) {
 	area, highest := 0, 0
 	widths, heights := make([]int, len(tops)), make([]int, len(tops))
 	for i, top := range tops {
-		widths[i], heights[i] = top.place()
+		widths[i], heights[i] = top.placeBelow()
 		area += (widths[i] + betweenCol) * (heights[i] + 2*betweenRow)
 		highest = max(highest, heights[i])
 	}
@@ -24,22 +24,22 @@ func (d *Drawing) pack(tops []*Box) {
 		if y > margin && y+heights[i] > margin+limit {
 			x, y, widest = x+widest+betweenCol, margin, 0
 		}
-		top.move(x, y)
+		top.moveBy(x, y)
 		y += heights[i] + 2*betweenRow
 		widest = max(widest, widths[i])
 		d.Width, d.Height = max(d.Width, x+widths[i]+margin), max(d.Height, y-2*betweenRow+margin)
 	}
 	d.Width, d.Height = max(d.Width, 2*margin), max(d.Height, 2*margin)
 	for _, top := range tops {
-		d.connect(top)
+		d.drawLines(top)
 	}
 }
 
-// place lays the tree of a box out from the point 0,0 and returns its size: a column for each level, a row for each leaf, and each box in
-// the middle of those below it.
-func (b *Box) place() (width, height int) {
+// placeBelow lays the tree of a box out from the point 0,0 and returns its size: a column for each level, a row for each leaf, and each box
+// in the middle of those below it.
+func (b *Box) placeBelow() (width, height int) {
 	var widths []int
-	b.measure(0, &widths)
+	b.measureLevels(0, &widths)
 	height = b.placeRows(0)
 	b.placeColumns(0, widths)
 	for _, w := range widths {
@@ -48,14 +48,14 @@ func (b *Box) place() (width, height int) {
 	return width - betweenCol, height
 }
 
-// measure finds the width of the widest box of each level.
-func (b *Box) measure(level int, widths *[]int) {
+// measureLevels finds the width of the widest box of each level.
+func (b *Box) measureLevels(level int, widths *[]int) {
 	if len(*widths) == level {
 		*widths = append(*widths, 0)
 	}
 	(*widths)[level] = max((*widths)[level], b.Width)
 	for _, below := range b.below {
-		below.measure(level+1, widths)
+		below.measureLevels(level+1, widths)
 	}
 }
 
@@ -79,7 +79,7 @@ func (b *Box) placeRows(y int) int {
 	taken := end - betweenRow - y
 	if b.Height > taken { // the box is higher than what is below it
 		for _, below := range b.below {
-			below.move(0, (b.Height-taken)/2)
+			below.moveBy(0, (b.Height-taken)/2)
 		}
 		return b.Height
 	}
@@ -91,15 +91,15 @@ func (b *Box) placeRows(y int) int {
 
 func (b *Box) middle() int { return b.Y + b.Height/2 }
 
-func (b *Box) move(x, y int) {
+func (b *Box) moveBy(x, y int) {
 	b.X, b.Y = b.X+x, b.Y+y
 	for _, below := range b.below {
-		below.move(x, y)
+		below.moveBy(x, y)
 	}
 }
 
-// connect draws the lines from a box to those below it, as one path for each box.
-func (d *Drawing) connect(b *Box) {
+// drawLines draws the lines from a box to those below it, as one path for each box.
+func (d *Drawing) drawLines(b *Box) {
 	if len(b.below) == 0 {
 		return
 	}
@@ -108,7 +108,7 @@ func (d *Drawing) connect(b *Box) {
 	fmt.Fprintf(&path, "M%d %dH%d", b.X+b.Width, b.middle(), turn)
 	for _, below := range b.below {
 		fmt.Fprintf(&path, "M%d %dV%dH%d", turn, b.middle(), below.middle(), below.X)
-		d.connect(below)
+		d.drawLines(below)
 	}
 	d.Lines = append(d.Lines, path.String())
 }
@@ -146,7 +146,7 @@ func (d *Drawing) shiftLines(height int) {
 	}
 	for _, b := range d.Boxes {
 		if !below[b] {
-			d.connect(b)
+			d.drawLines(b)
 		}
 	}
 }

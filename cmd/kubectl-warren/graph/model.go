@@ -105,14 +105,14 @@ type Counts struct {
 // Walk calls visit with each row of the forest, in the order in which they are drawn. The depth of a tree's first row is 0.
 func (f *Forest) Walk(visit func(n *Node, depth int)) {
 	for _, top := range f.Trees {
-		top.walk(0, visit)
+		top.walkBelow(0, visit)
 	}
 }
 
-func (n *Node) walk(depth int, visit func(n *Node, depth int)) {
+func (n *Node) walkBelow(depth int, visit func(n *Node, depth int)) {
 	visit(n, depth)
 	for _, child := range n.Children {
-		child.walk(depth+1, visit)
+		child.walkBelow(depth+1, visit)
 	}
 }
 

@@ -57,7 +57,7 @@ func rowsOf(nodes []*Node, level int, options RowOptions) []*Row {
 // Row returns the node in words. Its level, position and children are not filled in.
 func (n *Node) Row(options RowOptions) *Row {
 	row := &Row{
-		ID: terminal.Escape(n.ID), Name: terminal.Escape(n.Name), Class: n.Kind.Class(), Words: terminal.Escape(n.words()),
+		ID: terminal.Escape(n.ID), Name: terminal.Escape(n.Name), Class: n.Kind.Class(), Words: terminal.Escape(n.describeNode()),
 		Problems: []string{}, Troubled: n.isTroubled(),
 	}
 	if n.Below > 0 {
@@ -75,8 +75,8 @@ func (n *Node) Row(options RowOptions) *Row {
 	return row
 }
 
-// words describe what the node is.
-func (n *Node) words() string {
+// describeNode describe what the node is.
+func (n *Node) describeNode() string {
 	words := []string{string(n.Kind)}
 	if n.Template != "" {
 		words = append(words, "template "+n.Template)

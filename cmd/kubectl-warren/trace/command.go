@@ -92,7 +92,7 @@ func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name,
 	if err != nil {
 		return nil, err
 	}
-	if err := lookAbove(ctx, objects, kind, &c); err != nil {
+	if err := readAbove(ctx, objects, kind, &c); err != nil {
 		return nil, err
 	}
 	return Of(c), nil
@@ -118,9 +118,9 @@ func (c *Case) readConfiguration(ctx context.Context, api client.Reader, operato
 	return nil
 }
 
-// lookAbove reads the object, and its namesakes where a source can stand.
-func lookAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, c *Case) error {
-	here, err := lookFor(ctx, api, kind, c.Slot.Namespace, c.Slot.Name)
+// readAbove reads the object, and its namesakes where a source can stand.
+func readAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, c *Case) error {
+	here, err := readPlace(ctx, api, kind, c.Slot.Namespace, c.Slot.Name)
 	switch {
 	case err != nil:
 		return err
@@ -136,7 +136,7 @@ func lookAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionK
 		}
 	}
 	for _, name := range names {
-		place, err := lookFor(ctx, api, kind, name, c.Slot.Name)
+		place, err := readPlace(ctx, api, kind, name, c.Slot.Name)
 		if err != nil {
 			return err
 		}
@@ -145,8 +145,8 @@ func lookAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionK
 	return nil
 }
 
-// lookFor reads the object of a namespace as metadata. A Secret is read whole for its type, which its reader may see, too.
-func lookFor(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (Place, error) {
+// readPlace reads the object of a namespace as metadata. A Secret is read whole for its type, which its reader may see, too.
+func readPlace(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (Place, error) {
 	place := Place{Namespace: namespace}
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
 )
 
-func status(ctx context.Context, c *call) error {
+func printStatus(ctx context.Context, c *call) error {
 	if err := c.store.Schema().Verify(ctx); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func status(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-func history(ctx context.Context, c *call) error {
+func printHistory(ctx context.Context, c *call) error {
 	periods, err := c.store.History(ctx, c.word)
 	if err != nil {
 		return err
@@ -52,11 +52,11 @@ func history(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-func holders(ctx context.Context, c *call) error {
+func printHolders(ctx context.Context, c *call) error {
 	at := time.Now()
 	if !strings.EqualFold(c.word, "now") {
 		var err error
-		if at, err = instant("TIME", c.word); err != nil {
+		if at, err = parseInstant("TIME", c.word); err != nil {
 			return err
 		}
 	}
@@ -71,8 +71,8 @@ func holders(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-// export writes all periods, with all of the view's columns; the table for people has the most important.
-func export(ctx context.Context, c *call) error {
+// printPeriods writes all periods, with all of the view's columns; the table for people has the most important.
+func printPeriods(ctx context.Context, c *call) error {
 	if c.format == "csv" {
 		return c.store.Export(ctx, c.out)
 	}
@@ -97,8 +97,8 @@ func export(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-// ddl prints the statements that an administrator runs where the exporter may not create the table (billing.schema).
-func ddl(_ context.Context, c *call) error {
+// printDDL prints the statements that an administrator runs where the exporter may not create the table (billing.schema).
+func printDDL(_ context.Context, c *call) error {
 	dialect, err := exporter.Dialect(&c.config.Billing)
 	if err != nil {
 		return err

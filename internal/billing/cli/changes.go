@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
 )
 
-// correct appends a correction and prints the tenant's history.
-func correct(ctx context.Context, c *call) error {
+// appendCorrection appends a correction and prints the tenant's history.
+func appendCorrection(ctx context.Context, c *call) error {
 	completeUntil, err := c.store.CompleteUntil(ctx)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func correct(ctx context.Context, c *call) error {
 	if _, err := c.store.Correct(ctx, correction); err != nil {
 		return err
 	}
-	return history(ctx, c)
+	return printHistory(ctx, c)
 }
 
 // correction returns the correction that the flags describe, or an error that names the wrong or missing flag. It ends where the ledger is
@@ -43,12 +43,12 @@ func (c *call) correction(now, completeUntil time.Time) (billing.Correction, err
 		return correction, errors.New("say what should have been billed: --cost-center or --owner")
 	}
 	var err error
-	if correction.From, err = instant("--from", c.flag("from")); err != nil {
+	if correction.From, err = parseInstant("--from", c.flag("from")); err != nil {
 		return correction, err
 	}
 	until := c.flag("until")
 	if until != "" {
-		if correction.Until, err = instant("--until", until); err != nil {
+		if correction.Until, err = parseInstant("--until", until); err != nil {
 			return correction, err
 		}
 	}
@@ -81,8 +81,8 @@ func (c *call) atMost(name string, most int) (*string, error) {
 	return &value, nil
 }
 
-// reconcile compares cluster and ledger once. The exporter does so by itself, at its start and every resyncInterval.
-func reconcile(ctx context.Context, c *call) error {
+// reconcileLedger compares cluster and ledger once. The exporter does so by itself, at its start and every resyncInterval.
+func reconcileLedger(ctx context.Context, c *call) error {
 	plan, err := exporter.Compare(ctx, c.config, c.store, c.flag("operator-namespace"))
 	if err != nil {
 		return err

@@ -36,7 +36,8 @@ type call struct {
 func (c *call) flag(name string) string { return c.flags.Lookup(name).Value.String() }
 
 var answers = map[string]func(context.Context, *call) error{
-	"status": status, "history": history, "at": holders, "export": export, "correct": correct, "ddl": ddl, "reconcile": reconcile,
+	"status": printStatus, "history": printHistory, "at": printHolders, "export": printPeriods, "correct": appendCorrection, "ddl": printDDL,
+	"reconcile": reconcileLedger,
 }
 
 // offline subcommands read the configuration only, so that they work without the warehouse.
@@ -80,16 +81,16 @@ func run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	c := &call{flags: cmd.Flags(), word: strings.Join(words, ""), out: cmd.OutOrStdout(), format: format}
-	if err := c.load(c.flag("config")); err != nil {
+	if err := c.loadConfig(c.flag("config")); err != nil {
 		return err
 	}
 	if slices.Contains(offline, cmd.Name()) {
 		return answers[cmd.Name()](cmd.Context(), c)
 	}
-	return c.open(cmd.Context(), answers[cmd.Name()])
+	return c.openLedger(cmd.Context(), answers[cmd.Name()])
 }
 
-func (c *call) load(path string) (err error) {
+func (c *call) loadConfig(path string) (err error) {
 	if c.config, err = exporter.LoadConfig(path); err != nil {
 		return err
 	}
@@ -99,9 +100,9 @@ func (c *call) load(path string) (err error) {
 	return nil
 }
 
-// open runs the subcommand with the ledger of the configuration. A file of SQLite that doesn't exist is an error: a query must not
+// openLedger runs the subcommand with the ledger of the configuration. A file of SQLite that doesn't exist is an error: a query must not
 // create it.
-func (c *call) open(ctx context.Context, run func(context.Context, *call) error) error {
+func (c *call) openLedger(ctx context.Context, run func(context.Context, *call) error) error {
 	if err := exporter.HandOver(&c.config.Billing); err != nil {
 		return err
 	}
@@ -119,8 +120,8 @@ func (c *call) open(ctx context.Context, run func(context.Context, *call) error)
 	return errors.Join(store.Explain(run(ctx, c)), db.Close())
 }
 
-// instant returns the time that text gives as a day, in UTC, or as an instant in RFC 3339.
-func instant(name, text string) (time.Time, error) {
+// parseInstant returns the time that text gives as a day, in UTC, or as an instant in RFC 3339.
+func parseInstant(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, fmt.Errorf("%s is missing: write a day as 2026-03-01, in UTC, or an instant as 2026-03-01T09:00:00Z", name)
 	}

@@ -59,8 +59,8 @@ func newFeeds(q *queue) []*feed {
 	return feeds
 }
 
-// follow watches until ctx ends. An API server that cannot stream a list is asked for pages of it.
-func (f *feed) follow(ctx context.Context, api client.WithWatch) {
+// followLNamespaces watches until ctx ends. An API server that cannot stream a list is asked for pages of it.
+func (f *feed) followLNamespaces(ctx context.Context, api client.WithWatch) {
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := f.kind.list.DeepCopyObject().(client.ObjectList)

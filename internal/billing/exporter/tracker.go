@@ -61,7 +61,7 @@ func (t *tracker) Start(ctx context.Context) error {
 	feeds := newFeeds(t.queue)
 	t.feeds.Store(&feeds)
 	for _, f := range feeds { // LNamespaces are followed once all Namespaces are known
-		following.Go(func() { f.follow(ctx, t.api) })
+		following.Go(func() { f.followLNamespaces(ctx, t.api) })
 		select {
 		case <-ctx.Done():
 			return nil
