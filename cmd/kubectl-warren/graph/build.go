@@ -61,7 +61,7 @@ func (f *Forest) Tree(name string) *Forest {
 	f.Walk(func(n *Node, _ int) {
 		if one == nil && n.Name == name && n.Kind.IsNamespace() {
 			one = &Forest{Trees: []*Node{n}, Unread: f.Unread}
-			one.count()
+			one.countNodes()
 		}
 	})
 	return one
