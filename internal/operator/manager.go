@@ -121,8 +121,8 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	}
 	lock.LockConfig.EventRecorder =
 		mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // Events are core/v1, as client-go's election makes them
-	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName),
-		guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
+	recorder := mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
+	refusals.Tell(recorder, guard.Deployment(o.OperatorNamespace))
 	probed := withProbes(mgr, o.HealthAddress)
 	probed.AddNotes(own.notes)
 	return probed, nil

@@ -19,7 +19,9 @@ import (
 )
 
 // chartValues make the chart's objects those of the overlay: see docs/guides/helm.md.
-var chartValues = []string{"image.repository=localhost/warren", "image.tag=e2e", "components.openAccess=true", "components.distribution=true"}
+var chartValues = []string{
+	"image.repository=localhost/warren", "image.tag=e2e", "components.openAccess=true", "components.distribution=true",
+}
 
 // installChart installs the chart as docs/guides/helm.md has it, and lets its test run in a pod.
 func (r *run) installChart(ctx context.Context) error {
@@ -126,7 +128,8 @@ func (r *run) runHelm(ctx context.Context, command string, flags ...string) erro
 		args = append(args, r.chart(), "--set", strings.Join(chartValues, ","))
 	}
 	cmd := exec.CommandContext(ctx, helm, append(args, flags...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.world.Kubeconfig(controlplane.Admin), "HELM_CACHE_HOME="+r.dir, "HELM_CONFIG_HOME="+r.dir, "HELM_DATA_HOME="+r.dir)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.world.Kubeconfig(controlplane.Admin), "HELM_CACHE_HOME="+r.dir,
+		"HELM_CONFIG_HOME="+r.dir, "HELM_DATA_HOME="+r.dir)
 	if answer, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("helm %s: %w:\n%s", command, err, strings.TrimSpace(string(answer)))
 	}

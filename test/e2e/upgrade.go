@@ -85,9 +85,11 @@ func (r *run) applyPolicies(ctx context.Context, v version) error {
 	}
 	refusals, err := r.refusals(ctx, pods)
 	if err != nil || refusals > 0 {
-		return errors.Join(err, fmt.Errorf("the policies of %s refused %v writes of the operator of the other version: must be none", v.name, refusals))
+		return errors.Join(err, fmt.Errorf("the policies of %s refused %v writes of the operator of the other version: must be none",
+			v.name, refusals))
 	}
-	r.printSeen("%d policies and bindings of %s were in force beside the operator of the other version for %s, and refused it nothing", len(policies), v.name, policiesAlone)
+	r.printSeen("%d policies and bindings of %s were in force beside the operator of the other version for %s, and refused it nothing",
+		len(policies), v.name, policiesAlone)
 	return nil
 }
 
@@ -95,7 +97,8 @@ func (r *run) applyPolicies(ctx context.Context, v version) error {
 func (r *run) refusals(ctx context.Context, pods []corev1.Pod) (float64, error) {
 	var sum float64
 	for i := range pods {
-		metrics, err := devcluster.FetchMetrics(ctx, "https://"+pods[i].Status.PodIP+":8443/metrics", r.world.Config(controlplane.Admin).BearerToken)
+		address := "https://" + pods[i].Status.PodIP + ":8443/metrics"
+		metrics, err := devcluster.FetchMetrics(ctx, address, r.world.Config(controlplane.Admin).BearerToken)
 		if err != nil {
 			return 0, err
 		}
@@ -105,8 +108,8 @@ func (r *run) refusals(ctx context.Context, pods []corev1.Pod) (float64, error) 
 }
 
 // whileWorking makes a change in the middle of alice's work: her tree grows and loses namespaces, one Secret spreads over it while another
-// changes all the time, a namespace moves from tenant to tenant and back, and a ResourceDistribution begins. No request is refused meanwhile,
-// no namespace is lost, and no copy that was there is written again.
+// changes all the time, a namespace moves from tenant to tenant and back, and a ResourceDistribution begins. No request is refused
+// meanwhile, no namespace is lost, and no copy that was there is written again.
 func (r *run) whileWorking(ctx context.Context, stem, what string, change func(context.Context) error) error {
 	w := &work{run: r, stem: stem}
 	if err := w.begin(ctx); err != nil {

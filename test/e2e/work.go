@@ -87,7 +87,8 @@ func (w *work) until(ctx context.Context, change func(context.Context) error) (c
 	}
 }
 
-// step does a little of everything: a sub-namespace comes, another goes, the Secret changes, the namespace moves; once, a distribution begins.
+// step does a little of everything: a sub-namespace comes, another goes, the Secret changes, the namespace moves;
+// once, a distribution begins.
 func (w *work) step(ctx context.Context) error {
 	alice := w.world.As("alice")
 	if err := w.grow(ctx, atFirst+w.steps); err != nil {

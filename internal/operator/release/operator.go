@@ -49,8 +49,8 @@ func (r *releaser) stopOperator(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted while the operator's pods end; repeat the command to go on")
 	case wait.Interrupted(err):
-		return fmt.Errorf("pods %s in %s still run after %s: find out why (kubectl describe pod), then repeat the command", strings.Join(left, ", "),
-			r.namespace, podsTimeout)
+		return fmt.Errorf("pods %s in %s still run after %s: find out why (kubectl describe pod), then repeat the command",
+			strings.Join(left, ", "), r.namespace, podsTimeout)
 	case err != nil:
 		return fmt.Errorf("waiting until the operator's pods are gone: %w", err)
 	}
@@ -118,7 +118,8 @@ func (r *releaser) freeObjects(ctx context.Context, resource schema.GroupVersion
 }
 
 // eachObject calls do with the metadata of every object of a resource that options select. A resource whose CRD is absent has none.
-func (r *releaser) eachObject(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions, do func(*metav1.PartialObjectMetadata)) error {
+func (r *releaser) eachObject(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions,
+	do func(*metav1.PartialObjectMetadata)) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.metadata.Resource(resource).List(ctx, options)
 	})

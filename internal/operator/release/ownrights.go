@@ -17,8 +17,8 @@ import (
 
 var roleBindings = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 
-// deleteOwnRights deletes the RoleBindings by which the operator of component hardened binds its own role: nobody else would delete them, and a
-// service account of that name would get the rights back.
+// deleteOwnRights deletes the RoleBindings by which the operator of component hardened binds its own role: nobody else would delete them,
+// and a service account of that name would get the rights back.
 func (r *releaser) deleteOwnRights(ctx context.Context) error {
 	deleted := 0
 	group, inGroup := errgroup.WithContext(ctx)
@@ -48,7 +48,8 @@ const policyDelay = 15 * time.Second
 func (r *releaser) deleteBinding(ctx context.Context, binding *metav1.PartialObjectMetadata) error {
 	var refused error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, policyDelay, true, func(ctx context.Context) (bool, error) {
-		err := r.metadata.Resource(roleBindings).Namespace(binding.Namespace).Delete(ctx, binding.Name, *metav1.NewPreconditionDeleteOptions(string(binding.UID)))
+		onlyThis := *metav1.NewPreconditionDeleteOptions(string(binding.UID))
+		err := r.metadata.Resource(roleBindings).Namespace(binding.Namespace).Delete(ctx, binding.Name, onlyThis)
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another one has taken its place
 			return true, nil

@@ -91,8 +91,10 @@ var _ = Describe("a release of the chart", Ordered, func() {
 
 	It("FLT-U15 refuses to skip versions, and to leave the CRDs to Helm's deletion", func(ctx SpecContext) {
 		for version, message := range map[string]string{
-			"v1.4.0": "on this cluster is of version v1.1.0, and this chart of v1.4.0: upgrade to v1.3 first, because an upgrade may skip one minor version only",
-			"v3.0.0": "on this cluster is of version v1.1.0, and this chart of v3.0.0: upgrade to v2 first, because an upgrade may not skip a major version",
+			"v1.4.0": "on this cluster is of version v1.1.0, and this chart of v1.4.0: " +
+				"upgrade to v1.3 first, because an upgrade may skip one minor version only",
+			"v3.0.0": "on this cluster is of version v1.1.0, and this chart of v3.0.0: " +
+				"upgrade to v2 first, because an upgrade may not skip a major version",
 		} {
 			answer, err := s.tryHelm(ctx, "upgrade", "warren", s.chart(ctx, version), set)
 			Expect(err).To(HaveOccurred())
@@ -101,8 +103,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		s.runHelm(ctx, "upgrade", "warren", second, set, "--set=crds.keep=false")
 		answer, err := s.tryHelm(ctx, "upgrade", "warren", second, set, "--set=crds.enabled=false")
 		Expect(err).To(HaveOccurred())
-		Expect(answer).To(ContainSubstring("crds.enabled is false: Helm would delete CustomResourceDefinition lnamespaces.tenancy.warren.dev, and all tenants with it; " +
-			"upgrade with crds.enabled=true and crds.keep=true first"))
+		Expect(answer).To(ContainSubstring("crds.enabled is false: Helm would delete CustomResourceDefinition " +
+			"lnamespaces.tenancy.warren.dev, and all tenants with it; upgrade with crds.enabled=true and crds.keep=true first"))
 		Expect(s.definition(ctx).DeletionTimestamp).To(BeNil())
 		s.runHelm(ctx, "upgrade", "warren", second, set)
 	}, SpecTimeout(2*suite.Patience))

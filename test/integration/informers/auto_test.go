@@ -2,6 +2,7 @@ package informers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,10 +44,9 @@ var _ = Describe("namespaces", func() {
 			all, err := l.List("", nil)
 			Expect(all).To(HaveLen(2))
 			var partial *watchset.PartialError
-			Expect(err).To(BeAssignableToTypeOf(partial))
-			Expect(err.(*watchset.PartialError).Namespaces).
-				To(HaveKeyWithValue(names[2], MatchError(apierrors.IsForbidden, "is a 403"))) //nolint:errorlint // asserted above
-			Expect(err.(*watchset.PartialError).Namespaces).To(HaveLen(1)) //nolint:errorlint // asserted above
+			Expect(errors.As(err, &partial)).To(BeTrue())
+			Expect(partial.Namespaces).To(HaveKeyWithValue(names[2], MatchError(apierrors.IsForbidden, "is a 403")))
+			Expect(partial.Namespaces).To(HaveLen(1))
 		}
 		partly()
 		Expect(w.Informers()).To(ContainElement(And(HaveField("State", watchset.Forbidden), HaveField("Scope.String()", "cluster"))))

@@ -48,7 +48,8 @@ var _ = Describe("make deploy", Ordered, func() {
 
 	It("FLT-U18 says in one sentence which argument is wrong", func(ctx SpecContext) {
 		wrong := filepath.Join(s.Dir, "wrong.yaml")
-		Expect(os.WriteFile(wrong, []byte("apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nconcurrency: many\n"), 0o600)).To(Succeed())
+		misspelled := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nconcurrency: many\n"
+		Expect(os.WriteFile(wrong, []byte(misspelled), 0o600)).To(Succeed())
 		refuses(ctx, "OVERLAY is loose: must be one of hardened open standard", func(a *arguments) { a.overlay = "loose" })
 		refuses(ctx, "IMG is registry.example/warren: must end in a tag or digest", func(a *arguments) { a.image = "registry.example/warren" })
 		refuses(ctx, "CONFIG is /no/file.yaml: no such file, or not readable", func(a *arguments) { a.config = "/no/file.yaml" })
@@ -66,8 +67,10 @@ var _ = Describe("make deploy", Ordered, func() {
 		differ := "CustomResourceDefinition lnamespaces.tenancy.warren.dev on this cluster is of version v1.3.0, and this clone of "
 		refuses(ctx, differ+"v1.2.9: take a clone of at least that version, or add KEEP_CRDS=true to return to an older operator",
 			func(a *arguments) { a.version = "v1.2.9" })
-		refuses(ctx, differ+"v1.6.0: upgrade to v1.5 first, because an upgrade may skip one minor version only", func(a *arguments) { a.version = "v1.6.0" })
-		refuses(ctx, differ+"v3.0.0: upgrade to v2 first, because an upgrade may not skip a major version", func(a *arguments) { a.version = "v3.0.0" })
+		refuses(ctx, differ+"v1.6.0: upgrade to v1.5 first, because an upgrade may skip one minor version only",
+			func(a *arguments) { a.version = "v1.6.0" })
+		refuses(ctx, differ+"v3.0.0: upgrade to v2 first, because an upgrade may not skip a major version",
+			func(a *arguments) { a.version = "v3.0.0" })
 
 		for _, a := range []arguments{
 			{overlay: "standard", image: "registry.example/warren:v1.2.9", version: "v1.2.9", keepCRDs: "true"},
@@ -76,7 +79,8 @@ var _ = Describe("make deploy", Ordered, func() {
 			answer, err := deploy(ctx, a)
 			Expect(err).NotTo(HaveOccurred(), answer)
 			Expect(s.crdVersion(ctx)).To(Equal("v1.3.0"), "the CRDs stay")
-			image, _ := s.kubectl(ctx, controlplane.Admin, "get deployment "+deployment+" -n "+system+" -o jsonpath={.spec.template.spec.containers[0].image}")
+			image, _ := s.kubectl(ctx, controlplane.Admin,
+				"get deployment "+deployment+" -n "+system+" -o jsonpath={.spec.template.spec.containers[0].image}")
 			Expect(image).To(Equal(a.image))
 		}
 		without := good
@@ -89,8 +93,8 @@ var _ = Describe("make deploy", Ordered, func() {
 // deployed is all that make deploy writes, by name and version.
 func (s site) deployed(ctx context.Context) string {
 	GinkgoHelper()
-	answer, allowed := s.kubectl(ctx, controlplane.Admin, "get namespaces,crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,"+
-		"deployments,configmaps,services,roles,rolebindings -A --ignore-not-found "+
+	answer, allowed := s.kubectl(ctx, controlplane.Admin, "get namespaces,crds,clusterroles,clusterrolebindings,"+
+		"validatingadmissionpolicies,validatingadmissionpolicybindings,deployments,configmaps,services,roles,rolebindings -A --ignore-not-found "+
 		"-o jsonpath={range.items[*]}{.kind}/{.metadata.namespace}/{.metadata.name}:{.metadata.generation}:{.metadata.uid}{\"\\n\"}{end}")
 	Expect(allowed).To(BeTrue(), answer)
 	return answer

@@ -91,7 +91,10 @@ var _ = Describe("a minor upgrade of Kubernetes", func() {
 	It("FLT-U09 needs no restart of the operator, which learns of constrained sudo by itself", func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{
 			ControlPlane: controlplane.Options{EmulatedVersion: "1.35"},
-			Operator:     devcluster.OperatorOptions{Manager: manager, Config: "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Auto}\n"},
+			Operator: devcluster.OperatorOptions{
+				Manager: manager,
+				Config:  "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Auto}\n",
+			},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
