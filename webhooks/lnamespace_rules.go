@@ -86,8 +86,8 @@ func validateChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, ru
 		f.addWarnings("no manager and no sudoer is left: only cluster admins can now edit LNamespace " + now.Name)
 	}
 	if leaving := forest.AbandonedBy(s.WithTenant(forest.TenantOf(now)), now.Name); len(leaving) > 0 {
-		f.addWarnings("these namespaces will leave the tree of tenant " + now.Name + ", because nobody is left on its lists who held them: " +
-			forest.Few(leaving))
+		f.addWarnings("these namespaces will leave the tree of tenant " + now.Name + ", because its lists no longer name any subject that " +
+			"administered them: " + forest.Few(leaving))
 	}
 	return f
 }
@@ -112,8 +112,8 @@ func checkNewSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operato
 			if s.Namespace(account.Namespace) != nil {
 				return ""
 			}
-			return fmt.Sprintf("%s can't be listed, because namespace %s does not exist: whoever made it would get what is meant for the account; "+
-				"make the namespace first", account, account.Namespace)
+			return fmt.Sprintf("%s can't be listed, because namespace %s does not exist, and a user who creates it would get the rights of the "+
+				"account: create the namespace first", account, account.Namespace)
 		},
 	}
 	var problems field.ErrorList
@@ -171,7 +171,8 @@ func checkTenantCount(user string, has, most int) field.ErrorList {
 	if has < most {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("%s has %d of %d LNamespaces", user, has, most))}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"),
+		fmt.Sprintf("%s has %d of %d LNamespaces: delete one, or ask a cluster admin to raise tenants.maxPerCreator", user, has, most))}
 }
 
 // creatorAsSubject returns the subject that a new LNamespace lists as its first manager and sudoer; false if the user can't be listed. It

@@ -146,7 +146,8 @@ func TestLNamespaces(t *testing.T) {
 		"Delete": {"", grown(tenant(build.Tenant("t"))...), owner(build.Tenant("t")), nil, allowed()},
 		"HIER-L7 somebody held": {"", holding().with(held("legacy", "mia")), build.Tenant("t").Managers("mia", "bob").Object(),
 			build.Tenant("t").Managers("bob").Object(),
-			allowed("these namespaces will leave the tree of tenant t, because nobody is left on its lists who held them: legacy")},
+			allowed("these namespaces will leave the tree of tenant t, because its lists no longer name any subject that " +
+				"administered them: legacy")},
 		"HIER-L7 one is left": {"", holding().with(held("legacy", "mia", "bob")), build.Tenant("t").Managers("mia", "bob").Object(),
 			build.Tenant("t").Managers("bob").Object(), allowed()},
 		"HIER-L7 nothing held": {"", holding().with(held("legacy", "bob")), build.Tenant("t").Managers("mia", "bob").Object(),

@@ -110,10 +110,12 @@ func (c *namespaceChange) checkDependantsKept() {
 	was, is := c.before.KindOf(c.old), c.after.KindOf(c.now)
 	standsFor := func(k forest.Kind) bool { return k == forest.Root || k == forest.SubNamespace }
 	if children := c.before.Children(c.now.Name); standsFor(was) && !standsFor(is) && len(children) > 0 {
-		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), c.now.Name+" has "+countOrListChildren(children, c.sight)))
+		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), c.now.Name+" has "+countOrListChildren(children, c.sight)+
+			": delete them, or move them to another parent, first"))
 	}
 	if users := c.before.Instances(c.now.Name); was == forest.Template && is != forest.Template && len(users) > 0 {
-		c.addProblems(field.Forbidden(metadataLabels.Key(v1alpha1.LabelType), c.now.Name+" is referenced by: "+c.sight.joinVisibleTexts(users)))
+		c.addProblems(field.Forbidden(metadataLabels.Key(v1alpha1.LabelType), c.now.Name+" is referenced by: "+c.sight.joinVisibleTexts(users)+
+			"; take the reference off them first: kubectl warren template unset NAMESPACE"))
 	}
 }
 
@@ -143,7 +145,8 @@ func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *visib
 	}
 	f := checkDeletion(s, n.Name, g)
 	if users := s.Instances(n.Name); s.KindOf(n) == forest.Template && len(users) > 0 {
-		f.addProblems(field.Forbidden(at, n.Name+" is referenced by: "+g.joinVisibleTexts(users)))
+		f.addProblems(field.Forbidden(at, n.Name+" is referenced by: "+g.joinVisibleTexts(users)+
+			"; take the reference off them first: kubectl warren template unset NAMESPACE"))
 	}
 	return f
 }

@@ -145,13 +145,14 @@ func (v *distributionValidator) checkResourceSizes(now *v1alpha1.ResourceDistrib
 	}
 	c, at := v.config.Distribution, field.NewPath("spec", "resource")
 	if limit := c.MaxObjectBytes; int64(len(data)) > limit {
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the object is %d bytes; the limit is %d (distribution.maxObjectBytes)",
-			len(data), limit))}
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the object is %d bytes; the limit is %d (distribution.maxObjectBytes): "+
+			"make it smaller", len(data), limit))}
 	}
 	total := int64(change.now.Template.Bytes) * int64(change.countPresentTargets())
 	switch limit := c.MaxTotalBytes.Value(); {
 	case limit > 0 && total > limit:
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("about %s would be written to etcd; the limit is %s (distribution.maxTotalBytes)",
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("about %s would be written to etcd; the limit is %s "+
+			"(distribution.maxTotalBytes): make the object smaller, or select fewer namespaces",
 			formatGibibytes(total), formatGibibytes(limit)))}
 	case total > 256<<20:
 		f.addWarnings(fmt.Sprintf("about %s will be written to etcd", formatGibibytes(total)))

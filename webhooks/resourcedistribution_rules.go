@@ -132,7 +132,8 @@ func (c distributionChange) warningsAboutReach(targets v1alpha1.DistributionTarg
 func (c distributionChange) warningsAboutTargets() []string {
 	var all []string
 	if missing := c.now.Targets.NotFound(c.forest); len(missing) > 0 {
-		all = append(all, "not found: "+joinFirstNames(missing)+"; each is served if a cluster administrator makes it, and not if a tenant does")
+		all = append(all, "not found: "+joinFirstNames(missing)+
+			"; such a namespace gets the copy if a cluster administrator creates it, but not if a tenant does")
 	}
 	missing := slices.DeleteFunc(slices.Clone(c.now.Targets.ExcludedTrees()),
 		func(name string) bool { return c.forest.Namespace(name) != nil })

@@ -102,6 +102,7 @@ func checkNotRequiredChild(parent *forest.Namespace, hc *v1alpha1.HierarchyConfi
 	if parent == nil || parent.Terminating || hc == nil || !slices.Contains(hc.Spec.RequiredChildren, v1alpha1.RequiredChild(name)) {
 		return nil
 	}
-	why := name + " is required by HierarchyConfiguration " + hc.Namespace + "/" + hc.Name
+	why := name + " is required by HierarchyConfiguration " + hc.Namespace + "/" + hc.Name +
+		": take it out of spec.requiredChildren there first"
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), why)}
 }

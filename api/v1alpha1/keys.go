@@ -26,8 +26,8 @@ const (
 	AnnotationAncestry = Domain + "/ancestry"
 	// AnnotationParentUID on a Namespace is the digest of its parent's UID (DigestUID): whether another of that name has come in its place.
 	AnnotationParentUID = Domain + "/parent-uid"
-	// AnnotationAppliedParent on a Namespace is <uid>:<parent>: the request of a HierarchyConfiguration that was carried
-	// out last.
+	// AnnotationAppliedParent on a Namespace records the last request that the operator carried out there. Its form is <uid>:<parent>:
+	// the UID of the HierarchyConfiguration, and the parent that it asked for.
 	AnnotationAppliedParent = Domain + "/applied-parent"
 	// AnnotationHeldBy on a Namespace that a HierarchyConfiguration placed in a tenant's tree lists, as JSON, whom of the tenant's lists
 	// could administer it by a binding of its own at that time, as "User alice". Where none of them is listed any more, the

@@ -49,7 +49,7 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 		after = s.ServiceAccounts
 	})
 	if err != nil {
-		return before, fmt.Errorf("writing down the namespaces of the service accounts of LNamespace %s: %w", tenant.Name, err)
+		return before, fmt.Errorf("recording the namespaces of the service accounts of LNamespace %s: %w", tenant.Name, err)
 	}
 	return after, nil
 }

@@ -37,11 +37,11 @@ type change struct {
 type conflictError struct{ key grants.Key }
 
 func (e conflictError) Error() string {
-	return fmt.Sprintf("%s exists and is not the operator's", e.key)
+	return fmt.Sprintf("%s already exists, and the operator did not create it", e.key)
 }
 
 // errContended reports that an object changed under each of several tries.
-var errContended = errors.New("the object has changed under each try")
+var errContended = errors.New("another client changed the object during every try")
 
 // errBusy reports that another worker is writing the shared object for another tenant. Waiting for that worker would delay the
 // revocations of this tenant; competing with it would cost both of them refused writes.

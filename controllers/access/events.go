@@ -45,7 +45,7 @@ func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, c
 		case told[c.key]:
 		case settled && !rebound:
 			a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired,
-				"somebody changed "+c.key.String()+", and the operator put it back")
+				"another client changed "+c.key.String()+", and the operator restored it: change the LNamespace instead")
 		case rebound:
 			for _, list := range grants.ListsOf(c.key, tenant.Name) {
 				a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted,
@@ -118,9 +118,9 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 	if told == now || len(elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}
-	group, effect := v1alpha1.SudoersGroup(tenant.Name), "sudo is withheld there until this binding is removed"
+	group, effect := v1alpha1.SudoersGroup(tenant.Name), "the operator grants no sudo there until this binding is deleted"
 	if !seen.groupInUse() {
-		effect = "in mode Constrained that gives them nothing"
+		effect = "in mode Constrained the group gives no rights: delete the binding"
 		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
 	}
 	for _, h := range elsewhere {
@@ -128,7 +128,7 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 			APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: h.key.Kind, Namespace: h.key.Namespace, Name: h.key.Name, UID: h.uid,
 		}
 		a.events.Eventf(object, corev1.EventTypeWarning, string(v1alpha1.ReasonGroupInUse),
-			"binds group %s, which sudoers of LNamespace %s become; %s", group, tenant.Name, effect)
+			"this binding names group %s, which sudoers of LNamespace %s impersonate; %s", group, tenant.Name, effect)
 	}
 }
 

@@ -36,8 +36,8 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	var found []finding
 	if !seen.own || seen.ending || done.rootless {
 		return []finding{{reason: v1alpha1.ReasonNamespaceNotReady, retry: done.rootless,
-			message: fmt.Sprintf("namespace %s is not this LNamespace's, or not ready: no access is granted until condition NamespaceReady is True",
-				tenant.Name)}}
+			message: fmt.Sprintf("namespace %s does not belong to this LNamespace, or is not ready: no access is granted until condition "+
+				"NamespaceReady is True", tenant.Name)}}
 	}
 	for _, message := range done.forbidden {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: message, retry: true})
@@ -48,18 +48,18 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	for _, key := range done.contended {
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
-			message: fmt.Sprintf("somebody else changes %s again and again, so the operator can't write it: find out who (its managedFields tell) "+
-				"and stop them", key)})
+			message: fmt.Sprintf("another client keeps changing %s, so the operator can't write it: find the client in managedFields and stop it",
+				key)})
 	}
 	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
-			message: fmt.Sprintf("group %s is bound elsewhere since before the first sudoer: sudo is granted when a cluster admin has removed "+
-				"those bindings",
+			message: fmt.Sprintf("group %s is bound elsewhere since before the first sudoer was listed: no sudo is granted until a cluster admin "+
+				"deletes those bindings (kubectl warren doctor names them)",
 				v1alpha1.SudoersGroup(tenant.Name))})
 	}
 	if seen.mode.Unavailable && len(tenant.Spec.Sudoers) > 0 {
 		found = append(found, finding{reason: v1alpha1.ReasonConstrainedUnavailable,
-			message: "sudo is granted to nobody anew: sudo.mode is Constrained and " + unavailable})
+			message: "no other sudoer gets sudo: sudo.mode is Constrained, and " + unavailable + "; set sudo.mode to Auto or Legacy, or upgrade"})
 	}
 	if seen.group.forbidden != "" && seen.mode.Forms.Legacy {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: seen.group.forbidden})

@@ -68,8 +68,8 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 			"the namespace is about to be placed below the parent that spec.parent names"}
 	case forest.IsReleased(s, name) && h != nil && h.Parent != nil && *h.Parent != "":
 		return bad(kind, v1alpha1.ReasonNamespaceReleased,
-			fmt.Sprintf("namespace %s has left the tree that spec.parent %q asked for, because the tenant lists nobody any more of "+
-				"those who held the namespace when it was placed; to place it again, delete this object and make it anew, as somebody who may place "+
+			fmt.Sprintf("namespace %s has left the tree that spec.parent %q asked for: the lists of the tenant no longer name any subject that "+
+				"administered the namespace when it was placed. To place it again, delete and recreate this object as a user who may place "+
 				"the namespace", name, *h.Parent))
 	case overruled:
 		stands := s.Namespace(name).Parent()

@@ -112,8 +112,8 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
-			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; this is final until somebody changes the " +
-				"spec of this SubNamespace, or deletes it and makes it again, while the name is free", "ChildrenReady"},
+			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; the operator tries again only when the " +
+				"spec of this SubNamespace changes or it is created again, while the name is free", "ChildrenReady"},
 		},
 		"ChildAwaited": {
 			"who requires it would get a namespace of others", grown(root("x"), below("y", "c"), requiring("x", "c")), "",
@@ -256,8 +256,8 @@ func TestMovedVia(t *testing.T) {
 }
 
 func TestRefusedChildren(t *testing.T) {
-	const taken = "namespace b exists outside of this tree: choose another name; this is final until somebody changes the spec of this " +
-		"SubNamespace, or deletes it and makes it again, while the name is free"
+	const taken = "namespace b exists outside of this tree: choose another name; the operator tries again only when the spec of this " +
+		"SubNamespace changes or it is created again, while the name is free"
 	const refused = "making the required SubNamespace x/a: no"
 	for want, s := range map[string]*forest.Snapshot{
 		refused:                       grown(root("x"), requiring("x", "a")),

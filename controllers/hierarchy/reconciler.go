@@ -200,9 +200,9 @@ func (r *Reconciler) beginMove(s *forest.Snapshot, name, parent string) bool {
 // announceReleased sends an Event to the namespace's people, and one to the tenant's, that the namespace was released from the
 // tree.
 func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, tenant *forest.Tenant) {
-	message := fmt.Sprintf("namespace %s has left the tree of tenant %s: the tenant lists nobody any more of those who held the namespace "+
-		"when it was placed (%s); "+
-		"what came from the tenant is taken away there, everything else stays", n.Name, tenant.Name, forest.Few(n.HeldBy()))
+	message := fmt.Sprintf("namespace %s has left the tree of tenant %s: the tenant's lists no longer name any subject that administered it "+
+		"when it was placed (%s). "+
+		"The operator removes what came from the tenant. Everything else stays", n.Name, tenant.Name, forest.Few(n.HeldBy()))
 	to := []runtime.Object{lnamespaceReference(tenant)}
 	if h := s.Hierarchy(n.Name); h != nil {
 		to = append(to, referenceOf(h))

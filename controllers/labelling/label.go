@@ -54,9 +54,9 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 	}
 	l.tables.recordApplied(slot, answer)
 	if repair && l.repairs.Note(slot, time.Now(), l.Timing.LoopWindow) {
-		l.sendWarning(slot, object, served, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
-			" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+
-			" off its controller, or have whoever does this leave the label")
+		l.sendWarning(slot, object, served, v1alpha1.ReasonDriftLoop, "another client keeps removing label "+v1alpha1.LabelPropagate+
+			": from now on the operator restores it only once in ten minutes. Stop that client, or remove annotation "+
+			v1alpha1.AnnotationPropagateGenerated+" from the controller of this object")
 	}
 	return ctrl.Result{}, nil
 }

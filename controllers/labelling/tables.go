@@ -169,8 +169,8 @@ func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]
 	return concerned
 }
 
-// setState notes the state of the watch of a kind, and returns the slots of the objects whose generators are of this kind: they may have
-// waited for the watch.
+// setState records the state of the watch of a kind. It returns the slots of the objects whose generators are of this kind, because these
+// objects may have waited for the watch.
 func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -208,8 +208,8 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 			return "", err
 		}
 		if !asked {
-			return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace " +
-				"with annotation " +
+			return authority.Awaited("namespaces of others", lns.Name) + ": to give this LNamespace the name, a cluster admin creates the " +
+				"Namespace with annotation " +
 				v1alpha1.AnnotationAdopt + "=" + string(lns.UID), nil
 		}
 	}
@@ -220,8 +220,8 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 }
 
 func nameLost(name string) string {
-	return "the name " + name + " was not free when this LNamespace asked for it: this is final until somebody changes the spec of " +
-		"this LNamespace, or deletes it and makes it again, while the name is free"
+	return "the name " + name + " was not free when this LNamespace asked for it: the operator tries again only when the spec of this " +
+		"LNamespace changes or it is created again, while the name is free"
 }
 
 // reportOwned returns the verdict on a root that this LNamespace owns. (writeTo keeps reason Adopted where it was reported.) A

@@ -222,7 +222,7 @@ func migration() scene {
 			{"admin", "annotate secret registry -n org uid=$(kubectl get secret registry -n org-web -o jsonpath={.metadata.uid})",
 				wantPrint("annotated")},
 			{"admin", "warren migrate hnc", wantPrint("1 Deployment", "org-web", "finish")},
-			{"admin", "warren migrate hnc --apply --yes", wantPrint("SubNamespace org/org-web created", "All but the last step is done")},
+			{"admin", "warren migrate hnc --apply --yes", wantPrint("SubNamespace org/org-web created", "Only the last step is left")},
 			{"admin", "warren tree org", wantPrint("[s] org-web")},
 			{"admin", "warren migrate hnc --finish --yes", wantPrint("The migration is done")},
 			{"admin", "get secret registry -n org-web -o jsonpath={.metadata.labels}", wantPrint(`"tenancy.warren.dev/inherited-from":"org"`).

@@ -153,7 +153,7 @@ func (s *search) count(e Event) {
 	s.refused[e.TenantUID]++
 }
 
-var errOthersRefused = fmt.Errorf("set aside unasked, after %d other changes of this tenant were refused", tooMany)
+var errOthersRefused = fmt.Errorf("not sent, because the ledger refused %d other changes of this tenant", tooMany)
 
 // setAside returns the rows still to be sent, and as refusals the rows of tenants of whom tooMany rows were refused.
 func (s *search) setAside(queued []Queued) (rest []Queued, aside []refusal) {

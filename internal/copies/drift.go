@@ -301,10 +301,10 @@ func (s *State) recordRepair(slot Slot, uid string) {
 	}
 	s.emitOutput(CopyRepaired{Kind: slot.Kind, Found: found})
 	s.announceTrouble(slot, uid, false, v1alpha1.ReasonDriftRepaired,
-		"somebody changed this copy, and the operator put back what its source says: "+
-			"change the source instead")
+		"another client changed this copy, and the operator restored it: change the source instead")
 	if window := s.settings.Timing.LoopWindow; s.repairs.Note(slot, s.now, window) {
 		s.announceTrouble(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
-			"somebody changes this copy again and again; from now on it is put back once in %s: change the source, or stop who writes here", window))
+			"another client keeps changing this copy: from now on the operator restores it only once in %s. Change the source, or find the client "+
+				"in managedFields and stop it", window))
 	}
 }

@@ -83,8 +83,8 @@ func (s *State) HoldsCopies(namespace string) bool {
 	return departed || s.world.Copies.HasUpdatedIn(namespace)
 }
 
-// setSight records what a watch of a narrow kind shows of namespace. When namespace comes into sight, the namespaces and sources are
-// queued whose plans were made without it.
+// setSight records whether a watch shows the objects of a kind in namespace. The kind is narrow: it is watched only where RBAC allows.
+// When the objects of namespace become visible, setSight queues the namespaces and sources that were planned without them.
 func (s *State) setSight(watch Watch, namespace string, now Sight) {
 	w := s.world
 	w.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), now)

@@ -239,7 +239,7 @@ func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
 	if source == nil {
 		return
 	}
-	lacks := "not all kinds are known there yet"
+	lacks := "the operator doesn't see all kinds there yet"
 	if len(missing) > 0 {
 		lacks = fmt.Sprintf("%s %q still can't be copied there", missing[0].Kind.Kind, missing[0].Name)
 	}
@@ -247,8 +247,8 @@ func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
 		lacks += fmt.Sprintf(", nor %d more", more)
 	}
 	s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonRailsMissing,
-		fmt.Sprintf("RoleBinding %q is copied to namespace %s although %s after %s: its subjects get their rights before what is to hold them "+
-			"in bounds; find out what refuses the missing copy",
+		fmt.Sprintf("RoleBinding %q is copied to namespace %s although %s after %s. Its subjects get rights before the objects that limit them "+
+			"exist there: find out why the missing copy is refused",
 			slot.Name, slot.Namespace, lacks, s.settings.Timing.Rails))
 }
 

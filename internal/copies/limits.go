@@ -222,7 +222,8 @@ func (a *Allotter) HeldAround(namespace string) []Trouble {
 		if namespace == root || namespace == key.namespace {
 			all = append(all, Trouble{
 				Slot: key.slot(), Reason: v1alpha1.ReasonLimitExceeded, From: key.namespace,
-				Text: fmt.Sprintf("%s exceed %s of the tree of %s, where older sources come first", describeHeld(h.copies), h.limit, root),
+				Text: fmt.Sprintf("%s exceed %s of the tree of %s, which older sources use first: delete a source, or ask a cluster "+
+					"admin to raise the limit", describeHeld(h.copies), h.limit, root),
 			})
 		}
 	}

@@ -248,8 +248,8 @@ func TestMovesOfNamespaces(t *testing.T) {
 			refused(two("a"), forbidden("not this one"), "event CopyRejected on Secret acme/two", "later Secret a/two", "report a, acme, zeta"),
 			startedSlot(one("a")),
 			passed(3*time.Second, "Secret a/two", "namespace a", "namespace a1"), ticked(false, "report a, zeta"),
-			troubled("a", "WaitingForRemoval Secret a/two from acme: it must be removed before copies of other sources come, and the API server "+
-				"refuses to delete it: not this one"),
+			troubled("a", "WaitingForRemoval Secret a/two from acme: the operator deletes it before it writes copies of other sources, but the API "+
+				"server refuses to delete it: not this one"),
 			startedNamespace("a1", "queue Secret a1/one, Secret a1/two"), startedSlot(one("a1"), "check Secret a1/one"),
 		)},
 		"PROP-V4 below a missing parent copies stay until the parent is back": {facts, []step{

@@ -83,7 +83,7 @@ func whyDeleted(w *World, slot, from Slot) string {
 	case s.Excluded != "":
 		return "its source is never propagated: " + s.Excluded
 	case s.Mode == v1alpha1.ModeNone:
-		return "its source says that it is not propagated"
+		return "the label propagate of its source is none"
 	}
 	return "its source doesn't select this namespace"
 }
@@ -100,9 +100,9 @@ func whyWritten(w *World, slot Slot, a Action) string {
 	case c.Hash.Mode != a.Hash.Mode:
 		return "its mode is " + a.Hash.Mode + " now, in place of " + c.Hash.Mode
 	case c.Hash.Content != a.Hash.Content:
-		return "its source, or what is written of it, has changed"
+		return "its source has changed, or the set of keys that is copied"
 	}
-	return "it is not what its source says: somebody changed it"
+	return "it differs from its source: another client changed it"
 }
 
 // UnlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, by the forest

@@ -25,7 +25,7 @@ func TestPreview(t *testing.T) {
 			facts: facts(source("acme", update, changed), copied("a", "acme", update), copied("b", "acme", update, forged),
 				copied("z", "acme", update), copied("solo", "zeta", update)),
 			want: []copies.Step{
-				{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "its source, or what is written of it, has changed"},
+				{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "its source has changed, or the set of keys that is copied"},
 				{Slot: at("a1"), Verb: copies.Create, From: "acme", Why: "it is not there yet"},
 				{Slot: at("b"), From: "acme", Why: "an object of that name exists which is no copy of it", Held: v1alpha1.ReasonConflict},
 				{Slot: at("solo"), Verb: copies.Delete, From: "zeta", Why: "namespace zeta is not above any more"},
@@ -56,7 +56,7 @@ func TestPreview(t *testing.T) {
 		},
 		"None": {
 			reason: "an owner can take a source back", facts: facts(source("acme", update, none), copied("a", "acme", update)),
-			want: []copies.Step{{Slot: at("a"), Verb: copies.Delete, From: "acme", Why: "its source says that it is not propagated"}},
+			want: []copies.Step{{Slot: at("a"), Verb: copies.Delete, From: "acme", Why: "the label propagate of its source is none"}},
 		},
 		"Unselected": {
 			reason: "a selector can shrink", facts: facts(source("acme", update, selecting("tier=web")), copied("a", "acme", update)),
@@ -65,7 +65,7 @@ func TestPreview(t *testing.T) {
 		"Drifted": {
 			reason: "a copy that somebody changed is put right", facts: facts(source("acme", update, selecting("kubernetes.io/metadata.name=a")),
 				copied("a", "acme", update, drifted)),
-			want: []copies.Step{{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "it is not what its source says: somebody changed it"}},
+			want: []copies.Step{{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "it differs from its source: another client changed it"}},
 		},
 	}
 	for name, tc := range cases {

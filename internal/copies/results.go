@@ -130,7 +130,7 @@ var (
 type OtherRoleError struct{ Namespace, Role, Source string }
 
 func (e OtherRoleError) Error() string {
-	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.Role,
+	return fmt.Sprintf("Role %q of %s is not a copy of the Role of %s: propagate that Role in mode update, or bind a ClusterRole", e.Role,
 		e.Namespace, e.Source)
 }
 
@@ -138,7 +138,7 @@ func (e OtherRoleError) Error() string {
 type UnkeptBindingError string
 
 func (e UnkeptBindingError) Error() string {
-	return fmt.Sprintf("it names Role %q, and such a RoleBinding is copied in mode update only: label it %s=%s, or bind a ClusterRole",
+	return fmt.Sprintf("the RoleBinding names Role %q, so it can be copied only in mode update: label it %s=%s, or bind a ClusterRole",
 		string(e), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
 }
 
@@ -192,7 +192,8 @@ func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
 					action.Source.Namespace, action.Source.Name))
 		}
 		s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonConflict,
-			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
+			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists; rename or delete one of them", slot.Kind.Kind, slot.Name,
+				slot.Namespace))
 	}
 	if unseen {
 		s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, min(s.settings.RetryMax, s.settings.Timing.ConflictMax), recorded.tries, slot))

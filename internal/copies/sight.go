@@ -230,7 +230,7 @@ func describeStatus(now watchset.Status) string {
 	case now.State == watchset.Forbidden:
 		return "forbidden, missing " + strings.Join(now.Missing, ", ")
 	case errors.Is(now.Err, watchset.ErrLimit):
-		return "not watched, for informers.maxInformers or informers.maxNamespaces is reached"
+		return "not watched, because informers.maxInformers or informers.maxNamespaces is reached: raise it in the configuration"
 	case now.Err != nil:
 		return text.Cut(now.Err.Error(), longestFailure)
 	}

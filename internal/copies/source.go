@@ -141,7 +141,7 @@ var notCopied = map[string]bool{
 }
 
 // ByConfiguration is why an object is never propagated that propagation.neverPropagate names.
-const ByConfiguration = "the configuration says so (propagation.neverPropagate)"
+const ByConfiguration = "propagation.neverPropagate of the configuration excludes it"
 
 // Excluded explains why an object is never propagated, or "". secretType is "" where it is not known (yet).
 func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string {

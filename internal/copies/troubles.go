@@ -330,11 +330,11 @@ func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
 func describeRemoval(c *Copy, t slotTrouble) string {
 	switch {
 	case c.Kept != nil && len(c.Kept.Finalizers) > 0:
-		return fmt.Sprintf("it must be removed before copies of other sources come, and its finalizer %s keeps it", c.Kept.Finalizers[0])
+		return fmt.Sprintf("the operator deletes it before it writes copies of other sources, but finalizer %s keeps it", c.Kept.Finalizers[0])
 	case t.reason == v1alpha1.ReasonRejected:
-		return "it must be removed before copies of other sources come, and the API server refuses to delete it: " + t.text
+		return "the operator deletes it before it writes copies of other sources, but the API server refuses to delete it: " + t.text
 	}
-	return "it must be removed before copies of other sources come"
+	return "the operator deletes it before it writes copies of other sources"
 }
 
 // KindCounts are the numbers of one kind, for metrics.

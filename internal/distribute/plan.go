@@ -268,6 +268,6 @@ func ofCopy(c *Copy) *Obstacle {
 
 // describeForOwner returns the message of the Event on an obstacle's object.
 func describeForOwner(d *Distribution) string {
-	return "ResourceDistribution " + d.Name + " is to put a " + d.Template.Kind.Kind + " of this name here, and leaves this one as it is: " +
-		"rename one of the two"
+	return "ResourceDistribution " + d.Name + " can't write its " + d.Template.Kind.Kind + " here, because this object has its name. " +
+		"The operator doesn't change this object: rename one of the two"
 }

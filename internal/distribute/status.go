@@ -171,13 +171,13 @@ func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionS
 	switch {
 	case d.Problem != "" || r.Unobserved != "" || !r.Checked && s.Conflicts == 0:
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionUnknown, v1alpha1.ReasonNotChecked,
-			"it is not known yet whether other objects stand where copies are to be")
+			"the operator has not checked yet whether other objects have the names of copies")
 	case s.Conflicts > 0:
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionFalse, v1alpha1.ReasonConflict,
 			d.conflictMessage(r, s))
 	default:
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionTrue, v1alpha1.ReasonNoConflict,
-			"no other object stands where copies are to be")
+			"no other object has the name of a copy")
 	}
 	stalled := v1alpha1.Reason("")
 	switch reason {
@@ -206,7 +206,7 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 	case r.Unobserved != "":
 		return metav1.ConditionFalse, v1alpha1.ReasonNotObserved, r.Unobserved
 	case d.Suspend:
-		return metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is written; status.plan says what would be"
+		return metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is written; status.plan lists what is due"
 	case s.Conflicts > 0 && d.AllOrNothing():
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s)
 	case s.Failed > 0:

@@ -110,7 +110,7 @@ func (c CopyWritten) applyTo(s *State) {
 	}
 }
 
-// takeAnswer takes in what the requests for one target have shown, so that the next plan knows it before a watch does.
+// takeAnswer records the result of the requests for one target. So the next plan uses it before the watch shows it.
 func (s *State) takeAnswer(c CopyWritten) {
 	a := c.Answer
 	switch {
@@ -218,8 +218,8 @@ func (s *State) recordSuccess(r *run, c CopyWritten) {
 	delete(r.troubles, c.Slot.Namespace)
 	r.recordDeed(c.Action.Verb, c.Slot.Namespace)
 	if window := s.options.Timing.LoopWindow; c.Distribution.isRepair(c.Action, c.Copy) && s.repairs.Note(c.Slot, s.now, window) {
-		s.announceResult(c.Distribution, true, v1alpha1.ReasonDriftLoop, "somebody changes the copy in "+c.Slot.Namespace+
-			" again and again; from now on it is put back once in "+window.String()+": stop who writes there")
+		s.announceResult(c.Distribution, true, v1alpha1.ReasonDriftLoop, "another client keeps changing the copy in "+c.Slot.Namespace+
+			": from now on the operator restores it only once in "+window.String()+". Find the client in managedFields and stop it")
 	}
 }
 
@@ -265,12 +265,12 @@ func (s *State) recordNotTaken(r *run, c CopyWritten) {
 func (s *State) recordRefusal(r *run, c CopyWritten) {
 	f := &Failure{Reason: v1alpha1.ReasonRejected, Message: describeRefusal(c.Err), Final: true}
 	if reason, ok := findImmutable(c.Err); ok {
-		f.Reason, f.Message = reason, "the copy there is immutable, or of another type: delete it, and it is made anew; "+f.Message
+		f.Reason, f.Message = reason, "the copy there is immutable, or has another type: delete it, and the operator creates it again; "+f.Message
 	} else if apierrors.IsForbidden(c.Err) {
 		f.Reason = v1alpha1.ReasonForbidden
 	}
 	if apianswer.IsQuotaExceeded(c.Err) { // room comes when something else in the namespace goes
-		f.Final, f.Message = false, f.Message+"; it is tried again by itself"
+		f.Final, f.Message = false, f.Message+"; the operator tries again by itself; raise the quota, or free room in it"
 	}
 	s.putOff(r, c, f, s.backoffAt(c.Slot))
 }

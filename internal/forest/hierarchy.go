@@ -79,13 +79,13 @@ func staleness(s *Snapshot, h *Hierarchy) []Obstacle {
 	parent := s.Namespace(*h.Parent)
 	switch {
 	case parent == nil:
-		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is gone since spec.parent asked for it: take spec.parent "+
-			"away and set it again", *h.Parent)}
+		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was deleted after spec.parent named it: clear "+
+			"spec.parent, then set it again", *h.Parent)}
 	case parent.UID == h.ParentUID:
 		return nil
 	}
-	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was made after spec.parent asked for it: take spec.parent "+
-		"away and set it again", *h.Parent)}
+	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was created after spec.parent named it: clear spec.parent, "+
+		"then set it again", *h.Parent)}
 }
 
 // ExcludedBy returns the namespace whose own request, which is not carried out yet, can't be carried out together with a request of the

@@ -219,9 +219,8 @@ func owningSub(s *Snapshot, name string) *Sub {
 }
 
 // NotTransferred is how a message about RefusedKeys begins.
-const NotTransferred = "not transferred, because the configuration does not allow them, or because only a cluster admin lowers a level " +
-	"of pod security, " +
-	"from the root downwards: "
+const NotTransferred = "these keys are not set here: the configuration does not allow them, or they would lower a level of pod security. " +
+	"Only a cluster admin lowers such a level, from the root downwards. Keys: "
 
 // RefusedKeys returns the keys that the namespace called name doesn't get, though its SubNamespace's spec or an ancestor asks for
 // them: those of annotations with a leading @, in alphabetical order.

@@ -75,8 +75,8 @@ func NameLost(name string) Obstacle {
 	return obstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
 }
 
-const askAgain = "this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name " +
-	"is free"
+const askAgain = "the operator tries again only when the spec of this SubNamespace changes or it is created again, while the name is " +
+	"free"
 
 // shareTree reports whether n stands in the tree of parent, or stood there before it was halted.
 func shareTree(s *Snapshot, parent string, n *Namespace) bool {

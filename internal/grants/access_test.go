@@ -141,8 +141,8 @@ func TestRefusals(t *testing.T) {
 		"ACC-S12 in the tree": {account("pay-web", "robot"), "ServiceAccount pay-web/robot lives in the tree of payments, whose users can all " +
 			"act as it, so it can't be among the sudoers: list an account of another namespace, or bind this one to a Role"},
 		"outside the tree": {account("ci", "deployer"), ""},
-		"of the operator": {account("warren-system", "x"), "ServiceAccount warren-system/x lives in a namespace of the system, whose service " +
-			"accounts can't be listed"},
+		"of the operator": {account("warren-system", "x"), "ServiceAccount warren-system/x is in a system namespace, whose service " +
+			"accounts can't be listed: list an account of another namespace"},
 		"reserved by us": {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or warren: can't be listed"},
 		"a user":         {user("foo-sudoers"), ""},
 	}

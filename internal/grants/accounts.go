@@ -56,8 +56,8 @@ func DoubtAccount(account v1alpha1.Subject, remembered []v1alpha1.ListedServiceA
 	if known >= 0 && uidNow != "" && v1alpha1.RecordsUID(string(remembered[known].NamespaceUID), string(uidNow)) {
 		return ""
 	}
-	return fmt.Sprintf("%s is suspended, because namespace %s was missing, made anew or in this tenant's tree since the account was listed: "+
-		"take it off all lists, and list it again when this message is gone and the namespace is the one that you mean",
+	return fmt.Sprintf("%s is suspended: since it was listed, namespace %s was missing, was created again, or was in this tenant's tree. "+
+		"Remove the account from all lists, wait until this message is gone, check the namespace, and list the account again",
 		account, account.Namespace)
 }
 

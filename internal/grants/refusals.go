@@ -48,7 +48,7 @@ func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.
 	}
 	switch {
 	case s.Namespace == a.OperatorNamespace || strings.HasPrefix(s.Namespace, "kube-"):
-		return fmt.Sprintf("%s lives in a namespace of the system, whose service accounts can't be listed", s)
+		return fmt.Sprintf("%s is in a system namespace, whose service accounts can't be listed: list an account of another namespace", s)
 	case a.InTree(s.Namespace):
 		// The users of the tree may create tokens of its service accounts, and act as them.
 		return fmt.Sprintf("%s lives in the tree of %s, whose users can all act as it, so it can't be among the %s: "+

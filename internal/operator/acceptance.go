@@ -74,7 +74,7 @@ func (s *setup) addAcceptance(file *ConfigFile) error {
 	}
 	a := &acceptance{
 		api: api, namespace: s.namespace, file: file, pause: s.timing.JudgeFile,
-		held: errors.New("it is not judged yet"),
+		held: errors.New("the operator has not checked the configuration file yet"),
 	}
 	for _, warning := range configfile.Warnings(file.Config) {
 		configLog().Info("warning", "text", warning)
@@ -112,8 +112,8 @@ func (a *acceptance) waitForAcceptance(ctx context.Context) {
 func (a *acceptance) checkFile(ctx context.Context) error {
 	record, err := a.readRecord(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		configLog().Info("no changed file can be held back, for the file in force can't be recorded; make deploy installs what is missing",
-			"reason", err.Error())
+		configLog().Info("a changed file is accepted whatever it removes, because the file in force can't be recorded; make deploy "+
+			"installs what is missing", "reason", err.Error())
 		return nil
 	}
 	if err != nil {

@@ -31,8 +31,8 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 		return "", fmt.Errorf("finding out which copies the configuration file would leave behind: %w", err)
 	}
 	if len(abandoned) > 0 {
-		return fmt.Sprintf("propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: %s; set them to mode "+
-			"Remove first, and take them "+
+		return fmt.Sprintf("propagation.kinds no longer names kinds of which copies exist; these would stay, and no user could change "+
+			"them: %s. Set the kinds to mode Remove first, and take them "+
 			"out when no copy is left; or, to leave the copies behind, add the line acceptRemovals: %q", strings.Join(abandoned, ", "),
 			configfile.RemovalsHash(now)), nil
 	}
@@ -42,7 +42,7 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 	}
 	large := describeLarge(losses)
 	if hidden := findConcerned(old, now, unread); large == "" && hidden != "" {
-		large = "copies of " + hidden + ", nobody knows how many, for the operator may not list them in all namespaces"
+		large = "an unknown number of copies of " + hidden + ", because the operator may not list them in all namespaces"
 	}
 	if large == "" {
 		return "", nil

@@ -72,7 +72,7 @@ func FileName(minor *version.Version) string { return minor.String() + extension
 func Minor(server *apiversion.Info) (*version.Version, error) {
 	minor, err := version.ParseMajorMinor(server.Major + "." + strings.TrimRight(server.Minor, "+")) // cloud providers write 36+
 	if err != nil {
-		return nil, fmt.Errorf("the API server's version %q is none that can have a vetted list: %w", server.GitVersion, err)
+		return nil, fmt.Errorf("the API server's version %q names no minor version, so no vetted list fits: %w", server.GitVersion, err)
 	}
 	return minor, nil
 }

@@ -35,8 +35,8 @@ func (w *ownWatches) haltOwnParts() {
 	}
 }
 
-// newOwnPart makes a part that the Set watches for itself, so that its events poke other parts: ask for reviews of their rights.
-// observer gets the objects as trim returns them, and the part stores none.
+// newOwnPart makes a part that the Set watches for itself. An event of this part makes the Set review the rights of other parts.
+// observer gets each object as trim returns it. The part itself stores no objects.
 func (w *ownWatches) newOwnPart(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object,
 	observer func(change, ...client.Object)) *part {
 	p := w.set.newPart(partKey{view: view{resource: resource, form: form}}, Request{Resource: resource, Form: form})

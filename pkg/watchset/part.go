@@ -147,8 +147,8 @@ func (p *part) logStateChange(before State) {
 	log.Info("informer changed its state", values...)
 }
 
-// endRunAndEmpty ends the run and empties the store, without events of deletion: the objects may still exist. The part begins again
-// after a review, which the back-off or a hint causes.
+// endRunAndEmpty ends the run and empties the store. It sends no deletion events, because the objects may still exist. When the back-off
+// ends, or a hint arrives, the Set reviews the rights of the part. After that review the part lists and watches again.
 func (p *part) endRunAndEmpty(state State, err error) {
 	p.endRun()
 	memory := p.takePendingEntries(state)

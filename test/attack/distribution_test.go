@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	notWritten    = "may not take an object for a distributed copy that it did not write as one"
+	notWritten    = "may not take over an object that it did not write as a distributed copy"
 	onlyHandsBack = "may only hand back an adopted object"
 	adopting      = `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}}`
 	// controlling is an owner of a kind that isn't served: the garbage collector can't tell whether it is gone.
@@ -56,7 +56,7 @@ var distributionRow = row{name: "SEC-O32 with component distribution the operato
 			remove("configmap plain/adopted")),
 		refused(op, "may not take its mark off", put("secret plain/news", ours("$D/distributed-by", "null")),
 			put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}, data: {key: two}}`)),
-		refused(op, "of a propagated copy or of an access object",
+		refused(op, "a propagated copy or an access object into a distributed copy",
 			create("configmap plain/both", `{metadata: {labels: {$D/distributed-by: news, $D/inherited-from: x}}}`)),
 		refused(op, "", put("configmap tree/copied", ours("$D/distributed-by", "news")),
 			create("rolebinding plain/news", marked("distributed-by: news", bindingTo("view", "mallory"))),

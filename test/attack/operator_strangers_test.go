@@ -74,11 +74,11 @@ var strangersRows = []row{
 	}},
 	{name: "SEC-O37 it takes a stranger's namespace for one that it may delete, or write in", tries: []try{
 		allowed(clara, merge("namespace placed", notes("$D/adopt", "u"))),
-		refused(op, "only when it makes a namespace",
+		refused(op, "only when it creates a namespace",
 			merge("namespace placed", `{metadata: {labels: {$D/parent: nowhere, $D/bound: "true"}}}`),
 			merge("namespace payments", ours("$D/bound", `"true"`)),
 			merge("namespace handmade", notes("$D/lnamespace-uid", "u"))),
-		refused(op, "only the root of an LNamespace",
+		refused(op, "only on the root of an LNamespace",
 			merge("namespace handmade", ours("$D/template", "tmpl")),
 			merge("namespace inst", ours("$D/template", "other"))),
 		refused(op, "warren-", // by the cage and by strict placement: one of them is told

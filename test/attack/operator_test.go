@@ -175,7 +175,7 @@ var cageRows = []row{
 			create("namespace begotten", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+unheardOf+`]}}`)),
 		// Where the component strict-placement is in force, its policy says so first: the mark names nobody.
 		refused(op, " denied request: ", merge("namespace owned", ours("$D/parent", "payments"))),
-		refused(op, "only a cluster administrator makes a template", create("namespace templates", ours("$D/type", "template"))),
+		refused(op, "only a cluster administrator may make a namespace a template", create("namespace templates", ours("$D/type", "template"))),
 		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
 		refused(op, "kube-evil is a protected namespace", create("namespace kube-evil", ours("$D/type", "root"))),
 		allowed(op, create("namespace shop", ours("$D/type", "root")), create("namespace shop-web", ours("$D/parent", "shop"))),
@@ -222,7 +222,7 @@ var cageRows = []row{
 		allowed(op, create("hierarchyconfiguration handmade/hierarchy", ``), create("subnamespace pay-web/required", ``)),
 	}},
 	{name: "SEC-O45 it writes Events of others", tries: []try{
-		refused(op, "Events of its own alone",
+		refused(op, "only its own Events",
 			create("event pay-web/forged", eventOf("kubelet", `{apiVersion: v1, kind: Pod, namespace: pay-web, name: web}`)),
 			merge("event pay-web/theirs", `{message: nothing happened}`),
 			merge("event pay-web/theirs", `{source: {component: warren}}`),
@@ -246,7 +246,7 @@ var cageRows = []row{
 	{name: "SEC-O46 a thief of the billing exporter's token writes more than its condition", tries: []try{
 		refused(exporter, "may write condition BillingExported alone", statusWrites()...),
 		refused(exporter, "may write the status of LNamespaces alone", merge("lnamespace owned", notes("example.com/x", "one"))),
-		refused(exporter, "Events of its own alone",
+		refused(exporter, "only its own Events",
 			create("event kube-system/forged-bill",
 				eventOf("warren-billing-exporter", `{apiVersion: v1, kind: Pod, namespace: kube-system, name: dns}`)),
 			create("event default/forged-bill", eventOf("warren", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),

@@ -100,7 +100,7 @@ func (c *call) leadingFlags() (flags []string, err error) {
 	return kubectl.GivenFlags(c.connection), err
 }
 
-// validateFlags looks at the values of the own flags. A reason travels in a header of each request, so it is one line.
+// validateFlags checks the values of the flags of kubectl sudo. --reason is sent in a header of each request, so it must be one line.
 func (c *call) validateFlags(flags *pflag.FlagSet) error {
 	c.reason = strings.TrimSpace(c.reason)
 	switch {

@@ -34,8 +34,8 @@ const (
 	configFlag    = "config"
 )
 
-// question returns the arguments for `manager billing`: the subcommand, the flags as they were given, and the word, which may begin
-// with a hyphen.
+// question returns the arguments for `manager billing`: the subcommand, the flags that the user set, and then the positional arguments.
+// These follow "--", because one may begin with a hyphen.
 func question(cmd *cobra.Command, namespace string, words []string) []string {
 	asked := []string{cmd.Name()}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {

@@ -57,7 +57,7 @@ func judgeBilling(f file, told billingTold) Check {
 		}
 	}
 	if idle := told.reasons[string(v1alpha1.ReasonNotRunning)]; len(idle) > 0 {
-		return failure(billingName, fmt.Sprintf("%s is configured, and no billing exporter runs: %d of %d tenants are exported by nobody", driver,
+		return failure(billingName, fmt.Sprintf("%s is configured, but no billing exporter is running for %d of %d tenants", driver,
 			len(idle), told.tenants),
 			"deploy the component of the driver, or look at the log of Deployment warren-billing-exporter")
 	}
@@ -66,16 +66,16 @@ func judgeBilling(f file, told billingTold) Check {
 		for _, reason := range slices.Sorted(maps.Keys(told.reasons)) {
 			parts = append(parts, reason+": "+forest.Few(told.reasons[reason]))
 		}
-		return warning(billingName, "the ledger lacks something: "+strings.Join(parts, "; "),
+		return warning(billingName, "the ledger does not have all changes of these tenants: "+strings.Join(parts, "; "),
 			"read the message of condition BillingExported of these tenants")
 	}
 	switch {
 	case told.exported > 0:
-		return ok(billingName, fmt.Sprintf("%d of %d tenants say that the ledger has all that is known of them", told.exported, told.tenants))
+		return ok(billingName, fmt.Sprintf("condition BillingExported is True for %d of %d tenants", told.exported, told.tenants))
 	case f.unknown != nil:
-		return warning(billingName, "no tenant tells whether billing is on, and the operator's configuration is not known: "+f.unknown.Error(),
-			"ask as someone who may read the operator's namespace")
+		return warning(billingName, "no tenant has condition BillingExported, and the operator's configuration is not known: "+f.unknown.Error(),
+			"run this as a user who may read the operator's namespace")
 	}
-	return warning(billingName, driver+" is configured, and no tenant tells yet whether an exporter runs",
-		"look again in half a minute, once there is a tenant")
+	return warning(billingName, driver+" is configured, and no tenant has condition BillingExported yet",
+		"create a tenant, and run this again half a minute later")
 }

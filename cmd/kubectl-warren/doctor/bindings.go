@@ -46,7 +46,7 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 	if ours < manyBindings {
 		return ok(name, message)
 	}
-	return warning(name, message+"; the API server reads all of them for each request of anybody",
-		"a tenant whose one manager is its one sudoer has one of them, any other has two and one for each person among its sudoers: see B12 in "+
-			"docs/benchmarks.md")
+	return warning(name, message+"; the API server reads all of them for each request of any user",
+		"list fewer users as sudoers: each adds a binding to the two of its tenant; a tenant whose only manager is its only sudoer needs "+
+			"just one (B12 in docs/benchmarks.md)")
 }

@@ -26,7 +26,7 @@ func checkComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings 
 		}
 	case open != cageClosed:
 		distribution = failure("", "the operator's token may write distributed copies, but policy "+manifests.Prefix+manifests.Distribution.Name+
-			" is missing: whoever may write a ResourceDistribution may have anything written anywhere", applyAgain)
+			" is missing: a user who may write a ResourceDistribution can make the operator write in any namespace", applyAgain)
 	default:
 		distribution = ok("", "not installed: the operator's token may write no distributed copy")
 	}

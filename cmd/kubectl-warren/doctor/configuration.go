@@ -17,7 +17,7 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	const name = "configuration"
 	if f.text == "" {
 		return warning(name, "the operator has recorded no configuration file",
-			"ask as someone who may read the operator's namespace, or name it by --operator-namespace; "+
+			"run this as a user who may read the operator's namespace, or name that namespace by --operator-namespace; "+
 				"see whether the operator runs, and whether ConfigMap "+v1alpha1.AcceptedConfigName+" is there: make deploy installs it")
 	}
 	brought, from, err := p.readBroughtConfiguration(ctx)
@@ -26,7 +26,7 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 		return ok(name, "recorded; no Deployment of the operator brings another")
 	case err != nil:
 		return warning(name, "what the operator's Deployment brings is not known: "+err.Error(),
-			"ask as someone who may read the operator's namespace")
+			"run this as a user who may read the operator's namespace")
 	case brought != f.text:
 		return warning(name, fmt.Sprintf("the file of ConfigMap %s is not in force", from),
 			"wait for the roll-out; where it doesn't end, kubectl -n "+p.Namespace+" describe deployment "+v1alpha1.OperatorAccount+

@@ -41,7 +41,8 @@ func TestJudgeLevel(t *testing.T) {
 		want   Status
 		says   string
 	}{
-		"accepted": {nil, Warning, "the default level is privileged: who controls a namespace without the label enforce reaches the nodes"},
+		"accepted": {nil, Warning, "the default level is privileged: a user who controls a namespace without the label enforce can " +
+			"reach the nodes"},
 		"baseline": {errors.New(
 			`pods "warren-doctor" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true), privileged`), OK,
 			"pods are baseline by default"},
@@ -100,17 +101,17 @@ func TestJudgeBilling(t *testing.T) {
 	}{
 		"off": {driver(config.DriverNone), said("", ""), OK, "off: billing.driver is none"},
 		"nobody exports": {driver(config.DriverSQLite), said("Exported", "NotRunning"), Error,
-			"billing.driver sqlite is configured, and no billing exporter runs: 1 of 2 tenants are exported by nobody"},
+			"billing.driver sqlite is configured, but no billing exporter is running for 1 of 2 tenants"},
 		"nobody, as a reader": {unknown, said("NotRunning"), Error,
-			"a driver is configured, and no billing exporter runs: 1 of 1 tenants are exported by nobody"},
+			"a driver is configured, but no billing exporter is running for 1 of 1 tenants"},
 		"the warehouse is away": {driver(config.DriverPostgres), said("WarehouseUnavailable", "Exported", "InvalidData"), Warning,
-			"the ledger lacks something: InvalidData: c; WarehouseUnavailable: a"},
+			"the ledger does not have all changes of these tenants: InvalidData: c; WarehouseUnavailable: a"},
 		"all is there": {driver(config.DriverPostgres), said("Exported", ""), OK,
-			"1 of 2 tenants say that the ledger has all that is known of them"},
+			"condition BillingExported is True for 1 of 2 tenants"},
 		"no tenant yet": {driver(config.DriverSQLite), said(), Warning,
-			"billing.driver sqlite is configured, and no tenant tells yet whether an exporter runs"},
-		"a reader in an idle place": {unknown, said(""), Warning, "no tenant tells whether billing is on, and the operator's configuration is " +
-			"not known: forbidden"},
+			"billing.driver sqlite is configured, and no tenant has condition BillingExported yet"},
+		"a reader in an idle place": {unknown, said(""), Warning, "no tenant has condition BillingExported, and the operator's configuration " +
+			"is not known: forbidden"},
 	} {
 		t.Run("BILL-35 "+name, func(t *testing.T) {
 			if got := judgeBilling(c.file, c.told); got.Status != c.want || got.Message != c.says {
@@ -140,7 +141,7 @@ func TestJudgeKinds(t *testing.T) {
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
 			"mode Remove takes away Secret (3 copies, and 2 in mode create that stay)"},
 		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,
-			"mode All: objects that are no copies have the names of objects above: Role in a, b"},
+			"mode All: these objects have the names of objects above, and are not copies: Role in a, b"},
 		"PROP-X10 refused, and held back by limits": {
 			[]kindFound{
 				kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Rejected": {"a"}, "DescendantConflict": {"b"}} }),
@@ -162,8 +163,8 @@ func TestJudgeKinds(t *testing.T) {
 		"PROP-X10 a key that isn't valid": {
 			[]kindFound{kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{unsoundSource: {"Role b/x"}, byFinalizers: {"Role b/y"}} })},
 			Warning,
-			"mode All: nothing is written or removed because of what has an invalid label tenancy.warren.dev/propagate or annotation " +
-				"tenancy.warren.dev/select: Role b/x; " +
+			"mode All: copies of objects with an invalid label tenancy.warren.dev/propagate or annotation " +
+				"tenancy.warren.dev/select are neither written nor deleted: Role b/x; " +
 				"mode All leaves out 1 object with finalizers: Role b/y",
 		},
 		"not served": {[]kindFound{kind("Nosuch", "All", func(k *kindFound) { k.unserved = true }), kind("Secret", "Remove", nil)}, Warning,

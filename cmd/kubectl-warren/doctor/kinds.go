@@ -37,7 +37,7 @@ func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	const name = "kinds"
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			"ask as someone who may read the operator's namespace")
+			"run this as a user who may read the operator's namespace")
 	}
 	found, err := p.findKinds(ctx, f.config)
 	if err != nil {
@@ -53,10 +53,10 @@ func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration)
 	if slices.ContainsFunc(c.Propagation.Kinds, func(k config.PropagatedKind) bool { return copies.KindMode(k.Mode) == copies.All }) {
 		var err error
 		if told, err = p.readTroubles(ctx); err != nil {
-			return nil, fmt.Errorf("nobody knows what HierarchyConfigurations report: %w", err)
+			return nil, fmt.Errorf("reading the conditions of HierarchyConfigurations: %w", err)
 		}
 		if above, err = p.readUpperNamespaces(ctx); err != nil {
-			return nil, fmt.Errorf("nobody knows which namespaces have others below: %w", err)
+			return nil, fmt.Errorf("finding the namespaces that have others below them: %w", err)
 		}
 	}
 	allowed := rules.ForCopies(c)
@@ -67,7 +67,7 @@ func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration)
 			return p.findLeftOut(ctx, kind, allowed, above, &one.leftOut)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("nobody knows what is copied of kind %s: %w", kind.Kind, err)
+			return nil, fmt.Errorf("finding the objects of kind %s that are copied: %w", kind.Kind, err)
 		}
 		found = append(found, one)
 	}
@@ -135,10 +135,10 @@ func judgeKinds(found []kindFound) Check {
 			messages, advice = append(messages, fmt.Sprintf(message, list)), append(advice, next)
 		}
 	}
-	say(removing, strings.Join(removing, ", "), "mode Remove takes away %s",
-		"set another mode at once if that is not meant; while the operator runs, it takes seconds, and kubectl warren config diff FILE names "+
-			"each copy")
-	say(clashing, strings.Join(clashing, ", "), "mode All: objects that are no copies have the names of objects above: %s",
+	say(removing, strings.Join(removing, ", "), "mode Remove deletes the copies of %s",
+		"if this is not what you want, set another mode at once: the operator deletes the copies within seconds; kubectl warren config diff "+
+			"FILE names each copy")
+	say(clashing, strings.Join(clashing, ", "), "mode All: these objects have the names of objects above, and are not copies: %s",
 		"rename or delete one of the two, or keep the one above where it is by label "+v1alpha1.LabelPropagate+"=none; kubectl warren describe "+
 			"NAMESPACE names them")
 	say(refused, strings.Join(refused, ", "), "mode All: the API server refuses copies of %s",
@@ -146,9 +146,9 @@ func judgeKinds(found []kindFound) Check {
 	say(limited, strings.Join(limited, ", "), "mode All: limits of tenants hold back copies of %s",
 		"raise limits.copies or limits.bytes of the LNamespace, or keep objects above where they are; kubectl warren describe NAMESPACE names "+
 			"them")
-	say(unsound, forest.Few(unsound), "mode All: nothing is written or removed because of what has an invalid label "+v1alpha1.LabelPropagate+
-		" or annotation "+v1alpha1.AnnotationSelect+": %s",
-		"mend the two keys: an Event InvalidSource on the object says what is wrong")
+	say(unsound, forest.Few(unsound), "mode All: copies of objects with an invalid label "+v1alpha1.LabelPropagate+" or annotation "+
+		v1alpha1.AnnotationSelect+" are neither written nor deleted: %s",
+		"correct the two keys: an Event InvalidSource on the object says what is wrong")
 	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied",
 		"install its CRD, or take the kind out of propagation.kinds")
 	if len(messages) > 0 {

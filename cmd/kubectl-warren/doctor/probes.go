@@ -51,7 +51,7 @@ func checkLevel(namespace string, answer error) Check {
 	case level != nil:
 		return ok(name, "pods are "+level[1]+" by default")
 	case answer == nil:
-		return warning(name, "the default level is privileged: who controls a namespace without the label enforce reaches the nodes",
+		return warning(name, "the default level is privileged: a user who controls a namespace without the label enforce can reach the nodes",
 			"set the default of PodSecurity to baseline (--admission-control-config-file), or label the roots of tenants "+enforceLabel+"=baseline")
 	}
 	return warning(name, "the default level is not known: a privileged pod in "+namespace+" was refused for another reason: "+refusal,
@@ -75,9 +75,9 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 	err := p.API.Get(ctx, client.ObjectKey{Name: v1alpha1.OperatorName}, configuration)
 	switch {
 	case apierrors.IsNotFound(err):
-		return warning(name, "there is no ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": policies and reconcilers stand alone, and "+
-			"refuse later than a webhook would",
-			"nothing, if the operator runs with --webhooks=false; else "+applyAgain)
+		return warning(name, "there is no ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": only policies and reconcilers check "+
+			"requests, and reconcilers report a problem later than a webhook",
+			"if the operator runs with --webhooks=false, do nothing; else "+applyAgain)
 	case err != nil:
 		return warning(name, "it is not known whether there is one: "+err.Error(), "ask a cluster admin to run this")
 	}

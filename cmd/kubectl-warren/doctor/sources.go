@@ -21,7 +21,7 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			"ask as someone who may read the operator's namespace")
+			"run this as a user who may read the operator's namespace")
 	}
 	view, err := gather.Forest(ctx, p.API)
 	if err != nil {
@@ -31,15 +31,15 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 	for _, kind := range f.config.Propagation.Kinds {
 		found, err := p.findUnsound(ctx, view.Forest, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 		if err != nil {
-			return warning(name, fmt.Sprintf("nobody knows which sources of kind %s there are: %v", kind.Kind, err),
+			return warning(name, fmt.Sprintf("the sources of kind %s can't be found: %v", kind.Kind, err),
 				"ask a cluster admin to run this")
 		}
 		unsound = append(unsound, found...)
 	}
 	if len(unsound) == 0 {
-		return ok(name, "copies can come of every object that asks for them by its label")
+		return ok(name, "the operator can copy every object that has the label propagate")
 	}
-	return warning(name, "these objects ask for copies, and none will come: "+forest.Few(unsound),
+	return warning(name, "these objects have the label propagate, but the operator can't copy them: "+forest.Few(unsound),
 		"kubectl warren trace KIND/NAME -n NAMESPACE says why: place the namespace in a tree, mend the selector, or take the label off")
 }
 

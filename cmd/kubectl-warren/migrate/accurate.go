@@ -153,7 +153,7 @@ func (e *Estate) configurationOfAccurate(theirs AccurateConfiguration, ours *con
 	for _, w := range theirs.Watches {
 		if ours.Propagated(schema.GroupKind{Group: w.Group, Kind: w.Kind}) == nil {
 			e.addEstateGap("watches "+strings.Trim(w.Kind+"."+w.Group, "."),
-				"its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
+				"its copies stay, but Warren doesn't update them: before the migration, add the kind to "+
 					"propagation.kinds, and apply what manager manifests prints")
 		}
 	}

@@ -75,7 +75,7 @@ func (x *executor) runUntilDone(ctx context.Context) (Plan, error) {
 		}
 		wave, limit := x.nextWave(plan.Steps), refusalPatience
 		if awaited := x.reasonToWait(wave, estate, c); awaited != "" {
-			err, limit = errors.New("waited in vain for "+awaited), patience
+			err, limit = errors.New("timed out waiting for "+awaited), patience
 			if awaited != x.lastAwaited {
 				x.lastAwaited, x.lastDone = awaited, time.Now()
 			}

@@ -15,7 +15,7 @@ const (
 		"webhook refused that; before --apply write a policy of the " +
 		"cluster's network, or a ValidatingAdmissionPolicy that guards label " + capsulePolicy +
 		"; for new namespaces put it into a template (spec.template)"
-	byAPolicy = "nobody enforces it any more once Capsule is at rest: write a ValidatingAdmissionPolicy for the namespaces with label " +
+	byAPolicy = "once Capsule is stopped, nothing enforces it: write a ValidatingAdmissionPolicy for the namespaces with label " +
 		"TENANT.tree.tenancy.warren.dev/depth"
 	onTheRoot = "the namespaces keep their values; for new ones label or annotate the root, and have the keys in inheritance.labels or " +
 		"inheritance.annotations"
@@ -29,17 +29,17 @@ var rulesOfCapsule = []struct{ field, instead string }{
 		"and have the key in inheritance.annotations"},
 	{"namespaceOptions.additionalMetadata", onTheRoot},
 	{"namespaceOptions.additionalMetadataList", onTheRoot + "; for a part of the namespaces say propagatedLabels in a HierarchyConfiguration"},
-	{"namespaceOptions.requiredMetadata", "nobody asks for it: inheritance gives every namespace what the root has"},
-	{"cordoned", "Warren freezes no tenant: nobody but Capsule refuses changes there. A ResourceQuota with pods: \"0\" in a template " +
-		"comes near"},
+	{"namespaceOptions.requiredMetadata", "Warren doesn't require it: each namespace inherits the keys of the root"},
+	{"cordoned", "Warren can't freeze a tenant: only Capsule refuses changes there. A ResourceQuota with pods: \"0\" in a template " +
+		"has a similar effect"},
 	{"forceTenantPrefix", "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}], which holds for all tenants"},
 	{"storageClasses", byAPolicy}, {"ingressOptions", byAPolicy}, {"serviceOptions", byAPolicy}, {"podOptions", byAPolicy},
 	{"gatewayOptions", byAPolicy},
 	{"containerRegistries", byAPolicy}, {"imagePullPolicies", byAPolicy}, {"priorityClasses", byAPolicy}, {"runtimeClasses", byAPolicy},
 	{"deviceClasses", byAPolicy},
-	{"rules", "what they bind stays in the namespaces; what they enforce, nobody enforces once Capsule is at rest: write " +
+	{"rules", "objects that they created stay in the namespaces; once Capsule is stopped, nothing enforces the rules: write " +
 		"ValidatingAdmissionPolicies, and a template for quotas"},
-	{"permissions.matchOwners", "whom it has matched so far is listed; from now on the LNamespace's managers say who is"},
+	{"permissions.matchOwners", "the owners that it has matched so far are listed; from now on the managers edit the lists of the LNamespace"},
 }
 
 // missTenantRules adds a gap for each field of a Tenant that has no counterpart.
@@ -98,15 +98,15 @@ func (e *capsuleEstate) missTenantQuotas(t tenantOfCapsule) {
 
 // othersOfCapsule are kinds of Capsule's that have no counterpart, and what to do instead.
 var othersOfCapsule = map[string]string{
-	"TenantResource": "what it has replicated stays as it is, and nobody keeps it: label the object in the root " +
+	"TenantResource": "its replicas stay, but are not updated any more: label the object in the root " +
 		"tenancy.warren.dev/propagate=update, and delete the replicas",
-	"GlobalTenantResource": "what it has replicated stays as it is, and nobody keeps it: a ResourceDistribution of a Secret or " +
+	"GlobalTenantResource": "its replicas stay, but are not updated any more: use a ResourceDistribution of a Secret or " +
 		"ConfigMap, or a template that all LNamespaces reference; then delete the replicas",
-	"ResourcePool": "its ResourceQuotas stay with what was claimed; nobody hands out more: a ResourceQuota for each namespace, " +
+	"ResourcePool": "its ResourceQuotas keep what was claimed, and can't grow: use a ResourceQuota for each namespace, " +
 		"in a template",
 	"CustomQuota":         "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
 	"GlobalCustomQuota":   "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
-	"GlobalResourceQuota": "nobody counts the sum any more: a ResourceQuota for each namespace, in a template",
+	"GlobalResourceQuota": "nothing limits the sum any more: use a ResourceQuota for each namespace, in a template",
 }
 
 // kindsOfCapsule returns the names of othersOfCapsule, and of the kind that holds its configuration.

@@ -194,13 +194,13 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 	}
 	switch {
 	case o.apply && len(left.Steps) > 0:
-		terminal.Fprintf(inv.Streams.Out, "All but the last step is done. Look around, then: kubectl warren migrate %s --finish, or --undo\n",
+		terminal.Fprintf(inv.Streams.Out, "Only the last step is left. Check the cluster, then: kubectl warren migrate %s --finish, or --undo\n",
 			r.peer.word)
 	case o.undo && len(plan.Steps) == 0:
-		terminal.Fprintf(inv.Streams.Out, "Nothing of a migration from %s is there to take back\n", r.peer.title)
+		terminal.Fprintf(inv.Streams.Out, "There is no migration from %s to undo\n", r.peer.title)
 	case o.undo:
-		terminal.Fprintf(inv.Streams.Out, "What the migration wrote is taken back, and %s is started. What users changed or deleted since "+
-			"stays so\n", r.peer.title)
+		terminal.Fprintf(inv.Streams.Out, "The migration is undone, and %s is started. What users have changed or deleted since then "+
+			"stays as it is\n", r.peer.title)
 	default:
 		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)
 	}

@@ -42,7 +42,7 @@ func matchConditionOf(webhook map[string]any, wanted bool) condition {
 	return c
 }
 
-// divideFinalizers returns the finalizers of the peer's on an object, and the others.
+// divideFinalizers divides the finalizers of an object into those of group, which is the other operator's API group, and the others.
 func divideFinalizers(object *metav1.PartialObjectMetadata, group string) (theirs, others []string) {
 	for _, finalizer := range object.Finalizers {
 		if finalizer == group || strings.HasPrefix(finalizer, group+"/") {

@@ -102,7 +102,7 @@ func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.Part
 			continue
 		}
 		if isInParentCycle(parents, name) {
-			e.addEstateGap("Namespace "+name, "it stands in a cycle of HNC, or below one: say where it belongs, then plan again")
+			e.addEstateGap("Namespace "+name, "it is in a cycle of HNC, or below one: correct its parent in HNC, then plan again")
 			continue
 		}
 		place := Place{Type: v1alpha1.TypeRoot}
@@ -202,7 +202,7 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 			}
 		case i < 0:
 			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
-				fmt.Sprintf("its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
+				fmt.Sprintf("its copies stay, but Warren doesn't update them: before the migration, add the kind to "+
 					"propagation.kinds in mode %s, and apply what manager manifests prints", wanted))
 		case kinds[i].Mode != wanted && wanted == copies.All:
 			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),

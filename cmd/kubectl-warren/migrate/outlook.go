@@ -124,7 +124,7 @@ func (o *outlook) removeRefusedPlaces(estate *Estate, c Cluster, d *draft) (foun
 		above := cmp.Or(o.joining[name].Parent, o.joining[name].Template)
 		if why := o.obstacleAbove(estate, c, above); why != "" {
 			delete(o.joining, name)
-			d.addDraftGap("Namespace "+name, fmt.Sprintf("it stays where it is, with its copies, which nobody keeps then: %s; before the "+
+			d.addDraftGap("Namespace "+name, fmt.Sprintf("it stays where it is, and Warren doesn't update its copies: %s; before the "+
 				"migration, place it elsewhere in the other operator", why))
 			found = true
 		}

@@ -65,7 +65,7 @@ func (p Plan) checkPlacesAgreed(peer peer) error {
 		return nil
 	}
 	return fmt.Errorf("not in the plan to which you agreed: the place of %s, whose keys of %s were written since. "+
-		"Look who may write them, and take these keys off; if a place is right: kubectl warren migrate %s --undo, and begin again",
+		"Find out who may write these keys, and remove them; if a place is right: kubectl warren migrate %s --undo, and begin again",
 		strings.Join(p.refused, ", "), peer.title, peer.word)
 }
 

@@ -30,7 +30,7 @@ func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 		for _, object := range objects {
 			if !strings.HasPrefix(object.GetName(), r.peer.prefix) && !r.peer.isPeerCopy(object) && namesKeyOfGroup(object, r.peer.group) {
 				e.addEstateGap(objectFromMetadata(partialMetadataOf(object)).String(),
-					fmt.Sprintf("it selects by labels of %s, which no namespace gets that is made or moved from --apply on: change it right after "+
+					fmt.Sprintf("it selects by labels of %s, which namespaces that are created or moved after --apply don't get: change it right after "+
 						"--apply%s",
 						r.peer.title, r.peer.labelAdvice))
 			}

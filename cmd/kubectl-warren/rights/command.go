@@ -41,7 +41,7 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 		Long: "Show everybody who has rights in a tenant's tree, and why: its users, managers and sudoers, whom other bindings of the tree " +
 			"or of\n" +
 			"the whole cluster name, and who can take the token of a service account that is a sudoer.\n" +
-			"What you may not read is told at the end; ask a cluster admin for the rest.",
+			"The end of the output lists what you may not read; ask a cluster admin for that.",
 		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o json",
 		Args:              invocation.ExactlyAsUsage("one tenant"),
 		ValidArgsFunction: completeTenant(inv),
@@ -70,8 +70,8 @@ func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "who-can VERB RESOURCE[/NAME]",
 		Short: "Show who can do something, by itself or with sudo",
-		Long: "Show who can do something, by itself or with sudo. A tenant's group of sudoers is told as its sudoers.\n" +
-			"What you may not read is told at the end.",
+		Long: "Show who can do something, by itself or with sudo. A tenant's group of sudoers is shown as its sudoers.\n" +
+			"The end of the output lists what you may not read.",
 		Example: "  kubectl warren who-can delete secrets -n pay-web\n  kubectl warren who-can get pods --subresource log -n pay-web\n" +
 			"  kubectl warren who-can update lns/payments",
 		Annotations: map[string]string{invocation.UsesNamespace: "yes"},

@@ -28,8 +28,8 @@ func validateCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a configuration file as the operator would",
-		Long: "Check a configuration file as the operator would, without a cluster: whether the kinds that it names are served is not judged.\n" +
-			"All problems are told, one line each. FILE can be - for standard input.",
+		Long: "Check a configuration file as the operator would, without a cluster: it is not checked whether the kinds in it are served.\n" +
+			"All problems are printed, one line each. FILE can be - for standard input.",
 		Example: "  kubectl warren config validate config.yaml\n  kubectl warren config validate config.yaml -o yaml   # with all defaults " +
 			"filled in",
 		Args: invocation.ExactlyAsUsage("one file"),

@@ -98,6 +98,6 @@ func (r report) Write(w io.Writer) error {
 	if err := r.writeTable(w); err != nil || r.heldBack == "" {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "The operator would hold this file back: "+r.heldBack)
+	_, err := fmt.Fprintln(w, "The operator would not accept this file: "+r.heldBack)
 	return err
 }

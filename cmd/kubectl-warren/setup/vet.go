@@ -53,7 +53,7 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Compare what the users of every tenant hold with what was vetted",
 		Long: "Compare what the users of every tenant hold, the rights of one ClusterRole, with the vetted list of this version of " +
 			"Kubernetes.\n" +
-			"The exit status is 0 if nothing was found, 1 if something is new, 2 if something is dangerous, 3 if that can't be told.",
+			"The exit status is 0 if nothing was found, 1 if something is new, 2 if something is dangerous, 3 if the comparison failed.",
 		Example:           "  kubectl warren vet\n  kubectl warren vet --write --dir docs/vetted --note \"ingress moved\"",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

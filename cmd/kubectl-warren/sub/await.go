@@ -44,8 +44,9 @@ func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamesp
 	})
 }
 
-// awaitGone waits until a SubNamespace that was deleted is gone, and with it its namespace. Once its RoleBindings are gone, a
-// tenant's user may no longer see that, and the SubNamespace alone counts. owned is nil where the namespace is not its own.
+// awaitGone waits until a deleted SubNamespace and its namespace no longer exist. Once the RoleBindings in the namespace are gone, a
+// tenant's user may no longer read the namespace. From then on only the SubNamespace counts. owned is nil if the SubNamespace owns no
+// namespace.
 func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata) error {
 	return pollUntil(ctx, func(ctx context.Context) (bool, error) {
 		// In this order, because the operator deletes the namespace before it removes its finalizer from the SubNamespace.
@@ -86,7 +87,7 @@ func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 		return now.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("nothing was deleted: the operator has not taken note of allowCascadingDeletion of %s for %s; is it running?",
+		return fmt.Errorf("nothing was deleted: the operator has not applied allowCascadingDeletion of %s within %s; is it running?",
 			name, cascadePatience)
 	}
 	return err

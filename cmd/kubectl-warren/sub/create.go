@@ -117,7 +117,7 @@ func withoutRight(err error, parent string) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
 		return err
 	}
-	return fmt.Errorf("%w; namespace %s does not exist, or is none in which you may make sub-namespaces: kubectl warren ns lists yours", err,
+	return fmt.Errorf("%w; namespace %s does not exist, or you may not make sub-namespaces in it: kubectl warren ns lists yours", err,
 		parent)
 }
 

@@ -17,7 +17,7 @@ func cutCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "cut NAME",
 		Short: "Make a sub-namespace a root, with all that is below it (cluster admins)",
 		Long: "Make a sub-namespace a root, with all that is below it. Its SubNamespace is deleted, the namespace stays.\n" +
-			"What it inherited goes, and the rights of the tenant's people among it.",
+			"The namespace loses all that it inherited, with the rights of the tenant's people.",
 		Example:           "  kubectl warren sub cut pay-web",
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),

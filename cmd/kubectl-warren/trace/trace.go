@@ -257,13 +257,13 @@ func (c Case) ofCopy(from, mode string) []string {
 	case mode == v1alpha1.ModeCreate:
 		return notes
 	case !sources.Has(from) && !sources.Frozen(from):
-		return append(notes, "namespace "+from+" is not above any more: it goes")
+		return append(notes, "namespace "+from+" is not above any more: the operator deletes the copy")
 	case s != nil && at != from:
 		return append(notes, "the source in "+at+", nearer the root, takes its place")
 	case !source.Unread && source.Object == nil:
-		return append(notes, "its source is gone: it goes")
+		return append(notes, "its source is gone: the operator deletes the copy")
 	case s == nil && !source.Unread:
-		return append(notes, "its source asks for it no longer: it goes")
+		return append(notes, "its source no longer asks for it: the operator deletes the copy")
 	}
 	return notes
 }

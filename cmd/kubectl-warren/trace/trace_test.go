@@ -108,13 +108,13 @@ func TestOf(t *testing.T) {
 			"Copy org org>mid>web create; it was made once, and is this namespace's own since: it doesn't follow its source",
 		},
 		"its source is gone": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, nil, nil)},
-			"Copy org org>mid>web update; its source is gone: it goes"},
+			"Copy org org>mid>web update; its source is gone: the operator deletes the copy"},
 		"its source selects others": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, selecting("a=b"), nil)},
-			"Copy org org>mid>web update; its source asks for it no longer: it goes"},
+			"Copy org org>mid>web update; its source no longer asks for it: the operator deletes the copy"},
 		"another is nearer the root": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(source(update), nil, source(update))},
 			"Copy mid mid>web update; the source in base, nearer the root, takes its place"},
 		"from elsewhere": {trace.Case{View: grown("shop type=root"), Here: copied("shop", update), Above: above(nil, nil, nil)},
-			"Copy shop shop>web update; namespace shop is not above any more: it goes"},
+			"Copy shop shop>web update; namespace shop is not above any more: the operator deletes the copy"},
 		"its source is broken": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source("x"), nil)},
 			`Copy org org>mid>web update; nothing of this name is written or removed here until that in org is in order: it is no sound source: ` +
 				`label tenancy.warren.dev/propagate must be create, update or none, not "x"`},
@@ -194,7 +194,7 @@ func TestOf(t *testing.T) {
 		},
 		"PROP-X9 an object that is never propagated itself": {
 			trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil), Mode: copies.All, Configured: true, Rules: never},
-			"Other; it is never propagated: the configuration says so (propagation.neverPropagate)",
+			"Other; it is never propagated: propagation.neverPropagate of the configuration excludes it",
 		},
 		"PROP-X9 an object that stays where it is": {
 			trace.Case{View: grown(), Here: source("none"), Above: above(nil, nil, nil), Mode: copies.All, Configured: true},

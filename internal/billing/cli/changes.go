@@ -36,11 +36,11 @@ func (c *call) correction(now, completeUntil time.Time) (billing.Correction, err
 	}
 	switch {
 	case correction.Author == "":
-		return correction, errors.New("name whoever corrects: --author")
+		return correction, errors.New("--author is missing: name the person who makes the correction")
 	case correction.Reason == "":
-		return correction, errors.New("say why: --reason")
+		return correction, errors.New("--reason is missing: write why the bill was wrong")
 	case !c.flags.Changed("cost-center") && !c.flags.Changed("owner"):
-		return correction, errors.New("say what should have been billed: --cost-center or --owner")
+		return correction, errors.New("--cost-center and --owner are missing: give what should have been billed, one or both")
 	}
 	var err error
 	if correction.From, err = parseInstant("--from", c.flag("from")); err != nil {
@@ -53,12 +53,12 @@ func (c *call) correction(now, completeUntil time.Time) (billing.Correction, err
 		}
 	}
 	if correction.Until.After(now) {
-		return correction, fmt.Errorf("--until lies in the future: %s; what holds from now on is spec.billing of LNamespace %s: change that",
+		return correction, fmt.Errorf("--until lies in the future: %s; for the time from now on, change spec.billing of LNamespace %s instead",
 			until, c.word)
 	}
 	if !completeUntil.IsZero() && correction.Until.After(completeUntil) {
-		return correction, fmt.Errorf("--until %s lies after %s, until when the ledger is complete: correct until then, or wait until the "+
-			"exporter has come that far",
+		return correction, fmt.Errorf("--until %s lies after %s, and the ledger is complete only until then: use that time, or wait for the "+
+			"exporter",
 			until, completeUntil.UTC().Format(time.RFC3339))
 	}
 	if correction.CostCenter, err = c.atMost("cost-center", 64); err != nil {

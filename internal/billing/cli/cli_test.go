@@ -90,11 +90,11 @@ payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: resumes what w
 		before := d.told(t, "export", "-o=csv")
 		long := strings.Repeat("é", 65)
 		for name, line := range map[string][]string{
-			"name whoever corrects: --author":                            {"--cost-center=1", "--from=2026-03-02", "--reason=x"},
-			"say why: --reason":                                          {"--cost-center=1", "--from=2026-03-02", "--author=x"},
-			"say what should have been billed: --cost-center or --owner": {"--from=2026-03-02", "--author=x", "--reason=y"},
-			"--from is missing":                                          {"--cost-center=1", "--author=x", "--reason=y"},
-			`--from "soon" is no time`:                                   {"--cost-center=1", "--author=x", "--reason=y", "--from=soon"},
+			"--author is missing":                   {"--cost-center=1", "--from=2026-03-02", "--reason=x"},
+			"--reason is missing":                   {"--cost-center=1", "--from=2026-03-02", "--author=x"},
+			"--cost-center and --owner are missing": {"--from=2026-03-02", "--author=x", "--reason=y"},
+			"--from is missing":                     {"--cost-center=1", "--author=x", "--reason=y"},
+			`--from "soon" is no time`:              {"--cost-center=1", "--author=x", "--reason=y", "--from=soon"},
 			`--until "2026-02-30" is no time`: {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-02-01",
 				"--until=2026-02-30"},
 			"is not before":                   {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2026-03-02"},
@@ -111,7 +111,7 @@ payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: resumes what w
 			if err := d.store.StartRun(t.Context(), run); err != nil {
 				t.Fatal(err)
 			}
-			refused(t, d, "lies after 2026-03-10T09:00:00Z, until when the ledger is complete",
+			refused(t, d, "lies after 2026-03-10T09:00:00Z, and the ledger is complete only until then",
 				"correct", "payments", "--cost-center=7", "--author=x", "--reason=y", "--from=2026-03-05", "--until=2026-03-11")
 			out := d.told(t, "correct", "payments", "--cost-center=7", "--author=x", "--reason=y", "--from=2026-03-05", "-o=csv")
 			want(t, out[strings.Index(out, "payments,payments,7"):],

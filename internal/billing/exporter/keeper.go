@@ -214,8 +214,8 @@ func (k *keeper) compare(ctx context.Context) error {
 	heldRows.Set(float64(len(plan.Held)))
 	if len(plan.Held) > 0 {
 		k.events.Event(k.self, corev1.EventTypeWarning, eventHeld,
-			fmt.Sprintf("%d namespaces with open periods belong to no tenant now, of %d: their ends are held back until a "+
-				"comparison in at least %s finds the same; if they were not meant to end, restore their labels or LNamespaces before", len(plan.Held),
+			fmt.Sprintf("%d of %d namespaces with open periods belong to no tenant now. The exporter ends these periods only after a "+
+				"second comparison, at least %s later. To keep them open, restore the labels or LNamespaces before that", len(plan.Held),
 				len(open), k.compareEvery/2))
 	}
 	k.mu.Lock()
@@ -272,10 +272,10 @@ func (k *keeper) reportSight(until time.Time, trouble error) {
 	switch {
 	case trouble != nil && was == nil:
 		k.events.Event(k.self, corev1.EventTypeWarning, eventBlind,
-			fmt.Sprintf("changes in the cluster are not seen: %v; the ledger is complete until %s, "+
-				"and what changes meanwhile is dated when it is seen", trouble, until.UTC().Format(time.RFC3339)))
+			fmt.Sprintf("the exporter can't watch the cluster: %v. The ledger is complete until %s; "+
+				"later changes get the time at which the exporter sees them", trouble, until.UTC().Format(time.RFC3339)))
 	case trouble == nil && was != nil:
-		k.events.Event(k.self, corev1.EventTypeNormal, eventSeeing, "changes in the cluster are seen again")
+		k.events.Event(k.self, corev1.EventTypeNormal, eventSeeing, "the exporter watches the cluster again")
 	}
 }
 
@@ -294,10 +294,11 @@ func (k *keeper) recordOutcome(ctx context.Context, err error, took time.Duratio
 	flushSeconds.Observe(took.Seconds())
 	switch {
 	case err == nil && was != "":
-		k.events.Event(k.self, corev1.EventTypeNormal, eventRecovered, "the ledger takes changes again; all that waited is on its way")
+		k.events.Event(k.self, corev1.EventTypeNormal, eventRecovered, "the ledger takes changes again; the exporter sends those that waited")
 		log.Info("the ledger takes changes again")
 	case err != nil && was != trouble:
-		k.events.Event(k.self, corev1.EventTypeWarning, eventDown, fmt.Sprintf("%s: %v; changes wait in the outbox, tenants don't", trouble, err))
+		k.events.Event(k.self, corev1.EventTypeWarning, eventDown, fmt.Sprintf("%s: %v; changes wait in the outbox, "+
+			"and tenants can work meanwhile", trouble, err))
 		log.Error(err, "the ledger can't be written; changes wait in the outbox", "trouble", trouble)
 	}
 	if err == nil {

@@ -133,11 +133,11 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 	refused, parked := s.parked[string(tenant)]
 	switch {
 	case s.unread != nil:
-		return exported(false, v1alpha1.ReasonPending, "what waits for the ledger can't be read from the exporter's outbox, which an "+
-			"administrator must mend: "+text.Cut(s.unread.Error(), 512))
+		return exported(false, v1alpha1.ReasonPending, "the exporter can't read its outbox; a cluster admin must repair it, and changes "+
+			"wait until then: "+text.Cut(s.unread.Error(), 512))
 	case parked:
-		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused a change of this tenant as data: "+text.Cut(refused, 512)+
-			"; change what spec.billing says, or have the ledger accept it: it is tried again with each comparison")
+		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused the data of a change of this tenant: "+text.Cut(refused, 512)+
+			"; change spec.billing, or make the ledger accept the data: the exporter tries again with each comparison")
 	case s.err != nil && (waits || s.unsaved[string(tenant)] || !s.compared):
 		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
 	case s.unsaved[string(tenant)] && s.problem != nil:
@@ -146,7 +146,7 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 	case s.unsaved[string(tenant)]: // the change came just now
 		return nil
 	case s.blind != nil:
-		return exported(false, v1alpha1.ReasonPending, "the exporter doesn't see what changes in the cluster, which an administrator must mend: "+
+		return exported(false, v1alpha1.ReasonPending, "the exporter can't watch the cluster; a cluster admin must repair this: "+
 			text.Cut(s.blind.Error(), 512))
 	case waits && s.now.Sub(since) > patience:
 		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
@@ -174,13 +174,13 @@ func conditionReason(t billing.Trouble) v1alpha1.Reason {
 func advice(t billing.Trouble) string {
 	switch t {
 	case billing.Denied:
-		return "the ledger refuses the exporter's account, which an administrator must mend; changes wait"
+		return "the ledger refuses the exporter's account; a cluster admin must repair this, and changes wait until then"
 	case billing.Mismatch:
-		return "the ledger's table or view isn't what it must be, which an administrator must mend; changes wait"
+		return "the ledger's table or view is wrong; a cluster admin must repair it, and changes wait until then"
 	case billing.Quota:
-		return "the ledger's quota is used up; changes wait and are sent again by themselves"
+		return "the ledger's quota is used up; changes wait, and the exporter sends them again by itself"
 	}
-	return "the ledger can't be reached; changes wait and are sent again by themselves"
+	return "the ledger can't be reached; changes wait, and the exporter sends them again by itself"
 }
 
 // write applies the one condition, by server-side apply: nothing else in the status is the exporter's. The UID keeps the write from a newer

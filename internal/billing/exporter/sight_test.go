@@ -128,7 +128,7 @@ func TestBlind(t *testing.T) {
 			"the role is gone") {
 			t.Errorf("tenants are told %+v", c)
 		}
-		if event := <-x.events.(*record.FakeRecorder).Events; !strings.Contains(event, "changes in the cluster are not seen: ") ||
+		if event := <-x.events.(*record.FakeRecorder).Events; !strings.Contains(event, "the exporter can't watch the cluster: ") ||
 			!strings.Contains(event, "complete until 2026-03-01T09:00:00Z") {
 			t.Errorf("Event %q", event)
 		}

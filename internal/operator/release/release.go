@@ -174,10 +174,10 @@ func (r *releaser) printRemains(ctx context.Context) error {
 	r.printLine(`
 The operator is off this cluster. What stays: its CRDs, %d LNamespaces, %d SubNamespaces, all namespaces, copies, and the
 rights that the tenants' lists give; ClusterRole warren:impersonate-on, which bindings of tenants may name.
-The wall is down: a sudoer may now edit the Namespace objects of the tenant's tree, their pod-security labels included, and
-whoever may write in a namespace may change the copies there. Nothing follows a change of a list, a source or a label.
+The policies and webhooks are gone: a sudoer may now edit the Namespace objects of the tenant's tree and their pod-security
+labels. A user who may write in a namespace may change the copies there. Changes of lists, sources and labels have no effect.
 To come back: make deploy IMG=…, or apply your manifests again. To go on: make undeploy removes the operator's RBAC and
-namespace %s too. Everybody's sudo ends with the CRDs: make deploy, then make undeploy CRDS=true.`, tenants, subs, r.namespace)
+namespace %s too. To end all sudo rights, delete the CRDs: make deploy, then make undeploy CRDS=true.`, tenants, subs, r.namespace)
 	return nil
 }
 

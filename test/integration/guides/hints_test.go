@@ -77,7 +77,8 @@ var _ = Describe("an object from which nothing will be copied", func() {
 			Expect(asAdmin(ctx, "warren", "describe", c.namespace)).To(HaveField("Out", MatchRegexp(`Secret +s +\(no source: .*`+c.says)))
 		}
 		Expect(asAdmin(ctx, "warren", "doctor")).To(HaveField("Out",
-			MatchRegexp("warning +sources +these objects ask for copies, and none will come: .*Secret e5-org/s, Secret e5-plain/s")))
+			MatchRegexp("warning +sources +these objects have the label propagate, but the operator can't copy them: "+
+				".*Secret e5-org/s, Secret e5-plain/s")))
 	})
 })
 

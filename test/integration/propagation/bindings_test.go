@@ -36,7 +36,7 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.copied(ctx, role, f.a, f.a1)
 		f.copied(ctx, bound, f.a, f.a1)
 		Eventually(ctx, f.events).WithArguments(bound, v1alpha1.ReasonCopyRejected).
-			Should(ContainElement(ContainSubstring("Role \"release\" of " + f.b + " is not the copy of the one of " + f.acme)))
+			Should(ContainElement(ContainSubstring("Role \"release\" of " + f.b + " is not a copy of the Role of " + f.acme)))
 		f.staysAbsent(ctx, bound, f.b)
 
 		f.remove(ctx, stronger)
@@ -57,7 +57,7 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.create(ctx, build.Role(f.a, "release", "*"))
 		f.staysAbsent(ctx, bound, f.a)
 		Eventually(ctx, f.events).WithArguments(bound, v1alpha1.ReasonCopyRejected).
-			Should(ContainElement(ContainSubstring("is not the copy of the one of " + f.acme)))
+			Should(ContainElement(ContainSubstring("is not a copy of the Role of " + f.acme)))
 
 		By("the Role comes back")
 		f.create(ctx, build.Role(f.acme, "release", "get"))
@@ -72,7 +72,7 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.create(ctx, role, build.Source(bound, v1alpha1.ModeCreate))
 		f.copied(ctx, role, f.a, f.a1, f.b)
 		Eventually(ctx, f.events).WithArguments(bound, v1alpha1.ReasonCopyRejected).
-			Should(ContainElement(ContainSubstring("such a RoleBinding is copied in mode update only")))
+			Should(ContainElement(ContainSubstring("it can be copied only in mode update")))
 		f.staysAbsent(ctx, bound, f.a, f.a1, f.b)
 	})
 
@@ -104,7 +104,7 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		other.RoleRef.Kind = "Role"
 		f.create(ctx, build.Source(other, v1alpha1.ModeUpdate))
 		Eventually(ctx, f.events).WithArguments(other, v1alpha1.ReasonCopyRejected).
-			Should(ContainElement(ContainSubstring("Role \"own\" of " + f.a1 + " is not the copy of the one of " + f.a)))
+			Should(ContainElement(ContainSubstring("Role \"own\" of " + f.a1 + " is not a copy of the Role of " + f.a)))
 		f.staysAbsent(ctx, other, f.a1)
 	})
 })

@@ -50,7 +50,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 		Expect(said).To(SatisfyAll(
 			ContainSubstring("deleted ValidatingWebhookConfiguration warren"),
 			ContainSubstring("deleted ValidatingAdmissionPolicyBinding warren-managed-namespace"),
-			ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"), ContainSubstring("The wall is down"),
+			ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"), ContainSubstring("The policies and webhooks are gone"),
 			ContainSubstring("To come back: make deploy"),
 		))
 		requests, err := s.Requests(ctx, mark)

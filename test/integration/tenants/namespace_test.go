@@ -86,7 +86,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.conflicts(ctx, payments, "the name "+payments+" was not free when this LNamespace asked for it")
 		f.gone(ctx, build.Namespace(payments))
 		Consistently(f.read(ctx, build.Namespace(payments))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
-		f.conflicts(ctx, payments, "this is final until somebody changes the spec of this LNamespace")
+		f.conflicts(ctx, payments, "the operator tries again only when the spec of this LNamespace changes")
 
 		f.set(ctx, f.Admin(), payments, users(build.Users(f.own("alice"))...))
 		f.ready(ctx, payments)

@@ -210,7 +210,7 @@ var _ = Describe("the access objects", func() {
 		later := build.RoleBinding(infra, "later", "admin", build.RBACGroup(other+"-sudoers"))
 		f.create(ctx, later)
 		Expect(f.Admin().Delete(ctx, here)).To(Succeed())
-		f.eventOn(ctx, later, "binds group "+other+"-sudoers")
+		f.eventOn(ctx, later, "names group "+other+"-sudoers")
 		f.gone(ctx, pair("warren:sudo:"+other)...)
 		Expect(f.Admin().Delete(ctx, later)).To(Succeed())
 		f.ready(ctx, other)

@@ -82,7 +82,7 @@ var _ = Describe("a placed namespace", func() {
 			return f.Reported(ctx, f.own("legacy"), v1alpha1.ConditionParentApplied)
 		}).WithContext(ctx).
 			Should(And(HaveField("Reason", string(v1alpha1.ReasonNamespaceReleased)), HaveField("Status", metav1.ConditionFalse),
-				HaveField("Message", ContainSubstring("lists nobody any more"))))
+				HaveField("Message", ContainSubstring("no longer name any subject"))))
 
 		f.create(ctx, build.Secret(tenant, "later", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		f.grow(ctx, tenant, f.own("web"))

@@ -26,7 +26,7 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		shared.free(ctx, "p11-p")
 		shared.put(ctx, build.Root("p11-p"), bait)
 		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent,
-			"parent namespace p11-p was made after spec.parent asked for it: take spec.parent away and set it again"))
+			"parent namespace p11-p was created after spec.parent named it: clear spec.parent, then set it again"))
 		shared.quiet(ctx, 3*time.Second, "p11-x")
 		Expect(shared.now(ctx, "p11-x")).To(lack(v1alpha1.LabelParent))
 		Expect(shared.is(build.Secret("p11-x", "bait", ""))(ctx)).To(gone())

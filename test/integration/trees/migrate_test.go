@@ -73,7 +73,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		}
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--finish", "--yes")...)).
 			To(HaveSuffix("writes come before the last step: kubectl warren migrate hnc --apply"))
-		Expect(s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(Equal("Nothing of a migration from HNC is there to take back\n"))
+		Expect(s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(Equal("There is no migration from HNC to undo\n"))
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply")...)).To(HaveSuffix("nothing was done"))
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
@@ -197,7 +197,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 	})
 
 	It("MIG-P4 takes over every namespace and copy as it is, and has nothing left to do", func(ctx SpecContext) {
-		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).To(ContainSubstring("All but the last step is done"))
+		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).To(ContainSubstring("Only the last step is left"))
 		tree(ctx)
 		s.pursue(ctx, "--finish", "--yes")
 		s.taken(ctx, "hnc.x-k8s.io")
