@@ -139,7 +139,7 @@ func TestJudgeKinds(t *testing.T) {
 		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK,
 			"mode Remove is done with Secret: take it out of propagation.kinds"},
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
-			"mode Remove takes away Secret (3 copies, and 2 in mode create that stay)"},
+			"mode Remove deletes the copies of Secret (3 copies, and 2 in mode create that stay)"},
 		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,
 			"mode All: these objects have the names of objects above, and are not copies: Role in a, b"},
 		"PROP-X10 refused, and held back by limits": {

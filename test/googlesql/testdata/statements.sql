@@ -26,7 +26,8 @@ WITH dedup AS (
          ORDER BY effective_at, generation, recorded_at, event_id) AS era FROM dedup AS d WHERE rn = 1
 ), held AS (
   SELECT r.*, FIRST_VALUE(tenant_uid) OVER (PARTITION BY cluster, namespace, era
-         ORDER BY effective_at, generation, recorded_at, event_id) AS holder, FIRST_VALUE(namespace_uid) OVER (PARTITION BY cluster, namespace, era
+         ORDER BY effective_at, generation, recorded_at, event_id) AS holder,
+         FIRST_VALUE(namespace_uid) OVER (PARTITION BY cluster, namespace, era
          ORDER BY effective_at, generation, recorded_at, event_id) AS held_uid FROM eras AS r WHERE era > 0
 ), ordered AS (
   SELECT h.*, LAG(op) OVER w AS prev_op, LAG(tenant_uid) OVER w AS prev_uid, LAG(namespace_uid) OVER w AS prev_namespace,
@@ -35,7 +36,8 @@ WITH dedup AS (
   WINDOW w AS (PARTITION BY cluster, namespace ORDER BY effective_at, generation, recorded_at, event_id)
 ), kept AS (
   SELECT * FROM ordered
-  WHERE (op = 'SET' AND (prev_op IS NULL OR prev_op <> 'SET' OR prev_uid <> tenant_uid OR prev_namespace <> namespace_uid OR prev_hash <> content_hash))
+  WHERE (op = 'SET' AND (prev_op IS NULL OR prev_op <> 'SET' OR prev_uid <> tenant_uid
+         OR prev_namespace <> namespace_uid OR prev_hash <> content_hash))
      OR (op = 'END' AND prev_op = 'SET')
 ), periods AS (
   SELECT k.*, LEAD(effective_at) OVER (PARTITION BY cluster, namespace
