@@ -12,7 +12,8 @@ import (
 // HierarchyConfiguration placed it, each as the String of its Subject. A record that can't be read gives nil.
 func (n *Namespace) HeldBy() []string {
 	var holders []string
-	if json.Unmarshal([]byte(n.Annotations[v1alpha1.AnnotationHeldBy]), &holders) != nil {
+	record := n.Annotations[v1alpha1.AnnotationHeldBy]
+	if record == "" || json.Unmarshal([]byte(record), &holders) != nil {
 		return nil
 	}
 	return holders
@@ -83,14 +84,18 @@ func AbandonedBy(s *Snapshot, name string) []string {
 	return abandoned
 }
 
-// newlyAbandoned returns the namespaces that the operator is about to release from the tree of the tenant called name because the
-// tenant or its lists have changed since old.
-func newlyAbandoned(s, old *Snapshot, name string) []string {
+// otherwiseAbandoned returns the namespaces that the operator is about to release from the tree of the tenant called name because the
+// tenant or its lists have changed since old, those that it was about to release before the change, and all that are below them.
+func otherwiseAbandoned(s, old *Snapshot, name string) []string {
 	before, now := old.Tenant(name), s.Tenant(name)
 	if now == nil || now == before || before != nil && before.UID == now.UID && maps.Equal(before.Listed, now.Listed) {
 		return nil
 	}
-	return AbandonedBy(s, name)
+	var affected []string
+	for _, abandoned := range slices.Concat(AbandonedBy(s, name), AbandonedBy(old, name)) {
+		affected = slices.AppendSeq(append(affected, abandoned), s.Below(abandoned))
+	}
+	return affected
 }
 
 // NeedsHolders reports whether a move of the namespace called name below parent must record its holders (see HeldBy), and for which

@@ -92,13 +92,33 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// A change of a tenant's lists affects the namespaces that the operator is to release because of it.
+// A change of a tenant's lists affects the namespaces that the operator is to release because of it, or no longer, and all below them.
 func TestAffectedByLists(t *testing.T) {
-	before, now := held([]string{"User alice"}, []string{"User alice"}, nil), held(nil, []string{"User alice"}, nil)
-	if diff := cmp.Diff([]string{"payments", "legacy"}, forest.AffectedNamespaces(now, before, "payments")); diff != "" {
+	child := namespace("child", below("legacy"), placed("payments/legacy/child"))
+	before := held([]string{"User alice"}, []string{"User alice"}, nil).WithNamespace(child)
+	now := held(nil, []string{"User alice"}, nil).WithNamespace(child)
+	for _, s := range [][2]*forest.Snapshot{{now, before}, {before, now}} {
+		if diff := cmp.Diff([]string{"payments", "legacy", "child"}, forest.AffectedNamespaces(s[0], s[1], "payments")); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"payments"}, forest.AffectedNamespaces(before, before.WithTenant(before.Tenant("payments")), "payments")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"payments"}, forest.AffectedNamespaces(before, now, "payments")); diff != "" {
-		t.Error(diff)
+}
+
+// A namespace that the operator is about to release gets no copy any more, and those below it stay as they are until they are halted.
+func TestSourcesOfAbandoned(t *testing.T) {
+	for name, listed := range map[string][]string{"listed": {"User alice"}, "abandoned": nil} {
+		t.Run(name, func(t *testing.T) {
+			s := held(listed, []string{"User alice"}, nil).WithNamespace(namespace("child", below("legacy"), placed("payments/legacy/child")))
+			own, ok := s.Sources("legacy")
+			if want := listed != nil; own.Has("payments") != want || !ok {
+				t.Errorf("the namespace itself: %v, %v", own.Names, ok)
+			}
+			if got, ok := s.Sources("child"); ok != (listed != nil) || ok && !got.Has("payments") {
+				t.Errorf("the namespace below it: %v, %v", got.Names, ok)
+			}
+		})
 	}
 }

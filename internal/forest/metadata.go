@@ -237,10 +237,10 @@ func completeKeys(s *Snapshot, n *Namespace) *Namespace {
 }
 
 // AffectedNamespaces returns the namespaces whose place, keys or copies may differ between old and s after name changed: name itself, the
-// namespaces that the operator is to release because of the change, and, if the place of name or what it passes on changed, all its
-// descendants.
+// namespaces that the operator is to release because of the change, or no longer, and, if the place of name or what it passes on changed,
+// all its descendants.
 func AffectedNamespaces(s, old *Snapshot, name string) []string {
-	affected := append([]string{name}, newlyAbandoned(s, old, name)...)
+	affected := append([]string{name}, otherwiseAbandoned(s, old, name)...)
 	if reachesBelow(s, old, name) {
 		affected = slices.AppendSeq(affected, s.Below(name)) // in old, the same namespaces stand below name
 	}
