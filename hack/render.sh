@@ -26,7 +26,8 @@ work=$(mktemp -d -p .dev render.XXXXXX)
 trap 'rm -rf "$root/$work"' EXIT
 cp -R config "$work/config"
 if [ -n "$config" ]; then
-	go run . manifests --config="$config" --dir="$work/config"
+	go build -o "$work/manager" . # `go run` would add "exit status 1" to what is wrong with the file
+	"$work/manager" manifests --config="$config" --dir="$work/config"
 fi
 cat >"$work/kustomization.yaml" <<END
 apiVersion: kustomize.config.k8s.io/v1beta1
