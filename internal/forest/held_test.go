@@ -102,7 +102,8 @@ func TestAffectedByLists(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"payments"}, forest.AffectedNamespaces(before, before.WithTenant(before.Tenant("payments")), "payments")); diff != "" {
+	same := before.WithTenant(before.Tenant("payments"))
+	if diff := cmp.Diff([]string{"payments"}, forest.AffectedNamespaces(same, before, "payments")); diff != "" {
 		t.Error(diff)
 	}
 }
