@@ -176,7 +176,8 @@ function join() {
     if (data.message) hear(data.message);
     else if ("ended" in data) warn(data.ended);
   };
-  navigator.locks.request("warren" + base, lead).catch(() => {});
+  // Every page of the origin can list the names of locks, also one that another program served on this port: none holds the secret path.
+  navigator.locks.request("warren", lead).catch(() => {});
   catchUp();
 }
 
