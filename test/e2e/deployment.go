@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,9 +38,12 @@ func (r *run) deploy(ctx context.Context, v version) error {
 	return r.checkDeployed(ctx)
 }
 
+// rollOut is how long a roll-out may take: an upgrade has each of two new pods wait for half a minute, and old pods need time to end.
+const rollOut = 4 * time.Minute
+
 // checkDeployed waits for two replicas under the strictest profile.
 func (r *run) checkDeployed(ctx context.Context) error {
-	if err := r.waitUntil(ctx, soon, "two replicas", r.replicasReady); err != nil {
+	if err := r.waitUntil(ctx, rollOut, "two replicas", r.replicasReady); err != nil {
 		return err
 	}
 	leader, err := r.leaderPod(ctx)
