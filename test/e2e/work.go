@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,8 @@ type work struct {
 	*run
 	stem  string
 	steps int
+	// distributes is whether the ResourceDistribution is there.
+	distributes bool
 }
 
 const (
@@ -102,7 +105,7 @@ func (w *work) step(ctx context.Context) error {
 	if err := alice.Update(ctx, build.Source(build.Secret(tenant, w.changing(), fmt.Sprint(w.steps)), v1alpha1.ModeUpdate)); err != nil {
 		return fmt.Errorf("alice changes a Secret: %w", err)
 	}
-	if w.steps == 1 {
+	if !w.distributes {
 		if err := w.distribute(ctx); err != nil {
 			return err
 		}
@@ -129,7 +132,8 @@ func (w *work) move(ctx context.Context, parent string) error {
 	return nil
 }
 
-// distribute begins a ResourceDistribution to the tenant's tree.
+// distribute begins a ResourceDistribution to the tenant's tree, if its kind is served: early versions left its CRD out, so that it comes
+// with the upgrade.
 func (w *work) distribute(ctx context.Context) error {
 	_, stderr, code := w.world.KubectlWith(ctx, controlplane.Admin, fmt.Sprintf(`apiVersion: tenancy.warren.dev/v1alpha1
 kind: ResourceDistribution
@@ -138,10 +142,10 @@ spec:
   resource: {apiVersion: v1, kind: Secret, metadata: {name: %[1]s}, stringData: {key: everywhere}}
   targets: {trees: [%[2]s]}
 `, w.distributed(), tenant), "create", "--filename=-")
-	if code != 0 {
-		return fmt.Errorf("the admin creates a ResourceDistribution: %s", stderr)
+	if w.distributes = code == 0; w.distributes || strings.Contains(stderr, "no matches for kind") {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the admin creates a ResourceDistribution: %s", stderr)
 }
 
 // checkDone reports what of the work is not finished.
