@@ -132,6 +132,28 @@ func (w *work) move(ctx context.Context, parent string) error {
 	return nil
 }
 
+// deleteReports deletes the HierarchyConfigurations in which the operator reported that a change lasted: the demo has alice create one.
+func (w *work) deleteReports(ctx context.Context) error {
+	for _, namespace := range []string{tenant, otherTenant} {
+		report := &v1alpha1.HierarchyConfiguration{}
+		report.Namespace, report.Name = namespace, v1alpha1.HierarchyConfigurationName
+		if err := w.world.Admin().Delete(ctx, report); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("the admin deletes the report in %s: %w", namespace, err)
+		}
+	}
+	return nil
+}
+
+// clean deletes alice's sub-namespaces, so that the tenant's limit has room for the next change.
+func (w *work) clean(ctx context.Context) error {
+	for i := range atFirst + w.steps + 1 {
+		if err := w.world.As("alice").Delete(ctx, build.SubNamespace(tenant, w.child(i))); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("alice deletes a SubNamespace: %w", err)
+		}
+	}
+	return nil
+}
+
 // distribute begins a ResourceDistribution to the tenant's tree, if its kind is served: early versions left its CRD out, so that it comes
 // with the upgrade.
 func (w *work) distribute(ctx context.Context) error {

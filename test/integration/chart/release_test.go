@@ -179,6 +179,10 @@ func (s site) deleteWebhooks(ctx context.Context) {
 		object.SetName("warren")
 		Expect(s.Admin().Delete(ctx, object)).To(Succeed())
 	}
+	Eventually(func(ctx context.Context) error {
+		tenant := build.Tenant("untried").Object()
+		return s.Admin().Create(ctx, tenant, client.DryRunAll)
+	}).WithContext(ctx).Should(Succeed(), "the API server has seen that they are gone")
 }
 
 func (s site) deployment(ctx context.Context) *appsv1.Deployment {
