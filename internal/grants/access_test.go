@@ -145,6 +145,14 @@ func TestRefusals(t *testing.T) {
 			"accounts can't be listed: list an account of another namespace"},
 		"reserved by us": {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or warren: can't be listed"},
 		"a user":         {user("foo-sudoers"), ""},
+		"FLT-F44 a user without a name":  {user(""), `User "" can't be listed: its name is empty. Correct it, or remove it from the list`},
+		"FLT-F44 a group without a name": {group(""), `Group "" can't be listed: its name is empty. Correct it, or remove it from the list`},
+		"FLT-F44 of no kind": {v1alpha1.Subject{Kind: "Robot", Name: "r2"}, `Robot "r2" can't be listed: its kind is not User, Group or ` +
+			`ServiceAccount. Correct it, or remove it from the list`},
+		"FLT-F44 a name of no account": {account("ci", "Not_A_Name"), `ServiceAccount "ci/Not_A_Name" can't be listed: its name is not a DNS ` +
+			`subdomain. Correct it, or remove it from the list`},
+		"FLT-F44 in no namespace": {account("", "robot"), `ServiceAccount "/robot" can't be listed: its namespace is not a DNS label. ` +
+			`Correct it, or remove it from the list`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +195,7 @@ func TestRememberAccounts(t *testing.T) {
 	tenant := payments()
 	tenant.Spec.Users = []v1alpha1.Subject{account("ci", "deployer"), user("alice")}
 	tenant.Spec.Managers = []v1alpha1.Subject{account("ci", "deployer"), account("n", "robot")}
-	tenant.Spec.Sudoers = []v1alpha1.Subject{account("missing", "x")}
+	tenant.Spec.Sudoers = []v1alpha1.Subject{account("missing", "x"), account("", "nowhere"), account("a/b", "x")} // FLT-F44: not the last two
 	uids := map[string]types.UID{"ci": "uid-ci", "n": "uid-n"}
 	uidOf := func(namespace string) types.UID { return uids[namespace] }
 	inTree := func(namespace string) bool { return namespace == "tree" }

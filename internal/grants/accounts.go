@@ -36,12 +36,12 @@ func RememberAccounts(tenant *v1alpha1.LNamespace, remembered []v1alpha1.ListedS
 	return accounts
 }
 
-// ServiceAccounts returns the service accounts on the three lists, each once.
+// ServiceAccounts returns the service accounts on the three lists, each once, without those that no cluster can have.
 func ServiceAccounts(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	var accounts []v1alpha1.Subject
 	for _, list := range Lists() {
 		for _, s := range list.Of(tenant) {
-			if s.Kind == v1alpha1.SubjectServiceAccount && !slices.Contains(accounts, s) {
+			if s.Kind == v1alpha1.SubjectServiceAccount && refuseInvalid(s) == "" && !slices.Contains(accounts, s) {
 				accounts = append(accounts, s)
 			}
 		}

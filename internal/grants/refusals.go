@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
@@ -26,8 +28,8 @@ type Surroundings struct {
 	Doubt func(account v1alpha1.Subject) string
 }
 
-// Refusals returns the subjects of the three lists that get nothing. It leaves out every subject that the
-// ValidatingAdmissionPolicies on the operator's own writes (its "cage") refuse, because they would refuse the whole binding with
+// Refusals returns the subjects of the three lists that get nothing. It leaves out every subject that the API server, or the
+// ValidatingAdmissionPolicies on the operator's own writes (its "cage"), refuse, because they would refuse the whole binding with
 // it.
 func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	var refusals []Refusal
@@ -43,6 +45,9 @@ func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 
 // refuse explains why the subject of a list gets nothing; "" where it gets what the list grants.
 func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.Subject) string {
+	if why := refuseInvalid(s); why != "" {
+		return why
+	}
 	if s.Kind != v1alpha1.SubjectServiceAccount {
 		return refuseName(s)
 	}
@@ -55,6 +60,32 @@ func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.
 			"list an account of another namespace, or bind this one to a Role", s, tenant.Name, list)
 	}
 	return a.Doubt(s)
+}
+
+// refuseInvalid explains why no binding can hold the subject: RBAC would refuse the whole binding, and with it the revocation of others. The
+// schema refuses such subjects too, unless the CRD is older.
+func refuseInvalid(s v1alpha1.Subject) string {
+	name, wrong := s.Name, ""
+	switch s.Kind {
+	case v1alpha1.SubjectUser, v1alpha1.SubjectGroup:
+		if s.Name == "" {
+			wrong = "name is empty"
+		}
+	case v1alpha1.SubjectServiceAccount:
+		name = s.Namespace + "/" + s.Name
+		switch {
+		case len(validation.IsDNS1123Subdomain(s.Name)) > 0:
+			wrong = "name is not a DNS subdomain"
+		case len(validation.IsDNS1123Label(s.Namespace)) > 0:
+			wrong = "namespace is not a DNS label"
+		}
+	default:
+		wrong = "kind is not User, Group or ServiceAccount"
+	}
+	if wrong == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %q can't be listed: its %s. Correct it, or remove it from the list", s.Kind, name, wrong)
 }
 
 // refuseName explains why a User or a Group of this name gets nothing. The schema refuses such names too, unless the CRD is older.

@@ -2,7 +2,7 @@ package text
 
 import (
 	"encoding/json"
-	"fmt"
+	"unicode"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
@@ -11,24 +11,27 @@ import (
 // EncodeJSON returns a value as indented JSON, in which each character that a terminal would obey is escaped.
 func EncodeJSON(value any) ([]byte, error) {
 	document, err := json.MarshalIndent(value, "", "    ")
-	return append(escapeJSON(document), '\n'), err
+	return append(EscapeJSON(document), '\n'), err
 }
 
-// EncodeYAML returns a value as YAML. The encoder refuses control characters as they are, and takes their escapes.
+// EncodeYAML returns a value as YAML. The encoder refuses control characters as they are, and takes their escapes, but none of two surrogates.
 func EncodeYAML(value any) ([]byte, error) {
 	document, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML(escapeJSON(document))
+	return yaml.JSONToYAML(escapeUpTo('\uffff', document))
 }
 
-// escapeJSON escapes characters in the strings of a JSON document, which has line feeds between its values only.
-func escapeJSON(document []byte) []byte {
+// EscapeJSON escapes characters in the strings of a JSON document, which has line feeds between its values only.
+func EscapeJSON(document []byte) []byte { return escapeUpTo(unicode.MaxRune, document) }
+
+// escapeUpTo escapes characters in the strings of a JSON document, but for those beyond last.
+func escapeUpTo(last rune, document []byte) []byte {
 	var escaped []byte
 	for _, r := range string(document) {
-		if refused := r == '\ufffe' || r == '\uffff'; refused || obeyed(r) && r != '\n' {
-			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		if refused := r == '\ufffe' || r == '\uffff'; r <= last && (refused || obeyed(r) && r != '\n') {
+			escaped = appendUnits(escaped, r)
 		} else {
 			escaped = utf8.AppendRune(escaped, r)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -15,10 +16,20 @@ func Escape(value string) string {
 	return string(AppendEscaped(nil, []byte(value), ""))
 }
 
-// obeyed reports whether a terminal does something else with r than show it: control characters, separators of lines and paragraphs,
-// and characters that change the direction of the text.
+// obeyed reports whether a terminal or a browser does something else with r than show it: control characters, separators of lines and
+// paragraphs, and characters that change the direction of the text or that no one sees, but for the two joiners, which scripts need.
 func obeyed(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || r == '\ufeff'
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	hidden := unicode.Is(unicode.Cf, r) && r != nonJoiner && r != joiner
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || hidden
+}
+
+// appendUnits appends r as JSON escapes it: beyond U+FFFF as two surrogates.
+func appendUnits(out []byte, r rune) []byte {
+	for _, unit := range utf16.AppendRune(nil, r) {
+		out = fmt.Appendf(out, `\u%04x`, unit)
+	}
+	return out
 }
 
 // AppendEscaped appends value to out, escaped except for the characters in keep.
@@ -39,7 +50,7 @@ func AppendEscaped(out, value []byte, keep string) []byte {
 		case r < 0x80:
 			out = fmt.Appendf(out, `\x%02x`, r)
 		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
+			out = appendUnits(out, r)
 		}
 		value = value[size:]
 	}

@@ -93,6 +93,8 @@ func testCreation(t *testing.T, c *cluster) {
 		equal(p, "it is made", c.exists(t, "grow", "grow-x"), true)
 		page := r.lastWrite(1)
 		c.waitForUsers(t, "grow-x")
+		p.Follow(func() { p.ClickText("Show namespaces/grow-x") })
+		p.Until("its page", patience, shows("Namespace grow-x"))
 		c.deleteSub(t, "grow", "grow-x")
 		r.runShown(command, page)
 	})
@@ -222,6 +224,22 @@ func testPeople(t *testing.T, c *cluster) {
 				t.Error("it was written")
 			}
 		}
+	})
+	t.Run("WEB-C3 a form keeps what was typed, and a name that turns text is shown escaped", func(t *testing.T) {
+		p := r.openIn(t, "new?do=add&tenant=raise&list=users&kind=Group&name=bidi%E2%80%AEevil")
+		p.Follow(func() { p.ClickText("Try it") })
+		command := shownCommand(p)
+		if !strings.Contains(command, `"kind":"Group","name":"bidi\u202eevil"`) || strings.ContainsRune(p.Text(), '\u202e') {
+			t.Errorf("the command: %q", command)
+		}
+		p.Follow(func() { p.ClickText("Run") })
+		p.Until("done", patience, shows("Done."))
+		tenant := &v1alpha1.LNamespace{}
+		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: "raise"}, tenant); err != nil {
+			t.Fatal(err)
+		}
+		want := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: "bidi\u202eevil"}
+		equal(p, "the group", tenant.Spec.Users[len(tenant.Spec.Users)-1], want)
 	})
 	t.Run("WEB-C3 a manager takes the sudoer off", func(t *testing.T) {
 		sudo := c.Sudo("raise-bob", "raise")

@@ -61,7 +61,7 @@ func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, erro
 
 // answerWithSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace first.
 func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Case, error) {
-	names, err := a.read.candidateTenants(ctx, id, q)
+	place, names, err := a.read.candidateTenants(ctx, id, q)
 	if err != nil {
 		return Case{}, err
 	}
@@ -94,6 +94,9 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 	}
 	switch {
 	case len(unsure) > 0:
+		if slices.Contains(unsure, place) { // where the namespace's own tenant can't be told, that of others says little
+			unsure = []string{place}
+		}
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
 	case len(may) > 0:
 		result.Note = "not by sudo of " + strings.Join(may, ", ")
@@ -125,12 +128,12 @@ func (a *asker) reasonsWithSudo(ctx context.Context, id, as Identity, name strin
 	return via, err
 }
 
-// candidateTenants returns the tenants whose sudo may allow the request: that of the question's namespace, and those that list the person.
-func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) ([]string, error) {
-	var names []string
-	place, err := r.tenantOfQuestion(ctx, q)
+// candidateTenants returns the tenants whose sudo may allow the request: place, the tenant of the question's namespace, and those that list
+// the person.
+func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) (place string, names []string, err error) {
+	place, err = r.tenantOfQuestion(ctx, q)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if place != "" {
 		names = append(names, place)
@@ -138,13 +141,13 @@ func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) 
 	list := &v1alpha1.LNamespaceList{}
 	ok, err := r.readListOrGap(ctx, list, "lnamespaces", "")
 	if apierrors.IsNotFound(err) {
-		return names, nil // without Warren there is no sudo
+		return place, names, nil // without Warren there is no sudo
 	}
 	if !ok {
 		if err == nil {
 			names, err = r.addOwnTenants(ctx, id, names)
 		}
-		return names, err
+		return place, names, err
 	}
 	for _, lns := range list.Items {
 		r.memory.tenants.rememberValue(lns.Name, &tenant{exists: Yes, spec: lns.Spec})
@@ -153,7 +156,7 @@ func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) 
 			names = append(names, lns.Name)
 		}
 	}
-	return names, nil
+	return place, names, nil
 }
 
 // addOwnTenants adds the tenants whose sudoers the caller may become, if the question is about the caller.
@@ -217,4 +220,20 @@ func (id Identity) labelInReports() string {
 		return strings.Join(id.Groups, ", ")
 	}
 	return id.User
+}
+
+// Sentence answers the question in words.
+func (y *Why) Sentence() string {
+	who, plain, raised := y.Identity.labelInReports(), y.Cases[0], y.Cases[1]
+	switch {
+	case plain.Allowed == Yes:
+		return who + " may, without sudo."
+	case raised.Allowed == Yes:
+		return who + " may, with sudo of " + raised.Tenant + " alone."
+	case plain.Allowed == No && raised.Allowed == No:
+		return who + " may not, neither without sudo nor with it."
+	case plain.Allowed == No:
+		return who + " may not without sudo. Whether with sudo is not known: you may not read all that decides it."
+	}
+	return "Not known: you may not read all that decides it."
 }

@@ -32,8 +32,9 @@ type actionPage struct {
 	// Run is what may be sent, and SudoTenant the tenant by whose sudo it would be; nil and "" for none.
 	Run        *changes.Run
 	SudoTenant string
-	// Ran reports whether the change was sent.
-	Ran bool
+	// Ran reports whether the change was sent. Place is the page that shows it, Again the form as it was filled in.
+	Ran          bool
+	Place, Again string
 }
 
 func sentence(err error) string { return terminal.Escape(failure.Sentence(err)) }
@@ -48,7 +49,7 @@ func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			frame.Error = sentence(err)
 		} else {
-			page.Title, page.Command = action.Title, action.Command(v.settings.connection)
+			page.Title, page.Command = terminal.Escape(action.Title), action.Command(v.settings.connection)
 		}
 	}
 	v.write(w, "action", frame, nil)
@@ -80,11 +81,7 @@ func (v *server) readAction(ctx context.Context, asked url.Values) (*changes.Act
 		if err != nil {
 			return nil, fmt.Errorf("invalid place %q: must be a number", ask("place"))
 		}
-		action, err := changes.RemoveSubject(tenant, ask("list"), place)
-		if err == nil && !strings.HasPrefix(action.Title, "Take "+asked.Get("subject")+" off ") {
-			return nil, errors.New("the list has changed: look again")
-		}
-		return action, err
+		return changes.RemoveSubject(tenant, ask("list"), place, asked.Get("subject"))
 	}
 	return nil, fmt.Errorf("there is no change %q", ask("do"))
 }
@@ -116,7 +113,7 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 	page.Answer = &answer
 	session := protect.SessionOf(ctx)
 	if answer.Done {
-		page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command})
+		page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Asked: page.Asked})
 		return nil
 	}
 	if !answer.Refused {
@@ -127,7 +124,7 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 		return err
 	}
 	page.SudoTenant, page.Command = tenant, action.SudoCommand(v.settings.connection, tenant, "")
-	page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Sudo: as, Tenant: tenant})
+	page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Asked: page.Asked, Sudo: as, Tenant: tenant})
 	return nil
 }
 
@@ -204,6 +201,7 @@ func (v *server) send(ctx context.Context, form url.Values, page *actionPage) er
 			run.Sudo.Extra = map[string][]string{reasonKey: {reason}}
 		}
 	}
+	page.Place, page.Again = run.Action.Place, "new?"+run.Asked.Encode()
 	answer := changes.Send(context.WithoutCancel(ctx), config, run)
 	page.Answer = &answer
 	return nil

@@ -59,7 +59,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		if err := s.validate(inv); err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP, syscall.SIGPIPE) // a reader of the output that ends, as head does
 		defer stop()
 		return run(ctx, inv, s)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
@@ -67,6 +68,9 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 func parseTemplates() *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
 		"text": terminal.Escape, "path": url.PathEscape,
+		"kinds": func() []v1alpha1.SubjectKind {
+			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
+		},
 		"words": func(values []string) string { return terminal.Escape(strings.Join(values, ", ")) },
 	})
 	return template.Must(all.ParseFS(assets, "assets/*.html"))

@@ -2,16 +2,22 @@ package ui
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // sudoHistory tells the uses of sudo of a tenant.
@@ -37,29 +43,58 @@ func (v *server) readSudoHistory(tenant string, _ []describe.Event) *sudoHistory
 	if v.settings.auditLog == "" {
 		return &sudoHistory{Missing: "the uses of sudo stand in the API server's audit log alone: name it with --audit-log; Events tell changes of the lists"}
 	}
-	file, err := os.Open(v.settings.auditLog)
+	file, err := openRegular(v.settings.auditLog)
 	if err != nil {
 		return &sudoHistory{Missing: "the audit log can't be read: " + err.Error()}
 	}
 	defer func() { _ = file.Close() }()
-	history := &sudoHistory{}
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxAuditLine)
-	for lines.Scan() {
+	uses, missing := readUses(file, tenant)
+	slices.SortStableFunc(uses, func(a, b sudoUse) int { return strings.Compare(b.Time, a.Time) })
+	return &sudoHistory{Uses: uses[:min(len(uses), maxUses)], Missing: missing}
+}
+
+// openRegular opens a file. It refuses what is no regular file, since to open a pipe can take forever.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// readUses returns the uses of a tenant's sudo in an audit log, each once, and what it could not read.
+func readUses(log io.Reader, tenant string) (uses []sudoUse, missing string) {
+	seen, tooLong := sets.New[sudoUse](), 0
+	lines := bufio.NewReaderSize(log, maxAuditLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		long := errors.Is(err, bufio.ErrBufferFull)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = lines.ReadSlice('\n')
+		}
 		event := &auditv1.Event{}
-		if !strings.Contains(lines.Text(), v1alpha1.SudoersSuffix) || json.Unmarshal(lines.Bytes(), event) != nil {
+		switch {
+		case long:
+			tooLong++
+		case bytes.Contains(line, []byte(v1alpha1.SudoersSuffix)) && json.Unmarshal(line, event) == nil:
+			if use, ok := sudoUseOf(event, tenant); ok && !seen.Has(use) {
+				seen.Insert(use)
+				uses = append(uses, use)
+			}
+		}
+		switch {
+		case err == nil:
 			continue
+		case !errors.Is(err, io.EOF):
+			missing = "the audit log can't be read to its end: " + err.Error()
+		case tooLong > 0:
+			missing = fmt.Sprintf("left out: %s of the audit log longer than 8 MiB", text.Count(tooLong, "line", "lines"))
 		}
-		if use, ok := sudoUseOf(event, tenant); ok && !slices.Contains(history.Uses, use) {
-			history.Uses = append(history.Uses, use)
-		}
+		return uses, missing
 	}
-	if err := lines.Err(); err != nil {
-		history.Missing = "the audit log can't be read to its end: " + err.Error()
-	}
-	slices.SortStableFunc(history.Uses, func(a, b sudoUse) int { return strings.Compare(b.Time, a.Time) })
-	history.Uses = history.Uses[:min(len(history.Uses), maxUses)]
-	return history
 }
 
 // sudoUseOf returns the use of a tenant's sudo that an audit event tells; ok is false for other events.

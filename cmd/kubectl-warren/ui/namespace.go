@@ -82,7 +82,7 @@ func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string
 	if err == nil {
 		var access *rights.Access
 		if access, err = reporter.Access(ctx, tenant, false); err == nil {
-			*unread = append(append(*unread, reading.unread()...), access.Incomplete...)
+			*unread = append(*unread, reading.unread()...)
 			return access
 		}
 	}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/sub"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/restrict"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // Action is a change that a person has asked for and not confirmed yet.
@@ -25,6 +27,8 @@ type Action struct {
 	ContentType string
 	// Words are the command that sends the same request, without the flags of the connection.
 	Words []string
+	// Place is the page that shows what has changed, below the first address.
+	Place string
 	// Tenant is the tenant whose sudo could allow the change, or a Namespace in its tree; Question is the right that the change takes.
 	Tenant, Namespace string
 	Question          rights.Question
@@ -72,7 +76,7 @@ func CreateSub(parent, name, labels string) (*Action, error) {
 	return &Action{
 		Title:       "Create sub-namespace " + name + " below " + parent,
 		Change:      restrict.Change{Method: http.MethodPost, URI: path + "namespaces/" + parent + "/subnamespaces?" + query.Encode(), Body: body},
-		ContentType: "application/json", Words: words, Namespace: parent,
+		ContentType: "application/json", Words: words, Place: "namespaces/" + name, Namespace: parent,
 		Question: rights.Question{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces", Namespace: parent},
 	}, nil
 }
@@ -84,7 +88,8 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// marshalSorted writes a value as JSON with the keys in the order in which kubectl patch sends them.
+// marshalSorted writes a value as JSON with the keys in the order in which kubectl patch sends them. Characters that would turn or hide
+// parts of the command that a page shows are escaped, which means the same to the API server.
 func marshalSorted(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -94,7 +99,8 @@ func marshalSorted(value any) ([]byte, error) {
 	if err := json.Unmarshal(data, &sorted); err != nil {
 		return nil, err
 	}
-	return json.Marshal(sorted)
+	data, err = json.Marshal(sorted)
+	return text.EscapeJSON(data), err
 }
 
 // patchTenant is a change of an LNamespace, as kubectl patch sends it.
@@ -110,7 +116,7 @@ func patchTenant(tenant, title string, operations ...operation) (*Action, error)
 		Title:       title,
 		Change:      restrict.Change{Method: http.MethodPatch, URI: path + "lnamespaces/" + tenant + "?fieldManager=kubectl-patch", Body: body},
 		ContentType: "application/json-patch+json",
-		Words:       []string{"kubectl", "patch", "lnamespaces", tenant, "--type=json", "-p", string(body)}, Tenant: tenant,
+		Words:       []string{"kubectl", "patch", "lnamespaces", tenant, "--type=json", "-p", string(body)}, Place: "tenants/" + tenant, Tenant: tenant,
 		Question: rights.Question{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "lnamespaces", Name: tenant},
 	}, nil
 }
@@ -125,6 +131,8 @@ func listOf(tenant *v1alpha1.LNamespace, list string) ([]v1alpha1.Subject, error
 	}
 	return nil, fmt.Errorf("invalid list %q: must be users or sudoers", list)
 }
+
+var errListChanged = errors.New("the list has changed: look again")
 
 // storedSubject is an entry as the API server keeps it: with a namespace always, for the CRD's default is the empty one. Operation "test"
 // compares with that.
@@ -160,14 +168,15 @@ func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subje
 	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, storedSubjects(present)}, operation{"add", "/spec/" + list + "/-", subject})
 }
 
-// RemoveSubject takes the subject at a place off the list users or sudoers of a tenant, if it still stands there.
-func RemoveSubject(tenant *v1alpha1.LNamespace, list string, place int) (*Action, error) {
+// RemoveSubject takes the subject at a place off the list users or sudoers of a tenant, if it is still there. subject is how the person saw
+// it.
+func RemoveSubject(tenant *v1alpha1.LNamespace, list string, place int, subject string) (*Action, error) {
 	present, err := listOf(tenant, list)
 	if err != nil {
 		return nil, err
 	}
-	if place < 0 || place >= len(present) {
-		return nil, fmt.Errorf("there is no entry %d in the %s of %s: the list has changed; look again", place, list, tenant.Name)
+	if place < 0 || place >= len(present) || present[place].String() != subject {
+		return nil, errListChanged
 	}
 	at := "/spec/" + list + "/" + strconv.Itoa(place)
 	return patchTenant(tenant.Name, fmt.Sprintf("Take %s off the %s of %s", present[place], list, tenant.Name),

@@ -41,7 +41,7 @@ func TestActions(t *testing.T) {
 	subject := func(name string) v1alpha1.Subject { return v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: name} }
 	tenant := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{subject("alice")}, Sudoers: []v1alpha1.Subject{subject("eve"), subject("bob")}}}
 	tenant.Name = "payments"
-	removal, err := changes.RemoveSubject(tenant, "sudoers", 1)
+	removal, err := changes.RemoveSubject(tenant, "sudoers", 1, "User bob")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,20 +49,26 @@ func TestActions(t *testing.T) {
 	if diff := cmp.Diff(want, removal.Command([]string{"--context=prod"})); diff != "" {
 		t.Errorf("WEB-C3: %s", diff)
 	}
+	turned, err := changes.AddSubject(tenant, "users", subject("bidi\u202eevil\U000e0041"))
+	if err != nil || !strings.Contains(turned.Command(nil), `"name":"bidi\u202eevil`) || strings.ContainsAny(turned.Command(nil), "\u202e\U000e0041") {
+		t.Errorf("WEB-C3: %v %s", err, turned.Command(nil))
+	}
 	addition, err := changes.AddSubject(tenant, "users", subject("o'hara $(x)"))
 	if err != nil || !strings.Contains(string(addition.Body), `{"op":"test","path":"/spec/users","value":[{"kind":"User","name":"alice","namespace":""}]}`) {
 		t.Errorf("WEB-C3: %v %s", err, addition.Body)
 	}
 	for name, try := range map[string]func() (*changes.Action, error){
-		"no such list":        func() (*changes.Action, error) { return changes.AddSubject(tenant, "managers", subject("x")) },
-		"no name":             func() (*changes.Action, error) { return changes.AddSubject(tenant, "users", subject("")) },
-		"listed already":      func() (*changes.Action, error) { return changes.AddSubject(tenant, "users", subject("alice")) },
-		"no such place":       func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", 2) },
-		"a place before all":  func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", -1) },
-		"a name with a slash": func() (*changes.Action, error) { return changes.CreateSub("payments", "x/../y", "") },
-		"a parent elsewhere":  func() (*changes.Action, error) { return changes.CreateSub("payments/subnamespaces/x?", "y", "") },
-		"labels without =":    func() (*changes.Action, error) { return changes.CreateSub("payments", "y", "app") },
-		"a label of CSV":      func() (*changes.Action, error) { return changes.CreateSub("payments", "y", `a="b,c"`) },
+		"no such list":         func() (*changes.Action, error) { return changes.AddSubject(tenant, "managers", subject("x")) },
+		"no name":              func() (*changes.Action, error) { return changes.AddSubject(tenant, "users", subject("")) },
+		"listed already":       func() (*changes.Action, error) { return changes.AddSubject(tenant, "users", subject("alice")) },
+		"no such place":        func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", 2, "User bob") },
+		"a place before all":   func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", -1, "User bob") },
+		"another at the place": func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", 0, "User bob") },
+		"a part of the name":   func() (*changes.Action, error) { return changes.RemoveSubject(tenant, "sudoers", 0, "User ev") },
+		"a name with a slash":  func() (*changes.Action, error) { return changes.CreateSub("payments", "x/../y", "") },
+		"a parent elsewhere":   func() (*changes.Action, error) { return changes.CreateSub("payments/subnamespaces/x?", "y", "") },
+		"labels without =":     func() (*changes.Action, error) { return changes.CreateSub("payments", "y", "app") },
+		"a label of CSV":       func() (*changes.Action, error) { return changes.CreateSub("payments", "y", `a="b,c"`) },
 	} {
 		if action, err := try(); err == nil {
 			t.Errorf("%s: %+v", name, action)
@@ -74,7 +80,7 @@ func TestActions(t *testing.T) {
 func TestChangedList(t *testing.T) {
 	tenant := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "alice"}}}}
 	tenant.Name = "payments"
-	removal, err := changes.RemoveSubject(tenant, "users", 0)
+	removal, err := changes.RemoveSubject(tenant, "users", 0, "User alice")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -96,9 +97,12 @@ func readAnswer(response *http.Response, body []byte, action *Action) Answer {
 		answer.Sentence = fmt.Sprintf("the API server answered %s", response.Status)
 		return answer
 	}
-	answer.Sentence = strings.Join(strings.Fields(strings.ReplaceAll(status.Message, "<nil>: Invalid value: ", "")), " ")
+	answer.Sentence = failure.Sentence(&apierrors.StatusError{ErrStatus: status})
+	if _, reason, byWebhook := strings.Cut(answer.Sentence, " denied the request: "); byWebhook {
+		answer.Sentence = reason
+	}
 	if action.Method == http.MethodPatch && response.StatusCode == http.StatusUnprocessableEntity && status.Message == testFailed {
-		answer.Sentence = "the list has changed: look again"
+		answer.Sentence = errListChanged.Error()
 	}
 	return answer
 }

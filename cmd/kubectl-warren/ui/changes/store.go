@@ -3,6 +3,7 @@ package changes
 import (
 	"crypto/rand"
 	"errors"
+	"net/url"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type Run struct {
 	ID      string
 	Action  *Action
 	Command string
+	// Asked are the fields of the form.
+	Asked url.Values
 	// Sudo is whom the request impersonates, and Tenant whose sudo that is; nil and "" for none.
 	Sudo   *rest.ImpersonationConfig
 	Tenant string

@@ -193,6 +193,10 @@ func TestTokens(t *testing.T) {
 		if len(answer.Cookies()) != 0 || len(s.reported) != 1 {
 			t.Errorf("second: %d cookies, %q", len(answer.Cookies()), s.reported)
 		}
+		expectHint(t, s.do(t, http.MethodGet, login, nil))
+		if len(s.reported) != 1 {
+			t.Errorf("third: %q", s.reported)
+		}
 	})
 	t.Run("WEB-W3 a token after ten minutes", func(t *testing.T) {
 		s := newServer(t)

@@ -20,7 +20,9 @@ func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 type token struct {
 	expires time.Time
 	used    bool
-	onUse   func()
+	// again reports whether a second use was told.
+	again bool
+	onUse func()
 }
 
 // sessions are the tokens and sessions of one run. mu guards tokens and open.
@@ -51,7 +53,7 @@ func (s *sessions) onUse(secret string, done func()) {
 	}
 }
 
-// redeem begins a session for a token. again reports whether the token was used before.
+// redeem begins a session for a token. again reports a second use; later ones are refused silently.
 func (s *sessions) redeem(secret string, now time.Time) (session string, ok, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +62,8 @@ func (s *sessions) redeem(secret string, now time.Time) (session string, ok, aga
 	case t == nil, !t.used && now.After(t.expires):
 		return "", false, false
 	case t.used:
-		return "", false, true
+		again, t.again = !t.again, true
+		return "", false, again
 	}
 	t.used = true
 	if t.onUse != nil {
