@@ -91,7 +91,7 @@ type HierarchyConfigurationStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// HierarchyConfiguration places the namespace that it stands in and reports what is wrong with it.
+// HierarchyConfiguration places the namespace that it is in, and reports what is wrong with it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

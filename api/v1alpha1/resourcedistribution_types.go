@@ -41,7 +41,7 @@ const (
 	ConflictOverwrite      ConflictPolicy = "Overwrite"
 )
 
-// DriftPolicy describes what happens to a copy that somebody has changed.
+// DriftPolicy describes what happens to a copy that another client has changed.
 // +kubebuilder:validation:Enum=Ignore;Revert
 type DriftPolicy string
 
@@ -153,12 +153,12 @@ type ResourceDistributionSpec struct {
 	// +optional
 	Targets DistributionTargets `json:"targets,omitempty"`
 
-	// conflictPolicy describes what happens where somebody else's object stands.
+	// conflictPolicy describes what happens where another object is in the way.
 	// +kubebuilder:default=Fail
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// driftPolicy describes what happens to a copy that somebody has changed.
+	// driftPolicy describes what happens to a copy that another client has changed.
 	// +kubebuilder:default=Ignore
 	// +optional
 	DriftPolicy DriftPolicy `json:"driftPolicy,omitempty"`
@@ -177,7 +177,7 @@ type ResourceDistributionSpec struct {
 	Rollout DistributionRollout `json:"rollout,omitempty"`
 }
 
-// ConflictingNamespace is a target in which somebody else's object stands.
+// ConflictingNamespace is a target in which another object is in the way.
 type ConflictingNamespace struct {
 	// name of the namespace.
 	// +required
@@ -247,7 +247,7 @@ type DistributionPlan struct {
 	// unchanged is where the copy is current.
 	// +required
 	Unchanged PlannedNamespaces `json:"unchanged"`
-	// conflict is where an object of somebody else would stay.
+	// conflict is where another object would stay.
 	// +required
 	Conflict PlannedNamespaces `json:"conflict"`
 }
@@ -286,7 +286,7 @@ type ResourceDistributionStatus struct {
 	// missing copies do not exist yet.
 	// +optional
 	Missing int32 `json:"missing"`
-	// conflicts are targets in which somebody else's object stands.
+	// conflicts are targets in which another object is in the way.
 	// +optional
 	Conflicts int32 `json:"conflicts"`
 	// failed copies were refused by the API server.

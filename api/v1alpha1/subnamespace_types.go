@@ -44,7 +44,7 @@ type SubNamespaceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// SubNamespace makes a namespace of its own name below the namespace that it stands in, and owns its life.
+// SubNamespace creates a namespace of its own name below the namespace that it is in, and owns its life.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -51,7 +51,7 @@ var errBusy = errors.New("the object is being written for another tenant")
 // pause comes between the tries, because the write that came first is complete.
 const tries = 6
 
-// fewTries is how often, in one pass, a step is tried on a tenant's own object that somebody else keeps writing. After the first such pass
+// fewTries is how often, in one pass, a step is tried on a tenant's own object that another client keeps writing. After the first such pass
 // it is one try: the passes that follow have their back-off.
 const fewTries = 3
 
@@ -61,7 +61,7 @@ type stepRunner struct {
 	objects *objectStore
 	leaving *leavingTenants
 	clock   *revocationClock
-	// patience counts the passes of a tenant in whose way something stands.
+	// patience counts the passes of a tenant that an obstacle has stopped.
 	patience workqueue.TypedRateLimiter[string]
 	writing  sync.Map // keys of the shared objects that a worker is writing
 }

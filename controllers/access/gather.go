@@ -50,8 +50,8 @@ func (f *facts) withheldGrants() grants.Withheld {
 	}
 }
 
-// groupInUse reports whether a first grant of sudo would also give the sudoers what somebody else bound to their group. Where only
-// constrained impersonation is granted it would not: that ends at the edge of the tree, whatever is bound outside.
+// groupInUse reports whether a first grant of sudo would also give the sudoers rights that others bound to their group. Constrained
+// impersonation alone would not: it ends at the edge of the tree, whatever is bound outside.
 func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.Forms.Legacy }
 
 // firstGrant reports whether sudoers hold sudo now, with no foreign binding that stops the first grant. From then on, foreign

@@ -139,7 +139,8 @@ func (m *modes) beginWithRules(ctx context.Context) error {
 	return nil
 }
 
-// askForMode sets the mode by the configuration and, unless that is Legacy, by the API server's answer, which it returns.
+// askForMode sets the mode from the configuration. Unless the configuration says Legacy, it also asks the API server. It returns the API
+// server's answer, Unknown if it did not ask.
 func (m *modes) askForMode(ctx context.Context) grants.Answer {
 	configured, answer := m.config.SudoMode, grants.Unknown
 	if configured != v1alpha1.SudoLegacy {

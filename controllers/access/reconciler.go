@@ -59,7 +59,7 @@ type Settings struct {
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// RetryMin and RetryMax bound the back-off of a tenant in whose way something stands.
+	// RetryMin and RetryMax bound the back-off of a tenant that an obstacle has stopped.
 	RetryMin, RetryMax time.Duration
 	// ErrorMin is the shortest back-off after an error; RetryMax is the longest.
 	ErrorMin time.Duration

@@ -202,7 +202,7 @@ func (w *copyWrite) recordCompared(source *copies.Body, uid, resourceVersion str
 	w.result.Compared, w.result.ComparedUID, w.result.ComparedVersion = source, uid, resourceVersion
 }
 
-// inspectCopy reads a copy that may have been changed while nobody watched, and repairs it if it was.
+// inspectCopy reads a copy that may have been changed while no watch was open, and repairs it if it was.
 func (w *copyWrite) inspectCopy(ctx context.Context) error {
 	object, source, err := w.readBoth(ctx)
 	if err != nil || object == nil {
@@ -248,10 +248,10 @@ func (w *copyWrite) withdrawCopy(ctx context.Context) error {
 	return nil
 }
 
-// A RoleBinding that names a Role means another Role in each namespace. Whoever wrote the source was asked by the API server for the rights
-// of the Role beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding is written only
-// where the copy of that very Role is: otherwise a user could bind themselves to whatever Role of that name somebody more powerful has made
-// below.
+// A RoleBinding that names a Role means another Role in each namespace. Before the API server accepted the source, it checked that its
+// writer holds the rights of the Role beside it. The operator may bind every Role, so its own writes are not checked. That is why a copy of
+// such a binding is written only where the copy of that very Role is. Otherwise a user could bind themselves to a Role of that name that a
+// more powerful user has created below.
 
 // checkRole returns an OtherRoleError unless the Role that the binding names is the same at the slot as at its source. It reads the Roles
 // from the API server, because a binding is not checked again once it is written, and what a watch has shown may be a moment old. One read
@@ -281,8 +281,8 @@ func (w *copyWrite) checkRole(ctx context.Context, body *copies.Body) error {
 	return nil
 }
 
-// originOfRole returns the namespace whose Role is in namespace under this name: the namespace of its source if the Role is a copy that
-// nobody else may change, otherwise namespace itself; "" if there is no such Role, or it is being deleted.
+// originOfRole returns where the Role of this name in namespace comes from: the namespace of its source if the Role is a copy that only the
+// operator may change, otherwise namespace itself. It returns "" if there is no such Role, or it is being deleted.
 func (w *copyWrite) originOfRole(ctx context.Context, namespace, name string) (string, error) {
 	slot := copies.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
 	meta, err := w.api.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)

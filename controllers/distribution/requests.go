@@ -203,7 +203,7 @@ func (w *copyWrite) readPlanned(ctx context.Context) (map[string]any, error) {
 	return object, nil
 }
 
-// compare reads a copy that may have been changed while nobody watched, or an obstacle, and records whether it is what it should be.
+// compare reads a copy that may have been changed while no watch was open, or an obstacle, and records whether it is as it should be.
 func (w *copyWrite) compare(ctx context.Context, isSame func(object map[string]any) bool) error {
 	object, err := w.readPlanned(ctx)
 	if err != nil || object == nil {

@@ -94,7 +94,7 @@ func (r *Refusals) recordRefusal(policy, address, text string) {
 	}
 }
 
-// listenerFor returns who is to be told of a refusal, and about what; nil if nobody is.
+// listenerFor returns the recorder that sends an Event for a refusal, and the Deployment that the Event is about; nil if no Event is due.
 func (r *Refusals) listenerFor(policy, address string) (record.EventRecorder, *corev1.ObjectReference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -202,7 +202,7 @@ func isByPerson(h *forest.Hierarchy) bool {
 }
 
 // createConfiguration creates a HierarchyConfiguration in a namespace that has had something to report for a while. It waits while
-// somebody writes such objects elsewhere: a person who applies a directory of them would find the name taken.
+// a user writes such objects elsewhere: a person who applies a directory of them would find the name taken.
 func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
 	if len(s.Children(name)) > 0 { // without children, a check is cheap and needs no pace
 		if wait := r.waitFor(name, false); wait > 0 {

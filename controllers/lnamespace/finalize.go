@@ -25,7 +25,7 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	}
 	served, err := apianswer.Served(ctx, r.Live, "lnamespaces")
 	if err != nil {
-		v := verdict{reason: v1alpha1.ReasonDeleting, message: "nothing is deleted until the API server says whether the kind LNamespace " +
+		v := verdict{reason: v1alpha1.ReasonDeleting, message: "the operator deletes nothing until it knows whether the kind LNamespace " +
 			"itself is being removed: " + err.Error(), again: 15 * time.Second}
 		return r.reportVerdict(ctx, lns, v)
 	}
@@ -72,7 +72,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	}
 	err := r.Namespaces.Delete(ctx, n.Name, n.UID, n.ResourceVersion)
 	if apierrors.IsConflict(err) { // the namespace changed since the snapshot
-		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " has just been changed by somebody else: the " +
+		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " has just been changed by another client: the " +
 			"operator decides again in a moment", again: 200 * time.Millisecond}, false
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -196,8 +196,8 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	return r.adoptRoot(ctx, lns, n, forest.Adoption(s, tenant))
 }
 
-// nameWithheld explains why an LNamespace doesn't get a name that is free now, or "": namespaces that wait for a parent of that name
-// would become its own, or somebody else had the name when the LNamespace asked for it.
+// nameWithheld explains why an LNamespace doesn't get a name that is free now, or returns "". Either namespaces that wait for a parent of
+// that name would become its own, or another namespace had the name when the LNamespace asked for it.
 func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *v1alpha1.LNamespace) (string, error) {
 	if lns.Status.Namespace == lns.Name {
 		return "", nil // the LNamespace owned a namespace of this name before
@@ -256,8 +256,8 @@ func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, r
 	return r.reportOwned(lns, r.View.Snapshot()), nil
 }
 
-// reportRefusal returns the verdict that the API server refuses to create the root. The next try comes after again, which grows up
-// to RetryMax.
+// reportRefusal returns the verdict that the API server refuses to create the root. again is the time until the next try: it grows with
+// each refusal, up to RetryMax.
 func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration) verdict {
 	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+": "+
 		r.refusals.Explain(string(lns.UID), r.RetryMax, "LNamespace"))
@@ -285,8 +285,8 @@ func (r *Reconciler) readLive(ctx context.Context, name string) (*corev1.Namespa
 func (r *Reconciler) adoptRoot(ctx context.Context, lns *v1alpha1.LNamespace, n *forest.Namespace, change forest.Change) (verdict, error) {
 	_, err := r.Namespaces.Patch(ctx, n, change)
 	if apierrors.IsConflict(err) {
-		return verdict{reason: v1alpha1.ReasonPending, message: "namespace " + n.Name + " has just been changed by somebody else: the operator " +
-			"adopts it in a moment", again: time.Second}, nil
+		return verdict{reason: v1alpha1.ReasonPending, message: "namespace " + n.Name + " has just been changed by another client: the " +
+			"operator adopts it in a moment", again: time.Second}, nil
 	}
 	if err != nil {
 		return verdict{}, fmt.Errorf("adopting Namespace %s: %w", n.Name, err)

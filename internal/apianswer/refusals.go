@@ -16,8 +16,8 @@ import (
 const mostRefusal = 1024
 
 // Refusals remember which request the API server refused, by a key that the caller chooses, so that the same request is not sent
-// again too early: one second after the first refusal, then twice as long each time, up to a limit. A change of the message, or of
-// the status that shows it, makes no difference. The zero value remembers none.
+// again too early: one second after the first refusal, then twice as long each time, up to a limit. A new message does not shorten the
+// wait, and neither does a change of the status that shows the message. The zero value remembers none.
 type Refusals struct {
 	// Changed is called with a key when its message changes; the text is empty when the refusal is over. It may be nil.
 	Changed func(key, text string)

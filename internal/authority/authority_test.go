@@ -163,7 +163,7 @@ func TestUnlawful(t *testing.T) {
 		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"),
 			[]string{"tree d0: depth 129 exceeds 128: choose a place nearer to the root"}},
 		"MarkedForOthers": {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"),
-			[]string{"annotation tenancy.warren.dev/adopt of namespace m names somebody else than the tree of shop; a cluster admin can " +
+			[]string{"annotation tenancy.warren.dev/adopt of namespace m does not name the tree of shop; a cluster admin can " +
 				"change it: kubectl warren ns mark m shop"}},
 		"Everything": {"all in one answer", world(namespace("b", below("org"), bound, label(v1alpha1.LabelProtected, v1alpha1.True))), "b",
 			to("kube-x"), []string{

@@ -117,7 +117,7 @@ func (e *storedEvent) Scan(payload any) error {
 	return json.Unmarshal([]byte(text), (*Event)(e))
 }
 
-// Delete removes events that the warehouse has now, also from the parked ones.
+// Delete removes events that the warehouse has stored, from the outbox and from the parked events.
 func (o *Outbox) Delete(ctx context.Context, sent []Queued) error {
 	seqs := make([]int64, len(sent))
 	for i, q := range sent {

@@ -85,8 +85,8 @@ func isOperatorGroup(group string) bool {
 	return group == tenancy.Domain || strings.HasSuffix(group, "."+tenancy.Domain)
 }
 
-// LabelledKinds returns the propagated kinds of whose generated objects sources are made, by gate PropagateGenerated: none of RBAC, which
-// would hand out rights of somebody else's.
+// LabelledKinds returns the propagated kinds whose generated objects become sources, by gate PropagateGenerated. No kind of RBAC is among
+// them, because such a source would hand out the rights of others.
 func LabelledKinds(c *config.OperatorConfiguration) []config.PropagatedKind {
 	var kinds []config.PropagatedKind
 	for _, kind := range c.Propagation.Kinds {

@@ -136,7 +136,7 @@ func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList
 	return append(problems, checkBytesAtLeast(at.Child("maximumBytesBilled"), b.MaximumBytesBilled, 10<<20)...)
 }
 
-// isSafeAddress: nobody on the way reads what is sent there.
+// isSafeAddress reports whether no one on the way can read what is sent there.
 func isSafeAddress(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -146,7 +146,7 @@ func isSafeAddress(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && ip != nil && ip.IsLoopback()
 }
 
-// validateBillingDefault refuses what no LNamespace could hold, or what nobody could match.
+// validateBillingDefault refuses values that no LNamespace could hold, or that no user could match.
 func validateBillingDefault(at *field.Path, d *config.BillingDefault) field.ErrorList {
 	var problems field.ErrorList
 	if d.User != "" && d.Group != "" {

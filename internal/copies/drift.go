@@ -207,8 +207,8 @@ func digestMap(w io.Writer, m map[string]string) {
 	_, _ = io.WriteString(w, "\x01")
 }
 
-// loopLimit is how often a copy is put right within a window before somebody is taken to change the copy in a loop. From then on the copy
-// is put right once in a window, until it has needed no repair for two windows.
+// loopLimit is how often the operator repairs a copy within a window before it assumes that another client changes the copy in a loop. From
+// then on it repairs the copy once in a window, until the copy has needed no repair for two windows.
 const loopLimit = 5
 
 // Repairs remember the copies that were put right lately, and those that somebody changes in a loop.
@@ -228,7 +228,7 @@ type repair struct {
 
 func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
 
-// isPast reports whether nobody has changed the copy for so long that it counts no more.
+// isPast reports whether the last repair is so old that it no longer counts.
 func (r *repair) isPast(now time.Time, window time.Duration) bool {
 	return now.Sub(r.last()) >= 2*window
 }
@@ -276,7 +276,7 @@ func (r *Repairs) Loops(of Slot, now time.Time, window time.Duration) (n int) {
 	return n
 }
 
-// IsRepair reports whether a PUT of this action over a copy puts back what somebody changed, rather than following the source.
+// IsRepair reports whether a PUT of this action over a copy undoes a change by another client, rather than following the source.
 func IsRepair(over *Copy, action Action) bool {
 	return (over.Drifted || over.Marked) && over.Hash == action.Hash
 }

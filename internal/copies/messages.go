@@ -139,7 +139,7 @@ type DriftFound struct {
 	UID, ResourceVersion string
 }
 
-// Output is something that is to be done, or told to somebody, because of an Input.
+// Output is something that the caller must do or report because of an Input.
 type Output any
 
 // Queue has keys worked on, at once or when some time has passed.

@@ -23,7 +23,7 @@ import (
 type Verb int
 
 // The verbs. Look means: read the source at Action.Source live, and note its Loss or its content, before anything is
-// deleted or written because of it. Inspect means: read the copy, which may have been changed while nobody watched. Withdraw
+// deleted or written because of it. Inspect means: read the copy, which may have been changed while no watch was open. Withdraw
 // means: take away from an access copy what its source no longer gives, and add nothing.
 const (
 	Nothing Verb = iota
@@ -192,7 +192,8 @@ func (p *planner) planCopy() Action {
 	return Action{}
 }
 
-// planUnread plans for a slot whose source s, which may be nil, is not to be written: a source that was not read yet is read first.
+// planUnread plans for a slot to which source s is not copied now. It reads s first if s was not read yet, and otherwise does
+// nothing. s may be nil.
 func (p *planner) planUnread(at Slot, s *Source) Action {
 	if s == nil || !s.IsUnread() {
 		return Action{}
@@ -264,10 +265,10 @@ func (p *planner) candidates() iter.Seq2[Slot, *Source] {
 	}
 }
 
-// A RoleBinding that names a Role means another Role in each namespace. Whoever wrote the source was asked by the API server for the rights
-// of the Role that stands beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding stays
-// only as long as the copy of that very Role does: else it would bind to the next Role of that name, which somebody more powerful makes
-// there.
+// A RoleBinding that names a Role means another Role in each namespace. Before the API server accepted the source, it checked that its
+// writer holds the rights of the Role beside it. The operator may bind every Role, so its own writes are not checked. That is why a copy of
+// such a binding stays only as long as the copy of that very Role. Otherwise it would bind to the next Role of that name, which a more
+// powerful user may create there.
 
 // roles is the kind that such a RoleBinding names.
 var roles = schema.GroupKind{Group: roleBindings.Group, Kind: "Role"}
@@ -283,8 +284,8 @@ func (p *planner) hasRole(source Slot, name string) bool {
 	return origin != "" && (origin == source.Namespace || origin == p.world.originOfCopy(role.At(source.Namespace)))
 }
 
-// originOfCopy returns the namespace of the source whose copy, one that nobody else may change, stands at slot; "" if there is none. A copy
-// in mode create counts where its source is in mode update by now: the copy follows.
+// originOfCopy returns the namespace of the source of the copy at slot, if only the operator may change that copy; "" if there is none. A
+// copy in mode create counts if its source is in mode update by now: the copy follows.
 func (w *World) originOfCopy(slot Slot) string {
 	c := w.Copies.record(slot)
 	if c == nil || !c.flags.has(ours) || c.flags.has(terminating) {

@@ -47,7 +47,7 @@ func (w *World) Preview() []Step {
 		for _, slot := range slots {
 			switch a := w.Plan(slot); {
 			case a.Reason == v1alpha1.ReasonConflict:
-				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "an object of that name exists which is no copy of it",
+				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "an object of that name exists, but is no copy of this source",
 					Held: a.Reason})
 			case a.Reason == v1alpha1.ReasonLimitExceeded:
 				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "the limits of the tree leave no room for it", Held: a.Reason})
@@ -105,8 +105,8 @@ func whyWritten(w *World, slot Slot, a Action) string {
 	return "it differs from its source: another client changed it"
 }
 
-// UnlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, by the forest
-// f; or "".
+// UnlabelledFrom returns the namespace of the source, by the forest f, of a copy of ours that has lost its label inherited-from. It
+// returns "" for any other object.
 func UnlabelledFrom(f *forest.Snapshot, slot Slot, meta metav1.Object) string {
 	hash := ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash])
 	if _, labelled := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {

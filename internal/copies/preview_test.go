@@ -27,7 +27,7 @@ func TestPreview(t *testing.T) {
 			want: []copies.Step{
 				{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "its source has changed, or the set of keys that is copied"},
 				{Slot: at("a1"), Verb: copies.Create, From: "acme", Why: "it is not there yet"},
-				{Slot: at("b"), From: "acme", Why: "an object of that name exists which is no copy of it", Held: v1alpha1.ReasonConflict},
+				{Slot: at("b"), From: "acme", Why: "an object of that name exists, but is no copy of this source", Held: v1alpha1.ReasonConflict},
 				{Slot: at("solo"), Verb: copies.Delete, From: "zeta", Why: "namespace zeta is not above any more"},
 				{Slot: at("z"), Verb: copies.Delete, From: "acme", Why: "namespace acme is not above any more"},
 			},

@@ -261,9 +261,9 @@ func checkMetadata(meta map[string]any) (name string, err error) {
 		if err != nil {
 			return "", fmt.Errorf("spec.resource.metadata.%s must be a map of strings", key)
 		}
-		for k := range values {
+		for _, k := range slices.Sorted(maps.Keys(values)) {
 			if v1alpha1.IsReservedKey(k) {
-				return "", fmt.Errorf("spec.resource.metadata.%s: keys of %s belong to the operator", key, v1alpha1.Domain)
+				return "", fmt.Errorf("spec.resource.metadata.%s: keys of %s belong to the operator: take out %q", key, v1alpha1.Domain, k)
 			}
 		}
 		problems := validation.ValidateAnnotations(values, at.Child(key))

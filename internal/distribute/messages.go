@@ -137,7 +137,7 @@ type DriftFound struct {
 	UID, ResourceVersion string
 }
 
-// Output is something that is to be done, or told to somebody: a copies.Event, a copies.Log, or one of the following.
+// Output is something that the caller must do or report: a copies.Event, a copies.Log, or one of the following.
 type Output any
 
 // Queue has keys worked on, at once or when some time has passed.

@@ -344,8 +344,8 @@ func (s *State) FindScrubParts() (all []copies.ScrubPart) {
 	return all
 }
 
-// FindUnchanged returns the copy in slot, and its distribution, if nothing has happened to the copy since this version and the plan sees
-// nothing to do there; else nil.
+// FindUnchanged returns the copy in slot, and its distribution, if the copy still has this UID and resourceVersion and the plan sees
+// nothing to do there. Otherwise it returns nil for both.
 func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*Distribution, *Copy) {
 	known := s.copies.atUID(slot, uid)
 	if known == nil || known.ResourceVersion != resourceVersion || known.Drifted {

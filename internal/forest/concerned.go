@@ -28,7 +28,7 @@ func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 
 // RequestMayChange reports whether the refused request of the HierarchyConfiguration in the namespace called name may be judged
 // otherwise after a change that concerns these names. The answer is always true where that namespace is in no tree, or where the
-// parent that it asks for exists and is in no tree: without a sound path to a root, concerned doesn't tell whether the change
+// parent that it asks for exists and is in no tree: without a sound path to a root, concerned can't show whether the change
 // matters.
 func RequestMayChange(s *Snapshot, name string, concerned Concerned) bool {
 	place, h := s.Place(name), s.Hierarchy(name)

@@ -6,7 +6,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// replacedParent stands in Hierarchy.ParentUID for the UID of a namespace that may have been deleted before the operator started.
+// replacedParent replaces, in Hierarchy.ParentUID, the UID of a namespace that may have been deleted before the operator started.
 // No UID equals it.
 const replacedParent = "gone"
 

@@ -1,5 +1,5 @@
-// Package forest is what is known of all namespaces, as immutable snapshots, and what follows from that alone: who stands below
-// whom, what is halted, which keys a Namespace should carry, which moves are possible. It is pure.
+// Package forest holds what is known of all namespaces, as immutable snapshots, and computes what follows from that alone: which namespace
+// is below which, what is halted, which keys a Namespace should carry, which moves are possible. It is pure.
 //
 // A snapshot holds facts as they were observed: namespaces, SubNamespaces, tenants and HierarchyConfigurations. A change makes a
 // new snapshot that shares all but O(log n) of its memory with the old one.
@@ -9,8 +9,8 @@
 // SubNamespace in its parent owns its life. A namespace is released when the operator takes it out of a tenant's tree without being
 // asked to (see AbandonedBy).
 //
-// The methods of Snapshot tell facts, and where a namespace stands in the trees (place.go, path.go, belongs.go). What follows from
-// them is told by functions, by subject: the keys of a Namespace (metadata.go, inheritance.go, podsecurity.go, billing.go, replaced.go),
+// The methods of Snapshot return facts, and the place of a namespace in the trees (place.go, path.go, belongs.go). Functions return what
+// follows from them, by subject: the keys of a Namespace (metadata.go, inheritance.go, podsecurity.go, billing.go, replaced.go),
 // a place that is asked for (hierarchy.go, obstacles.go, limits.go, required.go, held.go), who else a change concerns (concerned.go),
 // deletion (endings.go), and on whose account an LNamespace counts (creators.go).
 package forest

@@ -117,8 +117,8 @@ func Exclusion(other, name string) string {
 		"one of them back", other, name)
 }
 
-// OverruledParent returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, where somebody
-// has changed the label parent since: the label stands.
+// OverruledParent returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, where the
+// label parent was changed since: then the label decides.
 func OverruledParent(s *Snapshot, name string) (asked string, overruled bool) {
 	n, h := s.Namespace(name), s.Hierarchy(name)
 	if n == nil || h == nil || h.Parent == nil || RequestOf(s, name).Asked || n.Parent() == *h.Parent {
@@ -205,7 +205,7 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	say(target != nil && target.Terminating, illegal, "parent namespace %s is being terminated", parent)
 	say(s.KindOf(target) == Template, illegal, "parent namespace %s is a template", parent)
 	say(cycle != "", v1alpha1.ReasonWouldCycle, "would make a cycle: %s", cycle)
-	say(markedForOthers(s, n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s; a cluster admin can "+
+	say(markedForOthers(s, n, parent), illegal, "annotation %s of namespace %s does not name the tree of %s; a cluster admin can "+
 		"change it: kubectl warren ns mark %s %s",
 		v1alpha1.AnnotationAdopt, x, parent, x, parent)
 	if len(obstacles) == 0 {

@@ -52,8 +52,8 @@ const (
 // reasonExtra is the user-extra key in which a sudoer may give a reason; the API server writes it to the audit log.
 const reasonExtra = "userextras/" + v1alpha1.Domain + "/reason"
 
-// impersonate returns rules that allow to impersonate exactly one user or group: without a resource name, a rule would let its
-// holder become anybody.
+// impersonate returns rules that let their holder impersonate exactly one user or group. A rule without a resource name would let its
+// holder become anyone.
 func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	add := func(group, verb string) {

@@ -37,8 +37,9 @@ func Judge(existing, desired Object) Verdict {
 	return Drift
 }
 
-// Removable reports whether an object that is no longer wanted may be deleted. It asks less than Judge, because without an owner
-// nobody knows the subjects any more: our labels, and an owner, or the desired rules (in either form of impersonation) or roleRef.
+// Removable reports whether an object that is no longer wanted may be deleted. It asks less than Judge,
+// because without an owner the subjects are not known any more. It asks for our labels, and for one of these: an owner, the desired rules
+// (in either form of impersonation), or the desired roleRef.
 func Removable(existing, desired Object) bool {
 	return labelledAlike(existing, desired) && (len(Owners(existing)) > 0 || grantsAlike(existing, desired) || roleOfAnotherForm(existing))
 }

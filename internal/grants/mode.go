@@ -35,7 +35,7 @@ type Mode struct {
 	refused int // answers No in a row
 }
 
-// ModeOf returns the mode of an operator that found rules of these forms.
+// ModeOf returns the mode in which an operator starts when the rules in the cluster have these forms.
 func ModeOf(found Forms) Mode {
 	m := Mode{Forms: found, Told: v1alpha1.SudoLegacy}
 	if found == FormsOf(v1alpha1.SudoConstrained) {

@@ -71,7 +71,7 @@ func addCheck(checks map[string]healthz.Checker, kind, name string, check health
 	return nil
 }
 
-// AddNotes has /readyz?verbose show the sentences that notes returns. It is called before Start; notes may be called at any time.
+// AddNotes makes /readyz?verbose show the sentences that notes returns. Call it before Start; the server may call notes at any time.
 func (m *Manager) AddNotes(notes func() []string) { m.notes = append(m.notes, notes) }
 
 func (m *Manager) serveProbes() http.Handler {

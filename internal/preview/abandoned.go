@@ -15,9 +15,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// findAbandoned names the kinds, with the number of their copies, whose copies a change from configuration old to now would leave behind,
-// because now doesn't name the kind. Nobody would change or remove such copies, and policies may keep everybody else from it. Copies in
-// mode create don't count: they are their namespace's own.
+// findAbandoned names the kinds whose copies a change from configuration old to now would leave behind, because now doesn't name the kind.
+// With each kind is the number of its copies. The operator would no longer change or remove such copies, and policies may keep all others
+// from it. Copies in mode create don't count: they belong to their namespace.
 func findAbandoned(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration) (kinds []string, err error) {
 	for i := range old.Propagation.Kinds {
 		kind := old.Propagation.Kinds[i].GroupKind()

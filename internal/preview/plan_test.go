@@ -18,7 +18,7 @@ func TestPrint(t *testing.T) {
 			{Verb: preview.Delete, Kind: "Secret", Namespace: "shop", Name: "key", Tenant: "shop", Source: "payments",
 				Reason: "namespace payments is not above any more"},
 			{Verb: preview.Conflict, Group: "rbac.authorization.k8s.io", Kind: "Role", Namespace: "solo", Name: "r", Source: "base",
-				Reason: "an object of that name exists which is no copy of it"},
+				Reason: "an object of that name exists, but is no copy of this source"},
 		},
 		Notes: []string{"Nosuch.example.com: the API server doesn't serve this kind"},
 	}
@@ -32,7 +32,7 @@ func TestPrint(t *testing.T) {
 update     Namespace   <none>      pay-web   <none>     annotation memo=a\nb
 create     Secret      pay-web     key       payments   it is not there yet
 delete     Secret      shop        key       payments   namespace payments is not above any more
-conflict   Role        solo        r         base       an object of that name exists which is no copy of it
+conflict   Role        solo        r         base       an object of that name exists, but is no copy of this source
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 `},

@@ -18,8 +18,8 @@ import (
 const refusalTimeout = 5 * time.Minute
 
 // Refusal returns why the configuration now must not replace old: it would take away many copies, or many places or keys of namespaces, or
-// it would leave copies behind which nobody could change. "" means that it may, as where now itself says, by acceptRemovals, that all of
-// this is meant (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
+// it would leave copies behind that no one could change. "" means that it may, for example because now itself accepts all of this
+// by acceptRemovals (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
 func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (string, error) {
 	if now.AcceptRemovals == configfile.RemovalsHash(now) || !mayRemove(old, now) {
 		return "", nil

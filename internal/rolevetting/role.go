@@ -49,8 +49,8 @@ func (r *Role) Pending() string {
 	return ""
 }
 
-// originsOf returns the ClusterRoles that bring a right into the role: those in which somebody wrote it, rather than those through
-// which it was aggregated. It is the role itself where no contributor has the right.
+// originsOf returns the ClusterRoles that bring a right into the role: those in whose rules it was written, not those that only aggregate
+// it. It is the role itself if no contributor has the right.
 func (r *Role) originsOf(right Right) []string {
 	var written, passed []string
 	for _, c := range r.Contributors {

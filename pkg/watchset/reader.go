@@ -112,7 +112,7 @@ func nameInFieldSelector(o *client.ListOptions) (string, error) {
 	requirements := o.FieldSelector.Requirements()
 	name, exact := o.FieldSelector.RequiresExactMatch("metadata.name")
 	if !exact || len(requirements) != 1 {
-		return "", fmt.Errorf("%w: fieldSelector %q is not supported: only metadata.name is", ErrInvalid, o.FieldSelector)
+		return "", fmt.Errorf("%w: fieldSelector %q is not supported: only metadata.name=NAME is", ErrInvalid, o.FieldSelector)
 	}
 	return name, nil
 }

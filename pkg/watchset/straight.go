@@ -8,11 +8,12 @@ import (
 // locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the
 // order in which things happened.
 type Sink interface {
-	// Replace reports that exactly these objects existed in a namespace, or in the cluster if it is empty, at a
-	// resourceVersion. It comes before Synced after Pending, Forbidden and NotServed, and only once a watch is open. In
-	// Synced and Degraded it comes where a watch could not go on from where it ended, such as from a resourceVersion that
-	// has expired; from Degraded, Synced follows. Where an Auto lease changes between the cluster and its namespaces,
-	// objects that another informer of the lease has put before may be newer.
+	// Replace reports that exactly these objects existed at a resourceVersion: in a namespace, or in the whole cluster if
+	// namespace is empty. The Set calls it only when a watch is open. After Pending, Forbidden and NotServed, it calls
+	// Replace before the state becomes Synced. In Synced and Degraded, it calls Replace when a watch can't continue where
+	// the last one ended, for example because that resourceVersion has expired. After that, Degraded becomes Synced. While
+	// an Auto lease changes between the cluster and its namespaces, objects that another informer of the lease has put
+	// before may be newer.
 	Replace(namespace, resourceVersion string, all []client.Object)
 	// Put reports that an object exists, Gone that it doesn't, or no longer matches the selectors.
 	Put(client.Object)

@@ -133,13 +133,10 @@ func (r *run) whileWorking(ctx context.Context, stem, what string, change func(c
 	if err := r.waitUntil(ctx, soon, "the end of the work", w.checkDone); err != nil {
 		return err
 	}
-	if err := w.deleteReports(ctx); err != nil {
-		return err
-	}
 	r.printSeen("%s in %.1f s: %d requests, none refused, the slowest %.2f s; %d steps of work; %d namespaces and %d copies untouched", what,
 		lasted.Seconds(), asking.asked, asking.slowest.Seconds(), w.steps, len(before.namespaces), len(before.copies))
 	if err := r.checkUntouched(ctx, before); err != nil {
 		return err
 	}
-	return w.clean(ctx)
+	return errors.Join(w.clean(ctx), w.deleteReports(ctx))
 }

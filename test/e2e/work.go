@@ -132,7 +132,7 @@ func (w *work) move(ctx context.Context, parent string) error {
 	return nil
 }
 
-// deleteReports deletes the HierarchyConfigurations in which the operator reported that a change lasted: the demo has alice create one.
+// deleteReports deletes the HierarchyConfigurations in which the operator listed the namespace that moved: the demo has alice create one.
 func (w *work) deleteReports(ctx context.Context) error {
 	for _, namespace := range []string{tenant, otherTenant} {
 		report := &v1alpha1.HierarchyConfiguration{}
@@ -144,14 +144,29 @@ func (w *work) deleteReports(ctx context.Context) error {
 	return nil
 }
 
-// clean deletes alice's sub-namespaces, so that the tenant's limit has room for the next change.
+// clean deletes alice's sub-namespaces and the one that moved, and waits until they are gone: the tenant's limit has room again.
 func (w *work) clean(ctx context.Context) error {
-	for i := range atFirst + w.steps + 1 {
+	all := atFirst + w.steps + 1
+	for i := range all {
 		if err := w.world.As("alice").Delete(ctx, build.SubNamespace(tenant, w.child(i))); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("alice deletes a SubNamespace: %w", err)
 		}
 	}
-	return nil
+	if err := w.world.Admin().Delete(ctx, build.Namespace(w.moving())); err != nil {
+		return fmt.Errorf("the admin deletes a namespace: %w", err)
+	}
+	return w.waitUntil(ctx, 2*soon, "the end of the namespaces", func(ctx context.Context) error {
+		namespaces := &corev1.NamespaceList{}
+		if err := w.world.Admin().List(ctx, namespaces); err != nil {
+			return fmt.Errorf("listing namespaces: %w", err)
+		}
+		for _, namespace := range namespaces.Items {
+			if strings.HasPrefix(namespace.Name, w.stem+"-") {
+				return fmt.Errorf("namespace %s is still there", namespace.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // distribute begins a ResourceDistribution to the tenant's tree, if its kind is served: early versions left its CRD out, so that it comes

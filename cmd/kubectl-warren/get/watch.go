@@ -70,7 +70,8 @@ func (f *follower) follow(ctx context.Context, one answer) {
 		err := f.followNamespace(ctx, one, f.show)
 		if failure.Refused(err) { // the namespace, or the right to it, is gone, and may come back
 			f.note(one.namespace, false)
-			f.warn("Warning: you may list %s in %s no longer: not followed until you may again\n", f.mapping.Resource.GroupResource(), one.namespace)
+			f.warn("Warning: you may no longer list %s in %s: changes there are not shown until you may again\n",
+				f.mapping.Resource.GroupResource(), one.namespace)
 			return nil
 		}
 		return err

@@ -182,7 +182,7 @@ func staleCopiesReason(estate *Estate, c Cluster) string {
 		count)
 }
 
-// confirmAndCarryOut performs the steps of a wave in parallel, and returns the first error after all have been tried.
+// carryOut performs the steps of a wave in parallel, and returns the first error after all have been tried.
 func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 	failures := make([]error, len(wave))
 	group := errgroup.Group{}

@@ -105,8 +105,8 @@ func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
 	return names
 }
 
-// ownersAmongTenants returns the names of the Tenants that own a namespace, by name and UID: a Tenant that was deleted and made
-// anew owns none of its predecessor's namespaces.
+// ownersAmongTenants returns the names of the Tenants that own a namespace, by name and UID: a Tenant that was deleted and created
+// again owns none of its predecessor's namespaces.
 func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (owners []string) {
 	for _, tenant := range e.peer.Tenants {
 		owned := slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool {

@@ -242,7 +242,7 @@ func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata
 	}
 }
 
-// selectorOfHNC is one selector for both of HNC's: by labels, and by trees, whose names become Warren's tree labels.
+// selectorOfHNC joins HNC's two selectors into one: the one by labels, and the list of trees, whose names become Warren's tree labels.
 func selectorOfHNC(notes map[string]string) string {
 	var parts []string
 	if s := strings.ReplaceAll(notes[hncSelect], hncTreeSuffix, v1alpha1.TreeLabelSuffix); s != "" {

@@ -12,7 +12,7 @@ import (
 // record holds the UID of each namespace and of the one above, as they were in the plan that the user has seen. A place that is not
 // among them ends the run.
 
-// agreedPlaces returns the places that the namespaces can take: for the UID of each, what it stands below.
+// agreedPlaces returns the places that the namespaces can take: for the UID of each, its parent or template.
 func (o *outlook) agreedPlaces(c Cluster) map[string]string {
 	agreed := map[string]string{}
 	for name, place := range o.joining {

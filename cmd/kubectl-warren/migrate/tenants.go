@@ -70,7 +70,7 @@ func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.Partial
 	}
 }
 
-// hasNoRecordedCreator says of an LNamespace that has no root yet that nobody is named as its maker.
+// hasNoRecordedCreator reports whether an LNamespace has no root yet and no annotation that names its creator.
 func hasNoRecordedCreator(lns *v1alpha1.LNamespace) bool {
 	return lns.Status.Namespace != lns.Name && lns.Annotations[v1alpha1.AnnotationCreator] == ""
 }

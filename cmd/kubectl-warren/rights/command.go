@@ -104,8 +104,8 @@ func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why USER VERB RESOURCE[/NAME]",
-		Short: "Show whether somebody may do something, without sudo and with it, and why",
-		Long: "Show whether somebody may do something, without sudo and with it, and why. The answer is the API server's, where you may " +
+		Short: "Show whether a user may do something, without sudo and with it, and why",
+		Long: "Show whether a user may do something, without sudo and with it, and why. The answer is the API server's, where you may " +
 			"ask it.\n" +
 			"No API server knows who is in a group: name the user's groups, but for your own. A service account is " +
 			"system:serviceaccount:NAMESPACE:NAME.",

@@ -145,7 +145,7 @@ func (m *move) changeParent(ctx context.Context) error {
 	namespace, changed, err := change.Relabel(ctx, m.api, m.name, m.change, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
 		if parent := now.Labels[v1alpha1.LabelParent]; now.UID != m.namespace.UID || parent != m.namespace.Labels[v1alpha1.LabelParent] &&
 			parent != m.to {
-			return nil, fmt.Errorf("somebody else has just moved or replaced namespace %s: look at it again", m.name)
+			return nil, fmt.Errorf("another client has just moved or replaced namespace %s: look at it again", m.name)
 		}
 		return change.Labels{v1alpha1.LabelParent: m.to}, nil
 	})

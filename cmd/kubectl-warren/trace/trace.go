@@ -42,7 +42,7 @@ type Place struct {
 // Verdict describes what an object is.
 type Verdict string
 
-// The verdicts. Other is an object of somebody's own.
+// The verdicts. Other is an object that is neither a copy nor a source that is copied.
 const (
 	Copy   Verdict = "Copy"
 	Source Verdict = "Source"

@@ -184,7 +184,7 @@ func (v View) climbToTop(name string, seen map[string]bool) (top string, ok bool
 	return "", false
 }
 
-// makeNode makes the node of name, below parent (nil at the top). A namespace stands below one other at most, so a drawing can come
+// makeNode makes the node of name, below parent (nil at the top). A namespace has one parent at most, so a drawing can come
 // back only to the name where it started, which ends a cycle.
 func (v View) makeNode(name, start string, parent *Node) *Node {
 	node := &Node{Name: name, Type: TypeMissing, Conditions: []Condition{}, Children: []*Node{}}

@@ -128,8 +128,8 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 	return nil
 }
 
-// findSudo returns whom the caller may impersonate by sudo of the change's tenant; nil where the caller is no sudoer, or acts as
-// somebody already.
+// findSudo returns whom the caller may impersonate by sudo of the change's tenant; nil where the caller is no sudoer, or
+// impersonates a user already.
 func (v *server) findSudo(ctx context.Context, action *changes.Action) (tenant string, as *rest.ImpersonationConfig, err error) {
 	if *v.inv.Flags.Impersonate != "" {
 		return "", nil, nil

@@ -87,7 +87,7 @@ func (s *settings) validate(inv *invocation.Invocation) error {
 	case s.lifetime <= 0 || s.lifetime > longestLifetime:
 		return fmt.Errorf("invalid --lifetime %s: must be more than 0 and at most 24h", s.lifetime)
 	case s.allowChanges && isSudo(*inv.Flags.ImpersonateGroup):
-		return errors.New("sudo is for one command: leave out --allow-changes or --as-group, and confirm a change with sudo on its page")
+		return errors.New("sudo is for one command: leave out --allow-changes, or leave out --as-group and use sudo on the page of a change")
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func TestWrongInput(t *testing.T) {
 		for says, line := range map[string][]string{
 			`tenant "nobody" has no period in the ledger`: {"history", "nobody"},
 			"name one TENANT, not 0":                      {"history"},
-			`status takes no words, not "payments"`:       {"status", "payments"},
+			`status takes no arguments, got "payments"`:   {"status", "payments"},
 			"name one TIME, not 2":                        {"at", "now", "then"},
 			`TIME "yesterday" is no time`:                 {"at", "yesterday"},
 			`-o "yaml": choose table, csv or json`:        {"export", "-o", "yaml"},

@@ -124,7 +124,7 @@ func needsWrite(was, want *metav1.Condition, generation int64) bool {
 		countsAndNames.ReplaceAllString(was.Message, "#") != countsAndNames.ReplaceAllString(want.Message, "#")
 }
 
-// countsAndNames are numbers, and what is so long that somebody's computer has named it.
+// countsAndNames are numbers, and words so long that a program must have chosen them.
 var countsAndNames = regexp.MustCompile(`[A-Za-z0-9_-]{20,}|[0-9]+`)
 
 // condition returns the condition of a tenant, by its UID; nil while there is nothing to report yet.

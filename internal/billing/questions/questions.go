@@ -43,7 +43,7 @@ func correct() *cobra.Command {
 		Example: "  kubectl warren billing correct payments --cost-center 4711 --from 2026-03-01 --until 2026-03-20 --author ann@example.com " +
 			"--reason INV-7"}
 	for name, usage := range map[string]string{"cost-center": "What should have paid", "owner": "Who should have been asked",
-		"from": "From when on: a day or an instant in RFC 3339", "until": "Until when; now where it is left out",
+		"from": "Since when: a day or an instant in RFC 3339", "until": "Until when; now if it is left out",
 		"author": "Who corrects", "reason": "Why"} {
 		cmd.Flags().String(name, "", usage)
 	}
@@ -73,7 +73,7 @@ func checkWords(cmd *cobra.Command, words []string) error {
 		return nil
 	}
 	if takes == "" {
-		return fmt.Errorf("%s takes no words, not %q: leave them out", cmd.CommandPath(), strings.Join(words, " "))
+		return fmt.Errorf("%s takes no arguments, got %q: leave them out", cmd.CommandPath(), strings.Join(words, " "))
 	}
 	return fmt.Errorf("name one %s, not %d: %s %s", takes, len(words), cmd.CommandPath(), takes)
 }

@@ -188,7 +188,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(join).WithArguments("m26-marked").Should(refuse(whole("m26-marked").needs), "true names nobody")
 		mark("alice")
 		Eventually(join).WithArguments("m26-marked").
-			Should(refuse("annotation tenancy.warren.dev/adopt of namespace m26-marked names somebody else"))
+			Should(refuse("annotation tenancy.warren.dev/adopt of namespace m26-marked does not name the tree of"))
 		mark(uid)
 		Eventually(join).WithArguments("m26-marked").Should(allow())
 		Expect(shared.wish(ctx, build.Hierarchy("m26-marked", build.Below("m26-eves")), "--as=eve")).To(allow())

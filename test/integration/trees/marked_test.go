@@ -55,7 +55,7 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 			"may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt"))
 		c.annotate(ctx, "p12-legacy", v1alpha1.AnnotationAdopt+"=p12-alice")
 		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent,
-			"names somebody else"))
+			"does not name the tree of"))
 		Expect(c.now(ctx, "p12-legacy")).To(lack(v1alpha1.LabelParent))
 		c.annotate(ctx, "p12-legacy", v1alpha1.AnnotationAdopt+"="+string(tenant.UID))
 		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(applied())

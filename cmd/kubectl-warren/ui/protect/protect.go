@@ -41,7 +41,7 @@ func newSecret(size int) string {
 	return base64.RawURLEncoding.EncodeToString(bytes)
 }
 
-// Path is where every address of this run begins: /RUN/.
+// Path returns the beginning of every path of this run, /RUN/, where RUN is a secret of the run.
 func (g *Guard) Path() string { return "/" + g.run + "/" }
 
 // NewLogin returns a path that works once, within ten minutes.
