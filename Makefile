@@ -229,9 +229,9 @@ test-release: ## Make a release twice, each in a clone of its own, and compare e
 	@PLATFORMS="$(PLATFORMS)" hack/test-release.sh
 
 .PHONY: e2e-node
-e2e-node: ## Upgrade PREVIOUS to this version on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
+e2e-node: ## Upgrade PREVIOUS to this version on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins. STORY=manifests or chart: one half of it.
 	@go build -o bin/e2e-node ./test/e2e
-	@PREVIOUS="$(PREVIOUS)" bin/e2e-node
+	@PREVIOUS="$(PREVIOUS)" STORY="$(STORY)" bin/e2e-node
 
 .PHONY: bench
 bench: controlplane ## Measure the budgets B1 to B7 and B9 to B11 against a bare client. BENCH_SCALE=small: only what doesn't depend on the machine.

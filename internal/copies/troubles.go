@@ -190,8 +190,9 @@ func (t Ticked) applyTo(s *State) {
 }
 
 // completeTroubles records that every slot was worked on since this replica leads, and reports what may have something to report:
-// namespaces with troubles, those that wait for removals, and those that may report a trouble from before the start. Slots that are tried
-// again for a reason that passes by itself become unknown: one slot that is never answered must not hide what is known of all others.
+// namespaces with troubles, with invalid sources or with sources that limits hold back, those that wait for removals, and those that may
+// report a trouble from before the start. Slots that are tried again for a reason that passes by itself become unknown: one slot that is
+// never answered must not hide what is known of all others.
 func (s *State) completeTroubles() {
 	unknown := s.findRetried()
 	if len(unknown) > mostUnknown {
@@ -200,6 +201,14 @@ func (s *State) completeTroubles() {
 	s.troubles.complete, s.troubles.unknown = true, unknown
 	for namespace := range s.troubles.slots {
 		s.reportNamespaces(namespace)
+	}
+	for namespace := range s.troubles.invalid {
+		s.reportNamespaces(namespace)
+	}
+	for _, root := range s.world.Limits.RootsHeldBack() {
+		for _, held := range s.world.Limits.HeldAround(root) {
+			s.reportNamespaces(held.Slot.Namespace)
+		}
 	}
 	for namespace := range s.removals.barriers {
 		s.reportNamespaces(namespace)

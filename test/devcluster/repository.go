@@ -3,6 +3,7 @@ package devcluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +32,40 @@ func Root() (string, error) {
 // BuildManager builds the operator into bin/test and returns its path, in a second where nothing changed: a suite
 // never tests a stale binary. With WARREN_RACE=1 it has the race detector.
 func BuildManager(ctx context.Context) (string, error) { return buildProgram(ctx, "manager", ".") }
+
+// BuildManagerWith builds the operator into bin/test under that name, with another text in some source files, as `go build -overlay` does,
+// and returns its path. The files themselves stay as they are. The keys of texts are paths: of the clone, unless they are absolute.
+func BuildManagerWith(ctx context.Context, name string, texts map[string]string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "warren-overlay-")
+	if err != nil {
+		return "", fmt.Errorf("building %s: %w", name, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = map[string]string{}
+	for path, text := range texts {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(root, path)
+		}
+		other := filepath.Join(dir, fmt.Sprint(len(overlay.Replace), filepath.Base(path)))
+		if err := os.WriteFile(other, []byte(text), 0o600); err != nil {
+			return "", fmt.Errorf("building %s: %w", name, err)
+		}
+		overlay.Replace[path] = other
+	}
+	list, err := json.Marshal(overlay)
+	if err != nil {
+		return "", fmt.Errorf("building %s: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600); err != nil {
+		return "", fmt.Errorf("building %s: %w", name, err)
+	}
+	return buildProgram(ctx, name, ".", "-overlay="+filepath.Join(dir, "overlay.json"))
+}
 
 // BuildBilling builds, beside the operator of BuildManager, the programs of billing that the operator hands over to.
 func BuildBilling(ctx context.Context, names ...string) error {
@@ -71,11 +106,11 @@ func Helm(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(path)), nil
 }
 
-func buildProgram(ctx context.Context, name, source string) (string, error) {
+func buildProgram(ctx context.Context, name, source string, flags ...string) (string, error) {
 	if os.Getenv("WARREN_RACE") == "1" {
-		return build(ctx, "test-race", name, source, []string{"-race"})
+		return build(ctx, "test-race", name, source, append(flags, "-race"))
 	}
-	return build(ctx, "test", name, source, nil)
+	return build(ctx, "test", name, source, flags)
 }
 
 // build builds a program into a folder below bin, under its name and otherNames, and returns its path. But for flags it is built as the

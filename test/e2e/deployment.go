@@ -118,7 +118,7 @@ func (r *run) podProblems(ctx context.Context) string {
 
 func (r *run) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	err := r.world.Admin().List(ctx, &list, client.InNamespace(operatorNamespace))
+	err := r.world.Admin().List(ctx, &list, client.InNamespace(operatorNamespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"})
 	return list.Items, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -63,6 +64,10 @@ func prepareOutside(ctx context.Context) (err error) {
 	if err := missingRequirements(ctx); err != nil {
 		return missing{err}
 	}
+	stories, err := chooseStories(os.Getenv("STORY"))
+	if err != nil {
+		return err
+	}
 	enclosure, err := node.NewEnclosure()
 	if err != nil {
 		return err
@@ -79,14 +84,31 @@ func prepareOutside(ctx context.Context) (err error) {
 		return err
 	}
 	c.printSeen("built")
-	if err := runInside(ctx, enclosure, s, c, manifests); err != nil {
+	if err := runInside(ctx, enclosure, s, c, stories[0]); err != nil {
 		return err
 	}
-	second, err := node.NewEnclosure()
-	if err != nil {
-		return err
+	for _, story := range stories[1:] {
+		another, err := node.NewEnclosure()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(runInside(ctx, another, s, c, story), another.Close()); err != nil {
+			return err
+		}
 	}
-	return errors.Join(runInside(ctx, second, s, c, chart), second.Close())
+	return nil
+}
+
+// chooseStories returns the story that $STORY names, or both.
+func chooseStories(named string) ([]string, error) {
+	all := []string{manifests, chart}
+	switch {
+	case named == "":
+		return all, nil
+	case slices.Contains(all, named):
+		return []string{named}, nil
+	}
+	return nil, fmt.Errorf("invalid STORY %q: must be one of %q", named, all)
 }
 
 // runInside plays a story in an enclosure.

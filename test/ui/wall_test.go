@@ -93,6 +93,15 @@ func testForeigners(t *testing.T, c *cluster) {
 			}
 		}
 	})
+	t.Run("WEB-W2 a page of the same port without RUN learns nothing from the names of locks", func(t *testing.T) {
+		p := r.browser.Open(t, r.origin+"/", r.origin+"/")
+		p.Forgive("404")
+		p.Forgive("/favicon.ico")
+		locks := browser.Eval[string](p, `navigator.locks.query().then((all) => JSON.stringify(all))`)
+		if !strings.Contains(locks, `"name"`) || strings.Contains(locks, strings.Trim(r.path, "/")) {
+			t.Errorf("locks: %s", locks)
+		}
+	})
 	t.Run("WEB-W3 no cookie, a used token, a wrong RUN", func(t *testing.T) {
 		stranger := c.chromium.Apart(t)
 		p := stranger.Open(t, r.address(""), r.address(""))

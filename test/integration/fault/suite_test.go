@@ -98,6 +98,22 @@ func newStage(ctx context.Context, options devcluster.Options) *stage {
 	return s
 }
 
+// bareStage is a stage without an operator, and with nothing but the gate around the one that it may get: no observer, which would keep
+// thousands of objects, and nobody who starts the operator again.
+func bareStage(ctx context.Context) *stage {
+	GinkgoHelper()
+	w, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true, Operator: devcluster.OperatorOptions{Config: configuration},
+		Components: []string{"config/components/distribution"}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	for _, crd := range []string{"Widget", "Gadget"} {
+		Expect(w.Admin().Create(ctx, build.CustomResource("example.com", crd, strings.ToLower(crd)+"s"))).To(Succeed())
+	}
+	s := &stage{World: w, Gate: gate.New(w), life: 1, alive: true, endings: map[string]ending{}}
+	s.Gate.Script(s.scripts.decide)
+	return s
+}
+
 // now is the life that the operator is in.
 func (s *stage) now() int {
 	s.mu.Lock()
