@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -199,19 +200,13 @@ func (s *State) completeTroubles() {
 		return
 	}
 	s.troubles.complete, s.troubles.unknown = true, unknown
-	for namespace := range s.troubles.slots {
-		s.reportNamespaces(namespace)
-	}
-	for namespace := range s.troubles.invalid {
-		s.reportNamespaces(namespace)
-	}
+	s.reportNamespaces(slices.Collect(maps.Keys(s.troubles.slots))...)
+	s.reportNamespaces(slices.Collect(maps.Keys(s.troubles.invalid))...)
+	s.reportNamespaces(slices.Collect(maps.Keys(s.removals.barriers))...)
 	for _, root := range s.world.Limits.RootsHeldBack() {
 		for _, held := range s.world.Limits.HeldAround(root) {
 			s.reportNamespaces(held.Slot.Namespace)
 		}
-	}
-	for namespace := range s.removals.barriers {
-		s.reportNamespaces(namespace)
 	}
 	s.reportEverywhere()
 }

@@ -143,7 +143,8 @@ func TestRefusals(t *testing.T) {
 		"outside the tree": {account("ci", "deployer"), ""},
 		"of the operator": {account("warren-system", "x"), "ServiceAccount warren-system/x is in a system namespace, whose service " +
 			"accounts can't be listed: list an account of another namespace"},
-		"reserved by us":                 {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or warren: can't be listed"},
+		"reserved by us": {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or " +
+			"warren: can't be listed"},
 		"a user":                         {user("foo-sudoers"), ""},
 		"FLT-F44 a user without a name":  {user(""), `User "" can't be listed: its name is empty. Correct it, or remove it from the list`},
 		"FLT-F44 a group without a name": {group(""), `Group "" can't be listed: its name is empty. Correct it, or remove it from the list`},

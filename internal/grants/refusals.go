@@ -62,8 +62,8 @@ func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.
 	return a.Doubt(s)
 }
 
-// refuseInvalid explains why no binding can hold the subject: RBAC would refuse the whole binding, and with it the revocation of others. The
-// schema refuses such subjects too, unless the CRD is older.
+// refuseInvalid explains why no binding can hold the subject: RBAC would refuse the whole binding, and with it the revocation of others.
+// The schema refuses such subjects too, unless the CRD is older.
 func refuseInvalid(s v1alpha1.Subject) string {
 	name, wrong := s.Name, ""
 	switch s.Kind {

@@ -118,7 +118,8 @@ func (r *run) podProblems(ctx context.Context) string {
 
 func (r *run) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	err := r.world.Admin().List(ctx, &list, client.InNamespace(operatorNamespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"})
+	ours := client.MatchingLabels{"app.kubernetes.io/component": "manager"}
+	err := r.world.Admin().List(ctx, &list, client.InNamespace(operatorNamespace), ours)
 	return list.Items, err
 }
 

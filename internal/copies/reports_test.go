@@ -1,0 +1,31 @@
+package copies_test
+
+import (
+	"testing"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// What is in trouble when a replica begins to lead is reported once everything was worked on, also where no object holds the report yet.
+func TestTroublesFromBeforeTheStartAreReported(t *testing.T) {
+	for name, test := range map[string]struct {
+		forest *forest.Snapshot
+		source func(*apiServer)
+	}{
+		"FLT-F44 a source that a limit holds back": {limited(0, -1), propagated(at("a"), 1, update)},
+		"FLT-F44 a source that is invalid": {acme(), propagated(at("a"), 1, update, withAnnotation(v1alpha1.AnnotationSelect,
+			"in ("))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScenario(t, test.forest, scenarioKinds()...)
+			test.source(s.server)
+			s.server.events = nil
+			s.list()
+			s.apply(copies.Elected{})
+			s.settle()
+			s.run(ticked(true, "report a, acme"), ticked(true))
+		})
+	}
+}
