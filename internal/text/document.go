@@ -14,7 +14,8 @@ func EncodeJSON(value any) ([]byte, error) {
 	return append(EscapeJSON(document), '\n'), err
 }
 
-// EncodeYAML returns a value as YAML. The encoder refuses control characters as they are, and takes their escapes, but none of two surrogates.
+// EncodeYAML returns a value as YAML. The encoder refuses control characters as they are, and takes their escapes, but none of two
+// surrogates.
 func EncodeYAML(value any) ([]byte, error) {
 	document, err := json.Marshal(value)
 	if err != nil {
