@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -110,6 +111,12 @@ func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstru
 			o.take(e.Type, object)
 			continue
 		}
+		if apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
+			if version, same := o.listAgain(ctx, w, list); same {
+				from = version
+				continue
+			}
+		}
 		o.mu.Lock()
 		if ctx.Err() == nil {
 			o.broken = fmt.Errorf("watching %s: %v", list.GetKind(), e.Object)
@@ -117,6 +124,32 @@ func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstru
 		o.mu.Unlock()
 	}
 	return from
+}
+
+// listAgain reports whether the objects of a kind are as the last event left them, and at which resourceVersion. The API server forgets
+// earlier versions of a kind when its CRD changes, as it does at the start.
+func (o *observer) listAgain(ctx context.Context, w *devcluster.World, list *unstructured.UnstructuredList) (version string, same bool) {
+	now := &unstructured.UnstructuredList{}
+	now.SetGroupVersionKind(list.GroupVersionKind())
+	if w.Admin().List(ctx, now) != nil {
+		return "", false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	left := 0
+	for _, known := range o.objects {
+		if known.GetKind()+"List" == list.GetKind() {
+			left++
+		}
+	}
+	for i := range now.Items {
+		known := o.objects[placeOf(&now.Items[i])]
+		if known == nil || known.GetResourceVersion() != now.Items[i].GetResourceVersion() {
+			return "", false
+		}
+		left--
+	}
+	return now.GetResourceVersion(), left == 0
 }
 
 func (o *observer) take(kind watch.EventType, object *unstructured.Unstructured) {
