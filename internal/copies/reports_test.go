@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// What is in trouble when a replica begins to lead is reported once everything was worked on, also where no object holds the report yet.
+// A replica that begins to lead reports all troubles once it has worked on everything, even where no object holds a report yet.
 func TestTroublesFromBeforeTheStartAreReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		forest *forest.Snapshot

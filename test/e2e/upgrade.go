@@ -138,5 +138,5 @@ func (r *run) whileWorking(ctx context.Context, stem, what string, change func(c
 	if err := r.checkUntouched(ctx, before); err != nil {
 		return err
 	}
-	return errors.Join(w.clean(ctx), w.deleteReports(ctx))
+	return errors.Join(w.deleteNamespaces(ctx), w.deleteReports(ctx))
 }

@@ -144,8 +144,8 @@ func (w *work) deleteReports(ctx context.Context) error {
 	return nil
 }
 
-// clean deletes alice's sub-namespaces and the one that moved, and waits until they are gone: the tenant's limit has room again.
-func (w *work) clean(ctx context.Context) error {
+// deleteNamespaces deletes alice's sub-namespaces and the one that moved, and waits until they are gone: the tenant's limit has room again.
+func (w *work) deleteNamespaces(ctx context.Context) error {
 	all := atFirst + w.steps + 1
 	for i := range all {
 		if err := w.world.As("alice").Delete(ctx, build.SubNamespace(tenant, w.child(i))); client.IgnoreNotFound(err) != nil {

@@ -68,13 +68,12 @@ func openRegular(path string) (*os.File, error) {
 // readUses returns the uses of a tenant's sudo in an audit log, each once, and what it could not read.
 func readUses(log io.Reader, tenant string) (uses []sudoUse, missing string) {
 	seen, tooLong := sets.New[sudoUse](), 0
-	lines := bufio.NewReaderSize(log, maxAuditLine)
+	lines := bufio.NewReader(log)
+	var line []byte
 	for {
-		line, err := lines.ReadSlice('\n')
-		long := errors.Is(err, bufio.ErrBufferFull)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = lines.ReadSlice('\n')
-		}
+		var long bool
+		var err error
+		line, long, err = readLine(lines, line)
 		event := &auditv1.Event{}
 		switch {
 		case long:
@@ -94,6 +93,20 @@ func readUses(log io.Reader, tenant string) (uses []sudoUse, missing string) {
 			missing = fmt.Sprintf("left out: %s of the audit log longer than 8 MiB", text.Count(tooLong, "line", "lines"))
 		}
 		return uses, missing
+	}
+}
+
+// readLine reads a line into a buffer. long reports that it has more than maxAuditLine bytes, and is left out.
+func readLine(from *bufio.Reader, buffer []byte) (line []byte, long bool, err error) {
+	line = buffer[:0]
+	for {
+		part, err := from.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxAuditLine; !long {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
 	}
 }
 

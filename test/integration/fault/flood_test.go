@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +19,6 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
@@ -33,16 +32,16 @@ func ofMany(many, few int) int {
 
 // inParallel does something n times, some of them at once.
 func inParallel(n int, do func(i int)) {
-	next, all := atomic.Int64{}, sync.WaitGroup{}
-	for range 12 {
-		all.Go(func() {
+	var all errgroup.Group
+	all.SetLimit(12)
+	for i := range n {
+		all.Go(func() error {
 			defer GinkgoRecover()
-			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
-				do(i - 1)
-			}
+			do(i)
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait()
 }
 
 // full has a namespace take no Secrets.
@@ -155,8 +154,8 @@ var _ = Describe("an operator that is flooded", Ordered, ContinueOnFailure, func
 	var st *stage
 
 	BeforeAll(func(ctx SpecContext) {
-		st = bareStage(ctx)
-		st.StartOperatorWith(ctx, st.World, devcluster.OperatorOptions{Config: configuration})
+		st = bareStage(ctx, withConfiguration)
+		st.StartOperatorWith(ctx, st.World, withConfiguration.Operator)
 	})
 
 	It("FLT-F42 sees thousands of events and edits, in memory that is bounded, and acts on the last ones", func(ctx SpecContext) {

@@ -126,8 +126,8 @@ func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstru
 	return from
 }
 
-// listAgain reports whether the objects of a kind are as the last event left them, and at which resourceVersion. The API server forgets
-// earlier versions of a kind when its CRD changes, as it does at the start.
+// listAgain reports whether the objects of a kind are as the last event left them, and at which resourceVersion. On a busy machine the API
+// server begins to cache a new kind after the list that the watch goes on from, and then refuses that list's resourceVersion.
 func (o *observer) listAgain(ctx context.Context, w *devcluster.World, list *unstructured.UnstructuredList) (version string, same bool) {
 	now := &unstructured.UnstructuredList{}
 	now.SetGroupVersionKind(list.GroupVersionKind())

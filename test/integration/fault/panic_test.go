@@ -71,7 +71,7 @@ func (s *stage) panics(controller string) (times []time.Time, objects map[string
 
 var _ = Describe("an operator with a defect that one object meets", func() {
 	It("FLT-F43 panics in each of its controllers, recovers, backs off, and serves all others", func(ctx SpecContext) {
-		st := bareStage(ctx)
+		st := bareStage(ctx, withConfiguration)
 		DeferCleanup(func() { st.Operator = nil }) // World.Stop would blame it for its panics
 		st.StartOperatorWith(ctx, st.World, devcluster.OperatorOptions{Manager: panicking(ctx), Config: configuration})
 		s, neighbour := st.scene("f43"), st.scene("f43n")

@@ -13,6 +13,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
 // forged is a Secret with the marks of a copy of a source in from, at whose hash the operator has had no part.
@@ -121,18 +122,24 @@ func (f *stored) isLeftAlone(ctx context.Context) {
 	f.copied(ctx, "n1", "s", "1")
 }
 
-var _ = Describe("an operator that finds invalid objects", func() {
+var _ = Describe("an operator that finds invalid objects", Ordered, ContinueOnFailure, func() {
+	var st *stage // of its own: a CRD that changes ends the watches of every observer
+
+	BeforeAll(func(ctx SpecContext) {
+		st = newStage(ctx, devcluster.Options{})
+	})
+
 	It("FLT-F44 was away while they were stored without validation", func(ctx SpecContext) {
-		f, neighbour := &stored{scene: guarded.scene("f44")}, guarded.scene("f44n")
+		f, neighbour := &stored{scene: st.scene("f44")}, st.scene("f44n")
 		neighbour.withoutClaims = true
 		family(ctx, neighbour)
 		f.furnish(ctx)
-		guarded.down()
-		walls := guarded.tearDown(ctx)
+		st.down()
+		walls := st.tearDown(ctx)
 		f.spoil(ctx)
 		walls.rebuild(ctx)
-		guarded.up(ctx)
-		life := guarded.now()
+		st.up(ctx)
+		life := st.now()
 
 		f.isReported(ctx)
 		f.isLeftAlone(ctx)
@@ -145,8 +152,8 @@ var _ = Describe("an operator that finds invalid objects", func() {
 		f.copied(ctx, "n0", "later", "1")
 		removesSudoer(ctx, neighbour)
 		sources(ctx, neighbour)
-		Expect(guarded.now()).To(Equal(life), "it does not end")
-		Expect(guarded.Operator.Sound()).To(Succeed())
+		Expect(st.now()).To(Equal(life), "it does not end")
+		Expect(st.Operator.Sound()).To(Succeed())
 
 		change(ctx, f.scene, f.payments().Object(), func(l *v1alpha1.LNamespace) { l.Spec = f.payments().Spec })
 		f.ready(ctx)
@@ -159,7 +166,7 @@ var _ = Describe("an operator that finds invalid objects", func() {
 	})
 
 	It("writes nothing in the end, and has never ended by itself", func(ctx SpecContext) {
-		guarded.rests(ctx)
-		guarded.checkProcess()
+		st.rests(ctx)
+		st.checkProcess()
 	})
 })

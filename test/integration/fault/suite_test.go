@@ -40,6 +40,9 @@ propagation:
   - {group: example.com, kind: Gadget}
 `
 
+// withConfiguration are the options of a World whose operator has the suite's configuration.
+var withConfiguration = devcluster.Options{Operator: devcluster.OperatorOptions{Config: configuration}}
+
 // stage is a World whose operator stands behind a gate, and can be killed at any moment; it comes back by itself.
 type stage struct {
 	*devcluster.World
@@ -70,21 +73,12 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 func newStage(ctx context.Context, options devcluster.Options) *stage {
 	GinkgoHelper()
-	options.WithoutOperator = true
 	if options.Operator.Config == "" {
 		options.Operator.Config = configuration
 	}
-	options.Components = append(options.Components, "config/components/distribution")
-	w, err := devcluster.Start(ctx, options)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(w.Stop)
-	for _, crd := range []string{"Widget", "Gadget"} {
-		Expect(w.Admin().Create(ctx, build.CustomResource("example.com", crd, strings.ToLower(crd)+"s"))).To(Succeed())
-	}
-	s := &stage{World: w, Gate: gate.New(w), dead: make(chan struct{}, 1), life: 1, alive: true, endings: map[string]ending{}}
-	s.Gate.Script(s.scripts.decide)
-	s.StartOperatorWith(ctx, w, options.Operator)
-	s.observer = observe(w)
+	s := bareStage(ctx, options)
+	s.StartOperatorWith(ctx, s.World, options.Operator)
+	s.observer, s.dead = observe(s.World), make(chan struct{}, 1)
 	reviving, enough := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -98,12 +92,13 @@ func newStage(ctx context.Context, options devcluster.Options) *stage {
 	return s
 }
 
-// bareStage is a stage without an operator, and with nothing but the gate around the one that it may get: no observer, which would keep
-// thousands of objects, and nobody who starts the operator again.
-func bareStage(ctx context.Context) *stage {
+// bareStage is a stage without an operator. It has a gate alone: no observer, which would keep thousands of objects, and nothing that
+// starts an operator again.
+func bareStage(ctx context.Context, options devcluster.Options) *stage {
 	GinkgoHelper()
-	w, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true, Operator: devcluster.OperatorOptions{Config: configuration},
-		Components: []string{"config/components/distribution"}})
+	options.WithoutOperator = true
+	options.Components = append(options.Components, "config/components/distribution")
+	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	for _, crd := range []string{"Widget", "Gadget"} {
