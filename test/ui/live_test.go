@@ -171,9 +171,9 @@ func (w *changer) delete(name string) {
 			return
 		}
 	}
-	if err := w.Admin().Delete(w.Context(), build.SubNamespace(w.parents[name], name)); client.IgnoreNotFound(err) != nil {
-		w.Fatal(err)
-	}
+	eventually(w.TB, "deletion of "+name, func() error { // it is refused until what was below has ended
+		return client.IgnoreNotFound(w.Admin().Delete(w.Context(), build.SubNamespace(w.parents[name], name)))
+	})
 	delete(w.parents, name)
 	for i, other := range w.names {
 		if other == name {

@@ -84,6 +84,14 @@ func (c *cluster) serveWith(t testing.TB, user string, o options, args ...string
 // startUI starts the program, and does not wait for its address.
 func (c *cluster) startUI(t testing.TB, user string, o options, args ...string) *run {
 	t.Helper()
+	r := c.newUI(t, user, o, args...)
+	r.start()
+	return r
+}
+
+// newUI prepares a run of the program.
+func (c *cluster) newUI(t testing.TB, user string, o options, args ...string) *run {
+	t.Helper()
 	r := &run{TB: t, cluster: c, user: user, proxy: c.newProxy(t), stdout: &lines{}, stderr: &lines{}, ended: make(chan struct{}), dir: t.TempDir()}
 	r.browser = c.chromium.Apart(t)
 	cmd := exec.Command(filepath.Join(c.Plugins, "kubectl-warren"), append([]string{"ui"}, args...)...)
@@ -96,22 +104,27 @@ func (c *cluster) startUI(t testing.TB, user string, o options, args ...string) 
 	if r.stdin, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	r.process = cmd
+	return r
+}
+
+// start starts the program, and ends it with the test.
+func (r *run) start() {
+	r.Helper()
+	if err := r.process.Start(); err != nil {
+		r.Fatal(err)
+	}
 	go func() {
-		_ = cmd.Wait()
+		_ = r.process.Wait()
 		close(r.ended)
 	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+	r.Cleanup(func() {
+		_ = r.process.Process.Kill()
 		<-r.ended
-		if t.Failed() {
-			t.Logf("kubectl warren ui as %s printed:\n%s%s", user, r.stdout, r.stderr)
+		if r.Failed() {
+			r.Logf("kubectl warren ui as %s printed:\n%s%s", r.user, r.stdout, r.stderr)
 		}
 	})
-	return r
 }
 
 // writeKubeconfig writes the user's kubeconfig with the proxy as its server, and context prod.

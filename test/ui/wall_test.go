@@ -95,12 +95,17 @@ func testForeigners(t *testing.T, c *cluster) {
 	})
 	t.Run("WEB-W2 a page of the same port without RUN learns nothing from the names of locks", func(t *testing.T) {
 		p := r.browser.Open(t, r.origin+"/", r.origin+"/")
-		p.Forgive("404")
-		p.Forgive("/favicon.ico")
 		locks := browser.Eval[string](p, `navigator.locks.query().then((all) => JSON.stringify(all))`)
 		if !strings.Contains(locks, `"name"`) || strings.Contains(locks, strings.Trim(r.path, "/")) {
 			t.Errorf("locks: %s", locks)
 		}
+		eventually(t, "both answers", func() error {
+			if len(p.Statuses()) < 2 {
+				return fmt.Errorf("%v", p.Statuses())
+			}
+			return nil
+		})
+		p.Forgive("404 (Not Found)") // the page, and its icon
 	})
 	t.Run("WEB-W3 no cookie, a used token, a wrong RUN", func(t *testing.T) {
 		stranger := c.chromium.Apart(t)
@@ -244,6 +249,26 @@ func testQuiet(t *testing.T, c *cluster) {
 			}
 			return nil
 		})
+	})
+	t.Run("WEB-W5 --open leaves no file when the output is closed early", func(t *testing.T) {
+		r := c.newUI(t, "admin", options{env: []string{"BROWSER=true"}}, "quiet", "--open")
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reader.Close()
+		r.process.Stdout = writer
+		r.start()
+		_ = writer.Close()
+		select {
+		case <-r.ended:
+		case <-time.After(patience):
+			t.Fatal("the program goes on")
+		}
+		left, err := filepath.Glob(filepath.Join(r.dir, "warren-ui-*"))
+		if err != nil || len(left) > 0 || !strings.Contains(r.stderr.String(), "printing the address: ") {
+			t.Errorf("left: %q %v; it printed %q", left, err, r.stderr)
+		}
 	})
 	t.Run("WEB-W8 by --as", func(t *testing.T) {
 		p := c.serve(t, "quiet-bob", "quiet", "--as=quiet-bob", "--as-group=quiet-sudoers").open("")

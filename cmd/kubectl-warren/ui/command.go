@@ -59,8 +59,9 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		if err := s.validate(inv); err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP, syscall.SIGPIPE) // a reader of the output that ends, as head does
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 		defer stop()
+		signal.Ignore(syscall.SIGPIPE) // else a reader of the output that ends, as head does, would end the program before it cleans up
 		return run(ctx, inv, s)
 	}
 	return cmd

@@ -85,14 +85,17 @@ func (v *server) invite(ctx context.Context, origin string) (removeFile func(), 
 		}
 		v.guard.OnLogin(login, removeFile)
 	}
-	printAddress := func() {
-		terminal.Fprintf(out, "forest of %s as %s: %s%s\n", v.place, v.reader(), origin, v.guard.NewLogin())
+	printAddress := func() error {
+		_, err := terminal.Fprintf(out, "forest of %s as %s: %s%s\n", v.place, v.reader(), origin, v.guard.NewLogin())
+		return err
 	}
-	printAddress()
+	if err := printAddress(); err != nil {
+		return removeFile, fmt.Errorf("printing the address: %w", err)
+	}
 	terminal.Fprintln(out, "works once; Enter prints another, Ctrl-C ends")
 	go func() {
 		for lines := bufio.NewScanner(v.inv.Streams.In); lines.Scan() && ctx.Err() == nil; {
-			printAddress()
+			_ = printAddress()
 		}
 	}()
 	return removeFile, nil

@@ -103,7 +103,7 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
 		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting)
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).
-			To(SatisfyAll(ContainSubstring("nothing is deleted until"), ContainSubstring("customresourcedefinitions")))
+			To(SatisfyAll(ContainSubstring("the operator deletes nothing until"), ContainSubstring("customresourcedefinitions")))
 		Consistently(func() (corev1.NamespacePhase, error) {
 			namespace := build.Namespace(payments)
 			err := f.read(ctx, namespace)()
