@@ -110,7 +110,7 @@ func (o *WebhookOptions) makeServer() (webhook.Server, error) {
 		}
 		options = append(options, clients.requireCertificates)
 	}
-	return webhook.NewServer(webhook.Options{Port: o.Port, TLSOpts: options}), nil
+	return &drainingServer{Server: webhook.NewServer(webhook.Options{Port: o.Port, TLSOpts: options})}, nil
 }
 
 func (o *WebhookOptions) clientNames() []string {
