@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the unit tests, then the suites of integration and attack, whatever becomes of the first: hack/test.sh REPORTS [FLAG…]
-# REPORTS gets unit.json (go test -json) and suites-1.json, suites-2.json (Ginkgo's --json-report). The flags, such as -race,
+# REPORTS gets unit.json (go test -json) and suites-1.json to suites-3.json (Ginkgo's --json-report). The flags, such as -race,
 # are given to all. UNIT_ONLY=1 runs the unit tests alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,20 +11,22 @@ case " $* " in *" -race "*) export WARREN_RACE=1 CGO_ENABLED=1 ;; esac
 mkdir -p "$reports"
 rm -f "$reports"/*.json
 
-# Ginkgo runs the suites; the other packages have unit tests. Two lanes of suites run side by side, for most of their cases wait
-# rather than compute; the suites that take longest are in different lanes.
+# Ginkgo runs the suites; the other packages have unit tests. Three lanes of suites run side by side, for most of their cases wait rather
+# than compute; each takes about as long as the others.
 suites=(./test/integration/... ./test/attack/...)
 packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
-lane1=(./test/integration/{propagation,fault,distribution,takeoff,rights,doctor,model} ./test/attack)
+lane1=(./test/integration/{propagation,distribution} ./test/attack)
+lane2=(./test/integration/{trees,tenants,fault,doctor})
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find; nor have the tools
 # themselves. What links BigQuery's libraries takes minutes to build with the detector.
 if [ "${WARREN_RACE:-}" = 1 ]; then
 	packages=$(grep -v -e /hack -e /test -e bigquery <<<"$packages")
-	lane1=(./test/integration/{propagation,guard,admission,informers})
-	lane2=(./test/integration/{tenants,trees,webhooks})
+	lane1=(./test/integration/{propagation,guard})
+	lane2=(./test/integration/{tenants,webhooks})
+	lane3=(./test/integration/{trees,admission,informers})
 else
-	mapfile -t lane2 < <(go list "${suites[@]}" | grep -vxF "$(go list "${lane1[@]}")")
-	lane2=("${lane2[@]/#$(go list -m)/.}")
+	mapfile -t lane3 < <(go list "${suites[@]}" | grep -vxF "$(go list "${lane1[@]}" "${lane2[@]}")")
+	lane3=("${lane3[@]/#$(go list -m)/.}")
 fi
 
 # run NAME SUITE… runs suites one after the other.
@@ -37,7 +39,7 @@ run() {
 # Tests are linked without debugging information, which takes a third of the time; stack traces stay whole. Vet is a part of `make verify`.
 flags=("$@" "-ldflags=-s -w" -vet=off)
 
-unit=passed first=passed second=passed
+unit=passed first=passed second=passed third=passed
 # shellcheck disable=SC2086 # one package a word
 go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
 	-- -timeout=30m "${flags[@]}" $packages || unit=FAILED
@@ -46,9 +48,13 @@ if [ "${UNIT_ONLY:-}" = 1 ]; then
 	exit
 fi
 run suites-2 "${lane2[@]}" >"$reports/suites-2.txt" 2>&1 &
+lane2=$!
+run suites-3 "${lane3[@]}" >"$reports/suites-3.txt" 2>&1 &
+lane3=$!
 run suites-1 "${lane1[@]}" 2>&1 | tee "$reports/suites-1.txt" || first=FAILED
-wait $! || second=FAILED
-cat "$reports/suites-2.txt"
+wait "$lane2" || second=FAILED
+wait "$lane3" || third=FAILED
+cat "$reports"/suites-[23].txt
 
 # The last lines say what failed, and name it: whoever sees only them sees enough.
 grep -h -A4 '\[FAILED\]' "$reports"/suites-?.txt | cut -c1-300 | tail -60 || true
@@ -56,4 +62,5 @@ grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
 printf '\nunit tests       %s (%s)\n' "$unit" "$reports/unit.json"
 printf 'suites, lane 1   %s (%s)\n' "$first" "$reports/suites-1.json"
 printf 'suites, lane 2   %s (%s)\n' "$second" "$reports/suites-2.json"
-[ "$unit$first$second" = passedpassedpassed ]
+printf 'suites, lane 3   %s (%s)\n' "$third" "$reports/suites-3.json"
+[ "$unit$first$second$third" = passedpassedpassedpassed ]

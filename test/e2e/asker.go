@@ -32,6 +32,7 @@ const askingPause = 100 * time.Millisecond
 func (r *run) startAsking(ctx context.Context) *asker {
 	ctx, stop := context.WithCancel(ctx)
 	r.bobIsSudoer = r.readBySudo(ctx) == nil // not any more in the later scenes of the demo
+	r.askers++
 	a := &asker{stop: stop}
 	a.ended.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
@@ -57,14 +58,15 @@ func (r *run) startAsking(ctx context.Context) *asker {
 // ask makes the next request.
 func (r *run) ask(ctx context.Context, i int) error {
 	alice, mia := r.world.As("alice"), r.world.As("mia")
-	name := fmt.Sprintf("asked-%d", i)
+	// An asker that is stopped may leave its last object behind: the next one has names of its own.
+	name := func(i int) string { return fmt.Sprintf("asked-%d-%d", r.askers, i) }
 	switch i % 5 {
 	case 0:
-		return alice.Create(ctx, build.SubNamespace(tenant, name), client.DryRunAll)
+		return alice.Create(ctx, build.SubNamespace(tenant, name(i)), client.DryRunAll)
 	case 1:
-		return alice.Create(ctx, build.ConfigMap(tenant, name, "x"))
+		return alice.Create(ctx, build.ConfigMap(tenant, name(i), "x"))
 	case 2:
-		return alice.Delete(ctx, build.ConfigMap(tenant, fmt.Sprintf("asked-%d", i-1), "x"))
+		return alice.Delete(ctx, build.ConfigMap(tenant, name(i-1), "x"))
 	}
 	if i%5 == 3 && r.bobIsSudoer {
 		return r.readBySudo(ctx)

@@ -28,7 +28,9 @@ type run struct {
 	node *node.Node
 	// bobIsSudoer is whether bob may use sudo in the tenant.
 	bobIsSudoer bool
-	world       *devcluster.World
+	// askers counts those that were started.
+	askers int
+	world  *devcluster.World
 }
 
 // overlay that is deployed: the demo's people make their tenants by themselves.
