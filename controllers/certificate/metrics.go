@@ -11,14 +11,14 @@ import (
 
 var (
 	expiry = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "warren_certificate_expiry_timestamp_seconds", Help: "When the certificate of the webhooks expires.",
+		Name: "warren_certificate_expiry_timestamp_seconds", Help: "Time at which the certificate of the webhooks expires.",
 	})
 	rotations = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "warren_certificate_rotations_total", Help: "Replacements of the certificate of the webhooks; result is success, or error where " +
 			"its Secret could not be written.",
 	}, []string{"result"})
 	synced = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "warren_webhook_ca_synced", Help: "1 if every webhook of that configuration has the right caBundle. Of the leader only.",
+		Name: "warren_webhook_ca_synced", Help: "1 if every webhook of that configuration has the right caBundle. Only the leader reports it.",
 	}, []string{"configuration"})
 )
 
@@ -29,7 +29,7 @@ func init() {
 	}
 }
 
-// Watch sets the expiry metric from a certificate that somebody else provides in files.
+// Watch sets the expiry metric from a certificate that another tool provides in files.
 func Watch(files *certwatcher.CertWatcher) {
 	files.RegisterCallback(func(c tls.Certificate) {
 		if leaf, err := x509.ParseCertificate(c.Certificate[0]); err == nil {

@@ -12,21 +12,21 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// errMoveWaits reports that another namespace is being moved: who waits is queued when its turn has come.
+// errMoveWaits reports that a move must wait because another namespace is being moved. The waiting namespace is queued at its turn.
 var errMoveWaits = errors.New("another namespace is being moved")
 
-// placing lets one namespace at a time be placed elsewhere, so that two moves can't form a cycle. No worker waits meanwhile: who finds
-// another move under way is queued when its turn has come. Trees take turns.
+// placing lets only one namespace at a time move to another parent, so that two moves can't form a cycle. No worker waits for a move:
+// a namespace that finds another move under way is queued again at its turn. Trees take turns.
 type placing struct {
-	mu       sync.Mutex // guards all below; the queue is never called while it is held
+	mu       sync.Mutex // guards all below; it is never held during a call of again
 	underWay bool
-	next     string // whose turn it is, and who has been queued for it; "" if nobody has
+	next     string // the namespace whose turn it is, and which has been queued; "" for none
 	waiting  fairqueue.Order[string]
 	again    requeue.Source[reconcile.Request]
 }
 
-// begin reports whether the namespace called name may be placed elsewhere now. Who may calls end, and who may not is queued again when it
-// may.
+// begin reports whether the namespace called name may move below parent now. If so, the caller calls endMove after the move. If not,
+// the namespace is queued again at its turn.
 func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,14 +38,14 @@ func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
 	return true
 }
 
-// hasTurn reports whether a request is for the namespace whose turn it is, for which all others wait.
+// hasTurn reports whether a request is for the namespace whose turn it is. All other moves wait for that namespace.
 func (m *placing) hasTurn(r reconcile.Request) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.next != "" && m.next == r.Name
 }
 
-// endMove ends a move, and gives the turn to the next.
+// endMove ends the move under way, and queues the namespace whose turn is next, if any waits.
 func (m *placing) endMove() {
 	m.mu.Lock()
 	m.underWay = false
@@ -53,14 +53,16 @@ func (m *placing) endMove() {
 	m.passTurn("")
 }
 
-// passTurn gives the turn to the next if it is that of the namespace called name, which needs it no longer.
+// passTurn ends the turn of the namespace called name, if that namespace has the turn and doesn't need it, and queues the namespace
+// whose turn is next, if any waits.
 func (m *placing) passTurn(name string) {
 	if next := m.takeTurn(name); next != "" {
 		m.again.Add(requestNamed(next))
 	}
 }
 
-// takeTurn takes the turn from the namespace called name, if it has it, and returns whose it is then; "" if nobody waits.
+// takeTurn ends the turn of the namespace called name, and returns the namespace whose turn is next. It returns "" if no namespace
+// waits, a move is under way, or the turn belongs to another namespace. An empty name means that no namespace has the turn.
 func (m *placing) takeTurn(name string) (next string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

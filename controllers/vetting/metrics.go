@@ -7,8 +7,8 @@ import (
 
 var findings = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "warren_user_role_findings",
-	Help: "Rights of the ClusterRole of users that are a danger, or new: not in the vetted list of this Kubernetes version. Of the leader " +
-		"only.",
+	Help: "Rights of the ClusterRole of users that are a danger, or new: not in the vetted list of this Kubernetes version. Only the " +
+		"leader reports them.",
 }, []string{"severity"})
 
 func init() { metrics.Registry.MustRegister(findings) }

@@ -23,7 +23,7 @@ func (k Started) applyTo(s *State) {
 }
 
 // startReview plans all targets of a distribution together: whether copies may be created, which may be updated now, which writes to queue,
-// and what the status says. For a deleted distribution it queues the copies that are left.
+// and what the status reports. For a deleted distribution it queues the copies that still exist.
 func (s *State) startReview(name string) {
 	r := s.runs[name]
 	switch {
@@ -36,7 +36,8 @@ func (s *State) startReview(name string) {
 	}
 }
 
-// reviewSoon queues a review at once if no target is open, else after Timing.Pace if none is due by then.
+// reviewSoon queues a review of a distribution. It queues the review at once if no target of the distribution is queued or being written.
+// Otherwise it queues the review after Timing.Pace, unless a review is due already.
 func (s *State) reviewSoon(r *run) {
 	switch isLate := r.dueAt.IsZero() || s.now.After(r.dueAt); {
 	case len(r.open) == 0:
@@ -47,7 +48,7 @@ func (s *State) reviewSoon(r *run) {
 	}
 }
 
-// reviewRun reviews a distribution. looked reports that obstacles were listed for this review.
+// reviewRun reviews a distribution. looked is true if the obstacles were listed for this review.
 func (s *State) reviewRun(r *run, looked bool) {
 	found := Review{Admitted: r.admitted}
 	if r.Problem != "" {
@@ -85,7 +86,8 @@ func (s *State) reviewRun(r *run, looked bool) {
 }
 
 // isExamining reports whether an obstacle is still to be read, for the first time since this process started or the spec changed. The
-// review that follows reports what was read: otherwise each start would take back for a moment what the status says about the obstacle.
+// status is not written before the obstacle has been read: otherwise each start would remove for a moment what the status reports about
+// the obstacle.
 func (r *run) isExamining(results []Result) bool {
 	return r.Distributes() && slices.ContainsFunc(results, func(one Result) bool {
 		return one.Verb == Examine && r.troubles[one.Namespace].tries == 0
@@ -121,7 +123,7 @@ func (f ObstaclesFound) applyTo(s *State) {
 	}
 }
 
-// queueWrites queues the targets that a review wants written and that are neither queued nor put off.
+// queueWrites queues each target for which a review plans a write. It omits targets that are queued already or must wait for a retry.
 func (s *State) queueWrites(r *run, results []Result) {
 	if !r.Distributes() {
 		return
@@ -136,7 +138,8 @@ func (s *State) queueWrites(r *run, results []Result) {
 	s.queue(keys...)
 }
 
-// recordNames records which namespaces the names in the spec mean. The status must say so before anything is written there.
+// recordNames records which namespaces the names in the spec mean. The status must hold this record before the operator writes in any
+// of these namespaces.
 func (s *State) recordNames(r *run) {
 	if named, changed := r.RecordNames(s.forest, r.named); changed {
 		r.named, r.unreported = named, true
@@ -162,8 +165,8 @@ func (s *State) planAll(r *run) []Result {
 	return all
 }
 
-// mustLook reports whether obstacles must be listed now: before the first copies are made, and after a start if copies are missing. Later
-// targets come one by one, and the answer to each one's POST shows an obstacle.
+// mustLook reports whether obstacles must be listed now: before the first copies are created, and after a start if copies are missing.
+// They are not listed for a target that is added later, because the answer to the POST of its copy shows an obstacle.
 func (r *run) mustLook(results []Result) bool {
 	if r.watch != nil && r.watching {
 		return false
@@ -172,7 +175,7 @@ func (r *run) mustLook(results []Result) bool {
 	return missing && (!r.looked || r.Suspend || r.AllOrNothing() && r.admitted != r.Check)
 }
 
-// decideWrites decides what may be written now, and returns what the status is to say. results are those of planAll.
+// decideWrites decides what may be written now, and returns the review that the status reports. results is what planAll returned.
 func (s *State) decideWrites(r *run, results []Result) Review {
 	found := Review{Checked: true}
 	isNew := r.admitCopies(results)
@@ -252,7 +255,7 @@ func (s *State) keepBatch(r *run, open []string, count int) (begins bool) {
 		r.next = pause
 	}
 	r.batch = map[string]bool{}
-	if r.next.After(pause) { // a clock that was ahead has set it
+	if r.next.After(pause) { // r.next was set while the clock was ahead
 		r.next = pause
 	}
 	if wait := r.next.Sub(s.now); wait > 0 {
@@ -266,7 +269,7 @@ func (s *State) keepBatch(r *run, open []string, count int) (begins bool) {
 	return true
 }
 
-// followObstacles keeps a watch of obstacles as long as there are any.
+// followObstacles watches the obstacles of a distribution while there are any.
 func (s *State) followObstacles(r *run, results []Result) {
 	if slices.ContainsFunc(results, func(one Result) bool { return one.State == InConflict && one.copy == nil }) {
 		s.keepWatch(r)
@@ -276,8 +279,8 @@ func (s *State) followObstacles(r *run, results []Result) {
 	r.obstacles = map[string]*Obstacle{}
 }
 
-// reportStatus has the status written if it has changed: at once if it is urgent, else not more often than Timing allows. It reports
-// whether it has asked for the write.
+// reportStatus requests a write of the status if the status has changed: at once if urgent is true, otherwise not more often than Timing
+// allows. It reports whether it has requested the write.
 func (s *State) reportStatus(r *run, found Review, urgent bool) (writes bool) {
 	was := r.reported
 	now := asReturned(r.Status(found, &was))
@@ -328,9 +331,10 @@ func (w StatusWritten) applyTo(s *State) {
 	}
 }
 
-// These are for the scrub, which reads every locked copy whole once in a configured interval, to find changes that metadata do not show.
+// The functions below are for the scrub. The scrub reads every locked copy in full, once in a configured interval, to find changes that
+// metadata do not show.
 
-// FindScrubParts returns what a pass of the scrub is to read: the kinds of which there are locked copies, those that only the operator may
+// FindScrubParts returns what a pass of the scrub reads: the kinds with locked copies, which are the copies that only the operator may
 // change.
 func (s *State) FindScrubParts() (all []copies.ScrubPart) {
 	for gk, k := range s.kinds {
@@ -345,7 +349,7 @@ func (s *State) FindScrubParts() (all []copies.ScrubPart) {
 }
 
 // FindUnchanged returns the copy in slot, and its distribution, if the copy still has this UID and resourceVersion and the plan sees
-// nothing to do there. Otherwise it returns nil for both.
+// no write for it. Otherwise it returns nil for both.
 func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*Distribution, *Copy) {
 	known := s.copies.atUID(slot, uid)
 	if known == nil || known.ResourceVersion != resourceVersion || known.Drifted {

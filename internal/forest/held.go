@@ -8,8 +8,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// HeldBy returns the subjects of the tenant's lists who could administer the namespace through a RoleBinding of their own when a
-// HierarchyConfiguration placed it, each as the String of its Subject. A record that can't be read gives nil.
+// HeldBy returns the holders of the namespace: the subjects of the tenant's lists who could administer the namespace through a
+// RoleBinding of their own when a HierarchyConfiguration placed it. Each is the String of its Subject. HeldBy returns nil if the
+// annotation held-by is absent or cannot be parsed.
 func (n *Namespace) HeldBy() []string {
 	var holders []string
 	record := n.Annotations[v1alpha1.AnnotationHeldBy]
@@ -19,8 +20,8 @@ func (n *Namespace) HeldBy() []string {
 	return holders
 }
 
-// RecordOfHolders returns the value of the annotation held-by for these holders, or nil, which removes the annotation, where there
-// are none.
+// RecordOfHolders returns the value of the annotation held-by for these holders. Without holders it returns nil, which removes the
+// annotation.
 func RecordOfHolders(holders []string) *string {
 	if len(holders) == 0 {
 		return nil
@@ -30,11 +31,11 @@ func RecordOfHolders(holders []string) *string {
 	return &record
 }
 
-// tenantAround returns the tenant in whose tree n counts, sound or halted; nil if there is none.
+// tenantAround returns the tenant of the tree that n belongs to, also while n is halted. It returns nil if there is none.
 func tenantAround(s *Snapshot, n *Namespace) *Tenant { return s.TenantOf(s.RootOf(n.Name)) }
 
-// isAbandoned reports whether n was placed in the tree of a tenant whose lists name none of n's holders any more (see HeldBy). Such
-// holders keep their own bindings in n, and so would read whatever the tenant's sources bring there; that is why the operator
+// isAbandoned reports whether n was placed in the tree of a tenant whose lists no longer name any of n's holders (see HeldBy). The
+// holders keep their own bindings in n, so they could read the copies of the tenant's sources there. That is why the operator
 // releases n.
 func isAbandoned(s *Snapshot, n *Namespace) bool {
 	holders := n.HeldBy()
@@ -62,7 +63,8 @@ func IsReleased(s *Snapshot, name string) bool {
 	return n != nil && n.kindByLabels() == None && n.label(v1alpha1.LabelReleased) == v1alpha1.True
 }
 
-// ToRelease returns the tenant from whose tree the operator is about to release the namespace called name; false where it isn't.
+// ToRelease returns the tenant from whose tree the operator is about to release the namespace called name, and false if
+// the operator is not about to release it.
 func ToRelease(s *Snapshot, name string) (tenant *Tenant, abandoned bool) {
 	n := s.Namespace(name)
 	if n == nil || !isAbandoned(s, n) {
@@ -84,8 +86,9 @@ func AbandonedBy(s *Snapshot, name string) []string {
 	return abandoned
 }
 
-// otherwiseAbandoned returns the namespaces that the operator is about to release from the tree of the tenant called name because the
-// tenant or its lists have changed since old, those that it was about to release before the change, and all that are below them.
+// otherwiseAbandoned returns nil if the tenant called name and its lists are the same in s as in old. Otherwise it returns the
+// namespaces that the operator is about to release from the tenant's tree in s, or was about to release in old, and all namespaces
+// below them.
 func otherwiseAbandoned(s, old *Snapshot, name string) []string {
 	before, now := old.Tenant(name), s.Tenant(name)
 	if now == nil || now == before || before != nil && before.UID == now.UID && maps.Equal(before.Listed, now.Listed) {
@@ -98,8 +101,9 @@ func otherwiseAbandoned(s, old *Snapshot, name string) []string {
 	return affected
 }
 
-// NeedsHolders reports whether a move of the namespace called name below parent must record its holders (see HeldBy), and for which
-// tenant: where the namespace comes from outside of that tenant's tree, or from below a namespace that came from outside.
+// NeedsHolders reports whether a move of the namespace called name below parent must record the namespace's holders (see HeldBy), and
+// for which tenant. It must if the namespace is outside that tenant's tree before the move. It must also if the namespace has no such
+// record yet, and a namespace above it has one.
 func NeedsHolders(s *Snapshot, name, parent string) (tenant *Tenant, needed bool) {
 	n, root := s.Namespace(name), s.RootOf(parent)
 	tenant = s.TenantOf(root)

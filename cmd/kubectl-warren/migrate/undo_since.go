@@ -12,10 +12,11 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// What users did since --apply can stand in the way of undoing. It is looked for before each wave, so that the first
-// write of an undo is made only if all of it can be.
+// Changes that users made since --apply can make an undo impossible. The undo checks for such changes before each wave. So it
+// begins to write only if it can write everything.
 
-// checkChangesSince returns an error that names what users have placed or moved since, and what to do about each.
+// checkChangesSince returns an error that names each namespace that users have placed or moved since --apply, and what to do about
+// each.
 func (u *undoer) checkChangesSince() error {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(u.Namespaces)) {
@@ -31,8 +32,8 @@ func (u *undoer) checkChangesSince() error {
 			found = append(found, fmt.Sprintf("namespace %s was moved below %s: move it back below %s (kubectl warren set %s --parent %s)", name,
 				parent, place.Parent, name, place.Parent))
 		case below && u.leavesAllTrees(parent):
-			found = append(found, fmt.Sprintf("namespace %s was placed below %s, which can't leave its tree with it: delete it, or move it "+
-				"below a namespace that the migration did not place", name, parent))
+			found = append(found, fmt.Sprintf("namespace %s was placed below %s, and a namespace with children cannot leave its tree: delete "+
+				"%s, or move it below a namespace that the migration did not place", name, parent, name))
 		}
 	}
 	if len(found) == 0 {
@@ -41,20 +42,20 @@ func (u *undoer) checkChangesSince() error {
 	return fmt.Errorf("since --apply, %s; then give the command again", strings.Join(found, "; "))
 }
 
-// wasPlacedByMigration reports whether the migration has a place for a namespace, by the record.
+// wasPlacedByMigration reports whether the record of the migration has a place in a tree for a namespace.
 func (u *undoer) wasPlacedByMigration(name string) bool {
 	_, agreed := u.Peer.Record.Places[string(u.Namespaces[name].UID)]
 	return agreed
 }
 
-// leavesAllTrees reports whether a namespace stood in no tree of Warren's before the migration.
+// leavesAllTrees reports whether a namespace was in none of Warren's trees before the migration.
 func (u *undoer) leavesAllTrees(name string) bool {
 	object := objectFromMetadata(u.Namespaces[name])
 	return cmp.Or(u.Peer.Record.valueBefore(object, v1alpha1.LabelType), u.Peer.Record.valueBefore(object, v1alpha1.LabelParent)) == ""
 }
 
-// undoInheritedValues puts back the labels and annotations that namespaces had before they inherited others. A value
-// that somebody has set since stays.
+// undoInheritedValues restores the labels and annotations that namespaces had before they inherited other values. It keeps a
+// value that a user has set since.
 func (u *undoer) undoInheritedValues() {
 	for _, change := range u.Peer.Record.Inherited {
 		key, isAnnotation := strings.CutPrefix(change.Key, "@")
@@ -83,8 +84,8 @@ func (u *undoer) undoInheritedValues() {
 	}
 }
 
-// namespaceToClean returns which namespace still has keys that Warren takes off, which it must have done before values
-// are put back; "" for none.
+// namespaceToClean returns what the undo waits for: a namespace from which Warren has not yet removed the inherited keys. Only
+// after Warren has removed them does the undo restore the earlier values. It returns "" if there is no such namespace.
 func namespaceToClean(wave []Step, c Cluster) string {
 	if len(wave) == 0 || wave[0].Phase != Release || c.Peer.Record == nil {
 		return ""
@@ -95,15 +96,15 @@ func namespaceToClean(wave []Step, c Cluster) string {
 			inTree := now != nil && cmp.Or(now.Labels[v1alpha1.LabelType], now.Labels[v1alpha1.LabelParent],
 				now.Labels[v1alpha1.LabelTemplate]) != ""
 			if now != nil && !inTree && now.Annotations[v1alpha1.AnnotationInherited] != "" {
-				return "Warren to take what it inherited off namespace " + name
+				return "Warren to remove the inherited labels and annotations from namespace " + name
 			}
 		}
 	}
 	return ""
 }
 
-// isMadeByOperator reports whether the operator has made a HierarchyConfiguration since the migration began, and it
-// says nothing but what the migration wrote.
+// isMadeByOperator reports whether the operator created a HierarchyConfiguration since the migration began, and its spec holds
+// nothing but what the migration wrote.
 func (u *undoer) isMadeByOperator(hc *v1alpha1.HierarchyConfiguration, place Place) bool {
 	left := hc.Spec.DeepCopy()
 	left.AllowCascadingDeletion = left.AllowCascadingDeletion && !place.Cascading

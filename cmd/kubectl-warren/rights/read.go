@@ -58,7 +58,7 @@ func (r *reader) bindingsInNamespace(ctx context.Context, namespace string) (bin
 	return found, nil
 }
 
-// bindingsHolding returns all bindings that hold in a namespace, or in the cluster for "".
+// bindingsHolding returns all bindings that apply in a namespace. For "" it returns the ClusterRoleBindings.
 func (r *reader) bindingsHolding(ctx context.Context, namespace string) (bindings, error) {
 	wide, err := r.bindingsInNamespace(ctx, "")
 	if err != nil || namespace == "" {
@@ -146,7 +146,7 @@ func (r *reader) rolesInNamespace(ctx context.Context, namespace string) (roleTa
 	return found, nil
 }
 
-// readTenant reads an LNamespace. One whose kind the cluster doesn't have doesn't exist.
+// readTenant reads an LNamespace. If the cluster doesn't serve the kind, the LNamespace is reported as one that doesn't exist.
 func (r *reader) readTenant(ctx context.Context, name string) (*tenant, error) {
 	if known, ok := r.memory.tenants.findRemembered(name); ok {
 		return known, nil
@@ -169,7 +169,7 @@ func (r *reader) readTenant(ctx context.Context, name string) (*tenant, error) {
 	return found, nil
 }
 
-// readCaller reads whom the API server takes the caller for.
+// readCaller returns the user and the groups as which the API server authenticates the caller.
 func (r *reader) readCaller(ctx context.Context) (Identity, error) {
 	if known, ok := r.memory.caller.findRemembered(""); ok {
 		return known, nil

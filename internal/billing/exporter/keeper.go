@@ -72,10 +72,10 @@ func (k *keeper) Start(ctx context.Context) error {
 	return nil
 }
 
-// lastFlush limits what is done when the exporter ends: its pod is killed 15 s after it was asked to.
+// lastFlush limits the time of the last flush, when the exporter ends: its pod is killed 15 s after the exporter was asked to end.
 const lastFlush = 10 * time.Second
 
-// finish sends what has been seen when the exporter ends, since the outbox may end with its pod.
+// finish puts the changes seen so far into the outbox and sends them, when the exporter ends: the outbox may be deleted with its pod.
 func (k *keeper) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastFlush)
 	defer cancel()
@@ -137,8 +137,9 @@ func (k *keeper) steps(ctx context.Context) error {
 	return k.mark(ctx, settled)
 }
 
-// beforeHeld returns settled, or an earlier time: an END that is held back, or waits for a comparison, is dated when it was first seen, so
-// the ledger is complete until then at the latest.
+// beforeHeld returns the time until which the ledger is complete. That time is settled, unless an END is held back or waits for the next
+// comparison. The time of such an END is when the exporter first saw that the namespace had left its tenant. The ledger doesn't hold the
+// END yet, so it is complete until that time at most.
 func (k *keeper) beforeHeld(ctx context.Context, settled time.Time) (time.Time, error) {
 	settled = k.tracker.beforeLeft(settled)
 	held, err := k.outbox.Held(ctx)
@@ -150,7 +151,7 @@ func (k *keeper) beforeHeld(ctx context.Context, settled time.Time) (time.Time, 
 	return settled, err
 }
 
-// ensure creates or verifies table and view, once per process and again after an error that may concern them.
+// ensure creates or verifies the table and the view: once per process, and again after an error that they may have caused.
 func (k *keeper) ensure(ctx context.Context) error {
 	if k.ensured {
 		return nil
@@ -224,8 +225,8 @@ func (k *keeper) compare(ctx context.Context) error {
 	return nil
 }
 
-// mark moves the watermark to settled, a time at which all changes were in the outbox, which has been emptied since; the zero time
-// moves nothing. If the clock was set back, the watermark moves back too.
+// mark moves the watermark to settled. At that time all changes were in the outbox, and the outbox has been emptied since. If settled is
+// the zero time, the watermark stays. If the clock was set back, the watermark moves back too.
 func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	if moved := settled.Sub(k.markedAt); settled.IsZero() || moved >= 0 && moved < k.watermarkEvery {
 		return nil
@@ -246,14 +247,15 @@ func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	return nil
 }
 
-// blindAfter is how long a watch may be in trouble before it is reported: one that ends is begun anew in less.
+// blindAfter is how long a watch may fail before the failure is reported. A watch that only ends is opened again in less time.
 const blindAfter = time.Minute
 
-// silentAfter is how long a watch may be silent: the API server sends a bookmark about once a minute where nothing changes.
+// silentAfter is how long a watch may receive nothing before that is reported: without changes, the API server sends a bookmark about
+// once a minute.
 const silentAfter = 10 * time.Minute
 
-// reportSight stores for the reporter why changes in the cluster aren't seen, and sends an Event when that begins and ends. until is
-// the time until which they have been seen.
+// reportSight stores for the reporter why the exporter doesn't see changes in the cluster, and sends an Event when that begins and when
+// it ends. until is the time until which the exporter has seen all changes.
 func (k *keeper) reportSight(until time.Time, trouble error) {
 	since := until
 	if since.Before(k.run.StartedAt) {
@@ -326,7 +328,8 @@ func (k *keeper) lastError() error {
 	return k.err
 }
 
-// state returns the last outcome, for the reporter, whether a comparison has succeeded yet, and why the cluster isn't seen, if it isn't.
+// state returns what the reporter reads: the last outcome, whether a comparison has succeeded yet, and why the exporter doesn't see the
+// cluster, which is nil if it does.
 func (k *keeper) state() (trouble billing.Trouble, compared bool, lastError, blind error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -42,7 +42,8 @@ type tracker struct {
 	// still exist.
 	ended map[string]time.Time
 	left  int
-	// leftAt is when each namespace was seen to leave its tenant whose END the next comparison decides about.
+	// leftAt holds the namespaces whose END the next comparison decides about. The value is when the exporter saw that the namespace
+	// had left its tenant.
 	leftAt map[string]time.Time
 	// assumed is what open was made from, for the namespaces that haven't changed since begin; nil once a comparison has replaced open.
 	assumed map[string]billing.Desired
@@ -204,8 +205,8 @@ func (t *tracker) save(ctx context.Context) {
 	ctrllog.FromContext(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
 }
 
-// sight returns until when all changes have been seen, which is when the watch that was confirmed least recently was, and why no later
-// time is known; nil if no watch is in trouble.
+// sight returns the time until which all changes have been seen: the earliest of the times at which the watches were last confirmed.
+// trouble is the error of a watch that fails; nil if none does.
 func (t *tracker) sight() (until time.Time, trouble error) {
 	feeds := t.feeds.Load()
 	if feeds == nil {
@@ -223,7 +224,7 @@ func (t *tracker) sight() (until time.Time, trouble error) {
 	return until, trouble
 }
 
-// beforeLeft returns settled, or an earlier time: that since when a namespace has left its tenant whose END waits for the next comparison.
+// beforeLeft returns settled or, if that is earlier, the earliest time in leftAt.
 func (t *tracker) beforeLeft(settled time.Time) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,7 +263,7 @@ func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, proble
 	return slices.AppendSeq(make([]*tenantFacts, 0, len(t.cluster.payers)), maps.Values(t.cluster.payers)), unsaved, t.problem
 }
 
-// share replaces strings of the periods by equal ones that are in memory already.
+// share replaces strings of the periods by equal strings that are in memory already, to save memory.
 func (t *tracker) share(periods []billing.Open) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
