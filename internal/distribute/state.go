@@ -136,7 +136,8 @@ func (s *State) queueAll() {
 	}
 }
 
-// mostPlanned is of how many namespaces a change of the forest is planned at once; for more, every distribution is reviewed by a worker.
+// mostPlanned is the largest number of changed namespaces that are planned at once. If a change of the forest concerns more, a worker
+// reviews every distribution.
 const mostPlanned = 100
 
 func (c ForestChanged) applyTo(s *State) {

@@ -48,9 +48,10 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 	return newPair(meta, forms.impersonate("users", user), boundSubjects([]v1alpha1.Subject{subject}))
 }
 
-// solePair returns the pair by which one user edits the tenant's LNamespace, and becomes the group of its sudoers as that user. Its rules
-// and its subject follow from its name, so that neither a change of the lists nor an API server that sees one of the two objects late
-// gives these rules to somebody else. The group is no subject: with sudo the user is still the user, who may edit the LNamespace.
+// solePair returns the pair by which one user may edit the tenant's LNamespace, and may use sudo there: impersonate their own user with the
+// group of the tenant's sudoers. The name of the pair decides its rules and its subject. So no other user gets these rules, neither by a
+// change of the lists nor from an API server that sees one of the two objects late. The group needn't be a subject: with sudo, requests
+// still come from the same user, who may edit the LNamespace.
 func solePair(tenant *v1alpha1.LNamespace, user string, forms Forms) Pair {
 	rules := slices.Concat(forms.impersonate("users", user), forms.sudo(tenant.Name, false), editRules(tenant.Name))
 	return tenantPair(tenant, SoleName(tenant.Name, user), v1alpha1.AccessSole, rules,
@@ -93,7 +94,7 @@ func toClusterRole(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kindClusterRole, Name: name}
 }
 
-// boundSubjects returns subjects as RBAC writes them, in the same order.
+// boundSubjects returns subjects as subjects of RBAC, in the same order.
 func boundSubjects(subjects []v1alpha1.Subject) []rbacv1.Subject {
 	result := make([]rbacv1.Subject, 0, len(subjects))
 	for _, s := range subjects {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// coverage is where a lease has parts, and where it has none for want of room. The Set's lock guards it, but for the scope, which
-// never changes.
+// coverage holds the places where a lease has parts, and the namespaces where it has none because MaxNamespaces is reached. The Set's
+// lock guards all fields but scope, which never changes.
 type coverage struct {
 	scope   Scope
 	parts   map[place]*part // all parts that the lease holds
@@ -73,7 +73,8 @@ func (c *coverage) isClusterWidePart(p *part) bool {
 	return c.scope.kind == autoScope && p.selection.key.kind == clusterScope
 }
 
-// partsToReadFrom returns the parts that the lease reads from, and ErrLimit for each namespace that has no part for want of room.
+// partsToReadFrom returns the parts that the lease reads from, and ErrLimit for each namespace that has no part because
+// MaxNamespaces is reached.
 func (c *coverage) partsToReadFrom() (parts []*part, missing map[string]error) {
 	missing = map[string]error{}
 	for at, p := range c.parts {
@@ -88,7 +89,7 @@ func (c *coverage) partsToReadFrom() (parts []*part, missing map[string]error) {
 	return parts, missing
 }
 
-// partsStandingIn yields the parts of namespaces that an Auto lease reads from while its cluster-wide part is Forbidden.
+// partsStandingIn yields the parts that an Auto lease has in single namespaces, and reads from while its cluster-wide part is Forbidden.
 func (c *coverage) partsStandingIn() iter.Seq[*part] {
 	return func(yield func(*part) bool) {
 		if c.scope.kind != autoScope || !c.down {
@@ -179,7 +180,8 @@ func isWorseStatus(a, b Status) bool {
 	return a.Since.Before(b.Since)
 }
 
-// pendingStatus returns the state where a lease has no part. limited reports whether it has none for want of room.
+// pendingStatus returns the state where a lease has no part. limited is true if it has none because MaxNamespaces
+// is reached.
 func pendingStatus(limited bool) Status {
 	status := Status{State: Pending}
 	if limited {

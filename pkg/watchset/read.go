@@ -45,8 +45,8 @@ func (l *Lease) Wait(ctx context.Context) error {
 	}
 }
 
-// findUnsettledPart returns a channel that is closed at the next change, or, if there is nothing to wait for, nil and
-// the verdict on all parts. The caller holds the Set's lock.
+// findUnsettledPart returns a channel that is closed at the next change. If there is nothing to wait for, it returns nil and
+// the error of all parts (see readErrorOf). The caller holds the Set's lock.
 func (l *Lease) findUnsettledPart() (<-chan struct{}, error) {
 	if err := l.closedError(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (l *Lease) closedError() error {
 // unreadableError returns why the lease's objects can't be read, nil if they can.
 func (l *Lease) unreadableError() error {
 	if l.key.sink != nil {
-		return fmt.Errorf("%w: the lease has a Sink, which got the objects", ErrInvalid)
+		return fmt.Errorf("%w: the lease passes its objects to its Sink, and keeps none to read", ErrInvalid)
 	}
 	return l.closedError()
 }

@@ -18,7 +18,7 @@ var limitRows = []row{
 		refused(mia, "spec.billing may be changed"+mayNot,
 			merge("lnamespace payments", `{spec: {billing: {costCenter: "0815"}}}`),
 			merge("lnamespace payments", `{spec: {billing: {labels: {product: other}}}}`)),
-		refused(mia, "annotation $D/creator is written once", merge("lnamespace payments", notes("$D/creator", "mia"))),
+		refused(mia, "annotation $D/creator must be the name of the user", merge("lnamespace payments", notes("$D/creator", "mia"))),
 	}},
 	{name: "SEC-L2 a manager changes people and what may be deleted, and neither status nor life", tries: []try{
 		allowed(mia,

@@ -18,7 +18,7 @@ import (
 // enforceLabel overrides the cluster's default level of pod security for one namespace.
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
-// probeName is the name of what is created by dry run, and so never exists.
+// probeName is the name of the objects that are created by dry run only. No such object ever exists.
 const probeName = "warren-doctor"
 
 var violated = regexp.MustCompile(`violates PodSecurity "([a-z]+):`)
@@ -35,8 +35,8 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		}
 		return checkLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
 	}
-	return warning(name, "the default level is not known: you may read none of default, kube-public and kube-node-lease, or each chooses "+
-		"its own level", ask)
+	return warning(name, "the default level is not known: each of the namespaces default, kube-public and kube-node-lease sets a level of "+
+		"its own, or you may not read it", ask)
 }
 
 // checkLevel returns the check, by the API server's answer to the privileged pod.
@@ -79,7 +79,8 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 			"requests, and reconcilers report a problem later than a webhook",
 			"if the operator runs with --webhooks=false, do nothing; else "+applyAgain)
 	case err != nil:
-		return warning(name, "it is not known whether there is one: "+err.Error(), "ask a cluster admin to run this")
+		return warning(name, "it is not known whether there is a ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": "+err.Error(),
+			"ask a cluster admin to run this")
 	}
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: probeName}}
 	return judgeWebhook(p.API.Create(ctx, tenant, client.DryRunAll))
@@ -98,7 +99,7 @@ func judgeWebhook(answer error) Check {
 	case strings.Contains(answer.Error(), "admission webhook"):
 		return ok(name, "answers, and refuses a tenant "+probeName)
 	}
-	return warning(name, fmt.Sprintf("it is not known whether it answers: a tenant by dry run was refused before: %s",
+	return warning(name, fmt.Sprintf("it is not known whether the webhook answers: an LNamespace, sent by dry run, was refused before: %s",
 		firstLine(answer.Error())),
 		"ask someone who may create LNamespaces to run this")
 }

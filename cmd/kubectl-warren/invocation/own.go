@@ -20,7 +20,8 @@ func (inv *Invocation) AddTenant(cmd *cobra.Command) *string {
 	return tenant
 }
 
-// FindOwn finds one's own namespaces, of one tree or all, and says on stderr below which of them it could not look.
+// FindOwn returns the namespaces of the tree of tenant or, for "", of all trees that the caller can find. On stderr, it names the
+// namespaces whose children the caller may not read.
 func (inv *Invocation) FindOwn(ctx context.Context, tenant string) ([]gather.OwnNamespace, error) {
 	own, closed, err := inv.LookForOwn(ctx, tenant)
 	if err == nil && len(closed) > 0 {
@@ -30,7 +31,8 @@ func (inv *Invocation) FindOwn(ctx context.Context, tenant string) ([]gather.Own
 	return own, err
 }
 
-// LookForOwn finds one's own namespaces, of one tree or all, and those below which it could not look.
+// LookForOwn returns the namespaces of the tree of tenant or, for "", of all trees that the caller can find. closed are the namespaces
+// whose children the caller may not read.
 func (inv *Invocation) LookForOwn(ctx context.Context, tenant string) (own []gather.OwnNamespace, closed []string, err error) {
 	if tenant != "" {
 		if err := CheckName("tenant", tenant); err != nil {

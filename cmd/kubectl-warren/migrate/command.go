@@ -135,7 +135,7 @@ func (o *options) connectReader(ctx context.Context, inv *invocation.Invocation,
 	return r, nil
 }
 
-// checkPlanFeasible refuses what can't be carried out as a whole.
+// checkPlanFeasible returns an error if the plan can't be carried out as a whole.
 func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 	if o.peerNamespace != "" && len(c.Peer.Deployments) == 0 && !o.undo {
 		return fmt.Errorf("no Deployment %s… in namespace %s: name the namespace in which %s runs with --peer-namespace, or "+
@@ -163,7 +163,7 @@ func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 	return nil
 }
 
-// confirmAndCarryOut asks, and does it.
+// confirmAndCarryOut asks the user to confirm the plan, and carries it out.
 func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate, plan Plan) error {
 	x := &executor{reader: r, out: inv.Streams.Out, plan: planOn, tenants: slices.Sorted(maps.Keys(estate.Tenants)), agreed: plan.agreed}
 	switch {
@@ -207,7 +207,7 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 	return nil
 }
 
-// adviceBeforeStart returns what to do where a webhook that nobody answers refuses the first write; "" elsewhere.
+// adviceBeforeStart returns what to do if the first write failed because a webhook doesn't answer; "" for other errors.
 func adviceBeforeStart(err error, p peer) string {
 	if !strings.Contains(err.Error(), "failed calling webhook") {
 		return ""
@@ -216,7 +216,7 @@ func adviceBeforeStart(err error, p peer) string {
 		p.namespace)
 }
 
-// withRecoveryAdvice adds to an error that ended the run how the other operator is, and what can be done.
+// withRecoveryAdvice adds to an error that ended the run whether the other operator runs or is stopped, and what the user can do.
 func (o *options) withRecoveryAdvice(err error, p peer, stopped bool) error {
 	flag, is, back := "--apply", "still runs", ", or take back what was written with --undo"
 	if stopped {
@@ -232,12 +232,12 @@ func (o *options) withRecoveryAdvice(err error, p peer, stopped bool) error {
 		back)
 }
 
-// confirmWithUser asks the user.
+// confirmWithUser asks the user a question, and reports whether the answer is yes.
 func confirmWithUser(inv *invocation.Invocation, question string) bool {
 	terminal.Fprintf(inv.Streams.ErrOut, "%s", question)
 	answer, err := bufio.NewReader(inv.Streams.In).ReadString('\n')
 	if err != nil {
-		terminal.Fprintf(inv.Streams.ErrOut, "\n") // nobody has typed one
+		terminal.Fprintf(inv.Streams.ErrOut, "\n") // the input ended without a line break
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"

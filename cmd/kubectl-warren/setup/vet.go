@@ -50,8 +50,8 @@ type vetOptions struct {
 func VetCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vet",
-		Short: "Compare what the users of every tenant hold with what was vetted",
-		Long: "Compare what the users of every tenant hold, the rights of one ClusterRole, with the vetted list of this version of " +
+		Short: "Compare the rights of the users of every tenant with the vetted list",
+		Long: "Compare the rights that one ClusterRole gives to the users of every tenant with the vetted list of this version of " +
 			"Kubernetes.\n" +
 			"The exit status is 0 if nothing was found, 1 if something is new, 2 if something is dangerous, 3 if the comparison failed.",
 		Example:           "  kubectl warren vet\n  kubectl warren vet --write --dir docs/vetted --note \"ingress moved\"",
@@ -59,9 +59,9 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o := &vetOptions{output: invocation.AddFormat(cmd, "Output format"), namespace: invocation.AddOperatorNamespace(cmd)}
-	cmd.Flags().StringVar(&o.role, "role", "", "ClusterRole to look at, in place of access.userClusterRole of the operator's configuration")
+	cmd.Flags().StringVar(&o.role, "role", "", "ClusterRole to compare, in place of access.userClusterRole of the operator's configuration")
 	cmd.Flags().BoolVar(&o.write, "write", false,
-		"Write a list of what is held now, named after the version of Kubernetes, instead of comparing")
+		"Write a list of the rights that the ClusterRole has now, named after the version of Kubernetes, instead of comparing")
 	cmd.Flags().StringVar(&o.dir, "dir", ".", "With --write, the folder of the list")
 	cmd.Flags().StringVar(&o.note, "note", "not reviewed", "With --write, what the review of the list has shown")
 	for _, name := range []string{"role", "note"} {
@@ -78,7 +78,7 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// held is what vet looks at.
+// held is what vet compares with the vetted list.
 type held struct {
 	server server
 	role   *rolevetting.Role
@@ -90,7 +90,7 @@ func readRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	// Asked first: a server that isn't there is then told once.
+	// The version is read first, so that a server that doesn't answer is reported only once.
 	info, err := inv.ServerVersion()
 	if err != nil {
 		return nil, err
@@ -109,11 +109,11 @@ func readRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions) (*
 	return &held{server{info.GitVersion, minor}, role}, err
 }
 
-// userClusterRole is what the operator's configuration says, or its default where that can't be read.
+// userClusterRole returns the ClusterRole that the operator's configuration names, or admin if the configuration can't be read.
 func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client.Reader, namespace string) (string, error) {
 	name, text, err := gather.ReadStoredConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role "+
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is compared; --role "+
 			"names another: %s\n", failure.Sentence(err))
 		return "admin", nil
 	}
@@ -127,7 +127,7 @@ func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client
 	return c.Access.UserClusterRole, nil
 }
 
-// compareRole prints the findings, and is an error if there are some.
+// compareRole prints the findings, and returns an error if there are any.
 func compareRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions) error {
 	found, err := readRole(ctx, inv, o)
 	if err != nil {

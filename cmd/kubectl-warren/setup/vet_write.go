@@ -25,7 +25,8 @@ type server struct {
 	minor   *version.Version
 }
 
-// writeList writes what is held now as a list. A list that says the same already is left alone, with its review.
+// writeList writes the rights that the ClusterRole has now as a list. A list that has the same rights already is not changed, so it
+// keeps its review.
 func writeList(ctx context.Context, inv *invocation.Invocation, o *vetOptions) error {
 	found, err := readRole(ctx, inv, o)
 	if err != nil {

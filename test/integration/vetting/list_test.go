@@ -51,7 +51,7 @@ func listCases() {
 		out, problems, code := world.Kubectl(ctx, "alice", "warren", "vet")
 		Expect(code).To(Equal(3))
 		Expect(out).To(BeEmpty())
-		Expect(problems).To(ContainSubstring("Warning: the operator's configuration is not known, so ClusterRole admin is looked at"))
+		Expect(problems).To(ContainSubstring("Warning: the operator's configuration is not known, so ClusterRole admin is compared"))
 		Expect(problems).To(MatchRegexp(`(?m)^error: reading ClusterRole admin: .*"alice" cannot get resource "clusterroles"`))
 		_, problems, code = world.Kubectl(ctx, controlplane.Admin, "warren", "vet", "--role", "nosuch")
 		Expect(code).To(Equal(3))
