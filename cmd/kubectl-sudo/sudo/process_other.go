@@ -9,9 +9,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// replace runs a program to its end and ends with its status: here no process can take the place of another.
-func replace(path string, args []string) error {
-	ended, err := child(path, args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout}, os.Stderr)
+// replaceProcessBy runs a program to its end and ends with its status: here no process can take the place of another.
+func replaceProcessBy(path string, args []string) error {
+	ended, err := runChild(path, args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout}, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -19,13 +19,13 @@ func replace(path string, args []string) error {
 	return nil
 }
 
-// caught catches Ctrl-C, which reaches our child by itself.
-func caught() (signals <-chan os.Signal, stop func()) {
+// catchSignals catches Ctrl-C, which reaches our child by itself.
+func catchSignals() (signals <-chan os.Signal, stop func()) {
 	all := make(chan os.Signal, 1)
 	signal.Notify(all, os.Interrupt)
 	return all, func() { signal.Stop(all) }
 }
 
-func relay(*os.Process, os.Signal) {}
+func relaySignal(*os.Process, os.Signal) {}
 
 func statusOf(ended *os.ProcessState) int { return ended.ExitCode() }

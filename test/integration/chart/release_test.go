@@ -104,7 +104,7 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		answer, err := s.tryHelm(ctx, "upgrade", "warren", second, set, "--set=crds.enabled=false")
 		Expect(err).To(HaveOccurred())
 		Expect(answer).To(ContainSubstring("crds.enabled is false: Helm would delete CustomResourceDefinition " +
-			"lnamespaces.tenancy.warren.dev, and all tenants with it; upgrade with crds.enabled=true and crds.keep=true first"))
+			"lnamespaces.tenancy.warren.dev, and all its objects, though no namespace; upgrade with crds.enabled=true and crds.keep=true first"))
 		Expect(s.definition(ctx).DeletionTimestamp).To(BeNil())
 		s.runHelm(ctx, "upgrade", "warren", second, set)
 	}, SpecTimeout(2*suite.Patience))
