@@ -69,15 +69,20 @@ help: ## Show this help.
 ##@ The first ten minutes
 
 .PHONY: demo
-demo: build-demo controlplane ## Walk through tenant, sub-namespace, propagation, sudo and billing on a control plane of its own. ARGS=-warehouse=away: without a warehouse.
+demo: announce build-demo controlplane ## Walk through tenant, sub-namespace, propagation, sudo and billing on a control plane of its own. ARGS=-warehouse=away: without a warehouse.
 	@go run ./hack/demo $(ARGS)
+
+# A first build is silent for minutes, so whoever waits is told.
+.PHONY: announce
+announce:
+	@echo "Building what is not built yet. The first time this takes about ten minutes on two cores, with Kubernetes itself." >&2
 
 .PHONY: demo-informers
 demo-informers: controlplane ## Show informers that follow RBAC: the operator of examples/memcached, whose rights come and go.
 	@go run ./hack/demoinformers
 
 .PHONY: up
-up: build controlplane ## Start a playground in the background; writes .dev/kubeconfig and .dev/<user>.kubeconfig.
+up: announce build-demo controlplane ## Start a playground in the background; writes .dev/kubeconfig and .dev/<user>.kubeconfig.
 	@go run ./hack/playground up
 
 .PHONY: down

@@ -134,7 +134,8 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// checkResourceSizes refuses a resource that is too large for etcd, alone or with all its copies, and warns of more than 256 MiB.
+// checkResourceSizes refuses an object above maxObjectBytes, or whose copies together are above maxTotalBytes. It warns if the copies have
+// more than 256 MiB together.
 func (v *distributionValidator) checkResourceSizes(now *v1alpha1.ResourceDistribution, change distributionChange,
 	f *findings) field.ErrorList {
 	bare := now.DeepCopy()

@@ -120,7 +120,7 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 	}
 	group, effect := v1alpha1.SudoersGroup(tenant.Name), "the operator grants no sudo there until this binding is deleted"
 	if !seen.groupInUse() {
-		effect = "in mode Constrained the group gives no rights: delete the binding"
+		effect = "in mode Constrained such a binding gives sudoers no rights: delete it"
 		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
 	}
 	for _, h := range elsewhere {

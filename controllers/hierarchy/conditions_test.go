@@ -210,7 +210,7 @@ func TestPropagated(t *testing.T) {
 			trouble("a", "y", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "y" from "org": it is so`},
 		"SEC-W35 Template": {"its own sources alone, and not where", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict),
 			trouble("b", "y", "t", v1alpha1.ReasonConflict)},
-			`False DescendantConflict: Secret "y" can't be copied into a namespace below, where an object of that name is`},
+			`False DescendantConflict: Secret "y" can't be copied into a namespace that this template reaches: an object of that name is there`},
 		"Many": {
 			"ten are named", "org", many,
 			`False DescendantConflict: a: Secret "a"; a: Secret "b"; a: Secret "c"; a: Secret "d"; a: Secret "e"; a: Secret "f"; a: Secret "g"; ` +

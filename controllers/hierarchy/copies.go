@@ -79,5 +79,6 @@ func locateTrouble(t copies.Trouble) string {
 
 // nameSource names the source of a copy that a foreign object keeps out, but not the namespace.
 func nameSource(t copies.Trouble) string {
-	return fmt.Sprintf("%s %q can't be copied into a namespace below, where an object of that name is", t.Slot.Kind.Kind, t.Slot.Name)
+	return fmt.Sprintf("%s %q can't be copied into a namespace that this template reaches: an object of that name is there",
+		t.Slot.Kind.Kind, t.Slot.Name)
 }

@@ -20,6 +20,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -32,6 +35,7 @@ func main() {
 	there := flag.String("warehouse", "there", "there: the ledger is a file, and the last scene reads it by SQL; away: the billing exporter "+
 		"finds no warehouse")
 	flag.Parse()
+	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
 	if flag.NArg() > 0 || *there != "there" && *there != "away" {
 		fmt.Fprintf(os.Stderr, "demo: -warehouse is there or away, not %q, and there are no words but flags\n", *there)
 		os.Exit(2)

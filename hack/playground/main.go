@@ -13,10 +13,14 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
 func main() {
+	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

@@ -78,6 +78,16 @@ func (p place) removeRemains() error {
 	return nil
 }
 
+// userNames returns the users that have a kubeconfig now, in alphabetical order.
+func (p place) userNames() []string {
+	files, _ := filepath.Glob(p.devFile("*.kubeconfig")) // the pattern is valid
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = strings.TrimSuffix(filepath.Base(file), ".kubeconfig")
+	}
+	return names
+}
+
 // usualUsers have a kubeconfig in every playground.
 func usualUsers() []string { return []string{"alice", "bob", "carol", "dave", "mia"} }
 

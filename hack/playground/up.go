@@ -27,7 +27,7 @@ func startPlayground(ctx context.Context, p place, userText string) error {
 		return err
 	}
 	if _, err := os.Stat(p.managerFile()); err != nil {
-		return errors.New("bin/manager is missing; run: make build")
+		return errors.New("bin/manager is missing; run: make up")
 	}
 	lock, locked, err := p.tryLock()
 	if err != nil {
@@ -113,11 +113,12 @@ func printHint(p place) {
   kubectl warren tree payments
 
 To look at it in a browser: kubectl warren ui --open
-The other users have theirs beside these; the cluster admin's is %[7]s.
+Each user has a file beside these, .dev/USER.kubeconfig: %[10]s.
+The cluster admin's is %[7]s.
 The operator's configuration is %[8]s, its log %[9]s.
 To end it: make down
 `, p.root, p.kubeconfig("mia"), p.kubeconfig("alice"), sampleFiles()[0], sampleFiles()[1], sampleFiles()[2],
-		p.kubeconfig(controlplane.Admin), p.configFile(), p.devFile("manager.log"))
+		p.kubeconfig(controlplane.Admin), p.configFile(), p.devFile("manager.log"), strings.Join(p.userNames(), ", "))
 }
 
 // sampleFiles are a tenant, a sub-namespace of it, and a Secret that reaches the whole tree.

@@ -51,7 +51,7 @@ Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
 			"VERB   KIND     NAMESPACE   NAME   SOURCE   REASON\nheld   Secret   shop        key    shop     the limits of the tree leave no room " +
 				"for it\n" +
-				"Nothing is to be written; 1 held back, each for its reason.\n",
+				"Nothing is to be written; 1 held back.\n",
 		},
 		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
 			"Nothing is to be written.\n"},

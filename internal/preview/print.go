@@ -77,7 +77,7 @@ func (p *Plan) writeSum(w io.Writer) error {
 		fmt.Fprintf(&lines, "; %d can't be written, because an unrelated object has the name", sum.Conflicts)
 	}
 	if sum.Held > 0 {
-		fmt.Fprintf(&lines, "; %d held back, each for its reason", sum.Held)
+		fmt.Fprintf(&lines, "; %d held back", sum.Held)
 	}
 	lines.WriteString(".\n")
 	for _, note := range p.Notes {

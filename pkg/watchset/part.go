@@ -148,7 +148,7 @@ func (p *part) logStateChange(before State) {
 }
 
 // endRunAndEmpty ends the run and empties the store. It sends no deletion events, because the objects may still exist. When the back-off
-// ends, or a hint arrives, the Set reviews the rights of the part. After that review the part lists and watches again.
+// ends, or a hint arrives, the Set asks again whether the part is allowed and its kind is served. If so, the part lists and watches again.
 func (p *part) endRunAndEmpty(state State, err error) {
 	p.endRun()
 	memory := p.takePendingEntries(state)

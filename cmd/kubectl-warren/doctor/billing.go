@@ -23,7 +23,7 @@ func (p Patient) checkBilling(ctx context.Context, f file) Check {
 		told.add(o.GetName(), v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionBillingExported))
 	})
 	if err != nil {
-		return warning(billingName, "you may not list LNamespaces: "+err.Error(), "ask a cluster admin to run this")
+		return unlisted(billingName, "LNamespaces", err)
 	}
 	return judgeBilling(f, told)
 }

@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,14 @@ func ok(name, message string) Check { return Check{Name: name, Status: OK, Messa
 
 func warning(name, message, advice string) Check {
 	return Check{Name: name, Status: Warning, Message: message, Advice: advice}
+}
+
+// unlisted is the warning about a list of objects that failed: only where the user lacks the right can somebody else help.
+func unlisted(name, what string, err error) Check {
+	if apierrors.IsForbidden(err) {
+		return warning(name, "you may not list "+what+": "+err.Error(), "ask a cluster admin to run this")
+	}
+	return warning(name, "listing "+what+" failed: "+err.Error(), "run this again")
 }
 
 func failure(name, message, advice string) Check {

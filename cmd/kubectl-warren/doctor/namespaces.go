@@ -19,24 +19,23 @@ import (
 // who creates a tenant of that name, would get their rights.
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
-	const ask = "ask a cluster admin to run this"
 	trees := map[string]map[string]string{} // namespace → labels
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
 	if err != nil {
-		return warning(name, "you may not list namespaces: "+err.Error(), ask)
+		return unlisted(name, "namespaces", err)
 	}
 	var foreign []string
 	err = gather.Each(ctx, p.API, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
 	})
 	if err != nil {
-		return warning(name, "you may not list ClusterRoleBindings: "+err.Error(), ask)
+		return unlisted(name, "ClusterRoleBindings", err)
 	}
 	err = gather.Each(ctx, p.API, &rbacv1.RoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
 	})
 	if err != nil {
-		return warning(name, "you may not list RoleBindings: "+err.Error(), ask)
+		return unlisted(name, "RoleBindings", err)
 	}
 	if len(foreign) == 0 {
 		return ok(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
@@ -84,7 +83,7 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	})
 	switch {
 	case err != nil:
-		return warning(name, "you may not list namespaces: "+err.Error(), "ask a cluster admin to run this")
+		return unlisted(name, "namespaces", err)
 	case len(bare) > 0:
 		return warning(name, "the file protects these, but no label does, so the policies don't know: "+forest.Few(bare),
 			"kubectl warren protect NAMESPACE, for each")

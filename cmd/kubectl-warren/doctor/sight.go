@@ -41,7 +41,7 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 		}
 	})
 	if err != nil {
-		return warning(name, "you may not list namespaces: "+err.Error(), "ask a cluster admin to run this")
+		return unlisted(name, "namespaces", err)
 	}
 	var lacking []string
 	for _, kind := range f.config.Propagation.Kinds {

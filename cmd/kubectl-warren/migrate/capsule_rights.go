@@ -86,9 +86,9 @@ func (e *capsuleEstate) usersOfTenant(t tenantOfCapsule) (users []v1alpha1.Subje
 		subject, named := owner.listedSubject()
 		switch {
 		case !slices.Contains(owner.ClusterRoles, role):
-			e.addEstateGap(what, fmt.Sprintf("not ClusterRole %s, which users of an LNamespace have, but %s: these rights stay, as "+
-				"RoleBindings; to make sub-namespaces they have to be listed",
-				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "), "none that stays")))
+			e.addEstateGap(what, fmt.Sprintf("it lacks ClusterRole %s, which users of an LNamespace have; what it keeps, as "+
+				"RoleBindings: %s; to make sub-namespaces, it must be in spec.users of the LNamespace",
+				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "), "nothing")))
 		case !named:
 			e.addEstateGap(what, "the name of a ServiceAccount is system:serviceaccount:NAMESPACE:NAME: name it so in the Tenant, and plan again")
 		default:

@@ -199,7 +199,7 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 	case o.undo && len(plan.Steps) == 0:
 		terminal.Fprintf(inv.Streams.Out, "There is no migration from %s to undo\n", r.peer.title)
 	case o.undo:
-		terminal.Fprintf(inv.Streams.Out, "The migration is undone, and %s is started. What users have changed or deleted since then "+
+		terminal.Fprintf(inv.Streams.Out, "The migration is undone, and %s is started. What users have changed or deleted since --apply "+
 			"stays as it is\n", r.peer.title)
 	default:
 		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)

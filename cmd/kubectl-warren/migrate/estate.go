@@ -102,10 +102,10 @@ func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, an
 	spec := &v1alpha1.SubNamespaceSpec{}
 	missFor := func(what, key, reason string) {
 		e.addEstateGap(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()),
-			"a value that the Namespace has stays; "+reason)
+			"if the Namespace has a value, it stays; "+reason)
 	}
 	miss := func(what, key, field string) {
-		missFor(what, key, "to have the SubNamespace say it, add the key to "+field+" of the configuration first")
+		missFor(what, key, "to set it by the SubNamespace, first add the key to "+field+" of the configuration")
 	}
 	room := mostAnnotations
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

@@ -193,7 +193,7 @@ func (u *undoer) undoPeerShutdown() {
 		version: u.Peer.RecordVersion})
 }
 
-// restorePeerGrants gives the grants the subjects that they had, after the other operator's webhooks answer as before.
+// restorePeerGrants puts back the subjects that the grants had, once the other operator's webhooks answer as before.
 func (u *undoer) restorePeerGrants() {
 	for _, g := range u.Peer.Grants {
 		before := u.Peer.Record.Subjects[objectFromMetadata(g.PartialObjectMetadata).String()]

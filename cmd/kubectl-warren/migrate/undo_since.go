@@ -32,8 +32,8 @@ func (u *undoer) checkChangesSince() error {
 			found = append(found, fmt.Sprintf("namespace %s was moved below %s: move it back below %s (kubectl warren set %s --parent %s)", name,
 				parent, place.Parent, name, place.Parent))
 		case below && u.leavesAllTrees(parent):
-			found = append(found, fmt.Sprintf("namespace %s was placed below %s, and a namespace with children cannot leave its tree: delete "+
-				"%s, or move it below a namespace that the migration did not place", name, parent, name))
+			found = append(found, fmt.Sprintf("namespace %s was placed below %s, so the undo can't take %s out of its tree: delete "+
+				"%s, or move it below a namespace that the migration did not place", name, parent, parent, name))
 		}
 	}
 	if len(found) == 0 {

@@ -20,7 +20,7 @@ type form struct {
 	on string
 }
 
-// forms are both; a tenant uses one, or both while the operator switches.
+// forms are those of modes Legacy and Constrained; a tenant uses one, or both while the operator switches.
 var forms = []form{
 	{"", "impersonate", ""},
 	{authenticationv1.GroupName, "impersonate:user-info", "impersonate-on:user-info:"},

@@ -113,8 +113,8 @@ func readRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions) (*
 func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client.Reader, namespace string) (string, error) {
 	name, text, err := gather.ReadStoredConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is compared; --role "+
-			"names another: %s\n", failure.Sentence(err))
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is compared; set "+
+			"--role to compare another. The cause: %s\n", failure.Sentence(err))
 		return "admin", nil
 	}
 	if err != nil {

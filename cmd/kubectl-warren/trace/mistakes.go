@@ -39,6 +39,23 @@ func outsideTrees(s *forest.Snapshot, name string) string {
 	return ""
 }
 
+// asksForCopies reports whether an object has the label by which its author wants copies of it.
+func asksForCopies(meta *metav1.PartialObjectMetadata) bool {
+	value, labelled := meta.Labels[v1alpha1.LabelPropagate]
+	return labelled && value != v1alpha1.ModeNone
+}
+
+// whyNoSource returns why an object is no source whatever its label says; "" if only its label decides.
+func (c Case) whyNoSource(meta *metav1.PartialObjectMetadata) string {
+	switch distribution := meta.Labels[v1alpha1.LabelDistributedBy]; {
+	case distribution != "":
+		return "it is a copy of ResourceDistribution " + distribution + ", and copies are never copied on"
+	case c.removed():
+		return c.kindRemoved()
+	}
+	return ""
+}
+
 // mistakenAnnotations returns a sentence for each annotation by which the author of an object may mean to propagate it, and which does
 // nothing.
 func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {

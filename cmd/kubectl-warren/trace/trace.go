@@ -121,6 +121,8 @@ func Of(c Case) *Trace {
 		t.Verdict, t.Mode = Source, s.Mode
 	case c.Here.Labels[v1alpha1.LabelInheritedFrom] != "":
 		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but not from the operator")
+	case asksForCopies(c.Here) && c.whyNoSource(c.Here) != "":
+		t.Notes = append(t.Notes, "it isn't copied: "+c.whyNoSource(c.Here))
 	}
 	t.Notes = append(t.Notes, mistakenAnnotations(c.Here)...)
 	if at, s := c.wantedSource(); s != nil && s.Mode == v1alpha1.ModeCreate {
@@ -220,6 +222,8 @@ func (c Case) describeFound(p Place) string {
 	}
 	s := c.sourceIn(p)
 	switch {
+	case s == nil && c.whyNoSource(p.Object) != "":
+		return "no source: " + c.whyNoSource(p.Object)
 	case s == nil && !c.Configured:
 		return "it lacks the label " + v1alpha1.LabelPropagate + ": no source, unless the configuration has the kind in mode All"
 	case s == nil:
@@ -256,6 +260,8 @@ func (c Case) ofCopy(from, mode string) []string {
 		return append(notes, c.notListed()+": it stays as it is")
 	case mode == v1alpha1.ModeCreate:
 		return notes
+	case c.removed():
+		return append(notes, c.kindRemoved()+": the operator deletes the copy")
 	case !sources.Has(from) && !sources.Frozen(from):
 		return append(notes, "namespace "+from+" is not above any more: the operator deletes the copy")
 	case s != nil && at != from:
@@ -277,8 +283,8 @@ func (c Case) whyAbsent() []string {
 		return []string{c.whyUntouched()}
 	case c.unlisted():
 		return []string{c.notListed()}
-	case c.Configured && c.Mode == copies.Remove:
-		return []string{fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)}
+	case c.removed():
+		return []string{c.kindRemoved()}
 	case s != nil:
 		return []string{"a copy from " + at + " is due" + c.describeDue(at)}
 	case c.frozenSource() != "":
@@ -313,6 +319,12 @@ func (c Case) frozenSource() string {
 }
 
 func (c Case) unlisted() bool { return c.Configured && c.Mode == "" }
+
+func (c Case) removed() bool { return c.Configured && c.Mode == copies.Remove }
+
+func (c Case) kindRemoved() string {
+	return fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)
+}
 
 func (c Case) notListed() string {
 	return fmt.Sprintf("the configuration doesn't have %s among propagation.kinds", c.Slot.Kind)

@@ -93,6 +93,9 @@ func TestOf(t *testing.T) {
 	const update, create = v1alpha1.ModeUpdate, v1alpha1.ModeCreate
 	conflict := told("web", "Rejected", `Secret "key" from "org": no`)
 	never := copies.Rules{NeverPropagate: func(_ schema.GroupKind, name, _ string, _ map[string]string) bool { return name == slot.Name }}
+	distributed := source(update)
+	distributed.Labels[v1alpha1.LabelDistributedBy] = "keys"
+	distributed.Annotations[v1alpha1.AnnotationSourceHash] = copied("org", update).Annotations[v1alpha1.AnnotationSourceHash]
 	partial := view("web parent=mid")
 	partial.Partial = true
 	cases := map[string]struct {
@@ -229,6 +232,18 @@ func TestOf(t *testing.T) {
 			"Absent; the configuration doesn't have Secret among propagation.kinds"},
 		"the kind is removed": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true},
 			"Absent; the configuration has copies of Secret removed"},
+		"PROP-X9 the kind of a copy is removed": {
+			trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true},
+			"Copy org org>mid>web update; the configuration has copies of Secret removed: the operator deletes the copy",
+		},
+		"PROP-X9 the kind of an object that asks for copies is removed": {
+			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Mode: copies.Remove, Configured: true},
+			"Other; it isn't copied: the configuration has copies of Secret removed",
+		},
+		"PROP-X9 a distributed copy that asks for copies": {
+			trace.Case{View: grown(), Here: distributed, Above: above(nil, nil, nil), Mode: copies.OptIn, Configured: true},
+			"Other; it isn't copied: it is a copy of ResourceDistribution keys, and copies are never copied on",
+		},
 		"the kind as a whole": {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true},
 			"Absent; a copy from org is due, and not there yet"},
 		"nothing is above": {trace.Case{View: view("web"), Mode: copies.OptIn, Configured: true},

@@ -10,7 +10,7 @@ import (
 )
 
 // cluster is the state that the watches have brought so far: the forest of namespaces, and how each tenant is billed. The forest is
-// Warren's trees of namespaces; the root of each is the namespace of an LNamespace, a tenant.
+// Warren's trees of namespaces. A tree whose root is the namespace of an LNamespace is that tenant's.
 type cluster struct {
 	forest *forest.Snapshot
 	// namespaces holds the facts of Namespaces, payers those of LNamespaces, both by name.

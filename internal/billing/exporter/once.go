@@ -34,7 +34,7 @@ func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billin
 			known.apply(change{facts: factsOf(object)})
 			return nil
 		}); err != nil {
-			return billing.Plan{}, fmt.Errorf("listing what is to be compared: %w", err)
+			return billing.Plan{}, fmt.Errorf("listing the namespaces and LNamespaces: %w", err)
 		}
 	}
 	completeUntil, err := store.CompleteUntil(ctx)

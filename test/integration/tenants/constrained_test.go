@@ -46,7 +46,7 @@ var _ = Describe("sudo in mode Constrained", func() {
 			}
 		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
 		f.event(ctx, f.own("payments"), v1alpha1.ReasonGroupInUse,
-			"group "+group+" is bound elsewhere; in mode Constrained the group gives no rights: delete the binding")
+			"group "+group+" is bound elsewhere; in mode Constrained such a binding gives sudoers no rights: delete it")
 	})
 
 	It("ACC-C03 is enough for kubectl", func(ctx SpecContext) {

@@ -58,7 +58,7 @@ func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// isAway reports whether an answer is that of a proxy whose API server is away, or of one that does not know the credentials.
+// isAway reports whether an answer is that of a proxy whose API server is away, or of an API server that rejects the credentials.
 func isAway(answer *http.Response) bool {
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
