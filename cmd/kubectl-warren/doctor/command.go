@@ -24,7 +24,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this cluster is protected, and that nothing hangs",
-		Long: "Check what protects this cluster, and whether anything hangs: version, policies, pod security, APIs that do not answer, webhook, "+
+		Long: "Check what protects this cluster, and whether anything hangs: version, policies, pod security, APIs that do not answer, webhook, " +
 			"groups of sudoers, protected namespaces, what the operator can see, how far modes All and Remove of the propagated kinds have come, billing.\n" +
 			"It changes nothing. The exit status is 1 if a check ends in an error; what you may not look at is a warning.",
 		Args:              cobra.NoArgs,
