@@ -136,7 +136,7 @@ func testCreation(t *testing.T, c *cluster) {
 			t.Errorf("another session: %s", answer.text)
 		}
 		answer := browser.Eval[string](p, `fetch(%q, {method: "POST", body: new URLSearchParams({run: %q, name: "grow-other"})}).then((r) => r.text())`, r.address("run"), id)
-		if !strings.Contains(answer, "is not taken") {
+		if !strings.Contains(answer, "is not accepted") {
 			t.Errorf("another body: %s", answer)
 		}
 		r.lastWrite(before)

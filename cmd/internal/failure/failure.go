@@ -23,7 +23,7 @@ func Sentence(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "the API server didn't answer in time: try a longer --request-timeout, or check --server and --context"
 	case ImpersonationRefused(err):
-		return "you may not impersonate whom --as and --as-group name: " + err.Error()
+		return "you may not impersonate the user or group of --as and --as-group: " + err.Error()
 	case errors.As(err, &request):
 		return "can't reach the API server " + host(request) + " (" + request.Err.Error() + "): check --server, --context and the kubeconfig"
 	}

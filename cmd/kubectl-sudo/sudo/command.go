@@ -25,11 +25,11 @@ const (
 const long = `Run one command of kubectl with the rights of a tenant's sudoers: cluster-admin in its tree, nothing elsewhere.
 
 The tenant is that of the namespace in which kubectl acts (-n, or the context's), or the one that is named behind lns, or --tenant.
-It runs "kubectl COMMAND --as=… --as-group=TENANT-sudoers …", which stands in the API server's audit log under your name, with
---reason if there is one.
+kubectl sudo runs "kubectl COMMAND --as=USER --as-group=TENANT-sudoers". The API server's audit log has this under your name, with
+the text of --reason.
 
-The flags below stand before COMMAND; what follows COMMAND is kubectl's. Those of kubectl's flags that say where the API server is
-and which namespace is meant (-n, --context, --kubeconfig and such) may stand on either side.
+Write the flags below before COMMAND; everything after COMMAND is for kubectl. The flags of kubectl that select the API server
+and the namespace (such as -n, --context, --kubeconfig) may be before or after COMMAND.
 
 KUBECTL in the environment names another kubectl than that of the PATH.`
 
@@ -81,9 +81,9 @@ func (c *call) command() *cobra.Command {
 func (c *call) addFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows COMMAND is kubectl's
 	flags.SortFlags = false
-	flags.StringVar(&c.tenant, flagTenant, "", "The tenant, where the namespace doesn't tell it or is not the one that is meant")
+	flags.StringVar(&c.tenant, flagTenant, "", "The tenant, if the namespace belongs to none, or to another one than you mean")
 	flags.StringVar(&c.reason, flagReason, "", "Why, for the API server's audit log")
-	flags.BoolVar(&c.listing, "list", false, "Print the tenants in which you may, one name a line, and run nothing")
+	flags.BoolVar(&c.listing, "list", false, "Print the tenants in which you may use sudo, one name a line, and run nothing")
 	flags.BoolP(flagAll, "A", false, "") // known in order to be refused
 	c.connection.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
 	flags.AddFlagSet(c.connection)

@@ -88,7 +88,7 @@ func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 	ctx := cmd.Context()
 	switch {
 	case c.listing && len(words) > 0:
-		return fmt.Errorf("--list takes no COMMAND: there is %q", words[0])
+		return fmt.Errorf("--list takes no COMMAND, but %q is given", words[0])
 	case c.listing:
 		return c.listTenants(ctx)
 	case len(words) == 0:

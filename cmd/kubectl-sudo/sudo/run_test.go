@@ -57,7 +57,7 @@ func TestRefusals(t *testing.T) {
 		"a reason of two lines": {there, []string{"--reason", "a\nb", "get", "pods"},
 			`--reason "a\nb" holds a control character: it must be one line of text`},
 		"no tenant":          {there, []string{"--tenant=", "get", "pods"}, "--tenant is empty: name a tenant, or leave it out"},
-		"list takes nothing": {there, []string{"--list", "get", "pods"}, `--list takes no COMMAND: there is "get"`},
+		"list takes nothing": {there, []string{"--list", "get", "pods"}, `--list takes no COMMAND, but "get" is given`},
 		"no server": {there, []string{"-s", nowhere, "get", "pods"}, "can't reach the API server " + nowhere +
 			" (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
 		"no server, behind": {there, []string{"get", "pods", "-s", nowhere}, "can't reach the API server " + nowhere +

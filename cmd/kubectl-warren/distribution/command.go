@@ -23,7 +23,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		},
 	}
 	describe := &cobra.Command{
-		Use: "describe NAME", Short: "Show one with its conflicts, failures and roll-out",
+		Use: "describe NAME", Short: "Show one ResourceDistribution with its conflicts, failures and roll-out",
 		Args: invocation.ExactlyAsUsage("one ResourceDistribution"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return showDistributions(cmd.Context(), inv, names, func(w io.Writer, all []v1alpha1.ResourceDistribution) error {
@@ -39,7 +39,7 @@ func planCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan {NAME | -f FILE}",
 		Short: "Show what the operator would do in which namespace, and do nothing",
-		Long: "Show what the operator would do in which namespace, and do nothing: for the object as it stands, or as a file would make it.\n" +
+		Long: "Show what the operator would do in which namespace, and do nothing: for the object as it is now, or as FILE has it.\n" +
 			"You need to list namespaces, and objects of that kind in all namespaces; only their metadata is read.",
 		Example:           "  kubectl warren distribution plan regcred\n  kubectl warren distribution plan -f regcred.yaml",
 		ValidArgsFunction: cobra.NoFileCompletions,

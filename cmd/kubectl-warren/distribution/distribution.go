@@ -40,7 +40,7 @@ func List(ctx context.Context, api client.Reader, names []string) ([]v1alpha1.Re
 func missing(err error) error {
 	status, ok := err.(apierrors.APIStatus)
 	if meta.IsNoMatchError(err) || ok && apierrors.IsNotFound(err) && (status.Status().Details == nil || status.Status().Details.Name == "") {
-		return fmt.Errorf("this cluster has no ResourceDistributions: an administrator adds component distribution")
+		return fmt.Errorf("this cluster has no kind ResourceDistribution: a cluster admin can install component distribution")
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func describeReach(rd *v1alpha1.ResourceDistribution, d *distribute.Distribution
 		all = append(all, d.Targets.DescribeEverybody(count))
 	}
 	if replaced := d.Named.Replaced(f); len(replaced) > 0 {
-		all = append(all, "another namespace has taken the name since, and is not served: "+strings.Join(replaced, ", "))
+		all = append(all, "not served, because another namespace has taken the name since: "+strings.Join(replaced, ", "))
 	}
 	return all
 }
@@ -152,8 +152,7 @@ func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, warnings []string
 	}
 	if policy := rd.Spec.ConflictPolicy; held && (policy == "" || policy == v1alpha1.ConflictFail ||
 		policy == v1alpha1.ConflictAdoptIdentical) {
-		text.WriteString("Before the first copies, and after a change of targets, one conflict keeps all that is to be created from being " +
-			"created.\n")
+		text.WriteString("Before the first copies, and after a change of targets, the operator creates no copy while there is a conflict.\n")
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

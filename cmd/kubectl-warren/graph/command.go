@@ -40,14 +40,14 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [ROOT…]",
 		Short: "Draw the trees of namespaces as one file: HTML, SVG, DOT or Mermaid",
-		Long: "Draw the trees of namespaces as one file, which needs nothing else; with names, only what begins there.\n" +
-			"The file names no people unless --people asks for them. Whoever may not list namespaces names a root.",
+		Long: "Draw the trees of namespaces as one file, which needs nothing else; with a ROOT, only the tree that begins there.\n" +
+			"The file names no people unless --people asks for them. If you may not list namespaces, name a ROOT.",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	r := &request{output: invocation.AddChoice(cmd, "output", "o", "html", "Output format", "html", "svg", "dot", "mermaid")}
 	cmd.Flags().StringVarP(&r.file, "file", "f", "", "Write to this file, whole or not at all, instead of to standard output")
 	cmd.Flags().IntVar(&r.depth, "depth", -1, "Fold what is more than this many levels below the top of a tree (-1: nothing)")
-	cmd.Flags().BoolVar(&r.people, "people", false, "Show the managers, users and sudoers of each tenant, and who reads")
+	cmd.Flags().BoolVar(&r.people, "people", false, "Show the managers, users and sudoers of each tenant, and the user who reads them")
 	cmd.Flags().BoolVar(&r.problems, "problems", false, "Only trees with a problem")
 	cmd.RunE = func(cmd *cobra.Command, roots []string) error { return r.run(cmd.Context(), inv, roots) }
 	return cmd

@@ -76,10 +76,10 @@ func (f *Forest) WriteSVG(w io.Writer, o Options) (warning string, err error) {
 func foldWarning(what string, levels, left int) string {
 	switch {
 	case left > 0:
-		return fmt.Sprintf("%s can't be read: only the first rows of the trees are drawn, and %s are left out; name a ROOT", what,
+		return fmt.Sprintf("%s is not readable: only the first rows of the trees are drawn, and %s are left out; name a ROOT", what,
 			text.Count(left, "tree", "trees"))
 	case levels >= 0:
-		return fmt.Sprintf("%s can't be read: what is deeper than %s is folded; name a ROOT, or give --depth", what,
+		return fmt.Sprintf("%s is not readable: what is deeper than %s is folded; name a ROOT, or give --depth", what,
 			text.Count(levels, "level", "levels"))
 	}
 	return ""

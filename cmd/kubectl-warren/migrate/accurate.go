@@ -55,8 +55,8 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	}
 	theirs := AccurateConfiguration{}
 	if err := yaml.UnmarshalStrict(file, &theirs); err != nil {
-		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, whose keys begin with labelKeys (kubectl get "+
-			"configmap -n accurate -o yaml shows it): %w", err)
+		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, which has keys such as labelKeys (kubectl get "+
+			"configmap -n accurate -o yaml prints it): %w", err)
 	}
 	for _, kind := range c.Kinds {
 		if kind.Mode == copies.All && !c.Peer.Record.isMigrationFinished() {
@@ -68,7 +68,7 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	}
 	if len(file) == 0 && len(e.Places) > 0 && !c.Peer.Record.isMigrationFinished() {
 		e.addEstateGap("configuration file of Accurate",
-			"--peer-config FILE has it compared with Warren's: kubectl get configmap -n accurate -o yaml shows it")
+			"it is not compared with Warren's: save it (kubectl get configmap -n accurate -o yaml), and add --peer-config FILE")
 	}
 	e.configurationOfAccurate(theirs, ours)
 	return e, nil
@@ -76,13 +76,13 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 
 // compareModeAll names a kind of mode All: Accurate copies annotated objects of the kinds that it watches, and nothing else.
 func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurateWatch) {
-	const advice = "propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from now on"
+	const advice = "propagation.kinds has the kind in mode All, so Warren would copy them all: set mode OptIn, or remove the kind"
 	if slices.ContainsFunc(watches, func(w accurateWatch) bool { return w.Group == kind.Group && w.Kind == kind.Kind }) {
-		e.addEstateGap("objects of "+kind.Kind+" without annotation", "Accurate copies the annotated ones alone, and "+advice)
+		e.addEstateGap("objects of "+kind.Kind+" without annotation", "Accurate copies only annotated ones, and "+advice)
 		return
 	}
-	e.addEstateGap("objects of "+kind.Kind, "Accurate copies none that is not annotated, and none of a kind that its configuration "+
-		"doesn't watch, and "+advice)
+	e.addEstateGap("objects of "+kind.Kind, "Accurate copies only annotated objects of the kinds that its configuration "+
+		"watches, and "+advice)
 }
 
 // placeOfAccurate reads a namespace's labels. SubNamespaces in the parent own lives.
@@ -110,8 +110,8 @@ func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadat
 	slot, notes := kind.slotOfObject(object), object.Annotations
 	if notes[accurateGenerator] != "" {
 		e.addEstateGap("annotation propagate-generated of "+slot.String(),
-			"label what it generates by the generator's own means, such as secretTemplate of a Certificate: "+
-				v1alpha1.LabelPropagate+"=update; or add its kind to propagation.generators, and annotate it with "+
+			"have the generator itself label the objects that it makes "+v1alpha1.LabelPropagate+"=update, as a Certificate does by "+
+				"secretTemplate; or add the generator's kind to propagation.generators, and annotate the generator with "+
 				v1alpha1.AnnotationPropagateGenerated)
 	}
 	mode := notes[accuratePropagate]
@@ -154,7 +154,7 @@ func (e *Estate) configurationOfAccurate(theirs AccurateConfiguration, ours *con
 		if ours.Propagated(schema.GroupKind{Group: w.Group, Kind: w.Kind}) == nil {
 			e.addEstateGap("watches "+strings.Trim(w.Kind+"."+w.Group, "."),
 				"its copies stay, but Warren doesn't update them: before the migration, add the kind to "+
-					"propagation.kinds, and apply what manager manifests prints")
+					"propagation.kinds, and apply the output of the command manager manifests")
 		}
 	}
 	for _, policy := range theirs.NamingPolicies {

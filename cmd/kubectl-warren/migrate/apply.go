@@ -112,13 +112,13 @@ func (x *executor) lostTenant(estate *Estate) error {
 		if _, moves := estate.Tenants[name]; moves {
 			continue
 		}
-		why := "it is gone; give the command again"
+		why := "it was deleted; give the command again"
 		for _, gap := range estate.Gaps {
 			if gap.What == "Tenant "+name {
 				why = gap.Instead
 			}
 		}
-		return fmt.Errorf("tenant %s can't move any more: %s", name, why)
+		return fmt.Errorf("tenant %s can't be migrated any more: %s", name, why)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func staleCopiesReason(estate *Estate, c Cluster) string {
 	if count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Warren to write %d copies that it has taken over: kubectl warren describe NAMESPACE says what stands in the way",
+	return fmt.Sprintf("Warren to update %d copies that it has taken over: kubectl warren describe NAMESPACE shows the cause",
 		count)
 }
 

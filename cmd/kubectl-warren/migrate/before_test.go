@@ -77,8 +77,8 @@ func longAnnotations(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	want := []Gap{{"annotation b of SubnamespaceAnchor org/team",
-		"if the Namespace has a value, it stays; it has 201 characters, and the annotations of a SubNamespace may have 8192 together: keep a " +
-			"text so long in a ConfigMap"}}
+		"if the Namespace has this key, its value stays; key and value have 201 characters, and all annotations of a SubNamespace may have " +
+			"8192 together: keep so long a text in a ConfigMap"}}
 	if diff := cmp.Diff(want, e.Gaps); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}

@@ -71,8 +71,8 @@ func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	e.Creator = e.claims.creatorToRecord()
 	e.missSharedNamespaces()
 	if len(peer.Tenants) > 0 && !c.Peer.Record.isMigrationFinished() {
-		e.addEstateGap("deletion of a Tenant", "not before kubectl warren migrate capsule --finish: until then the garbage collector "+
-			"deletes its namespaces with it, and likewise with the definitions of Capsule")
+		e.addEstateGap("deletion of a Tenant", "delete no Tenant and no CustomResourceDefinition of Capsule before kubectl warren migrate "+
+			"capsule --finish: until then the garbage collector would delete the namespaces too")
 	}
 	for _, object := range peer.Tenants {
 		t := tenantOfCapsule{object, e.namespacesOf(object.GetName())}
@@ -123,8 +123,8 @@ func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (own
 func (e *capsuleEstate) missSharedNamespaces() {
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
 		if owners := e.ownersAmongTenants(e.cluster.Namespaces[name]); len(owners) > 1 {
-			e.addEstateGap("Namespace "+name, "two Tenants own it ("+strings.Join(owners, ", ")+
-				"), and it is placed below neither: take the wrong ownerReference off, and plan again")
+			e.addEstateGap("Namespace "+name, "several Tenants own it ("+strings.Join(owners, ", ")+
+				"), so it is placed below none of them: remove the wrong ownerReferences, and plan again")
 		}
 	}
 }
@@ -145,16 +145,16 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	case e.cluster.LNamespaces[name] != nil:
 		return e.claims.reasonNotToAdopt(e.cluster.LNamespaces[name], t)
 	case len(validation.IsDNS1123Label(name)) > 0:
-		return "its name is no DNS label, as that of an LNamespace has to be: make an LNamespace of another name, and place the namespaces " +
-			"there by kubectl warren set NAMESPACE --parent NAME" + moved
+		return "its name is no DNS label, but the name of an LNamespace must be one: make an LNamespace of another name, and place " +
+			"the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case e.rules.Protected(name, e.rules.operatorNamespace):
-		return "default, kube-*, the operator's namespace and protectedNamespaces of the configuration name no tenant: take the name out " +
-			"of protectedNamespaces and plan again, " +
+		return "a tenant can't have the name of a protected namespace (default, kube-*, the operator's, protectedNamespaces of the " +
+			"configuration): take the name out of protectedNamespaces and plan again, " +
 			"or make an LNamespace of another name and place the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case e.rules.Reserved(name, e.rules.operatorNamespace):
 		return "tenants.reservedNames of the configuration reserves its name: change that, and plan again" + moved
 	case root != nil && !slices.Contains(t.namespaces, name):
-		return "Namespace " + name + " exists and is none of its own, so that LNamespace " + name +
+		return "Namespace " + name + " exists and does not belong to the Tenant, so LNamespace " + name +
 			" can't make its root: make an LNamespace of another name, and place the " +
 			"namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case root != nil && root.Labels[v1alpha1.LabelProtected] == v1alpha1.True:
@@ -177,7 +177,7 @@ func (e *capsuleEstate) placeTenantNamespaces(t tenantOfCapsule) {
 	e.Tenants[name] = spec
 	if len(e.rules.Billing.Required) > 0 && e.cluster.LNamespaces[name] == nil {
 		e.addEstateGap("billing of LNamespace "+name, "the configuration requires "+joinTextFields(e.rules.Billing.Required)+
-			" of every LNamespace, which Capsule doesn't know: set billing.defaults, "+
+			" of every LNamespace, and a Tenant has no such fields: set billing.defaults, "+
 			"or make LNamespace "+name+" yourself before --apply")
 	}
 }
@@ -202,8 +202,9 @@ func (e *capsuleEstate) missKindsInModeAll(root string) {
 	for _, kind := range e.cluster.Kinds {
 		if kind.Mode == copies.All {
 			e.addEstateGap(fmt.Sprintf("objects of %s in Namespace %s", kind.Kind, root),
-				"it becomes the root, and propagation.kinds has the kind in mode All, so they are copied to the other namespaces of the Tenant: "+
-					"before the migration, label those that are not to be "+v1alpha1.LabelPropagate+"="+v1alpha1.ModeNone+", or set mode OptIn")
+				"the namespace becomes the root, and propagation.kinds has the kind in mode All, so Warren would copy them to the Tenant's "+
+					"other namespaces: before the migration, set label "+v1alpha1.LabelPropagate+"="+v1alpha1.ModeNone+
+					" on those that must stay uncopied, or set mode OptIn")
 		}
 	}
 }
@@ -229,8 +230,8 @@ func (e *capsuleEstate) tenantLimitsFor(t tenantOfCapsule, below int32) *v1alpha
 	}
 	if most < below {
 		e.addEstateGap("namespaceOptions.quota of Tenant "+t.GetName(),
-			fmt.Sprintf("it allows fewer namespaces than there are: spec.limits.subNamespaces of the LNamespace is %d, as many as stand below "+
-				"its root", below))
+			fmt.Sprintf("it allows fewer namespaces than the Tenant has: spec.limits.subNamespaces of the LNamespace becomes %d, the number of "+
+				"namespaces below its root", below))
 		most = below
 	}
 	return &v1alpha1.Limits{SubNamespaces: &most}

@@ -47,7 +47,7 @@ func TestOwnershipIsByUID(t *testing.T) {
 		t.Errorf("places: %v", got)
 	}
 	if !slices.ContainsFunc(e.Gaps, func(g Gap) bool {
-		return g.What == "Namespace gas-lab" && strings.Contains(g.Instead, "two Tenants own it")
+		return g.What == "Namespace gas-lab" && strings.Contains(g.Instead, "several Tenants own it")
 	}) {
 		t.Errorf("gaps: %+v", e.Gaps)
 	}

@@ -86,11 +86,11 @@ func (e *capsuleEstate) usersOfTenant(t tenantOfCapsule) (users []v1alpha1.Subje
 		subject, named := owner.listedSubject()
 		switch {
 		case !slices.Contains(owner.ClusterRoles, role):
-			e.addEstateGap(what, fmt.Sprintf("it lacks ClusterRole %s, which users of an LNamespace have; what it keeps, as "+
-				"RoleBindings: %s; to make sub-namespaces, it must be in spec.users of the LNamespace",
+			e.addEstateGap(what, fmt.Sprintf("it lacks ClusterRole %s, so it does not become a user of the LNamespace. It keeps these "+
+				"ClusterRoles, by RoleBindings: %s. To make sub-namespaces, it must be in spec.users of the LNamespace",
 				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "), "nothing")))
 		case !named:
-			e.addEstateGap(what, "the name of a ServiceAccount is system:serviceaccount:NAMESPACE:NAME: name it so in the Tenant, and plan again")
+			e.addEstateGap(what, "the Tenant must write this ServiceAccount as system:serviceaccount:NAMESPACE:NAME: correct that, and plan again")
 		default:
 			if why := e.reasonNotToList(t, subject); why != "" {
 				e.unlisted[t.GetName()] = append(e.unlisted[t.GetName()], unlistedOwner{owner, what, why})
@@ -193,7 +193,7 @@ func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	}
 	if len(left) > 0 {
 		e.addEstateGap("RoleBindings of some namespaces of Tenant "+root,
-			"they stay as they are, as objects of their namespaces, and give what they give until you delete them: "+strings.Join(left, ", "))
+			"they stay as objects of their namespaces, and grant the same rights until you delete them: "+strings.Join(left, ", "))
 	}
 }
 
@@ -207,8 +207,8 @@ func (e *capsuleEstate) missUnlistableOwners(root string, kept []bindingOfCapsul
 				from = append(from, names[i])
 			}
 		}
-		e.addEstateGap(owner.what, owner.why+"; its rights come from a RoleBinding in the root, "+strings.Join(from, ", ")+
-			", and reach all of the tree: delete that to end them")
+		e.addEstateGap(owner.what, owner.why+"; its rights in the whole tree come from the root's RoleBinding "+strings.Join(from, ", ")+
+			": delete that RoleBinding to revoke them")
 	}
 }
 

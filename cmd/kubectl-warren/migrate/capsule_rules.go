@@ -9,35 +9,36 @@ import (
 )
 
 const (
-	inATemplate = "what is in the namespaces stays there as it is; new ones don't get it: put it into a template that the LNamespace " +
+	inATemplate = "the objects in the namespaces stay, but new namespaces don't get them: put them into a template that the LNamespace " +
 		"references (spec.template), as config/samples/guardrails does"
-	notGuarded = "what is in the namespaces stays there, but once Capsule is at rest its users may change and delete it: only Capsule's " +
-		"webhook refused that; before --apply write a policy of the " +
+	notGuarded = "the NetworkPolicies in the namespaces stay, but users may change and delete them once Capsule is stopped, because only " +
+		"Capsule's webhook refused that. Before --apply, write a cluster-wide policy of the " +
 		"cluster's network, or a ValidatingAdmissionPolicy that guards label " + capsulePolicy +
-		"; for new namespaces put it into a template (spec.template)"
+		". For new namespaces, put NetworkPolicies into a template (spec.template)"
 	byAPolicy = "once Capsule is stopped, nothing enforces it: write a ValidatingAdmissionPolicy for the namespaces with label " +
 		"TENANT.tree.tenancy.warren.dev/depth"
-	onTheRoot = "the namespaces keep their values; for new ones label or annotate the root, and have the keys in inheritance.labels or " +
-		"inheritance.annotations"
+	onTheRoot = "the namespaces keep their values; for new namespaces, label or annotate the root, and add the keys to inheritance.labels " +
+		"or inheritance.annotations"
 )
 
 // rulesOfCapsule are the fields of a Tenant that no LNamespace has, and what to do instead.
 var rulesOfCapsule = []struct{ field, instead string }{
 	{"limitRanges.items", inATemplate},
 	{"networkPolicies.items", notGuarded},
-	{"nodeSelector", "annotation scheduler.alpha.kubernetes.io/node-selector stays on the namespaces; for new ones annotate the root, " +
-		"and have the key in inheritance.annotations"},
+	{"nodeSelector", "annotation scheduler.alpha.kubernetes.io/node-selector stays on the namespaces; for new namespaces, annotate the " +
+		"root, and add the key to inheritance.annotations"},
 	{"namespaceOptions.additionalMetadata", onTheRoot},
-	{"namespaceOptions.additionalMetadataList", onTheRoot + "; for a part of the namespaces say propagatedLabels in a HierarchyConfiguration"},
+	{"namespaceOptions.additionalMetadataList", onTheRoot + "; for some of them, set spec.propagatedLabels in a HierarchyConfiguration"},
 	{"namespaceOptions.requiredMetadata", "Warren doesn't require it: each namespace inherits the keys of the root"},
 	{"cordoned", "Warren can't freeze a tenant: only Capsule refuses changes there. A ResourceQuota with pods: \"0\" in a template " +
 		"has a similar effect"},
-	{"forceTenantPrefix", "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}], which holds for all tenants"},
+	{"forceTenantPrefix", "set subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]; " +
+		"it holds for all tenants"},
 	{"storageClasses", byAPolicy}, {"ingressOptions", byAPolicy}, {"serviceOptions", byAPolicy}, {"podOptions", byAPolicy},
 	{"gatewayOptions", byAPolicy},
 	{"containerRegistries", byAPolicy}, {"imagePullPolicies", byAPolicy}, {"priorityClasses", byAPolicy}, {"runtimeClasses", byAPolicy},
 	{"deviceClasses", byAPolicy},
-	{"rules", "objects that they created stay in the namespaces; once Capsule is stopped, nothing enforces the rules: write " +
+	{"rules", "objects that the rules created stay in the namespaces; once Capsule is stopped, nothing enforces the rules: write " +
 		"ValidatingAdmissionPolicies, and a template for quotas"},
 	{"permissions.matchOwners", "the owners that it has matched so far are listed; from now on the managers edit the lists of the LNamespace"},
 }
@@ -54,8 +55,8 @@ func (e *capsuleEstate) missTenantRules(t tenantOfCapsule) {
 	e.missTenantQuotas(t)
 	for key := range t.GetAnnotations() {
 		if strings.HasPrefix(key, "quota.resources."+capsuleGroup+"/") {
-			e.addEstateGap("annotation "+key+of, "nobody counts such objects: a ResourceQuota in a template counts them in each namespace "+
-				"(count/RESOURCE.GROUP)")
+			e.addEstateGap("annotation "+key+of, "nothing limits their number in the tenant: a ResourceQuota in a template limits it in each "+
+				"namespace (count/RESOURCE.GROUP)")
 		}
 	}
 }
@@ -91,21 +92,21 @@ func (e *capsuleEstate) missTenantQuotas(t tenantOfCapsule) {
 		e.addEstateGap(what, inATemplate)
 		return
 	}
-	e.addEstateGap(what, fmt.Sprintf("its scope is Tenant, and nobody counts the sum of %d namespaces any more: each ResourceQuota "+
-		"stays at what was left to its namespace when Capsule stopped. "+
-		"Divide the sum: a ResourceQuota for each namespace, in a template, and spec.limits.subNamespaces", len(t.namespaces)))
+	e.addEstateGap(what, fmt.Sprintf("its scope is Tenant, and Warren does not limit the sum of %d namespaces: each ResourceQuota "+
+		"keeps the value that Capsule wrote last. "+
+		"Divide the sum: put a ResourceQuota for each namespace into a template, and set spec.limits.subNamespaces", len(t.namespaces)))
 }
 
 // othersOfCapsule are kinds of Capsule's that have no counterpart, and what to do instead.
 var othersOfCapsule = map[string]string{
 	"TenantResource": "its replicas stay, but are not updated any more: label the object in the root " +
-		"tenancy.warren.dev/propagate=update, and delete the replicas",
+		"with tenancy.warren.dev/propagate=update, and delete the replicas",
 	"GlobalTenantResource": "its replicas stay, but are not updated any more: use a ResourceDistribution of a Secret or " +
 		"ConfigMap, or a template that all LNamespaces reference; then delete the replicas",
 	"ResourcePool": "its ResourceQuotas keep what was claimed, and can't grow: use a ResourceQuota for each namespace, " +
 		"in a template",
-	"CustomQuota":         "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
-	"GlobalCustomQuota":   "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
+	"CustomQuota":         "nothing limits such objects any more: use a ResourceQuota with count/RESOURCE.GROUP, in a template",
+	"GlobalCustomQuota":   "nothing limits such objects any more: use a ResourceQuota with count/RESOURCE.GROUP, in a template",
 	"GlobalResourceQuota": "nothing limits the sum any more: use a ResourceQuota for each namespace, in a template",
 }
 
@@ -129,10 +130,10 @@ func (e *capsuleEstate) missOtherObjects() {
 		}
 		of := " of CapsuleConfiguration " + name
 		if prefixed, _, _ := unstructured.NestedBool(object.Object, "spec", "forceTenantPrefix"); prefixed {
-			e.addEstateGap("forceTenantPrefix"+of, "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]")
+			e.addEstateGap("forceTenantPrefix"+of, "set subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]")
 		}
 		if regex := nestedText(object.Object, "spec", "protectedNamespaceRegex"); regex != "" {
-			e.addEstateGap("protectedNamespaceRegex"+of, "protectedNamespaces of the configuration, as globs: "+regex)
+			e.addEstateGap("protectedNamespaceRegex"+of, "set protectedNamespaces of Warren's configuration to globs that match the same as "+regex)
 		}
 	}
 }

@@ -310,7 +310,7 @@ func TestTenantsThatCannotMove(t *testing.T) {
 	}{
 		"reserved":                   {"gas-system", nil, "reserves its name"},
 		"no DNS label":               {"gas.lab", nil, "no DNS label"},
-		"name is taken":              {"plain", nil, "exists and is none of its own"},
+		"name is taken":              {"plain", nil, "exists and does not belong to the Tenant"},
 		"protected":                  {"gas", func(s *site) { s.Namespaces["gas"].Labels[v1alpha1.LabelProtected] = "true" }, "is protected"},
 		"protectedNamespaces":        {"kube-gas", nil, "take the name out of protectedNamespaces"},
 		"an LNamespace has the name": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", s.Caller) }, ""},

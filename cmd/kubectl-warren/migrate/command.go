@@ -45,12 +45,12 @@ func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   p.word,
 		Short: "Move a cluster from " + p.title + " to Warren",
-		Long: "Print what would be written so that Warren takes over the namespaces and copies of " + p.title +
-			", and what has no counterpart; nothing is done.\n" +
-			"--apply carries out all but the last step, --undo takes that back, --finish takes the last step. Each can be repeated when it was\n" +
-			"interrupted. All is done with your own rights. No namespace that was there before, no copy and no object of " + p.title +
-			" is deleted: its objects are\n" +
-			"yours to remove in the end.",
+		Long: "Print the writes by which Warren would take over the namespaces and copies of " + p.title +
+			", and what has no counterpart; write nothing.\n" +
+			"--apply carries out all steps but the last, --undo takes these steps back, --finish takes the last step. If a command was\n" +
+			"interrupted, repeat it. All is done with your own rights. No existing namespace, no copy and no object of " + p.title +
+			" is deleted:\n" +
+			"remove the objects of " + p.title + " yourself after --finish.",
 		Example:           "  kubectl warren migrate " + p.word + "\n  kubectl warren migrate " + p.word + " --apply",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -59,7 +59,7 @@ func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.apply, "apply", false, "carry out all steps but the last")
 	flags.BoolVar(&o.finish, "finish", false, "take the last step, which can't be undone: copies follow their sources again, and "+
-		"nothing ends with the other operator's objects")
+		"nothing else is deleted with the other operator's objects")
 	flags.BoolVar(&o.undo, "undo", false, "take back what --apply did")
 	flags.BoolVar(&o.yes, "yes", false, "don't ask")
 	cmd.MarkFlagsMutuallyExclusive("apply", "finish", "undo")
@@ -138,8 +138,8 @@ func (o *options) connectReader(ctx context.Context, inv *invocation.Invocation,
 // checkPlanFeasible returns an error if the plan can't be carried out as a whole.
 func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 	if o.peerNamespace != "" && len(c.Peer.Deployments) == 0 && !o.undo {
-		return fmt.Errorf("no Deployment %s… in namespace %s: name the namespace in which %s runs with --peer-namespace, or "+
-			"--peer-namespace='' where it is gone",
+		return fmt.Errorf("no Deployment named %s* in namespace %s: name the namespace in which %s runs with --peer-namespace, or give "+
+			"--peer-namespace='' if it is deleted",
 			p.prefix, o.peerNamespace, p.title)
 	}
 	if doubt := c.Peer.doubtAboutGrants(p); doubt != "" && o.apply {
@@ -176,7 +176,7 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 	now.Steps = slices.DeleteFunc(slices.Clone(plan.Steps), func(step Step) bool { return step.Phase == Finish && !o.finish })
 	if len(now.Steps) > 0 && !o.yes {
 		now.writePlanTables(inv.Streams.ErrOut)
-		if !confirmWithUser(inv, fmt.Sprintf("%s: this is written now. Go on? [y/N] ", r.peer.title)) {
+		if !confirmWithUser(inv, fmt.Sprintf("Migration from %s: write this now? [y/N] ", r.peer.title)) {
 			return errors.New("nothing was done")
 		}
 	}
@@ -220,7 +220,7 @@ func adviceBeforeStart(err error, p peer) string {
 func (o *options) withRecoveryAdvice(err error, p peer, stopped bool) error {
 	flag, is, back := "--apply", "still runs", ", or take back what was written with --undo"
 	if stopped {
-		is, back = "is stopped meanwhile", fmt.Sprintf(", or start %s again with --undo", p.title)
+		is, back = "is stopped", fmt.Sprintf(", or start %s again with --undo", p.title)
 	}
 	switch {
 	case o.undo:
@@ -228,8 +228,8 @@ func (o *options) withRecoveryAdvice(err error, p peer, stopped bool) error {
 	case o.finish:
 		flag, back = "--finish", ""
 	}
-	return fmt.Errorf("%w\n%s %s: mend this and give the same command again (kubectl warren migrate %s %s)%s", err, p.title, is, p.word, flag,
-		back)
+	return fmt.Errorf("%w\n%s %s. Correct this error, and give the same command again (kubectl warren migrate %s %s)%s", err, p.title, is,
+		p.word, flag, back)
 }
 
 // confirmWithUser asks the user a question, and reports whether the answer is yes.

@@ -102,7 +102,7 @@ func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, an
 	spec := &v1alpha1.SubNamespaceSpec{}
 	missFor := func(what, key, reason string) {
 		e.addEstateGap(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()),
-			"if the Namespace has a value, it stays; "+reason)
+			"if the Namespace has this key, its value stays; "+reason)
 	}
 	miss := func(what, key, field string) {
 		missFor(what, key, "to set it by the SubNamespace, first add the key to "+field+" of the configuration")
@@ -125,8 +125,8 @@ func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, an
 		}
 		length := utf8.RuneCountInString(key) + utf8.RuneCountInString(annotations[key])
 		if length > room {
-			missFor("annotation", key, fmt.Sprintf("it has %d characters, and the annotations of a SubNamespace may have %d together: keep a "+
-				"text so long in a ConfigMap", length, mostAnnotations))
+			missFor("annotation", key, fmt.Sprintf("key and value have %d characters, and all annotations of a SubNamespace may have %d "+
+				"together: keep so long a text in a ConfigMap", length, mostAnnotations))
 			continue
 		}
 		room -= length

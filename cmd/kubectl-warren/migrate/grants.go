@@ -56,9 +56,9 @@ func (e Engine) doubtAboutGrants(p peer) string {
 		found, given = found || g.Kind == "ClusterRoleBinding", given || len(g.Subjects) > 0
 	}
 	if !found {
-		return fmt.Sprintf("no ClusterRoleBinding of %s's provisioner was found, by ClusterRole %s: its users could patch every namespace "+
-			"once its webhooks let pass; "+
-			"set spec.rbac.provisioner of the CapsuleConfiguration to the ClusterRole by which they make namespaces, and give the command again",
+		return fmt.Sprintf("no ClusterRoleBinding of %s's provisioner was found (ClusterRole %s). If users make namespaces by another "+
+			"ClusterRole, they could patch every namespace once the webhooks are off. "+
+			"Set spec.rbac.provisioner of the CapsuleConfiguration to that ClusterRole, and give the command again",
 			p.title, strings.Join(e.GrantRoles, " or "))
 	}
 	if !given || !e.hasServingReplica() {

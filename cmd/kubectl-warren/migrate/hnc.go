@@ -49,8 +49,8 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 	e.configurationOfHNC(peer, kinds)
 	for _, quota := range peer.Quotas {
 		e.addEstateGap("HierarchicalResourceQuota "+quota.GetNamespace()+"/"+quota.GetName(),
-			"Warren has no quota over a whole tree: a ResourceQuota in a template limits each namespace, limits of the LNamespace their number; "+
-				"delete the ResourceQuotas "+hncQuotaOfNamespace+" that HNC left")
+			"Warren has no quota over a whole tree: a ResourceQuota in a template limits each namespace, spec.limits of the LNamespace "+
+				"limits the number of namespaces; delete the ResourceQuotas "+hncQuotaOfNamespace+" that HNC left")
 	}
 	modes := modesOfHNC(peer)
 	for _, kind := range kinds {
@@ -81,8 +81,8 @@ func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.Part
 		switch {
 		case parent == "":
 		case peer.settings.leavesAlone(name) || peer.settings.leavesAlone(parent):
-			e.addEstateGap("Namespace "+name, "it joins no tree, for a flag of HNC's keeps it or "+parent+
-				" out: --excluded-namespace, or --included-namespace-regex")
+			e.addEstateGap("Namespace "+name, "it joins no tree, because HNC's flag --excluded-namespace or --included-namespace-regex "+
+				"excludes it or its parent "+parent)
 		default:
 			parents[name] = parent
 		}
@@ -186,8 +186,8 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	for _, kind := range kinds {
 		if name := (schema.GroupResource{Group: kind.Group, Resource: kind.Resource}); modes[name] == "" && kind.Mode == copies.All {
 			e.addEstateGap(fmt.Sprintf("objects of %s", name),
-				"HNC copies none of them, and propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from "+
-					"now on")
+				"HNC copies none of them, but propagation.kinds has the kind in mode All, so Warren would copy them: set mode OptIn, or "+
+					"remove the kind")
 		}
 	}
 	for _, r := range resourcesOfHNC(peer) {
@@ -198,16 +198,16 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 		case wanted == "":
 			if i >= 0 && r.mode == hncIgnore && kinds[i].Mode == copies.All {
 				e.addEstateGap(fmt.Sprintf("mode Ignore of %s", name),
-					"propagation.kinds has it in mode All: take it out, or its objects are copied from now on")
+					"propagation.kinds has the kind in mode All, so Warren would copy its objects: remove the kind")
 			}
 		case i < 0:
 			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
 				fmt.Sprintf("its copies stay, but Warren doesn't update them: before the migration, add the kind to "+
-					"propagation.kinds in mode %s, and apply what manager manifests prints", wanted))
+					"propagation.kinds in mode %s, and apply the output of the command manager manifests", wanted))
 		case kinds[i].Mode != wanted && wanted == copies.All:
 			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
-				"propagation.kinds has it in mode OptIn: what is copied now gets a label and stays so; what comes later is copied "+
-					"only with label "+v1alpha1.LabelPropagate+", or set mode All")
+				"propagation.kinds has it in mode OptIn: the present sources get label "+v1alpha1.LabelPropagate+", and later objects are copied "+
+					"only with this label; to copy all, set mode All")
 		case kinds[i].Mode != wanted:
 			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
 				fmt.Sprintf("propagation.kinds has it in mode %s: set mode %s", kinds[i].Mode, wanted))

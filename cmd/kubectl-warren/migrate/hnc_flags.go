@@ -34,8 +34,8 @@ func settingsOfHNC(deployments []Deployment) (s hncSettings, err error) {
 		s.strippedAnnotations = append(s.strippedAnnotations, flagValues(d.Args, "unpropagated-annotation")...)
 		for _, pattern := range flagValues(d.Args, "included-namespace-regex") {
 			if s.included, err = regexp.Compile("^" + pattern + "$"); err != nil {
-				return s, fmt.Errorf("flag --included-namespace-regex of %s is no regular expression, so it is not known which namespaces HNC "+
-					"manages; correct it there: %w", objectFromMetadata(d.PartialObjectMetadata), err)
+				return s, fmt.Errorf("flag --included-namespace-regex of %s is no regular expression, so the namespaces that HNC manages "+
+					"are not known; correct the flag: %w", objectFromMetadata(d.PartialObjectMetadata), err)
 			}
 		}
 	}

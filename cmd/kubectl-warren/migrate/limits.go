@@ -33,7 +33,7 @@ func (p *planner) planTreeLimits(copies map[string]int) {
 	}
 	for _, root := range slices.Sorted(maps.Keys(sizes)) {
 		for _, excess := range sizes[root].exceededLimits(p.limitsOfTree(root)) {
-			p.draft.addDraftGap("tree "+root, excess+" in the configuration, or of the LNamespace in its spec.limits, before the migration")
+			p.draft.addDraftGap("tree "+root, excess+" in the configuration, or spec.limits of the LNamespace, before the migration")
 			p.draft.excesses = append(p.draft.excesses, "tree "+root+" "+excess)
 		}
 	}

@@ -17,15 +17,15 @@ func TestErrorsThatEndARun(t *testing.T) {
 		want    string
 	}{
 		"MIG-M2 before the peer is scaled down": {options{apply: true}, false,
-			"HNC still runs: mend this and give the same command again (kubectl warren migrate hnc --apply), or take back what was written " +
-				"with --undo"},
+			"HNC still runs. Correct this error, and give the same command again (kubectl warren migrate hnc --apply), or take back what was " +
+				"written with --undo"},
 		"MIG-M2 afterwards": {options{apply: true}, true,
-			"HNC is stopped meanwhile: mend this and give the same command again (kubectl warren migrate hnc --apply), or start HNC again " +
+			"HNC is stopped. Correct this error, and give the same command again (kubectl warren migrate hnc --apply), or start HNC again " +
 				"with --undo"},
 		"MIG-M2 in the last step": {options{finish: true}, true,
-			"HNC is stopped meanwhile: mend this and give the same command again (kubectl warren migrate hnc --finish)"},
+			"HNC is stopped. Correct this error, and give the same command again (kubectl warren migrate hnc --finish)"},
 		"MIG-M2 on the way back": {options{undo: true}, false,
-			"HNC still runs: mend this and give the same command again (kubectl warren migrate hnc --undo)"},
+			"HNC still runs. Correct this error, and give the same command again (kubectl warren migrate hnc --undo)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(cause.Error()+"\n"+c.want, c.options.withRecoveryAdvice(cause, hncPeer, c.stopped).Error()); diff != "" {
@@ -46,11 +46,12 @@ func TestWhatARunWaitsFor(t *testing.T) {
 		}
 		x.tenants = []string{"oil"}
 		estate := s.estate(s.Cluster)
-		if err := x.lostTenant(estate); err == nil || err.Error() != "tenant oil can't move any more: it is gone; give the command again" {
+		const deleted = "tenant oil can't be migrated any more: it was deleted; give the command again"
+		if err := x.lostTenant(estate); err == nil || err.Error() != deleted {
 			t.Error(err)
 		}
 		estate.Gaps = []Gap{{"Tenant oil", "its name is reserved"}}
-		if err := x.lostTenant(estate); err == nil || err.Error() != "tenant oil can't move any more: its name is reserved" {
+		if err := x.lostTenant(estate); err == nil || err.Error() != "tenant oil can't be migrated any more: its name is reserved" {
 			t.Error(err)
 		}
 	})
@@ -61,8 +62,8 @@ func TestFlagThatIsNoExpression(t *testing.T) {
 		s := hncSite(copies.All, hncPropagate)
 		s.Peer.Deployments[0].Args = []string{"--included-namespace-regex=("}
 		_, err := settingsOfHNC(s.Peer.Deployments)
-		const want = "flag --included-namespace-regex of Deployment peer/manager is no regular expression, so it is not known which " +
-			"namespaces HNC manages; correct it there: error parsing regexp: missing closing ): `^($`"
+		const want = "flag --included-namespace-regex of Deployment peer/manager is no regular expression, so the namespaces that " +
+			"HNC manages are not known; correct the flag: error parsing regexp: missing closing ): `^($`"
 		if err == nil || err.Error() != want {
 			t.Error(err)
 		}

@@ -27,8 +27,8 @@ func (p *planner) planExistingCopies() {
 		}
 		action := world.Plan(slot)
 		if action.Verb != copies.Create {
-			p.draft.addDraftGap("copy "+slot.String(), "nothing in Warren's trees asks for it: it stays as an object of its own namespace, to "+
-				"be kept or deleted")
+			p.draft.addDraftGap("copy "+slot.String(), "Warren's trees have no source for it: it stays as an object of its own namespace, and "+
+				"you may keep or delete it")
 			continue
 		}
 		copied[action.Source] = true

@@ -100,8 +100,8 @@ func (c Cluster) canTakePlace(name string, place Place, d *draft) bool {
 	case now.DeletionTimestamp != nil:
 		return false
 	case c.Rules.ProtectedName(name):
-		d.addDraftGap("Namespace "+name, "it is protected and joins no tree: default, kube-* and Warren's own namespace always are, others "+
-			"by protectedNamespaces of the configuration")
+		d.addDraftGap("Namespace "+name, "it is protected and joins no tree: default, kube-* and Warren's own namespace are always protected, "+
+			"other namespaces by protectedNamespaces of the configuration")
 		return false
 	case now.Labels[v1alpha1.LabelProtected] == v1alpha1.True:
 		d.addDraftGap("Namespace "+name, "it is protected by its label and joins no tree: kubectl warren protect "+name+" --off")
@@ -124,7 +124,7 @@ func (o *outlook) removeRefusedPlaces(estate *Estate, c Cluster, d *draft) (foun
 		above := cmp.Or(o.joining[name].Parent, o.joining[name].Template)
 		if why := o.obstacleAbove(estate, c, above); why != "" {
 			delete(o.joining, name)
-			d.addDraftGap("Namespace "+name, fmt.Sprintf("it stays where it is, and Warren doesn't update its copies: %s; before the "+
+			d.addDraftGap("Namespace "+name, fmt.Sprintf("it joins no tree, and Warren doesn't update its copies, because %s; before the "+
 				"migration, place it elsewhere in the other operator", why))
 			found = true
 		}
@@ -147,7 +147,7 @@ func (o *outlook) obstacleAbove(estate *Estate, c Cluster, name string) string {
 	case now.DeletionTimestamp != nil:
 		return name + " is being terminated"
 	case wanted && !joins && labels[v1alpha1.LabelType] == "" && labels[v1alpha1.LabelParent] == "":
-		return name + " does not join"
+		return name + " joins no tree"
 	}
 	return ""
 }

@@ -54,9 +54,9 @@ func (c Cluster) isPlaceAgreed(estate *Estate, name string, place Place) bool {
 // recordUnagreedPlace records a namespace whose place nobody has agreed to.
 func (o *outlook) recordUnagreedPlace(name string, place Place, d *draft) {
 	o.refused = append(o.refused, name)
-	d.addDraftGap("Namespace "+name, fmt.Sprintf("it asks for a place below %s that was not in the plan to which you agreed, and is "+
-		"left out: take the other operator's keys off it; "+
-		"if the place is right, --undo and begin again", cmp.Or(place.Parent, place.Template, "no other")))
+	d.addDraftGap("Namespace "+name, fmt.Sprintf("it is left out, because its place (below %s) was not in the plan to which you agreed: "+
+		"remove the other operator's keys from it; "+
+		"if the place is right, give --undo and begin again", cmp.Or(place.Parent, place.Template, "no other")))
 }
 
 // checkPlacesAgreed returns an error that names the namespaces whose places nobody has agreed to.
@@ -64,8 +64,8 @@ func (p Plan) checkPlacesAgreed(peer peer) error {
 	if len(p.refused) == 0 {
 		return nil
 	}
-	return fmt.Errorf("not in the plan to which you agreed: the place of %s, whose keys of %s were written since. "+
-		"Find out who may write these keys, and remove them; if a place is right: kubectl warren migrate %s --undo, and begin again",
+	return fmt.Errorf("some places were not in the plan to which you agreed: those of %s, whose keys of %s were written since. "+
+		"Find out who may write these keys, and remove them; if the places are right, kubectl warren migrate %s --undo, and begin again",
 		strings.Join(p.refused, ", "), peer.title, peer.word)
 }
 

@@ -261,7 +261,7 @@ func (r *reader) readMigrationRecord(ctx context.Context, c *Cluster) error {
 	}
 	record, err := unpackRecord(stored.BinaryData[recordKey])
 	if err != nil {
-		return fmt.Errorf("%s can't be read (%w): it says how %s ran, without which nothing can be taken back; if no --apply has begun, "+
+		return fmt.Errorf("%s can't be read (%w): it records how %s ran, and --undo needs that. If no --apply has begun, "+
 			"delete it: kubectl delete configmap -n %s %s",
 			c.Peer.RecordAt, err, r.peer.title, c.Peer.RecordAt.Namespace, c.Peer.RecordAt.Name)
 	}
@@ -272,7 +272,7 @@ func (r *reader) readMigrationRecord(ctx context.Context, c *Cluster) error {
 var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
 	copyLabel:   struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
-	labelAdvice: ", to NAME" + v1alpha1.TreeLabelSuffix + " for NAME" + hncTreeSuffix,
+	labelAdvice: ", from NAME" + hncTreeSuffix + " to NAME" + v1alpha1.TreeLabelSuffix,
 	// without it, the API server can't tell which kinds it serves, and no namespace of the cluster can be deleted
 	bystander: "hnc-resourcelist",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {

@@ -83,12 +83,12 @@ func tenantToWaitFor(wave []Step, estate *Estate, c Cluster) string {
 		switch {
 		case lns == nil || len(wave) > 0 && slices.Contains([]Phase{Rest, Tenants, Leave, Owners}, wave[0].Phase):
 		case lns.DeletionTimestamp != nil:
-			return fmt.Sprintf("LNamespace %s to be gone: kubectl describe lns %s says what holds it", name, name)
+			return fmt.Sprintf("LNamespace %s to be deleted: kubectl describe lns %s shows the cause", name, name)
 		case len(wave) > 0 && slices.Contains([]Phase{Release, Wake}, wave[0].Phase):
 		// the wave may bring the mark
 		case len(wave) > 0 && wave[0].Phase == Finish && hasNoRecordedCreator(lns) && estate.Places[name].Type == v1alpha1.TypeRoot:
 		case lns.Status.Namespace != name:
-			return fmt.Sprintf("the root namespace of LNamespace %s: kubectl describe lns %s says what stands in the way", name, name)
+			return fmt.Sprintf("the root namespace of LNamespace %s: kubectl describe lns %s shows the cause", name, name)
 		}
 	}
 	return ""

@@ -34,11 +34,11 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	case record == nil:
 		return Plan{}, nil
 	case record.Finished:
-		return Plan{}, fmt.Errorf("the last step has been taken, by %s: the copies follow Warren's sources, and nothing can be undone",
+		return Plan{}, fmt.Errorf("the last step has been taken, according to %s: the copies follow Warren's sources, and nothing can be undone",
 			c.Peer.RecordAt)
 	case estate.IsGone:
-		return Plan{}, fmt.Errorf("the definitions of %s are gone, so it can't run again: kubectl warren migrate %s --finish takes the "+
-			"last step", estate.peer.title, estate.peer.word)
+		return Plan{}, fmt.Errorf("the CustomResourceDefinitions of %s are deleted, so it can't run again: kubectl warren migrate %s "+
+			"--finish takes the last step", estate.peer.title, estate.peer.word)
 	}
 	d := &draft{gaps: slices.Clone(estate.Gaps)}
 	u := &undoer{Estate: estate, Cluster: c, outlook: forecastOutlook(estate, c, d), draft: d}

@@ -45,7 +45,7 @@ func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (rig
 		case err == nil:
 			return rightDecision{No, way.status.Reason}, nil
 		case !a.read.refused(err):
-			return rightDecision{}, fmt.Errorf("ask whether one may %s: %w", q, err)
+			return rightDecision{}, fmt.Errorf("ask the API server whether a subject may %s: %w", q, err)
 		}
 		a.read.memory.barred.rememberValue(way.kind, true)
 	}

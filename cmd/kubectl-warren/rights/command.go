@@ -38,9 +38,9 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "access TENANT",
 		Short: "Show everybody who has rights in a tenant's tree, and why",
-		Long: "Show everybody who has rights in a tenant's tree, and why: its users, managers and sudoers, whom other bindings of the tree " +
-			"or of\n" +
-			"the whole cluster name, and who can take the token of a service account that is a sudoer.\n" +
+		Long: "Show everybody who has rights in a tenant's tree, and why: its users, managers and sudoers, the subjects of other bindings of " +
+			"the tree\n" +
+			"or the whole cluster, and everybody who can take the token of a service account that is a sudoer.\n" +
 			"The end of the output lists what you may not read; ask a cluster admin for that.",
 		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o json",
 		Args:              invocation.ExactlyAsUsage("one tenant"),
@@ -105,9 +105,9 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why USER VERB RESOURCE[/NAME]",
 		Short: "Show whether a user may do something, without sudo and with it, and why",
-		Long: "Show whether a user may do something, without sudo and with it, and why. The answer is the API server's, where you may " +
+		Long: "Show whether a user may do something, without sudo and with it, and why. The API server gives the answer, where you may " +
 			"ask it.\n" +
-			"No API server knows who is in a group: name the user's groups, but for your own. A service account is " +
+			"It does not know who is in a group: name the user's groups by --group, except your own. A service account is " +
 			"system:serviceaccount:NAMESPACE:NAME.",
 		Example: "  kubectl warren why bob delete secrets -n pay-web\n  kubectl warren why otto get pods -n pay-web --group pay-oncall\n" +
 			"  kubectl warren why system:serviceaccount:ci:deployer create deployments.apps -n pay-web",

@@ -41,7 +41,7 @@ func (q Question) admissionNote() string {
 	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.Verb) {
 		return ""
 	}
-	return "RBAC alone is asked here; admission policies and webhooks may still refuse the request, as Warren's do: try it with " +
+	return "this answer covers RBAC alone; admission policies and webhooks, also Warren's, may still refuse the request: try it with " +
 		"--dry-run=server"
 }
 

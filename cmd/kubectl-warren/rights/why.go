@@ -99,11 +99,11 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 		}
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
 	case len(may) > 0:
-		result.Note = "not by sudo of " + strings.Join(may, ", ")
+		result.Note = "not allowed with sudo of " + strings.Join(may, ", ")
 	case len(names) == 0 && a.read.tenantsUnknown():
 		result.Allowed = Unknown
 	default:
-		result.Note = id.labelInReports() + " has no sudo that reaches there"
+		result.Note = id.labelInReports() + " has no sudo for this request"
 	}
 	return result, nil
 }
@@ -233,7 +233,7 @@ func (y *Why) Sentence() string {
 	case plain.Allowed == No && raised.Allowed == No:
 		return who + " may not, neither without sudo nor with it."
 	case plain.Allowed == No:
-		return who + " may not without sudo. Whether with sudo is not known: you may not read all that decides it."
+		return who + " may not without sudo. With sudo, the answer is not known: you may not read all that decides it."
 	}
 	return "Not known: you may not read all that decides it."
 }

@@ -84,8 +84,8 @@ func viewCommand(inv *invocation.Invocation) *cobra.Command {
 		name, text, err := gather.ReadStoredConfig(cmd.Context(), api, *namespace)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("the operator has recorded no configuration file in %s: it hasn't run yet, or runs in another namespace, which "+
-				"--operator-namespace names", name)
+			return fmt.Errorf("the operator has recorded no configuration file in %s: it hasn't run yet, or runs in another namespace: name that "+
+				"with --operator-namespace", name)
 		case err != nil:
 			return err
 		case output.Value == "": // as it is, valid or not

@@ -32,7 +32,7 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE",
 		Short: "Show what the operator would write if it read this file, and write nothing",
-		Long: "Show how many Namespaces and copies of which tenant the operator would write if it read this file, and write nothing; -o wide " +
+		Long: "Show, for each tenant, how many Namespaces and copies the operator would write if it read this file, and write nothing; -o wide " +
 			"shows each\n" +
 			"write with its reason. You need to list namespaces and every configured kind, Secrets too: run it as a cluster admin.\n" +
 			"FILE can be - for standard input.",

@@ -33,7 +33,8 @@ func writeList(ctx context.Context, inv *invocation.Invocation, o *vetOptions) e
 		return err
 	}
 	if pending := found.role.Pending(); pending != "" {
-		return fmt.Errorf("ClusterRole %s doesn't hold yet all that %s brings in: try again in a moment", found.role.Name, pending)
+		return fmt.Errorf("ClusterRole %s does not hold all rights of ClusterRole %s yet, which it aggregates: try again in a moment",
+			found.role.Name, pending)
 	}
 	resources, err := apiResources(ctx, inv)
 	if err != nil {
@@ -45,7 +46,7 @@ func writeList(ctx context.Context, inv *invocation.Invocation, o *vetOptions) e
 		Rules:    rolevetting.Rights(found.role.Rules), APIResources: resources,
 	}
 	for _, danger := range rolevetting.Messages(rolevetting.Compare(found.role, list), rolevetting.Danger) {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the list will hold what is dangerous, and goes on being reported: %s\n", danger)
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the list will hold a dangerous right, which stays reported: %s\n", danger)
 	}
 	file := filepath.Join(o.dir, rolevetting.FileName(found.server.minor))
 	old, err := os.ReadFile(file)

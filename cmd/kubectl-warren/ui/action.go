@@ -179,7 +179,7 @@ func (v *server) serveRun(w http.ResponseWriter, r *http.Request) {
 func (v *server) send(ctx context.Context, form url.Values, page *actionPage) error {
 	for name := range form {
 		if name != "run" && name != "reason" {
-			return fmt.Errorf("a change is run as it was previewed: the field %q is not taken", name)
+			return fmt.Errorf("a change is run as it was previewed: the field %q is not accepted", name)
 		}
 	}
 	reason := strings.TrimSpace(form.Get("reason"))

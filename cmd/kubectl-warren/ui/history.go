@@ -41,7 +41,8 @@ const reasonKey = v1alpha1.Domain + "/reason"
 // readSudoHistory reads the uses of a tenant's sudo in the audit log.
 func (v *server) readSudoHistory(tenant string, _ []describe.Event) *sudoHistory {
 	if v.settings.auditLog == "" {
-		return &sudoHistory{Missing: "the uses of sudo stand in the API server's audit log alone: name it with --audit-log; Events tell changes of the lists"}
+		return &sudoHistory{Missing: "only the API server's audit log shows the uses of sudo: name it with --audit-log; " +
+			"Events show changes of the lists"}
 	}
 	file, err := openRegular(v.settings.auditLog)
 	if err != nil {

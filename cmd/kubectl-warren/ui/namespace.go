@@ -86,7 +86,7 @@ func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string
 			return access
 		}
 	}
-	*unread = append(*unread, "who has rights here: "+failure.Sentence(err))
+	*unread = append(*unread, "the rights in this namespace: "+failure.Sentence(err))
 	return nil
 }
 

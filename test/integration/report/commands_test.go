@@ -104,12 +104,12 @@ var _ = Describe("kubectl warren who-can", func() {
 		out := warren(ctx, controlplane.Admin, "who-can delete namespaces/pay-web")
 		Expect(out).To(And(ContainSubstring("Group system:masters"),
 			MatchRegexp(`\nleft out: \d+ parts of Kubernetes itself; --system shows them\n`),
-			ContainSubstring("\nnote: RBAC alone is asked here; admission policies and webhooks may still refuse the request"),
+			ContainSubstring("\nnote: this answer covers RBAC alone; admission policies and webhooks, also Warren's, may still refuse the request"),
 			Not(ContainSubstring("namespace-controller"))))
 		Expect(warren(ctx, controlplane.Admin, "who-can delete namespaces/pay-web --system")).To(And(
 			ContainSubstring("ServiceAccount kube-system/namespace-controller"), Not(ContainSubstring("left out:"))))
 		Expect(warren(ctx, controlplane.Admin, "who-can get namespaces/pay-web")).NotTo(ContainSubstring("note:"))
-		Expect(warren(ctx, controlplane.Admin, "why bob delete namespaces/pay-web")).To(ContainSubstring("\nnote: RBAC alone is asked here"))
+		Expect(warren(ctx, controlplane.Admin, "why bob delete namespaces/pay-web")).To(ContainSubstring("\nnote: this answer covers RBAC alone"))
 	})
 
 	It("asks the authorizer of the namespace for a user who may not read the roles", func(ctx SpecContext) {
@@ -132,13 +132,13 @@ var _ = Describe("kubectl warren why", func() {
 					"ClusterRoleBinding warren:self:bob (ClusterRole warren:self:bob), ClusterRoleBinding warren:sudo:payments (ClusterRole "+
 					"warren:sudo:payments)"))))
 		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web")).
-			To(MatchRegexp(row("yes", "no", "otto has no sudo that reaches there")))
+			To(MatchRegexp(row("yes", "no", "otto has no sudo for this request")))
 		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web --group pay-oncall")).To(MatchRegexp(row("yes", "yes")))
 		// With sudo otto is nobody in the group any more.
 		Expect(warren(ctx, controlplane.Admin, "why otto get nodes --group pay-oncall")).To(And(
 			MatchRegexp(row("no", "yes", "ClusterRoleBinding scalers (ClusterRole scalers)")),
-			MatchRegexp(row("yes", "no", "not by sudo of payments"))))
-		Expect(warren(ctx, controlplane.Admin, "why bob get nodes")).To(MatchRegexp(row("yes", "no", "not by sudo of payments, shop")))
+			MatchRegexp(row("yes", "no", "not allowed with sudo of payments"))))
+		Expect(warren(ctx, controlplane.Admin, "why bob get nodes")).To(MatchRegexp(row("yes", "no", "not allowed with sudo of payments, shop")))
 	})
 
 	It("tells oneself what one may ask, and a sudoer all", func(ctx SpecContext) {

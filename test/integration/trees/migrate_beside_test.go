@@ -289,7 +289,7 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			Expect(r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)).
 				To(And(ContainSubstring("nothing was written: create of ConfigMap"),
 					ContainSubstring("Start HNC first if the webhook is its own (kubectl get deployments -n hnc-system)"),
-					Not(ContainSubstring("is stopped meanwhile"))))
+					Not(ContainSubstring("HNC is stopped"))))
 			scale("1")
 			for _, name := range r.copies {
 				Eventually(func() types.UID { return uidsOf(r.state(ctx, "h-"))[name] }).WithContext(ctx).

@@ -112,7 +112,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 		for _, flag := range []string{"--apply", "--finish"} {
 			Expect(s.fails(ctx, controlplane.Admin, s.args(flag, "--yes")...)).
-				To(ContainSubstring("not in the plan to which you agreed: the place of h-plain"), flag)
+				To(ContainSubstring("not in the plan to which you agreed: those of h-plain"), flag)
 		}
 		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
 		Expect(s.Admin().Patch(ctx, intruder, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())

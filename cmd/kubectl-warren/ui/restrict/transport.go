@@ -95,7 +95,7 @@ func (t *Transport) checkRequest(r *http.Request) (onlyMetadata bool, err error)
 	case isRead(r, info) && isReadWhole(info):
 		return false, nil
 	case isRead(r, info) && len(metadataForms(r)) == 0:
-		return refused("it reads " + info.Resource + " whole, of which the page shows the metadata alone")
+		return refused("it reads " + info.Resource + " whole, but the page shows only their metadata")
 	case isRead(r, info):
 		return true, nil
 	case info.IsResourceRequest && info.Verb == "create" && isReview(info):
