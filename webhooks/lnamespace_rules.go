@@ -147,7 +147,7 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 			value = stated.Owner
 		}
 		if value == "" {
-			problems = append(problems, field.Required(at.Child(string(required)), "the configuration asks every LNamespace for it"))
+			problems = append(problems, field.Required(at.Child(string(required)), "the configuration requires it of every LNamespace"))
 		}
 	}
 	pattern, err := regexp.Compile(rules.CostCenterPattern)

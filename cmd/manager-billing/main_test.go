@@ -43,7 +43,7 @@ func TestWords(t *testing.T) {
 	}
 	for _, args := range [][]string{nil, {"release"}, {"--config=x"}} {
 		if err := cli.RunProgram(t.Context(), version, args, nil); err == nil || !strings.Contains(err.Error(),
-			"knows billing and billing-exporter alone") {
+			"has only the commands billing and billing-exporter") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

@@ -77,7 +77,7 @@ func (p *startPhase) endIfDone() {
 func (r *Reconciler) listTenants(ctx context.Context) error {
 	all := &v1alpha1.LNamespaceList{}
 	if err := r.Client.List(ctx, all); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing tenants: nothing is revoked before the rest of the start")
+		ctrl.LoggerFrom(ctx).Error(err, "listing tenants failed: nothing is revoked before the start is complete")
 	}
 	r.start.setTenants(all.Items)
 	return nil

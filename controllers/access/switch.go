@@ -18,7 +18,7 @@ import (
 func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 	err := m.checkInPlace(ctx, mode)
 	if err != nil {
-		ctrl.Log.WithName("access").V(1).Info("the switch goes on", "waitsFor", err.Error())
+		ctrl.Log.WithName("access").V(1).Info("sudo mode switch is not complete", "waitsFor", err.Error())
 	}
 	return err == nil
 }

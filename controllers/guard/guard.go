@@ -105,7 +105,7 @@ func sentence(policy, why string) string {
 func (g *Guard) checkInForce(ctx context.Context) (again time.Duration, err error) {
 	seen, err := g.readPolicies(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("seeing the admission policies; what was known of them still holds: %w", err)
+		return 0, fmt.Errorf("reading the admission policies; their last known state still holds: %w", err)
 	}
 	now := map[string]string{}
 	for _, p := range manifests.Shipped {

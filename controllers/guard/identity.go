@@ -43,7 +43,7 @@ func CheckIdentity(ctx context.Context, cfg *rest.Config) error {
 	}
 	review, err := reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("asking the API server who this is: %w; --allow-other-identity leaves the question out", err)
+		return fmt.Errorf("asking the API server for the user name of this process: %w; --allow-other-identity skips this check", err)
 	}
 	if self := review.Status.UserInfo.Username; self != operator {
 		return fmt.Errorf("running as %q, but the policies name %q; use its token or --allow-other-identity", self, operator)

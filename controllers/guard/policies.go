@@ -73,7 +73,7 @@ func (s *sight) findGap(p manifests.Policy) string {
 		case b == nil:
 			return s.isAbsent("binding "+manifests.Prefix+name, name)
 		case b.Spec.PolicyName != manifests.Prefix+p.Name:
-			return fmt.Sprintf("binding %s is of policy %s: apply config/policy", manifests.Prefix+name, b.Spec.PolicyName)
+			return fmt.Sprintf("binding %s belongs to policy %s instead: apply config/policy", manifests.Prefix+name, b.Spec.PolicyName)
 		case !slices.Contains(b.Spec.ValidationActions, admissionregistrationv1.Deny):
 			return fmt.Sprintf("binding %s doesn't deny (validationActions: %s): apply config/policy", manifests.Prefix+name, actions(b))
 		}

@@ -65,7 +65,7 @@ func TestGap(t *testing.T) {
 				admissionregistrationv1.Deny}
 		}, nil},
 		"a binding is of another policy": {func(s *sight) { s.bindings["access-names"].Spec.PolicyName = "other" },
-			map[string]string{"access-names": "binding warren-access-names is of policy other: apply config/policy"}},
+			map[string]string{"access-names": "binding warren-access-names belongs to policy other instead: apply config/policy"}},
 		"two kinds are not listed": {func(s *sight) {
 			s.resources = append(s.resources, schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Group: "apps", Resource: "configmaps"},
 				schema.GroupResource{Resource: "secrets"})

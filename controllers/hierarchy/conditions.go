@@ -77,7 +77,7 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 			fmt.Sprintf("%s was moved from %q to %q by its label; set spec.parent to %q, or delete this object",
 				name, asked, stands, stands))
 	case h == nil || h.Parent == nil:
-		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent asks for nothing; the namespace stays where it is")
+		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent is not set; the namespace stays where it is")
 	}
 	return good(kind, v1alpha1.ReasonApplied, "the parent of the namespace is the one that spec.parent names")
 }
@@ -109,7 +109,7 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	case rejected != "":
 		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
 	case forest.TemplateProblem(s, name) != "":
-		return bad(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what came from it stays")
+		return bad(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what was inherited from it stays")
 	case len(refused) > 0:
 		return bad(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	}
@@ -123,7 +123,7 @@ func childrenReady(s *forest.Snapshot, name, refused string) finding {
 		return good(kind, v1alpha1.ReasonNoneRequired, "spec.requiredChildren is empty")
 	}
 	if !s.Place(name).InTree() {
-		return bad(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or halted, so its required children can't be made")
+		return bad(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or is halted, so its required children can't be created")
 	}
 	obstacles := forest.UnmetChildren(s, name)
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonChildConflict, v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonChildPending} {

@@ -104,7 +104,7 @@ func TestFindings(t *testing.T) {
 			"MetadataSynced"}},
 		"Template": {
 			"", grown(named("x", v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "t")), "",
-			[]string{"False TemplateMissing: template t does not exist; what came from it stays", "MetadataSynced"},
+			[]string{"False TemplateMissing: template t does not exist; what was inherited from it stays", "MetadataSynced"},
 		},
 		"Children": {
 			"", grown(root("x"), bound("c", "x"), &forest.Sub{Parent: "x", Name: "c"}, requiring("x", "c")), "",
@@ -136,7 +136,7 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildrenOfNoTree": {
 			"", grown(named("x"), requiring("x", "c")), "",
-			[]string{"False NotInForest: x is in no tree, or halted, so its required children can't be made", "ChildrenReady"},
+			[]string{"False NotInForest: x is in no tree, or is halted, so its required children can't be created", "ChildrenReady"},
 		},
 	}
 	for name, tc := range cases {

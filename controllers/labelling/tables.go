@@ -242,7 +242,8 @@ func (t *tables) describeUnseen() (sentences []string) {
 		why := ""
 		switch status.State {
 		case watchset.Forbidden:
-			why = "the operator may not " + strings.Join(status.Missing, " and ") + " it in the whole cluster; apply what `manager manifests` prints"
+			why = "the operator may not " + strings.Join(status.Missing, " and ") + " this kind in the whole cluster; apply what " +
+				"`manager manifests` prints"
 		case watchset.NotServed:
 			why = "the API server doesn't serve it"
 		case watchset.Degraded:
@@ -250,7 +251,7 @@ func (t *tables) describeUnseen() (sentences []string) {
 		default:
 			continue
 		}
-		sentences = append(sentences, fmt.Sprintf("%s: nothing generated is labelled because of it: %s", kind, why))
+		sentences = append(sentences, fmt.Sprintf("%s: generated objects get no label because of this kind: %s", kind, why))
 	}
 	slices.Sort(sentences)
 	return sentences

@@ -26,14 +26,14 @@ func decideBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerd
 	if s.Rules().Billing == (forest.BillingKeys{}) || !s.Owns(lns.Name, string(lns.UID)) {
 		return labelVerdict{}
 	}
-	v := labelVerdict{reason: v1alpha1.ReasonLabelled, message: "the namespaces of the tree bear what spec.billing says, in the labels of " +
-		"billing.namespaceLabels"}
+	v := labelVerdict{reason: v1alpha1.ReasonLabelled, message: "the namespaces of the tree have the values of spec.billing in the labels " +
+		"of billing.namespaceLabels"}
 	invalid, taken := forest.BillingLabelProblems(s, lns.Name)
 	var problems []string
 	for _, key := range slices.Sorted(maps.Keys(taken)) {
 		v.reason = v1alpha1.ReasonKeyTaken
-		problems = append(problems, fmt.Sprintf("label %s has another value, which the operator leaves alone, on %s: a cluster admin takes it "+
-			"off where it was set: on one of these, on a namespace above them, or on the template that it comes from",
+		problems = append(problems, fmt.Sprintf("label %s has another value on %s, and the operator keeps that value. A cluster admin can "+
+			"remove the label where it was set: on one of these namespaces, on a namespace above them, or on their template",
 			key, forest.Few(taken[key])))
 	}
 	for _, label := range invalid {

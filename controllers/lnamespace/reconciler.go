@@ -232,7 +232,7 @@ func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) v
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
 	if v.template != "" && (was == nil || !strings.Contains(was.Message, v.template)) {
 		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing),
-			v.template+": nothing is inherited from it until it is there")
+			v.template+": nothing is inherited from the template until this is corrected")
 	}
 	return v
 }
@@ -267,7 +267,7 @@ func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration
 
 // lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
-	v := verdict{reason: v1alpha1.ReasonPending, message: "namespace " + lns.Name + " has just appeared or gone: the operator reads it " +
+	v := verdict{reason: v1alpha1.ReasonPending, message: "namespace " + lns.Name + " was just created or deleted: the operator reads it " +
 		"before it decides", again: 200 * time.Millisecond}
 	if err := r.Namespaces.Reread(ctx, lns.Name); err != nil {
 		v.again = time.Second

@@ -196,12 +196,12 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating,
-			message: "the API server did not answer the request to create the namespace: it is asked again"}
+			message: "the API server did not answer the request to create the namespace: the operator repeats it"}
 	}
 	v := decideVerdict(r.View.Snapshot(), sub)
 	if v.create {
 		return verdict{reason: v1alpha1.ReasonCreating,
-			message: "a namespace of this name has just appeared: the operator reads it before it decides"}
+			message: "a namespace of this name was just created: the operator reads it before it decides"}
 	}
 	return v
 }

@@ -100,13 +100,13 @@ func (v *Vetter) announceDifferences(name string, now *verdict) {
 func shortSentence(dangers, news []string) string {
 	var held []string
 	if len(dangers) > 0 {
-		held = append(held, "what is dangerous: "+rolevetting.Join(dangers, 550))
+		held = append(held, "dangerous rights: "+rolevetting.Join(dangers, 550))
 	}
 	if len(news) > 0 {
-		held = append(held, "what was not vetted: "+rolevetting.Join(news, 350))
+		held = append(held, "rights that were not vetted: "+rolevetting.Join(news, 350))
 	}
 	if len(held) == 0 {
-		return "users of tenants hold nothing by this ClusterRole that was not vetted"
+		return "all rights that this ClusterRole gives users of tenants are vetted"
 	}
 	return "users of every tenant hold " + strings.Join(held, "; and ")
 }

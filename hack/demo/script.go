@@ -189,7 +189,7 @@ func updates() scene {
 			{"alice", "get secret database -n pay-web" + value, wantPrint("c2Vjb25k").soon()},
 			{"alice", "get secret database -n pay-db" + value, wantPrint("c2Vjb25k").soon()},
 			{"admin", "warren config diff hack/demo/no-secrets.yaml -o wide", wantPrint("delete", "pay-db", "database",
-				"the configuration has copies of Secret removed")},
+				"propagation.kinds has Secret in mode Remove")},
 			{"alice", "create configmap banner -n payments --from-literal=text=hello", wantPrint("created")},
 			{"admin", "warren config diff hack/demo/all-configmaps.yaml -o wide",
 				wantPrint("create", "pay-db", "banner").without("kube-root-ca.crt")},

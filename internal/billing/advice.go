@@ -30,9 +30,9 @@ func certificateAdvice(err error) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "renew the certificate of the warehouse's server, or set the clock of this node right"
 	case errors.As(err, &unknown):
-		return "mount the certificate of the authority that has signed the server's, and name it in the data source name, such as sslrootcert"
+		return "mount the CA certificate that signed the server's certificate, and name its file in the data source name, such as by sslrootcert"
 	case errors.As(err, &hostname):
-		return "name the server as its certificate does"
+		return "use the host name that the server's certificate has"
 	case errors.As(err, &invalid):
 		return "give the warehouse's server a valid certificate"
 	}
@@ -47,11 +47,11 @@ func sqliteAdvice(err error) string {
 	}
 	switch coded.Code() & 0xff {
 	case 5, 6: // BUSY, LOCKED
-		return "another process holds the file: end it, for one exporter alone may write there"
+		return "another process has locked the file: end it, because only one exporter may write this file"
 	case 8: // READONLY
 		return "mount the volume of billing.sqlite.path so that the exporter may write there"
 	case 11, 26: // CORRUPT, NOTADB
-		return "the file is damaged: put back a copy of it, or move it away, and the exporter begins a new one with what holds now"
+		return "the file is damaged: restore a copy of it; or move it away, then the exporter begins a new file with the present state"
 	case 13: // FULL
 		return "free space on the volume of billing.sqlite.path, or give its claim more"
 	}

@@ -142,7 +142,8 @@ func (d Dialect) statements(table string) (statements, error) {
 		return statements{}, fmt.Errorf("billing table %q: a name is letters, digits and _, at most 63, and starts with no digit", table)
 	}
 	if longest := d.longestName - len(periodsSuffix); d.longestName > 0 && len(table) > longest {
-		return statements{}, fmt.Errorf("billing table %q: with %s a name has at most %d letters, for the view's has %d more", table, d.Name,
+		return statements{}, fmt.Errorf("billing table %q: with %s a name has at most %d characters, because its view's name has %d more",
+			table, d.Name,
 			longest, len(periodsSuffix))
 	}
 	fill := d.filler(table)

@@ -55,7 +55,7 @@ func TestFileFaults(t *testing.T) {
 		"another process holds the file": {
 			func(t *testing.T, _ *sql.DB, e engine) { mustExec(t, holder(t, e), "BEGIN IMMEDIATE") },
 			func(t *testing.T, _ *sql.DB, e engine) { mustExec(t, holders[e.dsn], "ROLLBACK") },
-			billing.Unavailable, "end it, for one exporter alone may write there",
+			billing.Unavailable, "end it, because only one exporter may write this file",
 		},
 	} {
 		t.Run("BILL-66 "+name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestFileFaults(t *testing.T) {
 				_, err = store.Append(t.Context(), tenants(500))
 			}
 			if err == nil || store.Trouble(err) != billing.Mismatch || !strings.Contains(store.Explain(err).Error(),
-				"put back a copy of it, or move it away") {
+				"restore a copy of it; or move it away") {
 				t.Errorf("%s: %v", store.Trouble(err), store.Explain(err))
 			}
 			putBack(t, damaged, e.dsn, whole)

@@ -106,7 +106,7 @@ func (s *Schema) verifyEvents(ctx context.Context) error {
 		case ours && c.kind != want:
 			problems = append(problems, fmt.Sprintf("column %s is %s, it must be %s", c.name, cmp.Or(c.kind, "without a type"), want))
 		case !ours && c.required:
-			problems = append(problems, fmt.Sprintf("column %s is not ours: it must allow NULL or have a default", c.name))
+			problems = append(problems, fmt.Sprintf("column %s is not one of Warren's: it must allow NULL or have a default", c.name))
 		}
 	}
 	return schemaError(s.table, found, problems)
@@ -123,7 +123,7 @@ func missingColumns(found []column, want []string) (problems []string) {
 
 func schemaError(table string, found []column, problems []string) error {
 	if len(found) == 0 {
-		problems = []string{"it is missing, or this account may not see it"}
+		problems = []string{"the table is missing, or this account may not see it"}
 	}
 	if len(problems) == 0 {
 		return nil

@@ -41,7 +41,7 @@ func TestEnsure(t *testing.T) {
 
 		t.Run("BILL-17 who only verifies makes nothing", func(t *testing.T) {
 			got := problems(t, store, store.Schema().Verify(t.Context()))
-			if diff := cmp.Diff([]string{"it is missing, or this account may not see it"}, got); diff != "" {
+			if diff := cmp.Diff([]string{"the table is missing, or this account may not see it"}, got); diff != "" {
 				t.Error(diff)
 			}
 			mustExec(t, db, ddl[0])
@@ -79,7 +79,7 @@ func TestEnsure(t *testing.T) {
 				"column cost_center is missing", "column owner is missing", "column labels is missing", "column content_hash is missing",
 				"column recorded_at is missing",
 				e.words("column tenant is int"), e.words("column generation is text") + ", it must be ",
-				"column foreign_key is not ours: it must allow NULL or have a default"} {
+				"column foreign_key is not one of Warren's: it must allow NULL or have a default"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q doesn't say %q", text, want)
 				}

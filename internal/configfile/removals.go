@@ -33,6 +33,6 @@ func validateRemovals(at *field.Path, hash string) field.ErrorList {
 	if hash == "" || removalsHash.MatchString(hash) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, hash, "must be the 12 hexadecimal digits that the refusal of the file named; see kubectl "+
+	return field.ErrorList{field.Invalid(at, hash, "must be the 12 hexadecimal digits in the message that refused the file; see kubectl "+
 		"warren config diff")}
 }

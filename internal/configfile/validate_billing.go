@@ -130,7 +130,7 @@ func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList
 	}
 	if b.Endpoint != "" && !isSafeAddress(b.Endpoint) {
 		problems = append(problems, field.Invalid(at.Child("endpoint"), b.Endpoint,
-			"must be an address that begins with https://, for tokens are sent there; http:// only on loopback"))
+			"must begin with https://, because the exporter sends tokens to it; http:// is allowed only on loopback"))
 	}
 	problems = append(problems, durationAtLeast(at.Child("statementTimeout"), b.StatementTimeout, time.Second)...)
 	return append(problems, checkBytesAtLeast(at.Child("maximumBytesBilled"), b.MaximumBytesBilled, 10<<20)...)

@@ -91,8 +91,8 @@ func TestValidateBilling(t *testing.T) {
 				"billing.bigquery.project: Invalid value: \"a`b\": must match ^[a-z][a-z0-9.:-]*[a-z0-9]$",
 				`billing.bigquery.dataset: Invalid value: "fin-ops": must match ^[A-Za-z0-9_]+$`,
 				`billing.bigquery.location: Invalid value: "EU/x": must match ^[A-Za-z][A-Za-z0-9-]*$`,
-				`billing.bigquery.endpoint: Invalid value: "http://bigquery.example.com/": must be an address that begins with https://, for ` +
-					`tokens are sent there; http:// only on loopback`,
+				`billing.bigquery.endpoint: Invalid value: "http://bigquery.example.com/": must begin with https://, because the exporter ` +
+					`sends tokens to it; http:// is allowed only on loopback`,
 				`billing.bigquery.statementTimeout: Invalid value: "999ms": must be at least 1s`,
 				`billing.bigquery.maximumBytesBilled: Invalid value: "10485759": must be a whole number of bytes, at least 10485760`,
 			},

@@ -41,11 +41,11 @@ func Warnings(c *config.OperatorConfiguration) []string {
 	narrow := func(k config.PropagatedKind) bool { return k.Scope != config.ScopeCluster }
 	if c.Propagation.BindOwnRole && !slices.ContainsFunc(c.Propagation.Kinds, narrow) {
 		warn(field.NewPath("propagation", "bindOwnRole"),
-			"true has no use, for every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the operator may not watch in "+
-				"the whole cluster")
+			"true has no effect, because every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the operator may not watch "+
+				"in the whole cluster")
 	}
 	if !slices.ContainsFunc(config.ControllerNames(), c.Enabled) {
-		warn(field.NewPath("controllers"), "no controller runs: add \"*\" to run those that are not named")
+		warn(field.NewPath("controllers"), "this list starts no controller: add \"*\" to run those that are not named")
 	}
 	return warnings
 }

@@ -29,9 +29,9 @@ controllers: ["-billing"]
 			`sub-namespaces, if none comes from above`,
 		`subNamespaces.namingPolicies[1].match: "-x$" does not begin with ^: it matches anywhere in a name`,
 		`subNamespaces.namingPolicies[3].match: "^a|b" does not begin with ^: it matches anywhere in a name`,
-		`propagation.bindOwnRole: true has no use, for every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the ` +
-			`operator may not watch in the whole cluster`,
-		`controllers: no controller runs: add "*" to run those that are not named`,
+		`propagation.bindOwnRole: true has no effect, because every kind has scope Cluster: give scope Namespaces or Auto to the kinds that ` +
+			`the operator may not watch in the whole cluster`,
+		`controllers: this list starts no controller: add "*" to run those that are not named`,
 	}
 	if diff := cmp.Diff(want, configfile.Warnings(c)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

@@ -239,9 +239,9 @@ func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
 	if source == nil {
 		return
 	}
-	lacks := "the operator doesn't see all kinds there yet"
+	lacks := "the operator can't list all kinds in that namespace yet"
 	if len(missing) > 0 {
-		lacks = fmt.Sprintf("%s %q still can't be copied there", missing[0].Kind.Kind, missing[0].Name)
+		lacks = fmt.Sprintf("%s %q still can't be copied to it", missing[0].Kind.Kind, missing[0].Name)
 	}
 	if more := len(missing) - 1; more > 0 {
 		lacks += fmt.Sprintf(", nor %d more", more)

@@ -72,7 +72,7 @@ func decideLosses(w *World) {
 
 func whyDeleted(w *World, slot, from Slot) string {
 	if w.kinds[slot.Kind].mode == Remove {
-		return fmt.Sprintf("the configuration has copies of %s removed", slot.Kind)
+		return fmt.Sprintf("propagation.kinds has %s in mode Remove", slot.Kind)
 	}
 	if sources, _ := w.Forest.Sources(slot.Namespace); !sources.Has(from.Namespace) {
 		return "namespace " + from.Namespace + " is not above any more"

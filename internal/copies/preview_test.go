@@ -52,7 +52,7 @@ func TestPreview(t *testing.T) {
 		"Remove": {
 			reason: "mode Remove takes every copy in mode update", facts: facts(kind(copies.Remove, true), copied("a", "acme", update),
 				copied("b", "acme", create)),
-			want: []copies.Step{{Slot: at("a"), Verb: copies.Delete, From: "acme", Why: "the configuration has copies of Secret removed"}},
+			want: []copies.Step{{Slot: at("a"), Verb: copies.Delete, From: "acme", Why: "propagation.kinds has Secret in mode Remove"}},
 		},
 		"None": {
 			reason: "an owner can take a source back", facts: facts(source("acme", update, none), copied("a", "acme", update)),

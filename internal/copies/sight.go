@@ -143,7 +143,7 @@ func (k *watchedKind) describeDegraded(after time.Duration) string {
 	}
 	return fmt.Sprintf("kind %s of group %q is Degraded: the API server has not listed it for %s, so nothing of it is copied or removed "+
 		"until it does; "+
-		"mend what serves it, such as the conversion webhook of its CRD, or take it off propagation.kinds; the last error: %s",
+		"repair what serves the kind, such as the conversion webhook of its CRD, or take the kind out of propagation.kinds; the last error: %s",
 		k.Kind.Kind, k.Group, after, answer)
 }
 

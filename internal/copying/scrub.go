@@ -63,7 +63,7 @@ func (s *Scrubber) Run(ctx context.Context) {
 	for {
 		if due(started, last, share, s.Interval, s.Unprotected()) <= time.Since(started) && s.Ready() {
 			if err := s.compareAll(ctx); err != nil && ctx.Err() == nil {
-				ctrl.Log.WithName(s.Name).Error(err, "comparing all copies; the next pass does it again")
+				ctrl.Log.WithName(s.Name).Error(err, "comparing all copies failed; the next pass repeats it")
 			}
 			last = time.Now()
 		}

@@ -101,7 +101,7 @@ func (s *State) describeUnobserved(k *watchedKind) string {
 	case copies.KindForbidden:
 		return "the operator may not list or watch " + k.Kind + "s: give its ClusterRole get, list and watch on them"
 	case copies.KindDegraded:
-		return fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: mend what serves "+
+		return fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: repair what serves "+
 			"the kind, "+
 			"such as the conversion webhook of its CRD", gk, s.options.DegradedAfter)
 	case copies.KindPending:

@@ -211,12 +211,12 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s)
 	case s.Failed > 0:
 		first := s.FailedNamespaces[0]
-		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; in %s: %s",
+		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; the first is %s: %s",
 			text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
 	case len(s.Replaced) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceReplaced,
 			fmt.Sprintf("%s of spec.targets %s not served, because another namespace has taken the name since: %s; "+
-				"to have the namespaces of today served, take their names out of spec.targets and put them in again",
+				"to serve the present namespaces, take their names out of spec.targets and put them in again",
 				text.Count(len(r.Replaced), "name", "names"),
 				isOrAre(len(r.Replaced)), strings.Join(s.Replaced[:min(maxNamed, len(s.Replaced))], ", "))
 	case len(s.NotFound) > 0:

@@ -22,7 +22,7 @@ func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, m
 		return v1alpha1.ReasonDeletionRefused, why
 	}
 	if p := s.Namespace(parent); (p == nil || p.Terminating) && !CascadingAllowed(s, name) {
-		return v1alpha1.ReasonNamespaceReleased, "the parent goes without permission to delete what is below it; the namespace stays"
+		return v1alpha1.ReasonNamespaceReleased, "the parent is deleted, but cascading deletion is not allowed; the namespace stays"
 	}
 	return "", ""
 }

@@ -162,8 +162,8 @@ func parentReplaced(n *Namespace, path []string) Halt {
 	case i < len(path)-1:
 		return ancestorHalted(n.Name, v1alpha1.ReasonParentReplaced)
 	}
-	return Halt{v1alpha1.ReasonParentReplaced, fmt.Sprintf("parent namespace %s is not the one that was at %s, but another one at "+
-		"another place. A cluster admin accepts it by removing annotation %s of this namespace", parent, before, v1alpha1.AnnotationAncestry)}
+	return Halt{v1alpha1.ReasonParentReplaced, fmt.Sprintf("parent namespace %s is not the namespace that was at %s, and is at "+
+		"another place. A cluster admin can accept it: remove annotation %s of this namespace", parent, before, v1alpha1.AnnotationAncestry)}
 }
 
 func ancestorHalted(name string, reason v1alpha1.Reason) Halt {

@@ -129,7 +129,7 @@ func (d *definitions) setMissing(kind ownKind, missing bool) {
 		log.Info(describeMissing(name))
 	case !missing:
 		if gauge.Set(0); was {
-			log.Info("a CRD that was missing at the start is there now: its kind is taken up", "crd", name)
+			log.Info("a CRD that was missing at the start is installed now: the operator handles its kind", "crd", name)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (d *definitions) notes() []string {
 }
 
 func describeMissing(name string) string {
-	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and takes the kind up when the CRD " +
-		"comes; " +
+	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and handles the kind as soon as the " +
+		"CRD is installed; " +
 		"apply the manifests of Warren again"
 }

@@ -42,7 +42,7 @@ func (r restoreLook) Start(ctx context.Context) error {
 		case forest.IsNewer(last, now):
 			return false, fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process "+
 				"ends because what it "+
-				"remembers is of a later time: start it again, which the kubelet does by itself", last, now)
+				"remembers is of a later time; the kubelet starts it again; outside of a Pod, start it yourself", last, now)
 		default:
 			last = now
 		}

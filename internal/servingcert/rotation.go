@@ -125,7 +125,7 @@ func Decide(c Contents, names []string, now time.Time, settled, settle time.Dura
 	case !c.Next.Empty():
 		return waiting
 	case len(c.Old) > 0 && settled >= settle:
-		return Step{Action: Forget, Reason: "nobody serves the old certificate any more"}
+		return Step{Action: Forget, Reason: "no replica serves the old certificate any more"}
 	case len(c.Old) > 0:
 		return waiting
 	}

@@ -58,7 +58,7 @@ func aggregatedRoles(ctx context.Context, from client.Reader, role *rbacv1.Clust
 		}
 		list := &rbacv1.ClusterRoleList{}
 		if err := from.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			return nil, fmt.Errorf("listing what is aggregated into ClusterRole %s: %w", role.Name, err)
+			return nil, fmt.Errorf("listing the ClusterRoles aggregated into ClusterRole %s: %w", role.Name, err)
 		}
 		chosen = append(chosen, list.Items...)
 	}

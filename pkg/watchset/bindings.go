@@ -76,7 +76,7 @@ func roleAndSubjectsOf(object client.Object) (rbacv1.RoleRef, []rbacv1.Subject, 
 		err := runtime.DefaultUnstructuredConverter.FromUnstructured(typed.Object, &full)
 		return full.RoleRef, full.Subjects, err
 	}
-	return rbacv1.RoleRef{}, nil, fmt.Errorf("a binding came as %T", object)
+	return rbacv1.RoleRef{}, nil, fmt.Errorf("a binding is expected, not a %T", object)
 }
 
 // replaceBindingsOfKind replaces all recorded bindings of a kind by the identity's own among objects. Objects that are

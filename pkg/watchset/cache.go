@@ -56,7 +56,7 @@ func (c *readOnlyCache) GetInformerForKind(_ context.Context, gvk schema.GroupVe
 }
 
 func (c *readOnlyCache) RemoveInformer(context.Context, client.Object) error {
-	return unsupportedError("the end of one informer", "it ends with the manager; use a watchset.Session for what is needed for a time")
+	return unsupportedError("the removal of one informer", "it ends with the manager; use a watchset.Session for an informer that ends before")
 }
 
 func (c *readOnlyCache) IndexField(_ context.Context, object client.Object, field string, _ client.IndexerFunc) error {

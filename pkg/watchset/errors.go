@@ -70,7 +70,7 @@ func (e *NotServedError) Error() string {
 	}
 	text := fmt.Sprintf("%s are not served in version %s", e.Resource.GroupResource(), e.Resource.GroupVersion())
 	if e.reason != "" {
-		text = fmt.Sprintf("%s of version %s are not served there: %s", e.Resource.GroupResource(), e.Resource.GroupVersion(), e.reason)
+		text = fmt.Sprintf("%s are not served in version %s: %s", e.Resource.GroupResource(), e.Resource.GroupVersion(), e.reason)
 	}
 	return text
 }
@@ -81,7 +81,7 @@ func (e *NotServedError) describeKindOrResource() string {
 		text += " of version " + e.Kind.Version
 	}
 	if e.reason != "" {
-		return text + " is not served there: " + e.reason
+		return text + " is not served: " + e.reason
 	}
 	return text + " is not served"
 }

@@ -104,7 +104,7 @@ func (r *reader) List(ctx context.Context, out client.ObjectList, options ...cli
 // returns ErrInvalid for all other field selectors and for Continue, which a store can't answer.
 func nameInFieldSelector(o *client.ListOptions) (string, error) {
 	if o.Continue != "" {
-		return "", fmt.Errorf("%w: continue is not supported, the list is whole", ErrInvalid)
+		return "", fmt.Errorf("%w: continue is not supported, because each list is complete", ErrInvalid)
 	}
 	if o.FieldSelector == nil || o.FieldSelector.Empty() {
 		return "", nil

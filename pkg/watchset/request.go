@@ -162,7 +162,7 @@ func (r Request) validatedKey() (requestKey, error) {
 		}
 		for _, requirement := range r.FieldSelector.Requirements() {
 			if r.Scope.kind == objectScope && requirement.Field == "metadata.name" {
-				return bad("fieldSelector names metadata.name, which scope does")
+				return bad("fieldSelector names metadata.name: use only scope.name")
 			}
 		}
 	}

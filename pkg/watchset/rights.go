@@ -48,7 +48,7 @@ type rightsDecision struct {
 	err       error    // why no review could be made; the other fields are empty then
 }
 
-var errReviewsRefused = errors.New("reviews are refused")
+var errReviewsRefused = errors.New("access reviews are refused")
 
 func newRights(c *clients, m *metrics, again time.Duration) *rights {
 	return &rights{

@@ -86,7 +86,7 @@ func TestProblems(t *testing.T) {
 		"no word":                      {"", "history", "name one TENANT, not 0: kubectl-warren billing history TENANT"},
 		"two words":                    {"", "at 2026-01-01 2026-01-02", "name one TIME, not 2"},
 		"a word":                       {"", "status now", `takes no arguments, got "now"`},
-		"a flag that would do nothing": {"", "status --config=c.yaml --context=prod", "--context=prod means nothing with --config"},
+		"a flag that would do nothing": {"", "status --config=c.yaml --context=prod", "--context=prod has no effect with --config"},
 		"unknown flag":                 {"", "status --dry-run", "unknown flag: --dry-run"},
 	} {
 		t.Run("BILL-47 "+name, func(t *testing.T) {

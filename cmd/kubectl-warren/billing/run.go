@@ -37,7 +37,8 @@ type place struct {
 func (p place) command(cmd *cobra.Command, question []string) (path string, args []string, err error) {
 	if p.config != "" {
 		if given := kubectl.GivenFlags(cmd.InheritedFlags()); len(given) > 0 {
-			return "", nil, fmt.Errorf("%s means nothing with --config, which asks beside the ledger: leave it out; reconcile goes by KUBECONFIG",
+			return "", nil, fmt.Errorf("%s has no effect with --config, which reads the ledger from this machine: leave it out; "+
+				"reconcile uses KUBECONFIG",
 				given[0])
 		}
 		path, err = findManager()
@@ -58,8 +59,8 @@ func findManager() (string, error) {
 	}
 	path, err := exec.LookPath(managerName)
 	if err != nil {
-		return "", errors.New("program manager not found, neither beside kubectl-warren nor in the PATH: with --config it asks the ledger; " +
-			"leave --config out to ask in the exporter's pod")
+		return "", errors.New("flag --config needs program manager, which is neither in the folder of kubectl-warren nor in the PATH; " +
+			"leave --config out to run the command in the exporter's pod")
 	}
 	return path, nil
 }
@@ -100,7 +101,7 @@ func problem(said string, exit *exec.ExitError) string {
 	case strings.Contains(last, exporter[strings.Index(exporter, "/")+1:]) && strings.Contains(last, "NotFound"):
 		return last + ": no billing exporter is deployed: deploy component billing-sqlite, billing-postgres or billing-bigquery, name its " +
 			"namespace with --operator-namespace, " +
-			"or ask beside the ledger with --config"
+			"or read the ledger from this machine with --config"
 	case last == "":
 		return exit.Error()
 	}

@@ -16,7 +16,7 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 	services := &unstructured.UnstructuredList{}
 	services.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
 	if err := p.Copies.List(ctx, services); err != nil {
-		return warning(name, "it is not known whether all answer: "+firstLine(err.Error()), "ask a cluster admin to run this")
+		return warning(name, "it is not known whether all APIServices answer: "+firstLine(err.Error()), "ask a cluster admin to run this")
 	}
 	var silent, names []string
 	for _, service := range services.Items {
@@ -28,7 +28,7 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 		return ok(name, fmt.Sprintf("all %d answer", len(services.Items)))
 	}
 	return warning(name, "no answer from "+strings.Join(silent, ", ")+": until all answer, no namespace of the cluster can be deleted",
-		"start the Service behind it (kubectl get apiservice shows it), or, where nothing needs the API any more: kubectl delete apiservice "+
+		"start the Service behind it (kubectl get apiservice shows it); or, if no program needs this API any more: kubectl delete apiservice "+
 			strings.Join(names, " "))
 }
 

@@ -47,6 +47,6 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 		return ok(name, message)
 	}
 	return warning(name, message+"; the API server reads all of them for each request of any user",
-		"list fewer users as sudoers: each adds a binding to the two of its tenant; a tenant whose only manager is its only sudoer needs "+
-			"just one (B12 in docs/benchmarks.md)")
+		"list fewer users as sudoers: each sudoer adds one binding to the two of the tenant; a tenant whose only manager is its only sudoer "+
+			"needs just one (B12 in docs/benchmarks.md)")
 }

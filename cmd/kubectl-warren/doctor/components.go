@@ -76,6 +76,6 @@ func (c cage) judge() Check {
 	case cageCopies:
 		return ok("", "in force; conflictPolicy AdoptIdentical and Overwrite need component distribution-overwrite, which is not installed")
 	}
-	return failure("", "policy "+manifests.Prefix+manifests.Distribution.Name+" is installed, but the policies on the operator "+
-		"let it write no distributed copy: nothing is distributed", applyAgain)
+	return failure("", "policy "+manifests.Prefix+manifests.Distribution.Name+" is installed, but the cage does not allow the "+
+		"operator's token to write distributed copies: nothing is distributed", applyAgain)
 }

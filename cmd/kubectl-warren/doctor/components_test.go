@@ -49,7 +49,7 @@ func TestJudgeComponents(t *testing.T) {
 		"its policy is gone": {[]admissionv1.ValidatingAdmissionPolicy{strict, copies}, both, OK, Error,
 			"warren-distribution is missing"},
 		"its policy is bound to nobody": {[]admissionv1.ValidatingAdmissionPolicy{strict, copies, rules}, bound("strict-placement"), OK, Error,
-			"no binding of it denies"},
+			"no binding of this policy denies"},
 		"the cage of standard came again": {[]admissionv1.ValidatingAdmissionPolicy{strict, closed, rules}, both, OK, Error,
 			"nothing is distributed"},
 		"no policy at all": {nil, nil, Warning, OK, "not installed"},

@@ -23,14 +23,14 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	brought, from, err := p.readBroughtConfiguration(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		return ok(name, "recorded; no Deployment of the operator brings another")
+		return ok(name, "recorded; there is no Deployment of the operator with another file")
 	case err != nil:
-		return warning(name, "what the operator's Deployment brings is not known: "+err.Error(),
+		return warning(name, "it is not known which file the operator's Deployment has: "+err.Error(),
 			"run this as a user who may read the operator's namespace")
 	case brought != f.text:
 		return warning(name, fmt.Sprintf("the file of ConfigMap %s is not in force", from),
-			"wait for the roll-out; where it doesn't end, kubectl -n "+p.Namespace+" describe deployment "+v1alpha1.OperatorAccount+
-				" shows the Event InvalidConfiguration or RemovalsHeld, which says why")
+			"wait for the roll-out; if it doesn't end, kubectl -n "+p.Namespace+" describe deployment "+v1alpha1.OperatorAccount+
+				" shows the Event InvalidConfiguration or RemovalsHeld with the cause")
 	}
 	return ok(name, "the file of ConfigMap "+from+" is in force")
 }

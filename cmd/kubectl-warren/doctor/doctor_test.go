@@ -135,13 +135,13 @@ func TestJudgeKinds(t *testing.T) {
 		says  string
 	}{
 		"at rest": {[]kindFound{kind("Secret", "OptIn", nil), kind("ConfigMap", "All", nil)}, OK,
-			"all propagated kinds are served, and no mode leaves anything to do"},
+			"all propagated kinds are served, and no mode needs an action from you"},
 		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK,
 			"mode Remove is done with Secret: take it out of propagation.kinds"},
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
 			"mode Remove deletes the copies of Secret (3 copies, and 2 in mode create that stay)"},
 		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,
-			"mode All: these objects have the names of objects above, and are not copies: Role in a, b"},
+			"mode All: these objects have the names of sources above them, and are not copies: Role in a, b"},
 		"PROP-X10 refused, and held back by limits": {
 			[]kindFound{
 				kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Rejected": {"a"}, "DescendantConflict": {"b"}} }),
@@ -155,10 +155,10 @@ func TestJudgeKinds(t *testing.T) {
 				kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Role b/x"}, bySelector: {"Role b/y"}} }),
 				kind("Secret", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Secret a/x"}, byConfiguration: {"Secret a/z"}} }),
 			}, OK,
-			"all propagated kinds are served, and no mode leaves anything to do; mode All leaves out 2 objects with label " +
+			"all propagated kinds are served, and no mode needs an action from you; mode All leaves out 2 objects with label " +
 				"tenancy.warren.dev/propagate=none: Role b/x, Secret a/x; " +
-				"mode All leaves out 1 object that propagation.neverPropagate names: Secret a/z; mode All copies 1 object only where annotation " +
-				"tenancy.warren.dev/select says: Role b/y",
+				"mode All leaves out 1 object that propagation.neverPropagate names: Secret a/z; mode All copies 1 object only to namespaces " +
+				"that annotation tenancy.warren.dev/select selects: Role b/y",
 		},
 		"PROP-X10 a key that isn't valid": {
 			[]kindFound{kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{unsoundSource: {"Role b/x"}, byFinalizers: {"Role b/y"}} })},

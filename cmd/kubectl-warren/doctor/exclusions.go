@@ -34,7 +34,7 @@ var leftOutTexts = map[exclusion]string{
 	byLabel:         "mode All leaves out %s with label " + v1alpha1.LabelPropagate + "=" + v1alpha1.ModeNone,
 	byFinalizers:    "mode All leaves out %s with finalizers",
 	byConfiguration: "mode All leaves out %s that propagation.neverPropagate names",
-	bySelector:      "mode All copies %s only where annotation " + v1alpha1.AnnotationSelect + " says",
+	bySelector:      "mode All copies %s only to namespaces that annotation " + v1alpha1.AnnotationSelect + " selects",
 }
 
 // leftOut are the objects that mode All leaves out, as "KIND NAMESPACE/NAME".

@@ -138,23 +138,24 @@ func judgeKinds(found []kindFound) Check {
 	say(removing, strings.Join(removing, ", "), "mode Remove deletes the copies of %s",
 		"if this is not what you want, set another mode at once: the operator deletes the copies within seconds; kubectl warren config diff "+
 			"FILE names each copy")
-	say(clashing, strings.Join(clashing, ", "), "mode All: these objects have the names of objects above, and are not copies: %s",
-		"rename or delete one of the two, or keep the one above where it is by label "+v1alpha1.LabelPropagate+"=none; kubectl warren describe "+
+	say(clashing, strings.Join(clashing, ", "), "mode All: these objects have the names of sources above them, and are not copies: %s",
+		"rename or delete one of the two, or exclude the source by label "+v1alpha1.LabelPropagate+"=none; kubectl warren describe "+
 			"NAMESPACE names them")
 	say(refused, strings.Join(refused, ", "), "mode All: the API server refuses copies of %s",
-		"kubectl warren describe NAMESPACE has its answers: raise the quota, change the policy, or keep the objects above where they are")
+		"kubectl warren describe NAMESPACE has its answers: raise the quota, change the policy, or exclude the sources by label "+
+			v1alpha1.LabelPropagate+"=none")
 	say(limited, strings.Join(limited, ", "), "mode All: limits of tenants hold back copies of %s",
-		"raise limits.copies or limits.bytes of the LNamespace, or keep objects above where they are; kubectl warren describe NAMESPACE names "+
-			"them")
+		"raise limits.copies or limits.bytes of the LNamespace, or exclude sources by label "+v1alpha1.LabelPropagate+
+			"=none; kubectl warren describe NAMESPACE names them")
 	say(unsound, forest.Few(unsound), "mode All: copies of objects with an invalid label "+v1alpha1.LabelPropagate+" or annotation "+
 		v1alpha1.AnnotationSelect+" are neither written nor deleted: %s",
-		"correct the two keys: an Event InvalidSource on the object says what is wrong")
+		"correct the two keys: an Event InvalidSource on the object has the cause")
 	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied",
 		"install its CRD, or take the kind out of propagation.kinds")
 	if len(messages) > 0 {
 		return warning(name, strings.Join(append(messages, all.describe()...), "; "), strings.Join(advice, "; "))
 	}
-	message := "all propagated kinds are served, and no mode leaves anything to do"
+	message := "all propagated kinds are served, and no mode needs an action from you"
 	if len(removed) > 0 {
 		message = fmt.Sprintf("mode Remove is done with %s: take it out of propagation.kinds", strings.Join(removed, ", "))
 	}

@@ -85,10 +85,11 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	case err != nil:
 		return unlisted(name, "namespaces", err)
 	case len(bare) > 0:
-		return warning(name, "the file protects these, but no label does, so the policies don't know: "+forest.Few(bare),
-			"kubectl warren protect NAMESPACE, for each")
+		return warning(name, "the configuration protects these namespaces, but they lack label protected, so the policies don't: "+
+			forest.Few(bare),
+			"run kubectl warren protect NAMESPACE for each of them")
 	}
-	return ok(name, "each namespace that the file protects has the label too")
+	return ok(name, "each namespace that the configuration protects has label protected too")
 }
 
 // byName reports whether the policies protect a namespace by its name.

@@ -45,14 +45,14 @@ func checkPolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionP
 		return failure(name, fmt.Sprintf("failurePolicy is %s: an error in the policy lets requests pass", *f), applyAgain)
 	}
 	if named := identityExpression(policy, e.Identity); e.Identity != "" && !strings.Contains(named, "'"+operator+"'") {
-		return failure(name, fmt.Sprintf("it doesn't name %s as the operator but says: %s", operator, named),
+		return failure(name, fmt.Sprintf("it doesn't name %s as the operator; its match condition is: %s", operator, named),
 			"run the operator as the account that the policies name, or build the manifests for its namespace")
 	}
 	if wrong := bindingProblem(e, bindings); wrong != "" {
 		return failure(name, wrong, applyAgain)
 	}
 	if t := policy.Status.TypeChecking; t != nil && len(t.ExpressionWarnings) > 0 {
-		return warning(name, "the API server warns of its expressions: "+firstLine(t.ExpressionWarnings[0].Warning),
+		return warning(name, "the API server warns about expressions of the policy: "+firstLine(t.ExpressionWarnings[0].Warning),
 			"compare the versions of Warren and Kubernetes")
 	}
 	return ok(name, "in force")
@@ -81,9 +81,9 @@ func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissi
 			continue
 		}
 		if mark == "" {
-			return "no binding of it denies everywhere: it is missing, narrowed, or only Audit or Warn"
+			return "no binding of this policy denies in all namespaces: it is missing, narrowed, or has only action Audit or Warn"
 		}
-		return "no binding of it denies for objects with label " + mark + ": it is missing, narrowed, or only Audit or Warn"
+		return "no binding of this policy denies for objects with label " + mark + ": it is missing, narrowed, or has only action Audit or Warn"
 	}
 	return ""
 }

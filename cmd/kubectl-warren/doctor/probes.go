@@ -99,7 +99,8 @@ func judgeWebhook(answer error) Check {
 	case strings.Contains(answer.Error(), "admission webhook"):
 		return ok(name, "answers, and refuses a tenant "+probeName)
 	}
-	return warning(name, fmt.Sprintf("it is not known whether the webhook answers: an LNamespace, sent by dry run, was refused before: %s",
+	return warning(name, fmt.Sprintf("it is not known whether the webhook answers: an LNamespace, sent by dry run, was refused before the "+
+		"webhook was called: %s",
 		firstLine(answer.Error())),
 		"ask someone who may create LNamespaces to run this")
 }

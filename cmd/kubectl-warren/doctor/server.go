@@ -39,7 +39,7 @@ func (p Patient) checkServer(f file) Check {
 	const name = "server"
 	v, err := p.Server()
 	if err != nil {
-		return failure(name, "the API server doesn't tell its version: "+err.Error(), "check --server and --context")
+		return failure(name, "the API server doesn't report its version: "+err.Error(), "check --server and --context")
 	}
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
 	if err != nil || v.Major != "1" {

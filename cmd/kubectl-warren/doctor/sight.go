@@ -52,9 +52,9 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 		lacking = append(lacking, found...)
 	}
 	if len(lacking) == 0 {
-		return ok(name, "the operator may do with the propagated kinds what it has to")
+		return ok(name, "the operator has all rights that it needs on the propagated kinds")
 	}
-	return warning(name, "the operator lacks rights, and leaves the copies there alone: "+forest.Few(lacking), adviseSight(f))
+	return warning(name, "the operator lacks these rights, and leaves the copies concerned alone: "+forest.Few(lacking), adviseSight(f))
 }
 
 // findBlind returns which rights on a kind the operator lacks: in the whole cluster or, with another scope than Cluster, in each of
@@ -121,8 +121,8 @@ func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource,
 // propagation.bindOwnRole, the operator itself.
 func adviseSight(f file) string {
 	if f.config.Propagation.BindOwnRole {
-		return "the operator's log says why it can't write RoleBinding " + v1alpha1.OperatorBinding + " there; rights in the whole cluster " +
-			"come with make deploy"
+		return "the operator's log says why it can't write RoleBinding " + v1alpha1.OperatorBinding + " in these namespaces; make deploy " +
+			"grants rights in the whole cluster"
 	}
 	return fmt.Sprintf("bind ClusterRole %s to ServiceAccount %s in these namespaces or, for kinds of scope Cluster, in the whole cluster, "+
 		"as make deploy does",

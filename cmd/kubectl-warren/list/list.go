@@ -29,8 +29,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use:     "list [ROOT…]",
 		Aliases: []string{"ls"},
 		Short:   "Show the trees of namespaces, and the templates with their instances",
-		Long: "Show the trees of namespaces, and the templates with their instances; with names, only what begins there.\n" +
-			"Whoever may not list namespaces names a root and sees what can be found from there.",
+		Long: "Show the trees of namespaces, and the templates with their instances; with names, only the trees that begin at these.\n" +
+			"If you have no right to list namespaces, name a root: you see the namespaces that can be found from it.",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	output := AddOutput(cmd)

@@ -25,10 +25,10 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List your own namespaces, also where you may not list those of the cluster",
-		Long: "List your own namespaces: those in trees. Whoever may not list the namespaces of the cluster sees the trees of the tenants that " +
-			"list\n" +
-			"them, as far as they may read LNamespaces, and the tree of the namespace that the kubeconfig names; --tenant names another.",
+		Short:   "List your own namespaces, also if you may not list all namespaces of the cluster",
+		Long: "List your own namespaces: those in trees. If you may not list all namespaces of the cluster, you see the trees of the tenants " +
+			"whose\n" +
+			"lists name you, if you may read their LNamespaces, and the tree of the kubeconfig's namespace; --tenant names another tree.",
 		Example:           "  kubectl warren ns list\n  kubectl warren ns list --tenant payments -o name",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

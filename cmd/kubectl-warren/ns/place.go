@@ -155,7 +155,7 @@ func (p *placement) report(namespace *metav1.PartialObjectMetadata, changed bool
 func (p *placement) takeBack(ctx context.Context, refusal error) error {
 	if p.marked != nil {
 		if _, err := change.Mark(ctx, p.api, p.marked, "", p.change); err != nil {
-			return fmt.Errorf("%w; annotation %s of namespace %s is left: remove it", refusal, v1alpha1.AnnotationAdopt, p.name)
+			return fmt.Errorf("%w; annotation %s of namespace %s is still set: remove it", refusal, v1alpha1.AnnotationAdopt, p.name)
 		}
 	}
 	if p.madeRoot {
@@ -163,7 +163,7 @@ func (p *placement) takeBack(ctx context.Context, refusal error) error {
 			return change.Labels{v1alpha1.LabelType: ""}, nil
 		})
 		if err != nil {
-			return fmt.Errorf("%w; namespace %s is left a root: kubectl warren ns set-type %s none", refusal, p.parent, p.parent)
+			return fmt.Errorf("%w; namespace %s is still a root; to undo this: kubectl warren ns set-type %s none", refusal, p.parent, p.parent)
 		}
 	}
 	return refusal

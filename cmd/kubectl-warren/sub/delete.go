@@ -30,14 +30,14 @@ func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a sub-namespace by its SubNamespace",
-		Long: "Delete a sub-namespace by its SubNamespace. Its label names the parent, where --namespace doesn't;\n" +
-			"with --namespace, a SubNamespace is deleted that has no namespace.",
+		Long: "Delete a sub-namespace by its SubNamespace. Without --namespace, the namespace's label names the parent.\n" +
+			"With --namespace, the command also deletes a SubNamespace without a namespace.",
 		Example:           "  kubectl warren sub delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
-	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false, "First set allowCascadingDeletion on it: what is below goes too")
+	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false, "First set allowCascadingDeletion on it: all namespaces below are deleted too")
 	cmd.Flags().BoolVar(&d.wait, "wait", false, "Return when the namespace is gone")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "allowCascadingDeletion" { // as the plugin of the Hierarchical Namespace Controller spells it

@@ -23,7 +23,7 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Move a sub-namespace, with all that is below it, to another parent (cluster admins)",
 		Long: "Move a sub-namespace, with all that is below it, to another parent: a SubNamespace is made there, the label " +
 			v1alpha1.LabelParent + "\n" +
-			"changed, and the old SubNamespace deleted. Whatever interrupts it, the same command again finishes it.",
+			"changed, and the old SubNamespace deleted. If the command is interrupted, run it again: it finishes the move.",
 		Example:           "  kubectl warren sub move pay-web shop",
 		Args:              invocation.ExactlyAsUsage("a sub-namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),
@@ -166,7 +166,7 @@ func (m *move) undoCreation(ctx context.Context, why error) error {
 		err = client.IgnoreNotFound(m.api.Delete(ctx, m.made, client.Preconditions{UID: &m.made.UID}))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w; SubNamespace %s/%s, which waits for the namespace, is left: delete it", why, m.to, m.name)
+		return fmt.Errorf("%w; SubNamespace %s/%s, which waits for the namespace, still exists: delete it", why, m.to, m.name)
 	}
 	return why
 }

@@ -51,7 +51,7 @@ func showTemplates(ctx context.Context, inv *invocation.Invocation, names []stri
 	}
 	view, err := gather.Forest(ctx, api)
 	if failure.Refused(err) {
-		return fmt.Errorf("you may not list namespaces: what references a template can't be seen otherwise")
+		return fmt.Errorf("you may not list namespaces, so the references to templates can't be found: ask a cluster admin")
 	}
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func setCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE TEMPLATE",
 		Short: "Let a root, a template or a namespace in no tree reference a template (cluster admins)",
-		Long: "Let a root, a template or a namespace in no tree reference a template. That of a tenant's root is set on its " +
+		Long: "Let a root, a template or a namespace in no tree reference a template. For a tenant's root, set it in the " +
 			"LNamespace.",
 		Example:           "  kubectl warren template set payments base",
 		Args:              invocation.ExactlyAsUsage("a namespace and a template"),

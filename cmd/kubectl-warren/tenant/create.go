@@ -44,7 +44,7 @@ func CreateCommand(inv *invocation.Invocation) *cobra.Command {
 	tenant.sudoers.addFlags(cmd, "sudoer", "who may raise their rights with sudo")
 	cmd.Flags().StringVar(&tenant.template, "template", "", "Template namespace that the tree references (cluster admins only)")
 	cmd.Flags().StringVar(&tenant.costCenter, "cost-center", "", "Cost center that pays for the tenant")
-	cmd.Flags().StringVar(&tenant.owner, "owner", "", "Whom finance asks, for example a mail address")
+	cmd.Flags().StringVar(&tenant.owner, "owner", "", "Contact for finance, for example a mail address")
 	tenant.change = change.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return createTenant(cmd.Context(), inv, tenant, args[0])

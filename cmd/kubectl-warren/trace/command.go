@@ -33,7 +33,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace KIND/NAME",
 		Short: "Show from where a copy came, along which path, in which mode; or why it is not here",
-		Long: "Show from where a copy came, along which path, in which mode; or why it is not here, with what stands in each namespace from\n" +
+		Long: "Show from where a copy came, along which path, in which mode; or why it is not here, with what is in each namespace from\n" +
 			"which it could come. The output marks what you may not read.",
 		Example:           "  kubectl warren trace secret/registry -n pay-web",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},

@@ -22,10 +22,10 @@ func (c Case) describeDue(from string) string {
 			continue
 		}
 		if text := c.findTrouble(found, from); text != "" {
-			return fmt.Sprintf(", but not there: %s: %s", found.Reason, text)
+			return fmt.Sprintf(", but does not exist: %s: %s", found.Reason, text)
 		}
 	}
-	return ", and not there yet"
+	return ", but does not exist yet"
 }
 
 // findTrouble returns what a condition says of the object; "" if it tells of others alone.

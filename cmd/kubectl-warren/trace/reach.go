@@ -124,14 +124,14 @@ func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot 
 		case object.Labels[v1alpha1.LabelPropagate] != "":
 			place.Presence, place.Note = Nested, "a source of its own"
 		case selected:
-			place.Presence, place.Note = Conflict, "an object of that name stands in the way: rename it, or delete it and the copy comes"
+			place.Presence, place.Note = Conflict, "another object has that name: rename or delete it, then the operator writes the copy"
 		default:
 			place.Presence = Unselected
 		}
 		return place
 	}
 	if place.Presence = Waiting; !selected {
-		place.Presence, place.Note = Unselected, "the source asks for namespaces with "+source.Selector.String()
+		place.Presence, place.Note = Unselected, "the source selects only namespaces with "+source.Selector.String()
 	} else if halted := view.Forest.Place(below); halted.Halted() {
 		place.Note = "the namespace is halted"
 	}

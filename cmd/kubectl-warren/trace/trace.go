@@ -108,9 +108,9 @@ func Of(c Case) *Trace {
 	t.Verdict = Other
 	switch s := c.sourceIn(Place{Namespace: c.Slot.Namespace, Object: c.Here, Type: c.Type}); {
 	case s != nil && s.Invalid != "":
-		t.Notes = append(t.Notes, "it is no sound source: "+s.Invalid)
+		t.Notes = append(t.Notes, "it is no valid source: "+s.Invalid)
 	case s != nil && s.Mode == v1alpha1.ModeNone:
-		t.Notes = append(t.Notes, "it isn't copied: its label "+v1alpha1.LabelPropagate+" says none")
+		t.Notes = append(t.Notes, "it isn't copied: its label "+v1alpha1.LabelPropagate+" is none")
 	case s != nil && s.Excluded != "":
 		t.Notes = append(t.Notes, "it is never propagated: "+s.Excluded)
 	case s != nil && c.unlisted():
@@ -120,15 +120,15 @@ func Of(c Case) *Trace {
 	case s != nil:
 		t.Verdict, t.Mode = Source, s.Mode
 	case c.Here.Labels[v1alpha1.LabelInheritedFrom] != "":
-		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but not from the operator")
+		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but the operator did not write it")
 	case asksForCopies(c.Here) && c.whyNoSource(c.Here) != "":
 		t.Notes = append(t.Notes, "it isn't copied: "+c.whyNoSource(c.Here))
 	}
 	t.Notes = append(t.Notes, mistakenAnnotations(c.Here)...)
 	if at, s := c.wantedSource(); s != nil && s.Mode == v1alpha1.ModeCreate {
-		t.Notes = append(t.Notes, "the source in "+at+" asks for no more than that something of this name is here")
+		t.Notes = append(t.Notes, "the source in "+at+" has mode create, so any object of this name is left as it is")
 	} else if s != nil {
-		t.Notes = append(t.Notes, "it stands in the way of a copy from "+at+": rename it, or delete it and the copy comes")
+		t.Notes = append(t.Notes, "it has the name of a copy from "+at+": rename or delete it, then the operator writes the copy")
 	}
 	return t
 }
@@ -213,7 +213,7 @@ func (c Case) sourceIn(p Place) *copies.Source {
 func (c Case) describeFound(p Place) string {
 	switch {
 	case p.Unread:
-		return "you may not look"
+		return "you may not read it"
 	case p.Object == nil:
 		return "none"
 	}
@@ -229,9 +229,9 @@ func (c Case) describeFound(p Place) string {
 	case s == nil:
 		return "no source: it lacks the label " + v1alpha1.LabelPropagate
 	case s.Invalid != "":
-		return "no sound source: " + s.Invalid
+		return "no valid source: " + s.Invalid
 	case s.Mode == v1alpha1.ModeNone:
-		return "no source: the label " + v1alpha1.LabelPropagate + " says none"
+		return "no source: the label " + v1alpha1.LabelPropagate + " is none"
 	case s.Excluded != "":
 		return "never propagated: " + s.Excluded
 	case s.Terminating:
@@ -246,7 +246,7 @@ func (c Case) describeFound(p Place) string {
 func (c Case) ofCopy(from, mode string) []string {
 	var notes []string
 	if mode == v1alpha1.ModeCreate {
-		notes = append(notes, "it was made once, and is this namespace's own since: it doesn't follow its source")
+		notes = append(notes, "it was written once, and now belongs to this namespace: it doesn't follow its source")
 	}
 	sources, ok := c.View.Forest.Sources(c.Slot.Namespace)
 	at, s := c.wantedSource()
@@ -269,7 +269,7 @@ func (c Case) ofCopy(from, mode string) []string {
 	case !source.Unread && source.Object == nil:
 		return append(notes, "its source is gone: the operator deletes the copy")
 	case s == nil && !source.Unread:
-		return append(notes, "its source no longer asks for it: the operator deletes the copy")
+		return append(notes, "its source no longer reaches this namespace: the operator deletes the copy")
 	}
 	return notes
 }
@@ -292,18 +292,18 @@ func (c Case) whyAbsent() []string {
 	}
 	var notes []string
 	if sources.Unknown != "" {
-		notes = append(notes, "what comes from templates is not seen: "+sources.Unknown+", or you may not read it")
+		notes = append(notes, "sources in templates are not shown: "+sources.Unknown+", or you may not read it")
 	}
 	switch {
 	case len(c.Above) == 0:
-		notes = append(notes, "nothing is above "+c.Slot.Namespace+" from which it could come")
+		notes = append(notes, "no namespace is above "+c.Slot.Namespace+" from which it could come")
 	case slices.ContainsFunc(c.Above, func(p Place) bool { return p.Unread }):
-		notes = append(notes, "nothing that you may read above "+c.Slot.Namespace+" asks for it here")
+		notes = append(notes, "no source that you may read above "+c.Slot.Namespace+" reaches this namespace")
 	default:
-		notes = append(notes, "nothing above "+c.Slot.Namespace+" asks for it here")
+		notes = append(notes, "no source above "+c.Slot.Namespace+" reaches this namespace")
 	}
 	if !c.Configured {
-		notes = append(notes, "the configuration can't be read: whether it has this kind among propagation.kinds is not seen")
+		notes = append(notes, "the configuration can't be read, so it is not known whether propagation.kinds has this kind")
 	}
 	return notes
 }
@@ -312,7 +312,8 @@ func (c Case) whyAbsent() []string {
 func (c Case) frozenSource() string {
 	for _, p := range c.Above {
 		if s := c.sourceIn(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {
-			return "nothing of this name is written or removed here until that in " + p.Namespace + " is in order: it is " + c.describeFound(p)
+			return "no copy of this name is written or deleted here until the object in " + p.Namespace + " is in order: it is " +
+				c.describeFound(p)
 		}
 	}
 	return ""
@@ -323,7 +324,7 @@ func (c Case) unlisted() bool { return c.Configured && c.Mode == "" }
 func (c Case) removed() bool { return c.Configured && c.Mode == copies.Remove }
 
 func (c Case) kindRemoved() string {
-	return fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)
+	return fmt.Sprintf("propagation.kinds has %s in mode Remove", c.Slot.Kind)
 }
 
 func (c Case) notListed() string {

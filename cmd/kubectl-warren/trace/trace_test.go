@@ -108,18 +108,19 @@ func TestOf(t *testing.T) {
 			"Copy mid mid>web update"},
 		"made once": {
 			trace.Case{View: grown(), Here: copied("org", create), Above: above(nil, nil, nil)},
-			"Copy org org>mid>web create; it was made once, and is this namespace's own since: it doesn't follow its source",
+			"Copy org org>mid>web create; it was written once, and now belongs to this namespace: it doesn't follow its source",
 		},
 		"its source is gone": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, nil, nil)},
 			"Copy org org>mid>web update; its source is gone: the operator deletes the copy"},
 		"its source selects others": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, selecting("a=b"), nil)},
-			"Copy org org>mid>web update; its source no longer asks for it: the operator deletes the copy"},
+			"Copy org org>mid>web update; its source no longer reaches this namespace: the operator deletes the copy"},
 		"another is nearer the root": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(source(update), nil, source(update))},
 			"Copy mid mid>web update; the source in base, nearer the root, takes its place"},
 		"from elsewhere": {trace.Case{View: grown("shop type=root"), Here: copied("shop", update), Above: above(nil, nil, nil)},
 			"Copy shop shop>web update; namespace shop is not above any more: the operator deletes the copy"},
 		"its source is broken": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source("x"), nil)},
-			`Copy org org>mid>web update; nothing of this name is written or removed here until that in org is in order: it is no sound source: ` +
+			`Copy org org>mid>web update; no copy of this name is written or deleted here until the object in org is in order: ` +
+				`it is no valid source: ` +
 				`label tenancy.warren.dev/propagate must be create, update or none, not "x"`},
 		"of a kind as a whole": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, object(), nil)},
 			"Copy org org>mid>web update"},
@@ -133,7 +134,7 @@ func TestOf(t *testing.T) {
 		},
 		"a source": {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
 		"a source in the way": {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)},
-			"Source update; it stands in the way of a copy from org: rename it, or delete it and the copy comes"},
+			"Source update; it has the name of a copy from org: rename or delete it, then the operator writes the copy"},
 		"PROP-E6 without some labels of its source": {
 			trace.Case{
 				View: grown(), Here: copied("org", update), Above: above(nil, object(v1alpha1.LabelPropagate, update, "app.kubernetes.io/part-of", "x",
@@ -159,41 +160,41 @@ func TestOf(t *testing.T) {
 		},
 		"somebody's own": {trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil)}, "Other"},
 		"in the way": {trace.Case{View: grown(), Here: object(), Above: above(source(update), nil, nil)},
-			"Other; it stands in the way of a copy from base: rename it, or delete it and the copy comes"},
+			"Other; it has the name of a copy from base: rename or delete it, then the operator writes the copy"},
 		"good enough": {trace.Case{View: grown(), Here: object(), Above: above(source(create), nil, nil)},
-			"Other; the source in base asks for no more than that something of this name is here"},
+			"Other; the source in base has mode create, so any object of this name is left as it is"},
 		"no copy of the operator's": {trace.Case{View: grown(), Here: object(v1alpha1.LabelInheritedFrom, "org"), Above: above(nil, nil, nil)},
-			"Other; it has the label tenancy.warren.dev/inherited-from, but not from the operator"},
+			"Other; it has the label tenancy.warren.dev/inherited-from, but the operator did not write it"},
 
-		"due": {trace.Case{View: grown(), Above: above(nil, source(update), nil)}, "Absent; a copy from org is due, and not there yet"},
+		"due": {trace.Case{View: grown(), Above: above(nil, source(update), nil)}, "Absent; a copy from org is due, but does not exist yet"},
 		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)},
-			`Absent; a copy from org is due, but not there: Rejected: no`},
+			`Absent; a copy from org is due, but does not exist: Rejected: no`},
 		"PROP-X9 due, and another one is refused": {
 			trace.Case{View: told("web", "Rejected", `Secret "other" from "org": no`), Above: above(nil, source(update), nil)},
-			"Absent; a copy from org is due, and not there yet",
+			"Absent; a copy from org is due, but does not exist yet",
 		},
 		"PROP-X9 due, and refused among others": {
 			trace.Case{View: told("web", "Conflict",
 				`Secret "a" from "org": no; Secret "key" from "org": why; because; Secret "z" from "org": no; and 3 more`),
 				Above: above(nil, source(update), nil)},
-			"Absent; a copy from org is due, but not there: Conflict: why; because",
+			"Absent; a copy from org is due, but does not exist: Conflict: why; because",
 		},
 		"PROP-X9 held back by a limit, which the source's namespace tells": {
 			trace.Case{View: told("org", "LimitExceeded", `Secret "key" from "org": 3 copies too many`), Above: above(nil, source(update), nil)},
-			"Absent; a copy from org is due, but not there: LimitExceeded: 3 copies too many",
+			"Absent; a copy from org is due, but does not exist: LimitExceeded: 3 copies too many",
 		},
 		"PROP-X9 others must go first": {
 			trace.Case{View: told("web", "WaitingForRemoval", `Secret "old" from "shop": it goes`), Above: above(nil, source(update), nil)},
-			`Absent; a copy from org is due, but not there: WaitingForRemoval: Secret "old" from "shop": it goes`,
+			`Absent; a copy from org is due, but does not exist: WaitingForRemoval: Secret "old" from "shop": it goes`,
 		},
 		"PROP-X9 of a type that is never propagated": {
 			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}},
 				Mode: copies.All, Configured: true},
-			"Absent; nothing above web asks for it here",
+			"Absent; no source above web reaches this namespace",
 		},
 		"PROP-X9 the configuration never propagates it": {
 			trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true, Rules: never},
-			"Absent; nothing above web asks for it here",
+			"Absent; no source above web reaches this namespace",
 		},
 		"PROP-X9 an object that is never propagated itself": {
 			trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil), Mode: copies.All, Configured: true, Rules: never},
@@ -201,11 +202,11 @@ func TestOf(t *testing.T) {
 		},
 		"PROP-X9 an object that stays where it is": {
 			trace.Case{View: grown(), Here: source("none"), Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
-			"Other; it isn't copied: its label tenancy.warren.dev/propagate says none",
+			"Other; it isn't copied: its label tenancy.warren.dev/propagate is none",
 		},
 		"PROP-X9 an object whose label isn't valid": {
 			trace.Case{View: grown(), Here: source("x"), Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
-			"Other; it is no sound source: label tenancy.warren.dev/propagate must be create, update or none, not \"x\"",
+			"Other; it is no valid source: label tenancy.warren.dev/propagate must be create, update or none, not \"x\"",
 		},
 		"PROP-X9 a Secret of such a type": {
 			trace.Case{View: grown(), Here: object(), Type: "helm.sh/release.v1", Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
@@ -213,47 +214,47 @@ func TestOf(t *testing.T) {
 		},
 		"nothing asks for it": {
 			trace.Case{View: grown(), Above: above(source("none"), selecting("a=b"), nil), Mode: copies.OptIn, Configured: true},
-			"Absent; nothing above web asks for it here",
+			"Absent; no source above web reaches this namespace",
 		},
 		"nothing is seen to ask for it": {
 			trace.Case{View: grown(), Above: above(nil, nil, nil)},
-			"Absent; nothing above web asks for it here; the configuration can't be read: whether it has this kind among propagation.kinds is not " +
-				"seen",
+			"Absent; no source above web reaches this namespace; the configuration can't be read, so it is not known whether propagation.kinds " +
+				"has this kind",
 		},
 		"what could ask is broken": {
 			trace.Case{View: grown(), Above: above(nil, ended(source(update)), nil)},
-			"Absent; nothing of this name is written or removed here until that in org is in order: it is a source that is being deleted",
+			"Absent; no copy of this name is written or deleted here until the object in org is in order: it is a source that is being deleted",
 		},
 		"what could ask is unread": {
 			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Unread: true}}, Mode: copies.OptIn, Configured: true},
-			"Absent; nothing that you may read above web asks for it here",
+			"Absent; no source that you may read above web reaches this namespace",
 		},
 		"the kind is not configured": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Configured: true},
 			"Absent; the configuration doesn't have Secret among propagation.kinds"},
 		"the kind is removed": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true},
-			"Absent; the configuration has copies of Secret removed"},
+			"Absent; propagation.kinds has Secret in mode Remove"},
 		"PROP-X9 the kind of a copy is removed": {
 			trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true},
-			"Copy org org>mid>web update; the configuration has copies of Secret removed: the operator deletes the copy",
+			"Copy org org>mid>web update; propagation.kinds has Secret in mode Remove: the operator deletes the copy",
 		},
 		"PROP-X9 the kind of an object that asks for copies is removed": {
 			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Mode: copies.Remove, Configured: true},
-			"Other; it isn't copied: the configuration has copies of Secret removed",
+			"Other; it isn't copied: propagation.kinds has Secret in mode Remove",
 		},
 		"PROP-X9 a distributed copy that asks for copies": {
 			trace.Case{View: grown(), Here: distributed, Above: above(nil, nil, nil), Mode: copies.OptIn, Configured: true},
 			"Other; it isn't copied: it is a copy of ResourceDistribution keys, and copies are never copied on",
 		},
 		"the kind as a whole": {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true},
-			"Absent; a copy from org is due, and not there yet"},
+			"Absent; a copy from org is due, but does not exist yet"},
 		"nothing is above": {trace.Case{View: view("web"), Mode: copies.OptIn, Configured: true},
-			"Absent; nothing is above web from which it could come"},
+			"Absent; no namespace is above web from which it could come"},
 		"what is above is unread": {trace.Case{View: partial}, "Absent; you may not read all that is above namespace web"},
 		"a template is unread": {
 			trace.Case{View: view("org type=root template=base", "mid parent=org", "web parent=mid"), Above: above(nil, nil, nil)[1:],
 				Mode: copies.OptIn, Configured: true},
-			"Absent; what comes from templates is not seen: template base does not exist, or you may not read it; nothing above web asks for it " +
-				"here",
+			"Absent; sources in templates are not shown: template base does not exist, or you may not read it; " +
+				"no source above web reaches this namespace",
 		},
 	}
 	for name, c := range cases {
@@ -277,16 +278,16 @@ func TestWrite(t *testing.T) {
 			trace.Place{Namespace: "web", Object: copied("org", v1alpha1.ModeUpdate)}, trace.Place{Namespace: "a", Object: finalized},
 			trace.Place{Namespace: "b", Unread: true})}
 	const want = `There is no secret/key in c.
-Note:  nothing that you may read above c asks for it here
-Note:  the configuration can't be read: whether it has this kind among propagation.kinds is not seen
+Note:  no source that you may read above c reaches this namespace
+Note:  the configuration can't be read, so it is not known whether propagation.kinds has this kind
 
 NAMESPACE   SECRET/KEY
-base        no source: the label tenancy.warren.dev/propagate says none
+base        no source: the label tenancy.warren.dev/propagate is none
 org         a source (update), but only for namespaces with x=y
 mid         it lacks the label tenancy.warren.dev/propagate: no source, unless the configuration has the kind in mode All
 web         a copy of that in org
 a           never propagated: it has finalizers (x/y)
-b           you may not look
+b           you may not read it
 `
 	var text bytes.Buffer
 	if err := trace.Of(c).Write(&text); err != nil {

@@ -70,7 +70,7 @@ func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.C
 			return nil, err
 		}
 		if pause.For(ctx, wait) != nil {
-			return nil, fmt.Errorf("%w, at last: %w", ctx.Err(), err)
+			return nil, fmt.Errorf("%w; the last error: %w", ctx.Err(), err)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func reconcileLedger(ctx context.Context, c *call) error {
 		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, stamp(e.EffectiveAt), "")
 	}
 	for _, e := range plan.Held {
-		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, stamp(e.EffectiveAt), "held back: too many ends at once")
+		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, stamp(e.EffectiveAt), "held back: too many periods end at once")
 	}
 	if c.flag("dry-run") != "true" {
 		if _, err := c.store.Append(ctx, plan.Events()); err != nil {
@@ -100,7 +100,7 @@ func reconcileLedger(ctx context.Context, c *call) error {
 		}
 	}
 	if len(t.rows) == 0 && c.format == "table" {
-		_, err := fmt.Fprintln(c.out, "Cluster and ledger say the same.")
+		_, err := fmt.Fprintln(c.out, "Cluster and ledger agree.")
 		return err
 	}
 	return t.write(c.out, c.format)

@@ -12,9 +12,9 @@ import (
 const programUsage = `Usage: manager billing COMMAND [FLAG...]
        manager billing-exporter [FLAG...]
 
-This is the part of Warren that knows the ledger of billing. Program manager, which stands beside it, runs it with the same words.
+This is the part of Warren that works with the billing ledger. Program manager, in the same folder, runs it with the same arguments.
 
-  billing COMMAND    asks and corrects the ledger; see billing --help
+  billing COMMAND    reads and corrects the ledger; see billing --help
   billing-exporter   writes who holds which namespace to the ledger, as it changes; see billing-exporter --help
 `
 
@@ -30,5 +30,5 @@ func RunProgram(ctx context.Context, version string, args []string, out io.Write
 	case len(args) > 0 && args[0] == "billing-exporter":
 		return exporter.Run(ctx, version, args[1:], out)
 	}
-	return fmt.Errorf("this program is run by manager, and knows billing and billing-exporter alone, not %q; see --help", args)
+	return fmt.Errorf("this program is run by manager, and has only the commands billing and billing-exporter, not %q; see --help", args)
 }

@@ -86,7 +86,7 @@ func (k *keeper) finish(ctx context.Context) {
 		return
 	}
 	if err := k.flush(ctx); err != nil {
-		ctrllog.FromContext(ctx).WithName("billing").Error(err, "the exporter ends, and changes stay in the outbox")
+		ctrllog.FromContext(ctx).WithName("billing").Error(err, "the exporter stops; changes stay in the outbox")
 	}
 }
 
@@ -174,7 +174,8 @@ func (k *keeper) flush(ctx context.Context) error {
 	flushedRows.Add(float64(done.Added))
 	for _, parked := range done.Parked {
 		parkedRows.Inc()
-		ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused a change as data; it is set aside", "tenant", parked.Event.Tenant,
+		ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused the data of a change; the exporter sets it aside",
+			"tenant", parked.Event.Tenant,
 			"namespace", parked.Event.Namespace, "reason", parked.Reason)
 	}
 	return err

@@ -153,7 +153,7 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 	case waits || !s.compared:
 		return nil
 	}
-	return exported(true, v1alpha1.ReasonExported, "the ledger has all that is known of this tenant")
+	return exported(true, v1alpha1.ReasonExported, "the ledger has all known changes of this tenant")
 }
 
 func exported(yes bool, reason v1alpha1.Reason, message string) *metav1.Condition {

@@ -144,7 +144,7 @@ func (s *standIn) read(at, limit, from string) any {
 				Status: v1alpha1.LNamespaceStatus{Conditions: []metav1.Condition{{Type: string(v1alpha1.ConditionBillingExported),
 					Status: metav1.ConditionTrue, ObservedGeneration: 1,
 					LastTransitionTime: metav1.Now(), Reason: string(v1alpha1.ReasonExported),
-					Message: "the ledger has all that is known of this tenant"}}}}
+					Message: "the ledger has all known changes of this tenant"}}}}
 		})
 	}
 	panic("the exporter reads " + at)

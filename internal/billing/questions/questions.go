@@ -38,11 +38,12 @@ func Commands(run func(cmd *cobra.Command, words []string) error) *cobra.Command
 
 func correct() *cobra.Command {
 	cmd := &cobra.Command{Use: "correct TENANT", Short: "Append a correction of what was billed",
-		Long: "Append a correction of what was billed, with its author and reason. No row is ever changed. It ends at --until, or now:\n" +
-			"what holds from now on is spec.billing of the LNamespace.",
+		Long: "Append a correction of what was billed, with its author and reason. No row is ever changed. The correction ends at --until, " +
+			"or now:\nfrom now on, spec.billing of the LNamespace applies.",
 		Example: "  kubectl warren billing correct payments --cost-center 4711 --from 2026-03-01 --until 2026-03-20 --author ann@example.com " +
 			"--reason INV-7"}
-	for name, usage := range map[string]string{"cost-center": "What should have paid", "owner": "Who should have been asked",
+	for name, usage := range map[string]string{
+		"cost-center": "Cost center that should have paid", "owner": "Owner that should have been billed",
 		"from": "Since when: a day or an instant in RFC 3339", "until": "Until when; now if it is left out",
 		"author": "Who corrects", "reason": "Why"} {
 		cmd.Flags().String(name, "", usage)

@@ -129,7 +129,7 @@ var _ = Describe("the exporter", Ordered, func() {
 		Expect(ask("reconcile", "--dry-run", "--operator-namespace=own")).To(And(ContainSubstring("pay "), Not(ContainSubstring("own "))))
 		Expect(countRows(ctx, file)).To(BeZero())
 		Expect(ask("reconcile")).To(ContainSubstring("6000"))
-		Expect(ask("reconcile")).To(Equal("Cluster and ledger say the same.\n"))
+		Expect(ask("reconcile")).To(Equal("Cluster and ledger agree.\n"))
 		Expect(ask("history", "pay", "-o=csv")).To(ContainSubstring("pay,pay,6000,ann@example.com,"))
 	})
 

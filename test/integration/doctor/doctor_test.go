@@ -246,7 +246,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(code).To(BeZero())
 		Expect(checks["kinds"].Status).To(Equal("warning"))
 		Expect(checks["kinds"].Message).To(Equal("mode Remove deletes the copies of Secret (1 copy, and 1 in mode create that stay); " +
-			"mode All: these objects have the names of objects above, and are not copies: Role.rbac.authorization.k8s.io in modes-child; " +
+			"mode All: these objects have the names of sources above them, and are not copies: Role.rbac.authorization.k8s.io in modes-child; " +
 			"the API server doesn't serve Nosuch.example.com, so nothing of it is copied"))
 		Expect(checks["kinds"].Advice).To(And(ContainSubstring("kubectl warren config diff FILE"), ContainSubstring("propagate=none"),
 			ContainSubstring("install its CRD")))
@@ -277,10 +277,10 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		const left = "mode All leaves out 1 object with label tenancy.warren.dev/propagate=none: ConfigMap whole-root/here; " +
 			"mode All leaves out 1 object with finalizers: ConfigMap whole-root/kept; " +
 			"mode All leaves out 1 object that propagation.neverPropagate names: ConfigMap whole-root/local-x; " +
-			"mode All copies 1 object only where annotation tenancy.warren.dev/select says: Secret whole-root/some"
+			"mode All copies 1 object only to namespaces that annotation tenancy.warren.dev/select selects: Secret whole-root/some"
 		checks, _ := examine(ctx, admin)
 		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"),
-			HaveField("Message", "all propagated kinds are served, and no mode leaves anything to do; "+left)))
+			HaveField("Message", "all propagated kinds are served, and no mode needs an action from you; "+left)))
 
 		for namespace, reason := range map[string]v1alpha1.Reason{"whole-root": v1alpha1.ReasonLimitExceeded,
 			"whole-child": v1alpha1.ReasonRejected} {

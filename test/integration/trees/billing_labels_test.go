@@ -117,8 +117,8 @@ func takenKeys(ctx context.Context, own *configured) {
 		Eventually(own.ns(name)).WithContext(ctx).Should(carry(costKey, "4711"))
 	}
 	Eventually(own.lns("b69-pay")).WithContext(ctx).Should(labelled(metav1.ConditionFalse, v1alpha1.ReasonKeyTaken,
-		"label "+costKey+" has another value, which the operator leaves alone, on b69-deep: ",
-		"label "+ownerKey+" has another value, which the operator leaves alone, on b69-deep, b69-pay, b69-web: "))
+		"label "+costKey+" has another value on b69-deep, and the operator keeps that value",
+		"label "+ownerKey+" has another value on b69-deep, b69-pay, b69-web, and the operator keeps that value"))
 	Eventually(own.eventsOn("default", "LNamespace", "b69-pay")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonKeyTaken)))
 	own.unwritten(ctx, "b69-pay", "b69-web", "b69-deep")
 	Expect(own.now(ctx, "b69-deep")).To(And(carry(costKey, "shared"), carry(ownerKey, "platform")))

@@ -71,7 +71,7 @@ propagation:
 		plan := own.planned(ctx, file)
 		Expect(lines(plan)).To(Equal([]string{
 			"create ConfigMap db plain", "create ConfigMap web plain", "delete Secret web key", "update Namespace  db", "update Namespace  web"}))
-		Expect(plan.Writes).To(ContainElement(HaveField("Reason", "the configuration has copies of Secret removed")))
+		Expect(plan.Writes).To(ContainElement(HaveField("Reason", "propagation.kinds has Secret in mode Remove")))
 		Expect(plan.Notes).To(Equal([]string{"Nosuch.example.com: the API server doesn't serve this kind"}))
 		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file)).To(MatchRegexp(`^KIND +TENANT +CREATE +UPDATE +DELETE +CONFLICT +HELD
 ConfigMap +org +2 +0 +0 +0 +0
@@ -81,7 +81,7 @@ Secret +org +0 +0 +1 +0 +0
 Not judged: Nosuch\.example\.com: the API server doesn't serve this kind\.
 $`))
 		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file, "-o", "wide")).
-			To(MatchRegexp(`(?m)^delete +Secret +web +key +org +the configuration has copies of Secret removed$`))
+			To(MatchRegexp(`(?m)^delete +Secret +web +key +org +propagation.kinds has Secret in mode Remove$`))
 		var document struct {
 			Kind   string
 			Counts []preview.Count

@@ -40,10 +40,10 @@ var _ = Describe("kubectl warren trace", func() {
 				g.Expect(read(user, "rolebinding.rbac.authorization.k8s.io/warren:users")).
 					To(And(HaveField("From", "xo-pay"), HaveField("Object.Group", "rbac.authorization.k8s.io")))
 				g.Expect(read(user, "secret/some")).To(And(HaveField("Verdict", trace.Absent), HaveField("From", ""),
-					HaveField("Notes", ContainElement("nothing above xo-db asks for it here")),
+					HaveField("Notes", ContainElement("no source above xo-db reaches this namespace")),
 					HaveField("Above", ContainElement(trace.Sight{Namespace: "xo-pay", Found: "a source (update), but only for namespaces with a=b"}))))
 				g.Expect(read(user, "secret/taken")).To(And(HaveField("Verdict", trace.Other),
-					HaveField("Notes", ContainElement(ContainSubstring("stands in the way of a copy from xo-web")))))
+					HaveField("Notes", ContainElement(ContainSubstring("has the name of a copy from xo-web")))))
 			}).WithContext(ctx).Should(Succeed())
 		}
 		Expect(read(controlplane.Admin, "serviceaccount/x").Notes).
@@ -53,7 +53,7 @@ Path:  xo-base -> xo-pay -> xo-web -> xo-db
 Mode:  update
 
 NAMESPACE   SECRET/TOP
-xo-base     you may not look
+xo-base     you may not read it
 xo-pay      a copy of that in xo-base
 xo-web      a copy of that in xo-base
 `))

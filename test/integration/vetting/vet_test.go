@@ -67,7 +67,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 			Eventually(accessReady(ctx, tenant)).WithContext(ctx).Should(SatisfyAll(unvetted,
 				HaveField("Message", ContainSubstring("update namespaces, from ClusterRole acc-t02-danger"))))
 		}
-		const told = "Warning: users of every tenant hold what is dangerous: update namespaces, from ClusterRole acc-t02-danger"
+		const told = "Warning: users of every tenant hold dangerous rights: update namespaces, from ClusterRole acc-t02-danger"
 		Eventually(events(ctx, "admin")).WithContext(ctx).Should(ConsistOf(told))
 		findings, code := vet(ctx)
 		Expect(code).To(Equal(2))
@@ -111,7 +111,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 		create(ctx, harmless)
 		Eventually(counted(ctx)).WithContext(ctx).Should(Equal([]float64{0, 1}))
 		Eventually(events(ctx, "admin")).WithContext(ctx).Should(ContainElement(
-			"Normal: users of every tenant hold what was not vetted: get widgets.vetting.example.com, from ClusterRole acc-t02-harmless"))
+			"Normal: users of every tenant hold rights that were not vetted: get widgets.vetting.example.com, from ClusterRole acc-t02-harmless"))
 		findings, code = vet(ctx)
 		Expect(code).To(Equal(1))
 		Expect(findings).To(ConsistOf(HaveField("Message", "get widgets.vetting.example.com, from ClusterRole acc-t02-harmless")))
@@ -131,7 +131,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 			{"danger", "patch nodes, from ClusterRole far", []string{"far"}}, {"new", "get nodes, from ClusterRole far", []string{"far"}},
 		}))
 		Eventually(events(ctx, "admin")).WithContext(ctx).Should(ContainElement("Warning: users of every tenant hold " +
-			"what is dangerous: patch nodes, from ClusterRole far; and what was not vetted: get nodes, from ClusterRole far"))
+			"dangerous rights: patch nodes, from ClusterRole far; and rights that were not vetted: get nodes, from ClusterRole far"))
 	})
 
 	It("is another one as soon as the configuration says so", func(ctx SpecContext) {
