@@ -157,7 +157,7 @@ func TestTableNames(t *testing.T) {
 	}{
 		"plain":             {billing.Postgres, "tenant_billing", ""},
 		"longest":           {billing.Postgres, long[:55], ""},
-		"its view's is cut": {billing.Postgres, long[:56], "at most 55 letters"},
+		"its view's is cut": {billing.Postgres, long[:56], "at most 55 characters"},
 		"SQLite cuts none":  {billing.SQLite, long, ""},
 		"injection":         {billing.SQLite, "t; DROP TABLE t", "letters, digits and _"},
 		"none":              {billing.SQLite, "", "letters, digits and _"},

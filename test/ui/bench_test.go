@@ -71,23 +71,27 @@ func BenchmarkFile(b *testing.B) {
 // measureLoads returns the medians of what loading a bare page takes, and of when the page of graph is ready.
 func measureLoads(b *testing.B, rows int) (f, ready float64) {
 	chromium, page := browser.Start(b), draw(b, forests.Sized(rows), "html", false)
-	var loads, readies []float64
-	for range 5 {
-		loads = append(loads, browser.Eval[float64](chromium.OpenFile(b, "bare.html", bare(rows), ""), loadTime))
-		readies = append(readies, browser.Eval[float64](chromium.OpenFile(b, "forest.html", page, ""), readyTime))
-	}
-	slices.Sort(loads)
-	slices.Sort(readies)
-	return loads[2], readies[2]
+	return inTurns(func() float64 { return loadBare(b, chromium, rows) }, func() float64 {
+		p := chromium.OpenFile(b, "forest.html", page, "")
+		defer p.Close()
+		return browser.Eval[float64](p, readyTime)
+	})
 }
 
 func median(measure func() float64) float64 {
-	var all []float64
+	m, _ := inTurns(measure, func() float64 { return 0 })
+	return m
+}
+
+// inTurns measures two things five times each, one after the other, and returns the medians.
+func inTurns(one, other func() float64) (float64, float64) {
+	var ones, others []float64
 	for range 5 {
-		all = append(all, measure())
+		ones, others = append(ones, one()), append(others, other())
 	}
-	slices.Sort(all)
-	return all[2]
+	slices.Sort(ones)
+	slices.Sort(others)
+	return ones[2], others[2]
 }
 
 func report(b *testing.B, what string, took, f, limit float64) {
