@@ -245,7 +245,7 @@ var _ = Describe("a conflict", func() {
 		Expect(warren("", "describe", f.id)).To(And(ContainSubstring("0 of 3 copies are current"),
 			ContainSubstring("In conflict (1):\n  "+f.d2+": Unrelated")))
 		Expect(warren("", "plan", f.id)).To(And(ContainSubstring("create 2: "+f.d1+", "+f.d3),
-			ContainSubstring("conflict 1: "+f.d2+" (Unrelated)"), ContainSubstring("one conflict keeps all")))
+			ContainSubstring("conflict 1: "+f.d2+" (Unrelated)"), ContainSubstring("the operator creates no copy while there is a conflict")))
 		changed := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id +
 			`}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
 			`}}, targets: {includedNamespaces: [{name: ` + f.x1 + `}]}}}`

@@ -275,7 +275,7 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			record := build.ConfigMap("warren-system", "warren-migration-hnc", "")
 			own.put(ctx, record)
 			Expect(r.fails(ctx, controlplane.Admin, r.args()...)).To(And(HavePrefix("ConfigMap warren-system/warren-migration-hnc can't be read ("),
-				HaveSuffix("if no --apply has begun, delete it: kubectl delete configmap -n warren-system warren-migration-hnc")))
+				HaveSuffix("If no --apply has begun, delete it: kubectl delete configmap -n warren-system warren-migration-hnc")))
 			own.drop(ctx, record)
 		})
 

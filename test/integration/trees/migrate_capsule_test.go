@@ -214,7 +214,7 @@ func migratesCapsule(own *cluster, config *string) {
 	It("MIG-C3 MIG-C6 leaves nothing that goes with a Tenant but what the LNamespace gives instead", func(ctx SpecContext) {
 		_, warning, code := s.warren(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		Expect(code).To(BeZero(), warning)
-		Expect(warning).To(ContainSubstring("Warning: deletion of a Tenant: not before"))
+		Expect(warning).To(ContainSubstring("Warning: deletion of a Tenant: delete no Tenant"))
 		s.pursue(ctx, "--finish", "--yes")
 		tree(ctx)
 		Expect(s.planned(ctx).Steps).To(BeEmpty())
