@@ -95,7 +95,8 @@ func checkWithinSight(ctx context.Context, ask authorizer.Asker, user authentica
 	second := &visibility{named: named, allowed: map[string]bool{}}
 	yes, err := ask.May(ctx, user, "get", "", "namespaces", first.wanted)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "could not ask which namespaces the user may see; the answer names none", "namespaces", len(first.wanted))
+		log.FromContext(ctx).Error(err, "could not ask which of these namespaces the user may see; the answer to the request names none of them",
+			"namespaces", len(first.wanted))
 	}
 	for i, name := range first.wanted {
 		second.allowed[name] = err == nil && yes[i]

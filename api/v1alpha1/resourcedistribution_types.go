@@ -308,7 +308,7 @@ type ResourceDistributionStatus struct {
 	// +optional
 	NotFound []string `json:"notFound,omitempty"`
 
-	// replaced are the first 20 names in includedNamespaces and trees that another namespace has taken than the one that was meant.
+	// replaced are the first 20 of the names in includedNamespaces and trees that now belong to another namespace than the intended one.
 	// +listType=atomic
 	// +optional
 	Replaced []string `json:"replaced,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	// As in manager: the image has no roots of its own.
+	// As in /main.go, the program manager: the image has no root certificates of its own.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 

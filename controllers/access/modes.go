@@ -150,7 +150,7 @@ func (m *modes) askForMode(ctx context.Context) grants.Answer {
 	now := before.Next(configured, answer)
 	m.setMode(now)
 	if now.Unavailable && !before.Unavailable {
-		ctrl.Log.WithName("access").Error(errors.New(unavailable), "sudo.mode is Constrained, so no other sudoer gets sudo", "answer", answer)
+		ctrl.Log.WithName("access").Error(errors.New(unavailable), "sudo.mode is Constrained, so no further sudo is granted", "answer", answer)
 	}
 	return answer
 }

@@ -40,7 +40,8 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		case apierrors.IsConflict(err):
 			return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
 		case err != nil && apianswer.IsRefusal(err):
-			reason, message = v1alpha1.ReasonDeletionRefused, "the API server refuses to delete the namespace: "+err.Error()
+			reason, message = v1alpha1.ReasonDeletionRefused, "the API server refuses to delete the namespace, so it stays. When the cause is "+
+				"gone, create the SubNamespace again, and delete it: "+err.Error()
 		case err != nil:
 			return ctrl.Result{}, err
 		default:

@@ -142,7 +142,8 @@ func (m move) othersInCycle() []string {
 	return members
 }
 
-// causeOfHalt returns the ancestor that is the cause of n's being halted, and its reason; "" where n isn't halted.
+// causeOfHalt returns the nearest ancestor of m.n that is halted for a reason of its own, and that reason. Both are "" where the parent of
+// m.n isn't halted, even if m.n is halted for a reason of its own, such as a missing parent.
 func (m move) causeOfHalt() (name string, reason v1alpha1.Reason) {
 	for at := m.from; ; {
 		place := m.s.Place(at)
@@ -188,7 +189,8 @@ func (m move) topOfTree(name string) string {
 	return first
 }
 
-// chainForAuthority returns the chain of a namespace. For the parent of n it is nil where another namespace has taken the parent's name.
+// chainForAuthority returns namesInChain(name). It is nil for the old parent of m.n if another namespace has taken the parent's name,
+// which has no authority over m.n.
 func (m move) chainForAuthority(name string) []string {
 	if m.estranged && name == m.from {
 		return nil

@@ -25,7 +25,8 @@ const patience = 3
 type Mode struct {
 	// Told is what status.sudo.mode says: Legacy or Constrained. It follows Forms when a switch is over.
 	Told v1alpha1.SudoMode
-	// Forms are the forms that the rules contain now; none before the first Next of an operator that found no rules.
+	// Forms are the forms that the tenants' rules contain now. They are empty if the operator found no rules at its start and Next was not
+	// called yet.
 	Forms Forms
 	// Unavailable reports that the configuration wants the constrained form alone and that the API server doesn't know it. Then
 	// nothing is switched, and nobody gets sudo anew.

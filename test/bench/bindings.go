@@ -81,8 +81,8 @@ type bindingsBench struct {
 type bystanderRequest struct {
 	name, namespace string
 	refused         bool
-	// budget is how much CPU time the API server may spend on it while there are 1,000 tenants, in times of what it spends while there
-	// are none.
+	// budget is the largest quotient that is allowed: the API server's CPU time for the request while there are 1,000 tenants, divided
+	// by that while there are none.
 	budget float64
 }
 

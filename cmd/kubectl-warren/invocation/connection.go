@@ -37,8 +37,8 @@ func (inv *Invocation) RESTConfig() (*rest.Config, error) {
 // it asks for no discovery.
 func (inv *Invocation) Connect() (client.Client, error) { return inv.connectBy(knownResources()) }
 
-// ConnectUnwarned returns a client as Connect does, whose user reads no warnings of the API server. It is for a step of a command that
-// the API server rightly warns of, and that the next step puts right.
+// ConnectUnwarned returns a client as Connect does, but it shows no warnings of the API server. It is for requests whose warnings soon
+// no longer hold: after the next step, or once the operator has seen the step before.
 func (inv *Invocation) ConnectUnwarned() (client.Client, error) {
 	unwarned := *inv
 	unwarned.Streams.ErrOut = io.Discard

@@ -94,7 +94,8 @@ func (e *capsuleEstate) missTenantQuotas(t tenantOfCapsule) {
 	}
 	e.addEstateGap(what, fmt.Sprintf("its scope is Tenant, and Warren does not limit the sum of %d namespaces: each ResourceQuota "+
 		"keeps the value that Capsule wrote last. "+
-		"Divide the sum: put a ResourceQuota for each namespace into a template, and set spec.limits.subNamespaces", len(t.namespaces)))
+		"Divide the sum: put one ResourceQuota with the share of a single namespace into a template, which gives it to every namespace. "+
+		"Set spec.limits.subNamespaces too, so that the shares together stay below the sum", len(t.namespaces)))
 }
 
 // othersOfCapsule are kinds of Capsule's that have no counterpart, and what to do instead.

@@ -54,7 +54,7 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 // move takes a sub-namespace from one parent to another.
 type move struct {
 	api client.Client
-	// unwarned makes the SubNamespace whose name the namespace still has.
+	// unwarned creates the new SubNamespace. The user sees no warning that the name is taken, for the next step puts that right.
 	unwarned client.Client
 	name, to string
 	leave    bool // the old SubNamespace stays

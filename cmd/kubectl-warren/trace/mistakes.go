@@ -73,7 +73,8 @@ func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	return notes
 }
 
-// missingLabels names which labels of the source a copy does not have, if there are any: users of other operators look for them.
+// missingLabels returns a note that names the labels of the source that a copy lacks because of propagation.excludedLabels. HNC and
+// Accurate copy such labels, so users who come from there look for them.
 func (c Case) missingLabels(from string) []string {
 	source := c.foundAbove(from).Object
 	if source == nil || c.Rules.ExcludedLabel == nil {

@@ -81,7 +81,7 @@ func (t *Transport) checkRequest(r *http.Request) (onlyMetadata bool, err error)
 	path, within := strings.CutPrefix(r.URL.Path, t.prefix)
 	info, err := resolver.NewRequestInfo(&http.Request{Method: r.Method, URL: &url.URL{Path: path, RawQuery: r.URL.RawQuery}})
 	if err == nil && !within {
-		err = errors.New("it is outside of the API server's address")
+		err = errors.New("its path is not below that of the API server's address: please report this defect")
 	}
 	if err != nil {
 		return false, &RefusedError{r.Method, r.URL.Path, err.Error()}
