@@ -84,7 +84,7 @@ func recordMetrics(output copies.Output) {
 	}
 }
 
-// gauges reports the size of the State when it is asked.
+// gauges reports, whenever Prometheus asks, how many sources, copies and so on the State has.
 type gauges struct {
 	runner                                                                    *Runner
 	sources, copies, conflicts, rejected, unobserved, limited, pending, kinds *prometheus.Desc

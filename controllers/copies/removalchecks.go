@@ -14,10 +14,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// removalChecks confirm by live reads that the source's namespace of a copy is not above the copy, before the copy is deleted for this
-// reason. The watch of Namespaces may be behind, and by such an old forest a new leader would delete what its predecessor has written
-// since. A copy that is older than the newest Namespace that the watch has shown needs no read; after a move that the watch has shown, this
-// is true of every copy.
+// removalChecks confirm by live reads that the namespace of a copy's source is not above the copy, before the copy is deleted for this
+// reason. The watch of Namespaces may be behind: with such an old forest, a new leader would delete copies that its predecessor has written
+// since. A copy that is older than the newest Namespace that the watch has shown needs no read. After the watch has shown a move, this is
+// true of all copies from before the move.
 type removalChecks struct {
 	view  namespaceView
 	api   metadataReader
@@ -54,9 +54,9 @@ func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copie
 }
 
 // checkRemoval returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its
-// source, is not above it, or if both the view and the State report that from is above it, so that a plan made from now on knows of that.
-// It returns ErrBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace
-// that is newer than in the forest is entered in the view.
+// source, is not above it. It also returns nil to leave the decision to a new plan: if from is above it by the view and by the State, or if
+// the view shows its namespace as halted or gone. It returns ErrBehind if the forest may be too old. One read of the namespaces above
+// serves all copies in a namespace. A Namespace that is newer than in the forest is entered in the view.
 func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from, version string) error {
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()
@@ -94,7 +94,7 @@ func (c *removalChecks) knownForest() (f *forest.Snapshot) {
 	return f
 }
 
-// isAbove reports whether objects of the namespace called from reach namespace, by the forest f.
+// isAbove reports whether objects are propagated from the namespace called from to namespace in the forest f.
 func isAbove(f *forest.Snapshot, from, namespace string) bool {
 	above, ok := f.Sources(namespace)
 	return ok && above.Has(from)

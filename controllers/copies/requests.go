@@ -22,21 +22,21 @@ type Requests struct {
 	removals *removalChecks
 }
 
-// NewRequests returns Requests for a State that read and apply reach.
+// NewRequests returns Requests for the State to which read and apply give access.
 func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func(func(*copies.State)),
 	apply func(copies.Input) copies.Request) *Requests {
 	return &Requests{api: api, rules: rules, sources: newSources(api, rules, apply), removals: newRemovalChecks(v, api, read)}
 }
 
-// Unshared has each request make its own reads, rather than wait for an equal read that is under way: for a caller that carries out several
-// requests by turns on one goroutine.
+// Unshared makes each request do its own reads, rather than wait for an equal read that is under way. It is for a caller that carries out
+// several requests by turns on one goroutine.
 func (r *Requests) Unshared() *Requests {
 	alone := func(_ string, read func() (any, error)) (any, error) { return read() }
 	r.sources.share, r.removals.share = alone, alone
 	return r
 }
 
-// share has callers that ask for the same key at the same time make one read together.
+// share lets callers that ask for the same key at the same time share one read.
 type share func(key string, read func() (any, error)) (any, error)
 
 func newShare() share {
@@ -138,7 +138,7 @@ func (w *copyWrite) readObstacle(ctx context.Context) error {
 	hash := copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	from, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]
 	if !labelled {
-		from = copies.UnlabelledFrom(w.removals.view.Snapshot(), w.Slot, meta) // the copy of another source, if the source has changed since
+		from = copies.UnlabelledFrom(w.removals.view.Snapshot(), w.Slot, meta) // not the Action's source, if the wanted source has changed since
 		meta.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 	}
 	// A copy in mode create that nobody writes over stays without its label, and no watch shows when it is gone: it is looked at again.
@@ -248,10 +248,10 @@ func (w *copyWrite) withdrawCopy(ctx context.Context) error {
 	return nil
 }
 
-// A RoleBinding that names a Role means another Role in each namespace. Before the API server accepted the source, it checked that its
-// writer holds the rights of the Role beside it. The operator may bind every Role, so its own writes are not checked. That is why a copy of
-// such a binding is written only where the copy of that very Role is. Otherwise a user could bind themselves to a Role of that name that a
-// more powerful user has created below.
+// A RoleBinding that names a Role means another Role in each namespace. When a user writes a source that does so, the API server checks
+// that the user holds the rights of the Role beside the source. The operator may bind every Role, so the API server does not check what the
+// operator writes. That is why a copy of such a binding is written only beside a copy of that very Role. Otherwise users could bind
+// themselves to a Role of that name that a more powerful user has created below.
 
 // checkRole returns an OtherRoleError unless the Role that the binding names is the same at the slot as at its source. It reads the Roles
 // from the API server, because a binding is not checked again once it is written, and what a watch has shown may be a moment old. One read
@@ -293,7 +293,7 @@ func (w *copyWrite) originOfRole(ctx context.Context, namespace, name string) (s
 	case err != nil:
 		return "", err
 	case meta.DeletionTimestamp != nil:
-		return "", nil // what comes after it may be another
+		return "", nil // the next Role of that name may be another
 	}
 	from, hash := meta.Labels[v1alpha1.LabelInheritedFrom], copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	if from != "" && hash.Mode == v1alpha1.ModeUpdate && hash.Place == copies.PlaceOf(slot, from) {

@@ -6,9 +6,9 @@
 // Started; the State answers with a request to read the source (sources.go). The worker applies the answer, and the State queues the slots
 // below the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
 //
-// The way of a move: the view calls Apply with a ForestChanged, and the State queues the namespaces whose copies may differ. The copies
-// that do not belong there any more are deleted, each after a check that the namespaces above are what the State believes (removals.go);
-// the State holds back all writes that must wait for that.
+// The way of a move: the view reports a change of the forest, which the Runner applies as a ForestChanged, and the State queues the
+// namespaces whose copies may differ. The copies that do not belong there any more are deleted, each after a check that the namespaces
+// above are what the State believes (removalchecks.go); the State holds back all writes that must wait for that.
 package copies
 
 import (
@@ -36,7 +36,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// Options are what a Runner is made of.
+// Options are what New needs to make a Runner.
 type Options struct {
 	Config      *rest.Config
 	View        *view.View
@@ -45,13 +45,13 @@ type Options struct {
 	Scrub       copying.Scrub
 	// Informers follow the kinds. The manager starts them.
 	Informers *watchset.Set
-	// Troubled is called with the namespaces that have something new to report. It must not block, nor call the Runner; nil reports to
-	// nobody. The operator gives hierarchy.Reporter.Again.
+	// Troubled is called with the namespaces that have something new to report. It must not block, nor call the Runner; it may be nil. The
+	// operator sets hierarchy.Reporter.Again.
 	Troubled func(namespaces ...string)
-	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies; nil means that it
-	// is in force. The operator asks guard.Guard.Missing.
+	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing; nil means that it is
+	// in force. The operator asks guard.Guard.Missing.
 	Unprotected func() bool
-	// After is closed when copies may be written; nil if they always may. The operator gives access.Reconciler.Revoked.
+	// After is closed when copies may be written; nil if they always may. The operator sets access.Reconciler.Revoked.
 	After <-chan struct{}
 }
 
@@ -64,7 +64,7 @@ type Runner struct {
 	requests *Requests
 	watches  *watches
 
-	mu    sync.Mutex // guards state; nothing else is called while it is held
+	mu    sync.Mutex // guards state; nothing that blocks is called while it is held
 	state *copies.State
 }
 
@@ -100,7 +100,7 @@ func (r *Runner) read(look func(*copies.State)) {
 	look(r.state)
 }
 
-// apply applies an Input, and carries out the Outputs, but for the request that they may hold: this is returned.
+// apply applies an Input, and carries out the Outputs. It returns the Request among them, or nil.
 func (r *Runner) apply(input copies.Input) copies.Request {
 	r.mu.Lock()
 	outputs := r.state.Apply(time.Now(), input)
@@ -186,8 +186,8 @@ func (r *Runner) Ready(*http.Request) (err error) {
 	return err
 }
 
-// AwaitsRails reports whether whoever is to get rights in namespace has to wait for rails there; in a root, rails are the copies from its
-// templates. The answer is true, too, for the moment until the State has taken in the latest snapshot of the forest.
+// AwaitsRails reports whether new rights in namespace must wait for rails there. In a root, rails are the copies from its templates. The
+// answer is true, too, for the moment until the State has taken in the latest snapshot of the forest.
 func (r *Runner) AwaitsRails(namespace string) bool {
 	r.mu.Lock()
 	isBehind := r.state.Forest() != r.View.Snapshot()
@@ -242,7 +242,7 @@ func (r *Runner) Troubles(namespaces iter.Seq[string]) (all []copies.Trouble) {
 }
 
 // workOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether
-// the last write was in vain.
+// the last write, or the check before it, has failed.
 func (r *Runner) workOnKey(ctx context.Context, key copies.Key) (inVain bool) {
 	if ctx.Err() != nil {
 		return false // the process stops: only requests that are under way are finished

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
-// bodiesLimit bounds the bodies of sources that are kept, in bytes. A source whose body had to go is read again when the body is needed.
+// bodiesLimit bounds the bodies of sources that are kept, in bytes. A source whose body was dropped is read again when the body is needed.
 const bodiesLimit = 16 << 20
 
 // sources read sources from the API server, and keep the bodies that were used last.

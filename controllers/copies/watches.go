@@ -79,11 +79,11 @@ func (w *watches) acquireKind(kind copies.Kind, role copies.Role) error {
 	return nil
 }
 
-// followSoon has the watches of narrow kinds follow the forest soon.
+// followSoon makes the watches of narrow kinds follow the forest soon.
 func (w *watches) followSoon() {
 	select {
 	case w.due <- struct{}{}:
-	default: // they are about to
+	default: // a signal waits already
 	}
 }
 
@@ -112,7 +112,7 @@ type sink struct {
 	apply func(copies.Input) copies.Request
 }
 
-// Replace implements watchset.Sink, and so do the next three.
+// Replace implements watchset.Sink, and so do Put, Gone and State.
 func (s *sink) Replace(namespace, resourceVersion string, all []client.Object) {
 	objects := make([]*metav1.PartialObjectMetadata, 0, len(all))
 	for _, object := range all {

@@ -17,8 +17,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ruleVersion is part of every content hash. It is raised when Render writes something else from the same source, so that all copies are
-// written anew.
+// ruleVersion is part of every content hash. Raise it with a change that makes Render write something else from the same source: then all
+// copies are written anew.
 const ruleVersion = "1"
 
 // Rules are what the configuration says about copies. A nil function matches nothing.
@@ -28,7 +28,7 @@ type Rules struct {
 	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
 	// with an empty type where that is not known yet.
 	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
-	// ContentAlone reports that it does not matter who owns labels and annotations.
+	// ContentAlone reports that it is no drift if another field manager owns labels and annotations.
 	ContentAlone bool
 	// Memo caches what these rules say about managedFields, and must not be shared with other Rules; nil for no cache.
 	Memo *Memo
@@ -49,10 +49,10 @@ type Body struct {
 
 	labels, annotations map[string]string
 	head                []byte // {"apiVersion":…,"kind":…
-	rest                []byte // everything outside metadata and status: ,"data":{…}}
+	rest                []byte // everything outside metadata and status: {"data":{…}}
 }
 
-// Render makes the body of the copies of object, which is a source as the API server returned it. object is changed.
+// Render returns the body of the copies of object, which is a source as the API server returned it. Render changes object.
 func Render(slot Slot, object map[string]any, rules Rules) (*Body, error) {
 	meta, err := metadataOf(object)
 	if err != nil {
@@ -133,7 +133,7 @@ type writtenMeta struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 }
 
-// Marks are what a copy has beside its source's content: by its Marks, the operator knows a copy as its own.
+// Marks are what a copy has beside its source's content: by its Marks, the operator recognizes a copy as its own.
 type Marks struct {
 	Labels, Annotations map[string]string
 	OwnerReferences     []metav1.OwnerReference
@@ -147,8 +147,8 @@ func (b *Body) JSON(slot Slot, from string, hash Hash, over *Copy) ([]byte, erro
 	}, over)
 }
 
-// Marked is the request body for a copy with these marks at slot. over is the copy that it replaces, guarded by UID and
-// resourceVersion and with what others may keep there; nil makes a new one.
+// Marked is the request body for a copy with these marks at slot. over is the copy that the request replaces: the body has its UID and
+// resourceVersion, and what others may keep there. If over is nil, the request creates a copy.
 func (b *Body) Marked(slot Slot, marks Marks, over *Copy) ([]byte, error) {
 	meta := writtenMeta{Name: slot.Name, Namespace: slot.Namespace}
 	meta.Labels, meta.Annotations = maps.Clone(b.labels), maps.Clone(b.annotations)
@@ -183,13 +183,13 @@ func (b *Body) Metadata() (labels, annotations map[string]string) { return b.lab
 type Hash struct {
 	// Mode is create or update; empty for a text that is no hash.
 	Mode string
-	// Place is 16 hex digits over where the copy stands and what it comes from.
+	// Place is 16 hex digits, a hash of the copy's slot and of its source's namespace.
 	Place string
-	// Content is 32 hex digits over everything that was written.
+	// Content is 32 hex digits, a hash of everything that was written.
 	Content string
 }
 
-// Unwritten is the content of a copy in mode create that another operator wrote and a migration took over: Warren has not given it, so
+// Unwritten is the content of a copy in mode create that another operator wrote and a migration took over: Warren has not written it, so
 // Warren does not delete it.
 var Unwritten = strings.Repeat("0", 32)
 
@@ -304,8 +304,8 @@ func adaptJob(object map[string]any, labels map[string]string) {
 	}
 }
 
-// Within reports whether all that b writes stands in found, too, with the same values. found may hold more: mutating
-// admission adds keys that no manager owns, and an identical PUT would not take them away (PROP-F7).
+// Within reports whether found has everything that b writes, with the same values. found may have more: mutating admission adds keys that
+// no manager owns, and a PUT without these keys would not remove them (PROP-F7).
 func (b *Body) Within(found *Body) bool {
 	if !bytes.Equal(b.head, found.head) || !isSubset(b.labels, found.labels) || !isSubset(b.annotations, found.annotations) {
 		return false
@@ -326,7 +326,7 @@ func isSubset(wanted, there map[string]string) bool {
 	return true
 }
 
-// containsContent reports whether there equals wanted but for more keys in its maps.
+// containsContent reports whether there equals wanted, except that maps in there may have more keys.
 func containsContent(there, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:

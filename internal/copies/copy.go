@@ -15,22 +15,23 @@ import (
 type Copy struct {
 	UID, ResourceVersion, From string
 	Hash                       Hash
-	// Ours reports that the place in the hash fits the slot where the copy stands. An object that is not ours is somebody else's object.
+	// Ours reports that Hash.Place fits the slot of the copy: the operator wrote it there. A copy that is not ours is another user's object.
 	Ours        bool
 	Terminating bool
-	// Digest covers the metadata as our own last write left it; see Rules.Digest. It is 0 for a copy that this process has not written.
+	// Digest is a hash of the metadata of this version; see Rules.Digest. It is 0 for a copy that this process has not written.
 	Digest uint64
-	// Meta is the digest of labels and annotations, Foreign reports that another manager owns a field that matters: both show drift while
-	// Digest is 0. Marked reports that the copy has a key of ours that the operator writes on no copy, which is drift for certain.
+	// Meta is the digest of the labels and annotations that come from a source. Foreign reports that another field manager owns a field whose
+	// change is drift. While Digest is 0, both may show drift. Marked reports that the copy has a reserved key that the operator writes on no
+	// copy: that is drift for certain.
 	Meta    uint64
 	Foreign bool
 	Marked  bool
-	// Access reports that the copy is a RoleBinding that hands out the access of a tenant. Rights that its source no longer gives are taken
-	// away from such a copy even in a halted namespace.
+	// Access reports that the copy is a RoleBinding that grants the access of a tenant. Subjects that its source no longer has are removed
+	// from such a copy even in a halted namespace.
 	Access bool
 	// Drifted reports that the copy differs from what we wrote there last.
 	Drifted bool
-	// Kept is what a PUT must carry over; nil for nearly all.
+	// Kept is what a PUT over the copy must keep; nil for nearly all copies.
 	Kept *Kept
 }
 
@@ -41,16 +42,15 @@ type Kept struct {
 	Labels, Annotations map[string]string
 }
 
-// Copies are the objects of a World that bear the label inherited-from, ours or not. Which there are, World alone changes, because limits
-// and losses depend on that.
+// Copies are the objects of a World that bear the label inherited-from, ours or not. World alone adds and removes them, because limits and
+// losses depend on them.
 type Copies struct {
 	rooms    map[string]*room // by namespace
 	families map[place]*family
 	bySource map[sourceKey]map[*room]struct{}
 	counts   map[schema.GroupKind]int // how many copies of ours there are
 	tally    tally
-	// compared holds the access copies in halted or protected namespaces that were compared with their source, with the source's content
-	// then.
+	// compared holds the content of the source with which an access copy was last compared. planWithdrawal uses it.
 	compared map[Slot]string
 }
 
@@ -60,7 +60,7 @@ type family struct {
 	copies int // how many rooms hold one
 }
 
-// room holds the copies that stand in one namespace.
+// room holds the copies in one namespace.
 type room struct {
 	name   string
 	copies map[*family]*record
@@ -80,7 +80,7 @@ func newCopies() *Copies {
 	}
 }
 
-// At returns the copy, ours or not, that stands at slot, or nil. A change of the result takes effect with World.PutCopy.
+// At returns the copy at slot, ours or not, or nil. A change of the result takes effect only with World.PutCopy.
 func (c *Copies) At(slot Slot) *Copy {
 	if r := c.record(slot); r != nil {
 		return r.unpack(slot)
@@ -106,17 +106,17 @@ func (c *Copies) In(kind schema.GroupKind, namespace string) (slots []Slot) {
 	return slots
 }
 
-// HasCopyOf reports whether a copy of the source at slot stands anywhere.
+// HasCopyOf reports whether a copy of the source at slot exists in any namespace.
 func (c *Copies) HasCopyOf(slot Slot) bool { return len(c.bySource[slot.source()]) > 0 }
 
-// HasUpdatedIn reports whether a copy of ours in mode update stands in namespace. Such a copy is deleted when its source's namespace is no
+// HasUpdatedIn reports whether a copy of ours in mode update is in namespace. Such a copy is deleted when its source's namespace is no
 // longer above.
 func (c *Copies) HasUpdatedIn(namespace string) bool {
 	r := c.rooms[namespace]
 	return r != nil && len(r.froms) > 0
 }
 
-// GiveRightsFrom reports whether a RoleBinding stands in namespace that was copied from the namespace called from: the subjects of that
+// GiveRightsFrom reports whether namespace has a RoleBinding that was copied from the namespace called from. The subjects of that
 // RoleBinding have rights in namespace already.
 func (c *Copies) GiveRightsFrom(namespace, from string) bool {
 	r := c.rooms[namespace]
@@ -131,7 +131,7 @@ func (c *Copies) GiveRightsFrom(namespace, from string) bool {
 	return false
 }
 
-// SetCompared notes that an access copy gives nothing that this content of its source doesn't give.
+// SetCompared records that the access copy at slot grants nothing that its source, with this content, does not grant.
 func (c *Copies) SetCompared(slot Slot, content string) {
 	if r := c.record(slot); r != nil && r.flags.has(accessCopy) {
 		c.compared[slot] = content
@@ -229,8 +229,8 @@ func (r *room) count(namespace string, change int) {
 	r.froms = append(r.froms, from{namespace, change})
 }
 
-// record is a Copy as Copies keep it: 80 bytes, and 32 for its UID and resourceVersion. Equal texts of many copies are kept once. The
-// hash of a copy that is not ours can't be read back.
+// record is a Copy as Copies keep it: 80 bytes, and 32 for its UID and resourceVersion. Equal texts of many copies are kept once. For a
+// copy that is not ours, unpack returns no hash.
 type record struct {
 	id           string // packed UID and resourceVersion
 	from         string
@@ -291,7 +291,7 @@ func pack(c *Copy) *record {
 	return r
 }
 
-// unpack is the copy at slot. The place in its hash is that of the slot if the copy is ours.
+// unpack returns the Copy that r holds; slot is where it is. For a copy of ours, unpack computes the place in the hash from the slot.
 func (r *record) unpack(slot Slot) *Copy {
 	c := &Copy{
 		From: r.from, Ours: r.flags.has(ours), Terminating: r.flags.has(terminating),
@@ -344,7 +344,7 @@ func FormatUID(raw [16]byte) string {
 	return string(text)
 }
 
-// ParseUID reads the 16 bytes of a UID. It returns false for one that FormatUID would not write so.
+// ParseUID reads the 16 bytes of a UID into to. It returns false for a text that FormatUID would not write.
 func ParseUID(to []byte, uid string) bool {
 	if len(uid) != uidLength || uid[8] != '-' || uid[13] != '-' || uid[18] != '-' || uid[23] != '-' {
 		return false

@@ -17,7 +17,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// CopyOf reads a copy from its metadata. It leaves Digest 0, for the caller to set who knows whether the operator wrote this version.
+// CopyOf reads a copy from its metadata. It leaves Digest 0: only the caller knows whether the operator wrote this version, and sets Digest
+// then.
 func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	c := &Copy{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
@@ -45,7 +46,7 @@ func foreignMark(keys map[string]string, ours string) bool {
 	return false
 }
 
-// Keys says something of the labels and of the annotations of a copy. A nil function says it of none.
+// Keys selects labels and annotations of a copy by their keys. A nil function selects none.
 type Keys struct{ Label, Annotation func(key string) bool }
 
 func filter(all map[string]string, match func(key string) bool) map[string]string {
@@ -61,7 +62,7 @@ func filter(all map[string]string, match func(key string) bool) map[string]strin
 	return matching
 }
 
-// excluded returns the keys that others may add and change.
+// excluded returns the keys that others may add to copies and change there.
 func (r Rules) excluded() Keys {
 	notReserved := func(match func(string) bool) func(string) bool {
 		return func(key string) bool { return !v1alpha1.IsReservedKey(key) && match != nil && match(key) }
@@ -73,8 +74,8 @@ func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
 	return KeptOf(meta, meta.OwnerReferences, r.excluded())
 }
 
-// KeptOf returns what a PUT over a copy must carry over: finalizers, ownerReferences of others, and the keys that others have added and may
-// keep; nil if there is nothing.
+// KeptOf returns what a PUT over a copy must carry over: its finalizers, the ownerReferences owners, and the labels and annotations that
+// theirs selects; nil if there is nothing.
 func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, theirs Keys) *Kept {
 	k := &Kept{
 		Finalizers: meta.Finalizers, OwnerReferences: owners,
@@ -86,8 +87,8 @@ func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, 
 	return k
 }
 
-// Digest covers everything in the metadata of a copy whose change is drift: labels and annotations without excluded
-// keys, and who owns which field, but for status, finalizers, ownerReferences and excluded keys. It is never 0.
+// Digest is a hash of everything in the metadata of a copy whose change is drift: the labels and annotations, and which manager owns which
+// field. It leaves out excluded keys, status, finalizers and ownerReferences. It is never 0.
 func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	theirs := r.excluded()
 	return r.DigestOf(meta, Keys{
@@ -96,7 +97,7 @@ func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	})
 }
 
-// DigestOf is Digest, where ours names which keys count.
+// DigestOf is Digest with the labels and annotations that ours selects.
 func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 	h := fnv.New64a()
 	digestMap(h, filter(meta.Labels, ours.Label))
@@ -118,14 +119,14 @@ func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// IsForeign reports whether a field manager other than the operator owns a field that matters.
+// IsForeign reports whether a field manager other than the operator owns a field whose change is drift.
 func (r Rules) IsForeign(meta *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager != v1alpha1.OperatorName && r.matters(entry) != ""
 	})
 }
 
-// Memo caches, by an entry of managedFields, which of its fields matter by some Rules: all copies of a source have the same entries.
+// Memo caches what Rules.matters returns for the fields of an entry of managedFields, because all copies of a source have the same entries.
 type Memo = lru.Cache[string, string]
 
 // A Memo holds at most memoEntries entries; a text of more than memoText bytes is not kept.
@@ -211,14 +212,14 @@ func digestMap(w io.Writer, m map[string]string) {
 // then on it repairs the copy once in a window, until the copy has needed no repair for two windows.
 const loopLimit = 5
 
-// Repairs remember the copies that were put right lately, and those that somebody changes in a loop.
+// Repairs remember the copies that the operator has repaired lately, and those that somebody changes in a loop.
 type Repairs struct {
 	mu     sync.Mutex // guards all below
 	slots  map[Slot]*repair
 	pruned time.Time // when old entries of slots were last dropped: once in a window, as there may be very many
 }
 
-// NewRepairs returns Repairs that hold none.
+// NewRepairs returns empty Repairs.
 func NewRepairs() *Repairs { return &Repairs{slots: map[Slot]*repair{}} }
 
 type repair struct {
@@ -233,7 +234,7 @@ func (r *repair) isPast(now time.Time, window time.Duration) bool {
 	return now.Sub(r.last()) >= 2*window
 }
 
-// Note adds a repair of the copy at slot, and returns true if this repair makes a loop that was none before.
+// Note adds a repair of the copy at slot. It returns true if the copy counts as changed in a loop with this repair, and did not before.
 func (r *Repairs) Note(slot Slot, now time.Time, window time.Duration) (loop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +294,7 @@ func (s *State) waitsInLoop(slot Slot, action Action, over *Copy) bool {
 	return wait > 0
 }
 
-// recordRepair announces a repair of drift, and the first one that makes a loop (see Repairs).
+// recordRepair announces a repair of drift, and also the loop if this repair is the first that shows one (see Repairs).
 func (s *State) recordRepair(slot Slot, uid string) {
 	found, recorded := s.drift[slot]
 	if delete(s.drift, slot); !recorded {

@@ -45,8 +45,8 @@ func (s *State) isFollowed(namespace string) bool {
 	return n != nil && (isInForest(f, namespace) || s.hasDeparted(namespace, types.UID(n.UID)) || s.world.Copies.HasUpdatedIn(namespace))
 }
 
-// hasDeparted reports whether namespace has left the forest and may hold copies that no watch has shown. Once the operator knows all
-// copies there, it forgets the namespace.
+// hasDeparted reports whether namespace has left the forest and may hold copies that no watch has shown. Once the operator knows all copies
+// there, hasDeparted forgets the namespace.
 func (s *State) hasDeparted(namespace string, uid types.UID) bool {
 	if uid == "" || s.departed[namespace] != uid {
 		return false
@@ -58,8 +58,8 @@ func (s *State) hasDeparted(namespace string, uid types.UID) bool {
 	return true
 }
 
-// recordDeparted keeps which namespaces have left the forest. The first change after a start names all namespaces, before the operator
-// takes the marks off one.
+// recordDeparted records which namespaces have left the forest and still have the annotation ancestry. The first change after a start names
+// all namespaces, and comes before the operator removes that annotation.
 func (s *State) recordDeparted(c ForestChanged) {
 	for _, name := range c.Namespaces {
 		n := c.New.Namespace(name)
@@ -117,7 +117,7 @@ func (s *State) findConcerned(role Role, namespace string) iter.Seq[string] {
 }
 
 // forgetElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are not followed,
-// because no other watch would show when such an object goes. Nothing is queued, because the objects may still exist.
+// because no other watch would show when such an object goes. No slot or source is queued, because the objects may still exist.
 func (s *State) forgetElsewhere(watch Watch) {
 	sources, copies := s.world.KindIn(watch.Kind, Everywhere)
 	followed := s.findFollowed()
@@ -137,8 +137,8 @@ func (s *State) forgetElsewhere(watch Watch) {
 	s.out.dropKeysSince(before)
 }
 
-// forgetNamespace drops what a watch has shown of a namespace that it does not show any more. Work is queued only if the namespace itself
-// is gone: otherwise the dropped objects may still exist.
+// forgetNamespace drops what a watch has shown of a namespace that it does not show any more. Slots and sources are queued only if the
+// namespace itself is gone: otherwise the dropped objects may still exist.
 func (s *State) forgetNamespace(watch Watch, namespace string) {
 	s.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), Awaited)
 	sources, copies := s.world.KindIn(watch.Kind, namespace)
@@ -152,8 +152,8 @@ func (s *State) forgetNamespace(watch Watch, namespace string) {
 	}
 }
 
-// snapshot returns how many keys are queued; dropKeysSince takes back those that were queued since, but for namespaces: these have waited
-// for the removal of what was dropped, and nothing else queues them.
+// snapshot returns how many keys are queued; dropKeysSince takes back the keys that were queued since, except keys of namespaces: these
+// have waited for the removal of what was dropped, and nothing else queues them.
 func (c *collector) snapshot() int { return len(c.keys) }
 
 func (c *collector) dropKeysSince(before int) {

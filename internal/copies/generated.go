@@ -14,7 +14,7 @@ import (
 // manager owns it: a label of the same value that somebody else has set stays theirs.
 const GeneratedManager = v1alpha1.OperatorName + "-generated"
 
-// Generated is what is kept of an object that has a controller, or that bears the operator's label from when it had one.
+// Generated is what is kept of an object that has a controller, or that has the operator's label from a time when it had a controller.
 type Generated struct {
 	UID             types.UID
 	ResourceVersion string

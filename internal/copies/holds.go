@@ -88,7 +88,7 @@ func (s *State) queueIndependent(namespace string) {
 	}
 }
 
-// reportStuck reports the namespaces in which no copy was removed for as long as Timing.Stuck says.
+// reportStuck reports the namespaces that have waited for Timing.Stuck without the removal of a copy.
 func (s *State) reportStuck() {
 	for namespace, barrier := range s.removals.barriers {
 		if !barrier.reported && s.now.Sub(barrier.since) >= s.settings.Timing.Stuck {
@@ -125,7 +125,7 @@ func (w *World) NewestIn(namespace string) string {
 // such as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make objects before the quota or the network
 // policy forbids them.
 
-// syncRetry is the pause after which a slot is planned again that waits, after a start, until all kinds are listed.
+// syncRetry is the pause before a slot is planned again while, after a start, it waits until all kinds are listed.
 const syncRetry = 200 * time.Millisecond
 
 // railWait delays the RoleBindings of one namespace.
@@ -157,8 +157,8 @@ func (s *State) waitsForRails(slot Slot, action Action) bool {
 	return true
 }
 
-// RightsAsked concerns rights that do not come from copies, as in a root, whose rails are the copies from its templates. When such rights
-// have waited for Timing.Rails, they wait no longer, whatever is missing.
+// applyTo answers for rights that do not come from copies, such as those in a root. The rails of a root are the copies from its templates.
+// Rights that have waited for Timing.Rails wait no longer, whatever is missing.
 func (r RightsAsked) applyTo(s *State) {
 	missing, waited := s.findRailWait(r.Namespace)
 	switch {
@@ -170,8 +170,8 @@ func (r RightsAsked) applyTo(s *State) {
 	}
 }
 
-// findRailWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. The bindings are
-// queued when the last of the rails has been written.
+// findRailWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. bindings are
+// slots that are queued when the last of the rails has been written.
 func (s *State) findRailWait(namespace string, bindings ...Slot) (missing []Slot, waited time.Duration) {
 	if missing = s.findMissingRails(namespace); missing == nil {
 		s.releaseRights(namespace)
@@ -252,8 +252,7 @@ func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
 			slot.Name, slot.Namespace, lacks, s.settings.Timing.Rails))
 }
 
-// roleBindings is the kind whose copies give rights. Copies of every other kind are rails: they may hold in bounds what those
-// rights allow.
+// roleBindings is the kind whose copies give rights. Copies of every other kind are rails: they may limit what those rights allow.
 var roleBindings = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}
 
 // GivesRights reports whether a copy at slot gives somebody rights in its namespace.

@@ -19,7 +19,7 @@ const limitsPause = 100 * time.Millisecond
 // mostHeldAnnounced bounds the Events of one look at the limits of a tree: a tenant may have thousands of sources.
 const mostHeldAnnounced = 5
 
-// recordHeld records that limits hold back the source of a slot, and has the limits of its tree looked at.
+// recordHeld records that limits hold back the source of a slot, and queues a look at the limits of the source's tree.
 func (s *State) recordHeld(slot Slot, action Action) {
 	s.world.Limits.NoteHeld(action.Source)
 	s.queueAfter(limitsKey(s.world.Forest.RootOf(action.Source.Namespace)), limitsPause)
@@ -40,7 +40,7 @@ func (s *State) waitsForCount(slot Slot, action Action) bool {
 	return true
 }
 
-// reviewLimitsSoon has the limits of the tree around namespace looked at, if they hold something back.
+// reviewLimitsSoon queues, after limitsPause, a look at the limits of the tree around namespace, if they hold sources back.
 func (s *State) reviewLimitsSoon(namespace string) {
 	if s.world.Limits.HoldsBack(namespace) {
 		s.queueAfter(limitsKey(s.world.Forest.RootOf(namespace)), limitsPause)
@@ -70,9 +70,9 @@ func (s *State) reviewLimits(root string) {
 	}
 }
 
-// allotment names for which sources in one tree the tree's limits leave no room. Existing copies count, whatever the limits are. Missing
-// copies get the room that is left: the oldest source comes first, and of a source all copies are written or none. So the copies of a tree
-// never exceed its limits, unless somebody lowers the limits.
+// allotment holds the sources of one tree for whose missing copies the tree's limits leave no room. Existing copies count, whatever the
+// limits are. Missing copies get the room that is left: the oldest source comes first, and of a source all copies are written or none. So
+// the copies of a tree never exceed its limits, unless somebody lowers the limits.
 type allotment struct {
 	held map[sourceKey]heldSource
 }
@@ -88,10 +88,10 @@ type heldSource struct {
 // changes nothing there.
 type Allotter struct {
 	world *World
-	// allotments are by root, and hold for the forest allottedIn.
+	// allotments are those of the trees, by root. They were counted in the forest allottedIn.
 	allotments map[string]*allotment
 	allottedIn *forest.Snapshot
-	// heldIn holds, by root, the sources that limits hold back, as NoteHeld was told; true for those that Reallot has returned as held.
+	// heldIn holds, by root, the sources for which NoteHeld was called; the value is true for those that Reallot has returned as held.
 	heldIn map[string]map[sourceKey]bool
 }
 
@@ -99,7 +99,7 @@ func newAllotter(w *World) *Allotter {
 	return &Allotter{world: w, allotments: map[string]*allotment{}, heldIn: map[string]map[sourceKey]bool{}}
 }
 
-// allotmentOf is the allotment of the tree of root, counted anew where something has changed that it rests on.
+// allotmentOf returns the allotment of the tree of root. It is counted anew if something on which it depends has changed.
 func (a *Allotter) allotmentOf(root string) *allotment {
 	f := a.world.Forest
 	if a.allottedIn != f {
@@ -114,14 +114,14 @@ func (a *Allotter) allotmentOf(root string) *allotment {
 	return known
 }
 
-// queueRecount reports that the allotment of the tree around namespace is to be counted anew.
+// queueRecount makes allotmentOf count the tree around namespace anew.
 func (a *Allotter) queueRecount(namespace string) {
 	if len(a.allotments) > 0 {
 		delete(a.allotments, a.world.Forest.RootOf(namespace))
 	}
 }
 
-// recountAll reports that all allotments are to be counted anew.
+// recountAll makes allotmentOf count every tree anew.
 func (a *Allotter) recountAll() { clear(a.allotments) }
 
 func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
@@ -146,8 +146,8 @@ func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 	return of
 }
 
-// isHeld reports whether limits forbid to create a copy of s, which stands at from, or to replace the copy over by a larger one. Limits
-// never hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
+// isHeld reports whether limits forbid to create a copy of s, whose slot is from, or to replace the copy over by one that is larger or
+// comes from another namespace. Limits never hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
 func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != roleBindings.Group &&
 		(s.Size > a.writtenSize(from.source()) || over.from != from.Namespace)
@@ -156,7 +156,7 @@ func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	}
 	root := a.world.Forest.RootOf(from.Namespace)
 	if root == "" || from.source().isRootRail(root) {
-		return false // cluster admins made s: it stands in a template, or has the name of a rail
+		return false // cluster admins made s: it is in a template, or has the name of a rail
 	}
 	h, held := a.allotmentOf(root).held[from.source()]
 	return held && (h.growth || verb == Create)
@@ -185,11 +185,11 @@ func (a *Allotter) HoldsBack(namespace string) bool {
 	return len(a.heldIn) > 0 && len(a.heldIn[a.world.Forest.RootOf(namespace)]) > 0
 }
 
-// RootsHeldBack returns the roots of the trees whose limits hold sources back, as NoteHeld was told.
+// RootsHeldBack returns the roots of the trees for which HoldsBack is true.
 func (a *Allotter) RootsHeldBack() []string { return slices.Collect(maps.Keys(a.heldIn)) }
 
-// Reallot looks again at the sources in the tree of root that were held back. It returns those that are released, and those that are held
-// and were not at its last call, the oldest first.
+// Reallot looks again at the sources in the tree of root that were held back. It returns those that are released, and those that are still
+// held and that no earlier call has returned, the oldest first.
 func (a *Allotter) Reallot(root string) (released, held []Slot) {
 	now := a.allotmentOf(root).held
 	for key, known := range a.heldIn[root] {
@@ -211,7 +211,7 @@ func (a *Allotter) Reallot(root string) (released, held []Slot) {
 	return released, held
 }
 
-// HeldAround are the sources in namespace that the limits of its tree hold back; where namespace is the root, those in the whole tree.
+// HeldAround returns the sources in namespace that the limits of its tree hold back; where namespace is the root, those in the whole tree.
 func (a *Allotter) HeldAround(namespace string) []Trouble {
 	root := a.world.Forest.RootOf(namespace)
 	if len(a.heldIn[root]) == 0 {
@@ -230,7 +230,7 @@ func (a *Allotter) HeldAround(namespace string) []Trouble {
 	return all
 }
 
-// describeHeld returns the beginning of a sentence about so many copies that a limit holds back.
+// describeHeld returns the beginning of a sentence about this number of copies that a limit holds back.
 func describeHeld(copies int) string {
 	if copies == 1 {
 		return "1 copy of it is not written: it would"
@@ -238,7 +238,7 @@ func describeHeld(copies int) string {
 	return fmt.Sprintf("%d copies of it are not written: they would", copies)
 }
 
-// CountHeld are the numbers of copies that limits hold back, by kind.
+// CountHeld returns how many copies limits hold back, by the group and name of their kind.
 func (a *Allotter) CountHeld() map[string]map[string]int {
 	all := map[string]map[string]int{}
 	for root := range a.heldIn {
@@ -305,8 +305,8 @@ func (a *Allotter) claimOf(key sourceKey, below []string) claim {
 	return c
 }
 
-// isRootRail reports whether the source is a rail of the tree: an object of the root whose name only cluster admins may give. It holds the
-// tenant in bounds, so the tenant must not keep its copies out by using up the limits.
+// isRootRail reports whether the source is a rail of the tree: an object of the root whose name only cluster admins may give. It limits the
+// tenant, so the tenant must not be able to prevent its copies by using up the limits.
 func (k sourceKey) isRootRail(root string) bool {
 	return k.namespace == root && strings.HasPrefix(k.name, v1alpha1.RailPrefix)
 }
@@ -340,8 +340,8 @@ func (s *Source) countReached(f *forest.Snapshot, below []string) int {
 // tally holds how many copies there are, and how large they are: what exists counts for the limits of a tree. Access copies, and copies
 // that are not ours, are not counted.
 type tally struct {
-	made   map[string]int    // by the namespace of the source
-	madeOf map[sourceKey]int // by source
+	made   map[string]int    // how many copies, by the namespace of the source
+	madeOf map[sourceKey]int // how many copies, by source
 	// written is the size of one existing copy of a source, in bytes, as far as that is known.
 	written map[sourceKey]int
 }
@@ -364,15 +364,15 @@ func (t *tally) count(source sourceKey, r *record, change int) {
 	}
 }
 
-// recordFoundSize takes size, that of a source, for the size of the copies that exist, where that is not known: after a start.
+// recordFoundSize records size, that of the source, as the size of its existing copies if that is not known, as after a start.
 func (t *tally) recordFoundSize(source sourceKey, size int) {
 	if t.written[source] == 0 && t.madeOf[source] > 0 {
 		t.written[source] = size
 	}
 }
 
-// recordWrittenSize reports that a copy of s was written as s is now. It returns whether the copies of s have another size thereby: in mode
-// create, the other copies stay as large as they were.
+// recordWrittenSize records the size of a copy that was written from s as s is now. changed reports that the size of the copies of s is
+// another one than before. In mode create, older copies may be larger, so the largest size counts.
 func (t *tally) recordWrittenSize(source sourceKey, s *Source) (changed bool) {
 	size := t.written[source]
 	if size == s.Size || s.Mode == v1alpha1.ModeCreate && size > s.Size {

@@ -31,7 +31,7 @@ func (s *State) endMeasured(slot Slot) {
 	s.recordMoves(s.measured.moves.recordAnswer(slot))
 }
 
-// emitFanout emits a fan-out that is complete; nil is none.
+// emitFanout emits a fan-out that is complete, and nothing if ended is nil.
 func (s *State) emitFanout(kind schema.GroupKind, ended *fanout) {
 	if ended != nil {
 		s.emitOutput(FanoutEnded{Kind: kind, Verb: ended.verb, Since: ended.since})
@@ -51,7 +51,8 @@ type fanouts struct {
 	underWay map[place]map[fanoutKey]*fanout
 }
 
-// fanoutKey tells a fan-out from the others of sources of its kind and name. One is open while slots of the source are still to be planned.
+// fanoutKey distinguishes the fan-outs of sources of one kind and name: namespace is that of the source. A fan-out is open while slots of
+// the source are still to be planned.
 type fanoutKey struct {
 	namespace string
 	open      bool
@@ -137,8 +138,8 @@ func (f fanouts) forget(of place, key fanoutKey) {
 	}
 }
 
-// moves measure how long namespaces with another parent take until all copies below them are what they should be; by the namespace that
-// moved.
+// moves measure the time from the move of a namespace to another parent until all copies in and below it are as they should be. The keys
+// are the namespaces that moved.
 type moves map[string]*move
 
 // move is the move of one namespace, with all namespaces below it, that is not complete yet.
@@ -172,8 +173,8 @@ func (m moves) beginMoves(c ForestChanged, now time.Time) {
 	}
 }
 
-// recordPlanned records which of slots are still to be written in namespace because of moves, and returns when those moves began that are
-// complete now.
+// recordPlanned records which of slots are still to be written in namespace because of moves. For each move that is complete now, it
+// returns when the move began.
 func (m moves) recordPlanned(namespace string, slots []Slot, plan func(Slot) Action) (ended []time.Time) {
 	for name, one := range m {
 		if !one.next[namespace] {
@@ -190,7 +191,7 @@ func (m moves) recordPlanned(namespace string, slots []Slot, plan func(Slot) Act
 	return ended
 }
 
-// recordAnswer takes a slot off all moves, and returns when those moves began that are complete now.
+// recordAnswer takes a slot off all moves. For each move that is complete now, it returns when the move began.
 func (m moves) recordAnswer(slot Slot) (ended []time.Time) {
 	for name, one := range m {
 		if one.left[slot] {

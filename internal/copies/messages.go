@@ -33,8 +33,8 @@ type Role int8
 // The roles of a watch.
 const (
 	SourcesAndCopies Role = iota // every object of the kind, for a kind in mode All
-	SourcesAlone                 // those with the label propagate
-	CopiesAlone                  // those with the label inherited-from
+	SourcesAlone                 // the objects with the label propagate
+	CopiesAlone                  // the objects with the label inherited-from
 )
 
 func (r Role) showsSources() bool { return r != CopiesAlone }
@@ -101,7 +101,8 @@ type LossFound struct {
 	Err    error
 }
 
-// RemovalChecked is the answer to a CheckRemoval. Err is nil if the namespaces above are as the forest says, and ErrBehind if not.
+// RemovalChecked is the answer to a CheckRemoval. Err is nil if the forest is right about the namespaces above, ErrBehind if it may be
+// outdated, or the error of a read.
 type RemovalChecked struct {
 	CheckRemoval
 	Err error
@@ -123,7 +124,8 @@ type Result struct {
 	Unlabelled bool
 	// Absent reports that the copy does not exist, Deleted that the API server has accepted its deletion.
 	Absent, Deleted bool
-	// Compared is the source's body with which the whole copy, of this version, was compared: it needs no change.
+	// Compared is the body of the source with which the whole copy was compared: the copy needs no change. ComparedUID and ComparedVersion are
+	// those of the copy.
 	Compared        *Body
 	ComparedUID     string
 	ComparedVersion string
@@ -142,37 +144,37 @@ type DriftFound struct {
 // Output is something that the caller must do or report because of an Input.
 type Output any
 
-// Queue has keys worked on, at once or when some time has passed.
+// Queue asks for keys to be queued, at once or after a delay.
 type Queue struct {
 	Keys  []Key
 	After time.Duration
 }
 
-// Request is an Output that a worker carries out: it makes the requests and applies their answer. A Started, or an answer, leads to at most
-// one Request.
+// Request is an Output that a worker carries out: the worker sends the requests, and applies their answer. A Started, or an answer, leads
+// to at most one Request.
 type Request interface{ isRequest() }
 
-// ReadSource asks for a read of a whole source, and a SourceRead.
+// ReadSource asks for a read of a whole source. The answer is a SourceRead.
 type ReadSource struct {
 	Source   Slot
 	Resource schema.GroupVersionResource
 }
 
-// FindLoss asks for a read of a source that no watch shows any more, and a LossFound.
+// FindLoss asks for a read of a source that no watch shows any more. The answer is a LossFound.
 type FindLoss struct {
 	Source   Slot
 	Resource schema.GroupVersionResource
 	Mode     KindMode
 }
 
-// CheckRemoval asks whether the namespace of a copy's source is really not above the copy, and a RemovalChecked.
+// CheckRemoval asks whether the namespace of a copy's source is really not above the copy. The answer is a RemovalChecked.
 type CheckRemoval struct {
 	Slot   Slot
 	Action Action
 	Over   *Copy
 }
 
-// WriteCopy asks for the requests that carry out an Action, and a CopyWritten.
+// WriteCopy asks for the requests that carry out an Action. The answer is a CopyWritten.
 type WriteCopy struct {
 	Slot     Slot
 	Resource schema.GroupVersionResource
@@ -188,7 +190,7 @@ func (FindLoss) isRequest()     {}
 func (CheckRemoval) isRequest() {}
 func (WriteCopy) isRequest()    {}
 
-// Follow says in which namespaces, by their UIDs, narrow kinds are to be watched from now on.
+// Follow lists the namespaces, with their UIDs, in which narrow kinds are to be watched from now on.
 type Follow struct{ Namespaces map[string]types.UID }
 
 // FollowSoon asks for a FollowDue soon.
@@ -220,7 +222,7 @@ type Log struct {
 // DriftSource is how drift was found.
 type DriftSource string
 
-// The ways to find drift.
+// The ways to find drift: an event, a comparison after a start, the scrub.
 const (
 	FoundByWatch DriftSource = "watch"
 	FoundAtStart DriftSource = "start"

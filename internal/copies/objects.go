@@ -52,7 +52,8 @@ func (c ForestChanged) applyTo(s *State) {
 	s.emitOutput(FollowSoon{})
 }
 
-// forgetSought has sources in these namespaces looked for again whose FindLoss is under way: what it shows may be outdated.
+// forgetSought discards the answers of FindLoss requests that are under way for sources in these namespaces. They may be outdated, so the
+// sources are looked for again.
 func (s *State) forgetSought(namespaces []string) {
 	if len(s.sought) == 0 {
 		return
@@ -69,8 +70,8 @@ func (o ObjectSeen) applyTo(s *State) { s.takeObject(o.Watch, o.Object) }
 func (s *State) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
 	s.recordNewest(watch, object.Namespace, object.ResourceVersion)
 	if watch.Role == SourcesAndCopies {
-		// In a watch of every object, a copy whose label inherited-from was taken off would pass for a source. In a watch of labelled objects
-		// such a copy merely disappears, and the POST that follows finds it.
+		// A watch of every object goes on to show a copy whose label inherited-from was removed, so that it can be repaired at once. In a watch
+		// of labelled objects such a copy merely disappears, and the POST that follows finds it.
 		if from := UnlabelledFrom(s.world.Forest, watch.slotOf(object), object); from != "" {
 			s.takeUnlabelled(watch, object, from)
 			return
@@ -185,7 +186,7 @@ func (l Listed) applyTo(s *State) {
 	s.dropMissing(l.Watch, sources, copies, exists)
 }
 
-// dropMissing drops what a watch has shown so far and shows no longer.
+// dropMissing drops those of sources and copies that the watch would show, but that are not in exists.
 func (s *State) dropMissing(watch Watch, sources, copies []Slot, exists map[Slot]bool) {
 	for _, slot := range sources {
 		if watch.Role.showsSources() && !exists[slot] {
@@ -207,7 +208,7 @@ func (s *State) dropSource(slot Slot) {
 	s.world.DeleteSource(slot)
 	delete(s.bodies, slot)
 	s.queueLimits(slot.Namespace)
-	s.queueKeys(sourceTask(slot), slotKey(slot)) // the slot: the source may have been in the way of a copy from above
+	s.queueKeys(sourceTask(slot), slotKey(slot)) // slotKey: the source may have been in the way of a copy from above
 }
 
 func (s *State) dropCopy(slot Slot) {
@@ -223,8 +224,7 @@ func (s *State) dropCopy(slot Slot) {
 	s.endBarrier(slot.Namespace)
 }
 
-// recordNewest keeps the highest resourceVersion up to which a watch of copies has shown what there is in namespace: that of an object, or
-// of a list.
+// recordNewest keeps the highest resourceVersion, of an object or of a list, that a watch of copies has shown in namespace.
 func (s *State) recordNewest(watch Watch, namespace, resourceVersion string) {
 	at := s.watchedPlaceOf(watch.Kind, namespace)
 	if watch.Role.showsCopies() && (s.newest[at] == "" || forest.IsNewer(resourceVersion, s.newest[at])) {
@@ -232,14 +232,14 @@ func (s *State) recordNewest(watch Watch, namespace, resourceVersion string) {
 	}
 }
 
-// queueLimits has the limits of the tree around namespace looked at, if they hold something back.
+// queueLimits queues a look at the limits of the tree around namespace, if they hold sources back.
 func (s *State) queueLimits(namespace string) {
 	if s.world.Limits.HoldsBack(namespace) {
 		s.queueKeys(limitsKey(s.world.Forest.RootOf(namespace)))
 	}
 }
 
-// readVersion is what one version of a source has shown when it was read, without its content.
+// readVersion is what a read of one version of a source has shown; content is the hash of the content alone.
 type readVersion struct {
 	uid, resourceVersion, content, excluded, role string
 	meta                                          uint64

@@ -1,12 +1,12 @@
-// Package copies keeps copies of objects in many namespaces as their sources are. It is pure: a State takes in what has happened (Input),
-// and describes what is to be done (Output). A World of forest, sources and copies goes in, actions come out.
+// Package copies decides how the copies in many namespaces follow their sources. It is pure: a State takes in what has happened (Input),
+// and describes what is to be done (Output). Its plans turn a World of forest, sources and copies into actions.
 //
-// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and
-// bears the label inherited-from. A slot is the place (kind, namespace, name) of one copy, whether or not the copy exists. An access copy
-// is a copy of a RoleBinding by which the operator hands out the access of a tenant. A rail is a copy of any kind but RoleBinding, such
-// as a quota or a network policy; rails keep in bounds what rights allow. A narrow kind is watched only where the operator's RBAC allows;
-// the sight of such a kind says in which namespaces the operator sees its objects. A namespace is halted while its way to a root is
-// broken, as by a missing parent or a cycle: nothing is given there.
+// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears
+// the label inherited-from. A slot is the place (kind, namespace, name) of one copy, whether or not the copy exists. An access copy is a
+// copy of a RoleBinding by which the operator grants the access of a tenant. A rail is a copy of any kind but RoleBinding, such as a quota
+// or a network policy; rails limit what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight of such a
+// kind is whether the operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, as by a missing
+// parent or a cycle: the operator grants nothing there.
 package copies
 
 import (
@@ -22,9 +22,9 @@ import (
 // Verb is what an action does.
 type Verb int
 
-// The verbs. Look means: read the source at Action.Source live, and note its Loss or its content, before anything is
-// deleted or written because of it. Inspect means: read the copy, which may have been changed while no watch was open. Withdraw
-// means: take away from an access copy what its source no longer gives, and add nothing.
+// The verbs. Look means: before anything is written or deleted, read the source at Action.Source from the API server, and record its Loss
+// or its content. Inspect means: read the copy, which may have been changed while no watch was open. Withdraw means: take away from an
+// access copy what its source no longer grants, and add nothing.
 const (
 	Nothing Verb = iota
 	Create
@@ -35,7 +35,7 @@ const (
 	Withdraw
 )
 
-// Action is what takes one slot from what stands there to what should.
+// Action is what brings one slot from its present state to the wanted one.
 type Action struct {
 	Verb Verb
 	// Source is where the content comes from; for a Delete, where it came from.
@@ -46,16 +46,16 @@ type Action struct {
 	Reason v1alpha1.Reason
 }
 
-// verdict reports whether a source is wanted at a place.
+// verdict reports whether a copy of a source is wanted at a slot.
 type verdict int
 
 const (
 	unwanted verdict = iota
 	wanted
-	frozen // a source above can't be judged: nothing of this kind and name is written or deleted
+	frozen // a source above is unread or can't be judged: meanwhile, sources above cause no write or deletion at the slot
 )
 
-// Plan describes what to do at slot now. Planned again after the action, the answer is Nothing.
+// Plan describes what to do at slot now. After that action is done, Plan returns Nothing for the slot.
 func (w *World) Plan(slot Slot) Action {
 	kind, known := w.kinds[slot.Kind]
 	if !known || !kind.synced {
@@ -82,8 +82,8 @@ func (w *World) Plan(slot Slot) Action {
 	return p.planCopy()
 }
 
-// selects matches the namespace's labels; tree labels come from the forest, so that a label that is still to be written
-// counts.
+// selects reports whether s selects namespace by its labels. The tree labels come from the forest f, so that a label that is still to be
+// written counts.
 func (s *Source) selects(f *forest.Snapshot, namespace string) bool {
 	return s.Selector == nil || s.Selector.Empty() || s.Selector.Matches(labels.Set(f.SelectableLabels(namespace)))
 }
@@ -92,9 +92,10 @@ func (s *Source) selects(f *forest.Snapshot, namespace string) bool {
 type planner struct {
 	world *World
 	slot  Slot
-	// copied is what stands at slot with the label inherited-from, ours or not; nil if nothing does.
+	// copied is the object at slot with the label inherited-from, ours or not; nil if there is none.
 	copied *record
-	// sources are above the slot's namespace. managed is false where nothing may be given, because the namespace is halted or protected.
+	// sources are the namespaces from which the slot's namespace gets copies. managed is false where nothing may be granted: the namespace is
+	// halted, protected, terminating or gone.
 	sources forest.Sources
 	managed bool
 }
@@ -115,7 +116,7 @@ func (p *planner) findWanted() (Slot, *Source, verdict) {
 		switch {
 		case s.Mode == v1alpha1.ModeNone && s.Invalid == "":
 			continue
-		case s.Invalid != "" || s.Terminating: // sources in a terminating namespace are no candidates
+		case s.Invalid != "" || s.Terminating: // s alone is being deleted: below a terminating namespace, all is halted
 			return at, s, frozen
 		case s.Excluded != "":
 			continue
@@ -129,7 +130,7 @@ func (p *planner) findWanted() (Slot, *Source, verdict) {
 	return Slot{}, nil, unwanted
 }
 
-// planAbsent plans for a slot in which nothing of ours stands. A copy that is not ours is somebody else's object, and an obstacle.
+// planAbsent plans for a slot that has no copy of ours. A copy that is not ours is another user's object, and an obstacle.
 func (p *planner) planAbsent() Action {
 	at, s, v := p.findWanted()
 	if v != wanted {
@@ -192,8 +193,8 @@ func (p *planner) planCopy() Action {
 	return Action{}
 }
 
-// planUnread plans for a slot to which source s is not copied now. It reads s first if s was not read yet, and otherwise does
-// nothing. s may be nil.
+// planUnread plans for a slot to which source s, whose slot is at, is not copied now. The action is Look if s was not read yet, otherwise
+// Nothing. s may be nil.
 func (p *planner) planUnread(at Slot, s *Source) Action {
 	if s == nil || !s.IsUnread() {
 		return Action{}
@@ -201,8 +202,8 @@ func (p *planner) planUnread(at Slot, s *Source) Action {
 	return Action{Verb: Look, Source: at}
 }
 
-// planRemoval plans for a copy from a source that wants it no longer. A missing source is looked for by a live read first: the watch may be
-// behind, or the source's whole namespace may be going.
+// planRemoval plans for a copy that its source, whose slot is from, no longer wants. A missing source is looked for by a live read first:
+// the watch may be behind, or the whole namespace of the source may be terminating.
 func (p *planner) planRemoval(from Slot) Action {
 	if p.world.Sources.At(from) != nil {
 		return Action{Verb: Delete, Source: from}
@@ -216,8 +217,8 @@ func (p *planner) planRemoval(from Slot) Action {
 	return Action{Verb: Look, Source: from}
 }
 
-// planWrite returns the action verb (Create, Update or Inspect) for the source s, which stands at at. If copies from namespaces that are no
-// longer above must go first, or limits hold s back, the action has a Reason in place of the verb.
+// planWrite returns the action verb (Create, Update or Inspect) for source s, whose slot is at. If copies from namespaces that are no
+// longer above must be deleted first, or limits hold s back, the action has a Reason in place of the verb.
 func (p *planner) planWrite(verb Verb, at Slot, s *Source) Action {
 	if r := p.world.Copies.rooms[p.slot.Namespace]; r != nil {
 		for _, from := range r.froms {
@@ -242,8 +243,8 @@ func (p *planner) awaitsSource() bool {
 	return v == frozen && s.IsUnread()
 }
 
-// Maker is what makes an object a source of copies. The planner treats all sources alike; where makers differ (which objects
-// are sources, in which namespaces they are wanted, which of several comes first), this file says so.
+// Maker is what makes an object a source of copies. The planner treats all sources alike: Rules.SourceOf decides which objects are sources,
+// and candidates which of several comes first.
 type Maker int8
 
 // The makers.
@@ -252,8 +253,8 @@ const (
 	Covered               // the object's kind is in mode All
 )
 
-// candidates yields the sources that may be wanted at the slot, each with the slot where it stands, in the order of precedence: those in
-// the namespaces on the way from the root, the topmost first.
+// candidates yields the sources that may be wanted at the slot, each with its own slot, in the order of precedence: those in the templates
+// first, then those in the ancestors, the root first.
 func (p *planner) candidates() iter.Seq2[Slot, *Source] {
 	return func(yield func(Slot, *Source) bool) {
 		for _, from := range p.sources.Names {
@@ -265,16 +266,17 @@ func (p *planner) candidates() iter.Seq2[Slot, *Source] {
 	}
 }
 
-// A RoleBinding that names a Role means another Role in each namespace. Before the API server accepted the source, it checked that its
-// writer holds the rights of the Role beside it. The operator may bind every Role, so its own writes are not checked. That is why a copy of
-// such a binding stays only as long as the copy of that very Role. Otherwise it would bind to the next Role of that name, which a more
-// powerful user may create there.
+// A RoleBinding that names a Role means another Role in each namespace. When a user writes a source that does so, the API server checks
+// that the user holds the rights of the Role beside the source. The operator may bind every Role, so the API server does not check what the
+// operator writes. That is why a copy of such a binding stays only as long as the copy of that very Role. Otherwise the copied binding
+// would grant the next Role of that name, which a more powerful user may create there.
 
-// roles is the kind that such a RoleBinding names.
+// roles is the kind Role.
 var roles = schema.GroupKind{Group: roleBindings.Group, Kind: "Role"}
 
-// hasRole reports whether the Role that the RoleBinding at source names is in the slot's namespace, too: as the copy of the Role beside
-// the source. Where the operator does not see Roles, it reports true, and the live read before each write decides alone.
+// hasRole reports whether the Role called name in the slot's namespace is the same as the one beside the RoleBinding at source: a copy of
+// that Role, or of the Role that it was copied from. Where the operator does not see Roles, it reports true, and the live read before each
+// write decides alone.
 func (p *planner) hasRole(source Slot, name string) bool {
 	role := Slot{Kind: roles, Namespace: p.slot.Namespace, Name: name}
 	if !p.world.kinds[roles].synced || !p.world.Sights.sees(role, p.world.Forest, source.Namespace) {
@@ -285,7 +287,7 @@ func (p *planner) hasRole(source Slot, name string) bool {
 }
 
 // originOfCopy returns the namespace of the source of the copy at slot, if only the operator may change that copy; "" if there is none. A
-// copy in mode create counts if its source is in mode update by now: the copy follows.
+// copy in mode create counts if its source is in mode update by now, because the copy then follows its source.
 func (w *World) originOfCopy(slot Slot) string {
 	c := w.Copies.record(slot)
 	if c == nil || !c.flags.has(ours) || c.flags.has(terminating) {

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch does.
+// takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch shows it.
 func (s *State) takeResult(slot Slot, request WriteCopy, r Result, err error) {
 	if apierrors.IsConflict(err) && s.unlabelled[slot] != "" {
 		s.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
@@ -104,7 +104,8 @@ func (d DriftFound) applyTo(s *State) {
 	s.queueKeys(slotKey(d.Slot))
 }
 
-// FindUnchanged returns the copy at slot if nothing has happened to it since this version and the plan sees nothing to do there; else nil.
+// FindUnchanged returns the copy at slot if it is ours and in mode update, nothing has happened to it since this version and the plan sees
+// nothing to do there; else nil.
 func (s *State) FindUnchanged(slot Slot, uid, resourceVersion string) *Copy {
 	known := s.world.Copies.At(slot)
 	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {
@@ -126,7 +127,8 @@ var (
 	ErrBehind = errors.New("the watch of Namespaces is behind")
 )
 
-// OtherRoleError reports that the Role that a RoleBinding names is another one where its copy would be, or none.
+// OtherRoleError reports that the Role that a RoleBinding names is another one in the copy's namespace than in the source's, or is missing
+// there.
 type OtherRoleError struct{ Namespace, Role, Source string }
 
 func (e OtherRoleError) Error() string {
@@ -134,7 +136,8 @@ func (e OtherRoleError) Error() string {
 		e.Namespace, e.Source)
 }
 
-// UnkeptBindingError reports that a RoleBinding in mode create names this Role: nobody would withdraw the copy when the Role's copy goes.
+// UnkeptBindingError reports that a RoleBinding in mode create names this Role. Its copy would be written only once, and no later write
+// would check the Role again.
 type UnkeptBindingError string
 
 func (e UnkeptBindingError) Error() string {
@@ -142,10 +145,10 @@ func (e UnkeptBindingError) Error() string {
 		string(e), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
 }
 
-// behindRetry is the pause before a deletion for which the forest is too old is planned again, if the forest does not change before.
+// behindRetry is the pause after ErrBehind before a deletion is planned again, unless a change of the forest queues it sooner.
 const behindRetry = time.Second
 
-// recordFailure finds out why the requests for a slot failed, records what a person must know, and has the slot tried again later.
+// recordFailure finds out why the requests for a slot failed, records what a person must know, and queues the slot again.
 func (s *State) recordFailure(slot Slot, action Action, err error) {
 	var otherRole OtherRoleError
 	var unkept UnkeptBindingError
@@ -169,7 +172,7 @@ func (s *State) recordFailure(slot Slot, action Action, err error) {
 	}
 }
 
-// retryLater queues a key again, with a back-off, whose request has failed without being refused: no connection, 429, 5xx.
+// retryLater queues a key again, with a back-off, after its request has failed without being refused: no connection, 429, 5xx.
 func (s *State) retryLater(key Key, err error) {
 	recorded, isNew := s.recordTrouble(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
 	if isNew {
@@ -211,8 +214,8 @@ func (s *State) recordRejection(slot Slot, action Action, err error) {
 	s.queueAfter(slotKey(slot), Backoff(s.settings.RetryMin, s.settings.RetryMax, recorded.tries, slot))
 }
 
-// recordOtherRole has a slot tried again soon, because the copy of the Role may be on its way. After a few such tries the copy is reported
-// as rejected.
+// recordOtherRole queues a slot again soon, because the copy of the Role may be on its way. After a few such tries the copy is reported as
+// rejected.
 func (s *State) recordOtherRole(slot Slot, action Action, err error) {
 	const soon = 3
 	if known := s.troubleOf(slot); known.reason == "" && known.tries < soon {
@@ -224,8 +227,8 @@ func (s *State) recordOtherRole(slot Slot, action Action, err error) {
 	s.recordRejection(slot, action, err)
 }
 
-// passesSoon reports whether a refusal is the first by the cage, which judges by the namespaces that the API server knows: it learns of
-// those that have just joined a tree a moment after the operator.
+// passesSoon reports whether the first try was refused by the cage. The cage decides by what the API server knows of namespaces, and the
+// API server learns a moment after the operator that one has joined a tree.
 func passesSoon(err error, tries int) bool {
 	return tries == 1 && strings.Contains(err.Error(), "'warren-operator-cage-")
 }
@@ -237,8 +240,8 @@ func (t *slotTrouble) announceOnce() bool {
 	return first
 }
 
-// Backoff returns how long a slot waits after so many tries: lowest at first and twice as long each time, up to highest, give or take a
-// fifth. The fifth follows from the slot and the tries, so that a State decides by its Inputs alone.
+// Backoff returns how long a slot waits after this number of tries: lowest at first and twice as long each time, up to highest, give or
+// take a fifth. The deviation is not random, but computed from the slot and the tries, so that a State decides by its Inputs alone.
 func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration {
 	d := lowest << min(tries-1, 20)
 	if d > highest || d <= 0 {
@@ -268,8 +271,8 @@ func IsNamespaceGone(slot Slot, err error) bool {
 		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
 }
 
-// IsImmutable reports whether a PUT was refused because of a field that cannot change, and the copy may be deleted and made anew for the
-// sake of this field: the role of a RoleBinding, type and content of a Secret or ConfigMap.
+// IsImmutable reports whether a PUT was refused because of an immutable field for which the copy may be deleted and made anew: the role of
+// a RoleBinding, type and content of a Secret or ConfigMap.
 func IsImmutable(slot Slot, err error) bool {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
@@ -304,7 +307,7 @@ type notice struct {
 
 func newNotices() notices { return notices{sent: map[notice]time.Time{}} }
 
-// isDue reports whether no such Event was sent for the quiet time, and if so records that one is sent now.
+// isDue reports whether no such Event was sent for the time quiet, and if so records that one is sent now.
 func (n *notices) isDue(one notice, now time.Time, quiet time.Duration) bool {
 	if last, ok := n.sent[one]; ok && now.Sub(last) < quiet {
 		return false
@@ -317,7 +320,7 @@ func (n *notices) isDue(one notice, now time.Time, quiet time.Duration) bool {
 	return true
 }
 
-// announceSource sends an Event on a source, at most once for each reason in the quiet time. ConflictResolved is always sent.
+// announceSource sends an Event on a source, at most once for each reason in Timing.EventQuiet. ConflictResolved is always sent.
 func (s *State) announceSource(slot Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
 	if s.notices.isDue(notice{slot, reason}, s.now, s.settings.Timing.EventQuiet) || reason == v1alpha1.ReasonConflictResolved {
 		s.announceTrouble(slot, uid, warning, reason, message)

@@ -20,7 +20,7 @@ import (
 const Everywhere = ""
 
 // Sight reports whether the operator sees the objects of a narrow kind in one namespace, or in the whole cluster. Only where the kind is
-// Seen does a missing object not exist.
+// Seen does the absence of an object mean that it does not exist.
 type Sight int8
 
 // The sights of a narrow kind.
@@ -90,15 +90,14 @@ func setSight(all map[string]Sight, namespace string, now Sight) {
 	}
 }
 
-// SeesSource reports whether the operator sees the place of the source at slot: a source that is missing there doesn't exist.
+// SeesSource reports whether the operator sees the place of the source at slot, so that a source that is missing there does not exist.
 func (w *World) SeesSource(slot Slot) bool {
 	k := w.Sights.kinds[slot.Kind]
 	return k == nil || k.seesSources(w.Forest, []string{slot.Namespace})
 }
 
 // AwaitsSight reports whether rails of some kind can't be planned in namespace yet, because the operator doesn't see the copies there or
-// the sources above: they are about to be listed, or may not be listed. Rights wait for sight as they wait for missing rails, and no
-// longer.
+// the sources above: they are about to be listed, or may not be listed. Rights wait for sight no longer than they wait for missing rails.
 func (w *World) AwaitsSight(namespace string) bool {
 	if len(w.Sights.kinds) == 0 {
 		return false
@@ -116,7 +115,7 @@ func (w *World) AwaitsSight(namespace string) bool {
 	return false
 }
 
-// This file answers what the operator cannot see, and why.
+// The rest of this file describes what the operator cannot see, and why.
 
 // isWide reports whether the watch of the whole cluster is synced.
 func (w *watchState) isWide() bool { return w.statuses[Everywhere].State == watchset.Synced }
@@ -129,7 +128,7 @@ func (w *watchState) unseen(namespace string) watchset.Status {
 	switch {
 	case wide.State == watchset.Synced, now.State == watchset.Synced:
 		return watchset.Status{}
-	case !tried && wide.State != watchset.Forbidden: // where the watch of the whole cluster is forbidden, each namespace has its own
+	case !tried && wide.State != watchset.Forbidden: // where the watch of the whole cluster is forbidden, each namespace has its own watch
 		return wide
 	}
 	return now
@@ -147,7 +146,7 @@ func (k *watchedKind) describeDegraded(after time.Duration) string {
 		k.Kind.Kind, k.Group, after, answer)
 }
 
-// causeOf returns the API server's own error from that of a watch.
+// causeOf returns the API server's own error if err, the error of a watch, wraps one; otherwise err.
 func causeOf(err error) error {
 	if degraded := (*watchset.DegradedError)(nil); errors.As(err, &degraded) && degraded.Cause != nil {
 		return degraded.Cause
@@ -237,8 +236,8 @@ func describeStatus(now watchset.Status) string {
 	return strings.ToLower(string(now.State))
 }
 
-// LacksRight reports whether a right, or room for more watches, is missing to see a narrow kind in namespace, or its sources in a
-// namespace above. A watch that fails for another reason does not count, as all do while the API server is overloaded.
+// LacksRight reports whether a right, or room for more watches, is missing to see a narrow kind in namespace, or its sources in a namespace
+// above. A watch that fails for another reason does not count: all watches may fail while the API server is overloaded.
 func (s *State) LacksRight(namespace string) bool {
 	return slices.ContainsFunc(s.findUnseen(namespace), func(part unseenPart) bool {
 		return part.status.State == watchset.Forbidden || errors.Is(part.status.Err, watchset.ErrLimit)

@@ -24,17 +24,17 @@ type Source struct {
 	UID, ResourceVersion string
 	// Mode is create, update or none.
 	Mode string
-	// Invalid is why the object can't be judged: an unknown mode, or a selector that does not parse. Because of an invalid source, no copy is
-	// written or deleted.
+	// Invalid is why the object can't be judged: an unknown mode, or a selector that does not parse. While a source is invalid, no copy is
+	// written or deleted because of it.
 	Invalid string
-	// Excluded is why the object is never propagated.
+	// Excluded is why the object is never propagated, or "".
 	Excluded string
 	// Selector selects among the namespaces below; nil selects all.
 	Selector labels.Selector
 	// Terminating reports that the source is being deleted. Until it is gone, no copy is written or deleted because of it.
 	Terminating bool
-	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations among that. Both are empty until
-	// the body of this version has been read.
+	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations that are written. Both are empty
+	// until the body of this version has been read.
 	Content string
 	Meta    uint64
 	// Role is the name of the Role that a RoleBinding names, or ""; empty until the body was read.
@@ -43,14 +43,14 @@ type Source struct {
 	Size int
 	// Created is when the object was made, in Unix seconds.
 	Created int64
-	// Access reports that the object is a RoleBinding that the operator made to hand out the access of a tenant.
+	// Access reports that the object is a RoleBinding that the operator made to grant the access of a tenant.
 	Access bool
 
-	reached   int              // how many namespaces below the selector selects
+	reached   int              // how many of the namespaces below are selected by Selector
 	reachedIn *forest.Snapshot // the forest for which reached was counted
 }
 
-// IsUnread reports whether the body of this version is still to be read, and may be written.
+// IsUnread reports whether the body of this version was not read yet, and copies of it may be written.
 func (s *Source) IsUnread() bool {
 	return s.Content == "" && s.Excluded == "" && s.Invalid == "" && s.Mode != v1alpha1.ModeNone && !s.Terminating
 }
@@ -71,7 +71,7 @@ type place struct {
 func (s Slot) source() sourceKey { return sourceKey{s.Kind, s.Namespace, s.Name} }
 func (s Slot) place() place      { return place{s.Kind, s.Name} }
 
-// Sources are the sources of a World. Which there are, World alone changes, because limits and losses depend on that.
+// Sources are the sources of a World. World alone adds and removes them, because limits and losses depend on them.
 type Sources struct {
 	byKey  map[sourceKey]*Source
 	places map[string]map[place]bool // by namespace
@@ -82,7 +82,7 @@ func newSources() *Sources {
 	return &Sources{byKey: map[sourceKey]*Source{}, places: map[string]map[place]bool{}, counts: map[schema.GroupKind]int{}}
 }
 
-// At returns the source that stands at slot, or nil.
+// At returns the source at slot, or nil.
 func (s *Sources) At(slot Slot) *Source { return s.byKey[slot.source()] }
 
 // In returns the slots of the sources of a kind in namespace, or Everywhere.
@@ -133,14 +133,14 @@ var builtIn = map[string][]string{
 	"Endpoints":      {"kubernetes"},
 }
 
-// notCopied are the types of Secrets that mean nothing, or harm, in another namespace.
+// notCopied are the types of Secrets that are useless or harmful in another namespace.
 var notCopied = map[string]bool{
 	"kubernetes.io/service-account-token": true,
 	"bootstrap.kubernetes.io/token":       true,
 	"helm.sh/release.v1":                  true,
 }
 
-// ByConfiguration is why an object is never propagated that propagation.neverPropagate names.
+// ByConfiguration is why an object that propagation.neverPropagate names is never propagated.
 const ByConfiguration = "propagation.neverPropagate of the configuration excludes it"
 
 // Excluded explains why an object is never propagated, or "". secretType is "" where it is not known (yet).

@@ -14,7 +14,8 @@ import (
 // however many namespaces there are.
 const spreadStep = 32
 
-// spread walks over the slots that a source concerns, in steps: one in every namespace below the source, and one for every copy of it.
+// spread walks in steps over the slots that a source concerns: a slot in every namespace below the source, and the slot of every copy of
+// it.
 type spread struct {
 	source Slot
 	// seeking reports that the source was not read yet: the spread looks for a slot whose plan asks for the body, and queues nothing.
@@ -23,11 +24,12 @@ type spread struct {
 	wasRead bool
 
 	below   []string // namespaces below the source that are next; those below them follow
-	copied  []string // namespaces that have a copy: next, where they are not below the source
+	copied  []string // namespaces that have a copy; they follow after below, unless they were in it
 	visited map[string]bool
 }
 
-// newSpread returns a spread whose first namespace is the one at begin, modulo their number, so that no namespace is always the last.
+// newSpread returns a spread of source. begin, modulo the number of children and instances, decides which of these comes first, so that no
+// namespace is always the last.
 func (w *World) newSpread(source Slot, begin int64) *spread {
 	first := slices.Concat(w.Forest.Children(source.Namespace), w.Forest.Instances(source.Namespace))
 	holders := w.Copies.bySource[source.source()]
@@ -44,7 +46,7 @@ func (w *World) newSpread(source Slot, begin int64) *spread {
 // isOver reports whether next has returned all slots.
 func (p *spread) isOver() bool { return len(p.below) == 0 && len(p.copied) == 0 }
 
-// next returns the slots of one step, in which it looks at so many namespaces at most. Each slot is returned once, even in a cycle of
+// next returns the slots of one step. In a step it looks at no more namespaces than most. Each slot is returned once, even in a cycle of
 // namespaces.
 func (p *spread) next(f *forest.Snapshot, most int) (slots []Slot) {
 	for range most {
@@ -69,8 +71,8 @@ func (p *spread) next(f *forest.Snapshot, most int) (slots []Slot) {
 	return slots
 }
 
-// startSource asks for a read of a version of a source that was not read yet, or for a look at a source that is missing. Where neither is
-// needed, it queues every slot that the source concerns.
+// startSource asks for a read of a source whose present version was not read yet, or for a look at a source that is missing. Where neither
+// is needed, it queues every slot that the source concerns.
 func (s *State) startSource(slot Slot) {
 	known, k := s.world.Sources.At(slot), s.kinds[slot.Kind]
 	switch {
@@ -101,9 +103,9 @@ func (s *State) needsLoss(slot Slot) bool {
 	return s.world.Copies.HasCopyOf(slot) && s.world.Loss(slot) == Unverified
 }
 
-// requestSource asks for a read of a source. The body is needed where the source reaches a slot, where copies of it exist, whose size
-// counts toward limits, and for all that gives rights. The body of any other source is read when a namespace comes below it, or gets labels
-// that its selector selects: then the plan of a slot asks for it.
+// requestSource asks for a read of a source. The body is needed if the source reaches a slot, if copies of it exist, because their size
+// counts toward limits, and if it gives rights. The body of any other source is read when a namespace comes below it, or gets labels that
+// its selector selects: then the plan of a slot asks for it.
 func (s *State) requestSource(slot Slot) {
 	if resource := s.kinds[slot.Kind].resource; resource.Resource != "" {
 		s.emitOutput(ReadSource{Source: slot, Resource: resource})
@@ -152,7 +154,8 @@ func (s *State) finishSource(slot Slot, wasRead bool) {
 	s.beginSpread(slot, spread{wasRead: wasRead})
 }
 
-// beginSpread takes the first step of a spread, which takes the place of one of the same source that is not over.
+// beginSpread begins a spread, in place of one of the same source that is not over, and takes its first step. seeking and wasRead are those
+// of purpose.
 func (s *State) beginSpread(source Slot, purpose spread) {
 	p := s.world.newSpread(source, s.now.UnixNano())
 	p.seeking, p.wasRead = purpose.seeking, purpose.wasRead
@@ -160,10 +163,10 @@ func (s *State) beginSpread(source Slot, purpose spread) {
 	s.stepSpread(source)
 }
 
-// stepSpread takes the next step of the spread of a source, and has a worker take the one after it.
+// stepSpread takes the next step of the spread of a source, and queues the step after it.
 func (s *State) stepSpread(source Slot) {
 	p := s.spreads[source]
-	if p == nil { // a newer spread is over
+	if p == nil { // a newer spread took its place, and is over
 		return
 	}
 	slots := p.next(s.world.Forest, cmp.Or(s.settings.SpreadStep, spreadStep))
@@ -189,8 +192,8 @@ func (s *State) stepSpread(source Slot) {
 // queueSpread queues slots that a source concerns.
 func (s *State) queueSpread(p *spread, slots []Slot) {
 	if known := s.world.Sources.At(p.source); p.wasRead && known != nil && known.IsUnread() {
-		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. Now they would ask for the
-		// same read again and again.
+		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. If they were queued now, they
+		// would ask for the same read again and again.
 		slots = slices.DeleteFunc(slots, s.asksFor(p.source))
 	}
 	s.measured.fanouts.record(p.source, slots, s.world.Plan)

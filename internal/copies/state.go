@@ -11,33 +11,34 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// State is the copying engine as a state machine: it knows what the watches and the API server's answers have shown, and decides what is
-// to be done. It makes no requests and has no lock, no goroutine and no clock: the runner (controllers/copies) calls Apply, one Input
-// after the other, and carries out the Outputs. A standby replica applies the same Inputs, and discards the Outputs.
+// State is the copying engine as a state machine: it knows what the watches and the API server's answers have shown, and decides what is to
+// be done. It makes no requests and has no lock, no goroutine and no clock: the runner (controllers/copies) calls Apply, one Input after
+// the other, and carries out the Outputs. A standby replica applies what its watches show, and works on no keys.
 type State struct {
 	settings Settings
 	world    *World
 	kinds    map[schema.GroupKind]*watchedKind
-	// newest is the highest resourceVersion up to which each watch of copies has shown what there is.
+	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
 	newest map[watchedPlace]string
-	// unlabelled are copies that a read has found without their label inherited-from, by UID: no watch shows when such a copy is gone.
+	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is gone.
 	unlabelled map[Slot]string
-	// sought are the sources with a FindLoss of which no watch, and no change of their namespace, has shown anything since.
+	// sought are the missing sources whose FindLoss is under way and still counts: no watch has shown the source since, and its namespace has
+	// not changed.
 	sought map[Slot]bool
-	// spreads are those that are not over, by source. The key of each waits in the queue.
+	// spreads holds the spreads that are not over, by source. The key of each spread waits in the queue.
 	spreads map[Slot]*spread
 	// bodies is what the last read of each source has shown.
 	bodies map[Slot]readVersion
-	// followed are the namespaces in which narrow kinds are watched, by the UIDs of the namespaces. departed are the namespaces outside of
-	// the forest, with their UIDs, that had the marks of a tree and in which no watch has looked for copies since: they left the forest
-	// while the operator was down, and the operator removes the marks as soon as it is up.
+	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the forest and may hold copies
+	// that no watch has shown. Both have the UIDs of the namespaces. The annotation ancestry, which the operator removes later, shows that a
+	// namespace has left.
 	followed, departed map[string]types.UID
 
 	removals  removals
 	railWaits map[string]*railWait // by namespace
 	troubles  troubles
 	repairs   *Repairs
-	// drift is how the drift of a copy was found that is still to be repaired, where no watch has shown it.
+	// drift holds how the drift of a copy was found, until the copy is repaired. It has no entry for drift that a watch has shown.
 	drift    map[Slot]DriftSource
 	notices  notices
 	measured measured
@@ -76,7 +77,7 @@ func (s *State) Apply(now time.Time, input Input) []Output {
 // Read calls look with the World, which look must not change.
 func (s *State) Read(look func(*World)) { look(s.world) }
 
-// collector gathers the Outputs of one Input. Keys and namespaces that occur several times are named once.
+// collector gathers the Outputs of one Input. Each key and each namespace is in it once.
 type collector struct {
 	keys    []Key
 	queued  map[Key]bool
@@ -96,7 +97,7 @@ func (c *collector) take() []Output {
 	return all
 }
 
-// queueKeys has keys worked on.
+// queueKeys queues keys without a delay.
 func (s *State) queueKeys(keys ...Key) {
 	if s.out.queued == nil {
 		s.out.queued = make(map[Key]bool, len(keys))
@@ -109,7 +110,7 @@ func (s *State) queueKeys(keys ...Key) {
 	}
 }
 
-// queueAfter has a key worked on when some time has passed.
+// queueAfter queues a key after a delay.
 func (s *State) queueAfter(key Key, delay time.Duration) {
 	s.out.others = append(s.out.others, Queue{Keys: []Key{key}, After: max(delay, 1)})
 }
@@ -125,14 +126,14 @@ const (
 	LookAtNamespace Task = iota // queue every slot in a namespace
 	LookAtSource                // read a source, or find out whether it is gone
 	SpreadSource                // queue the next slots that a source concerns
-	LookAtLimits                // queue what the limits of a tree leave room for again
+	LookAtLimits                // queue the sources for which the limits of a tree leave room again
 	WriteSlot                   // bring one slot to what it should be
 )
 
-// Key is one piece of work in the queue. Equal keys are worked on once.
+// Key is one piece of work in the queue. Equal keys wait there only once.
 type Key struct {
 	Task Task
-	Slot Slot // LookAtNamespace uses its Namespace alone; LookAtLimits too, and there it is the root of the tree
+	Slot Slot // LookAtNamespace and LookAtLimits use its Namespace alone; for LookAtLimits, it is the root of the tree
 }
 
 func namespaceKey(namespace string) Key { return Key{LookAtNamespace, Slot{Namespace: namespace}} }
@@ -155,10 +156,10 @@ type Settings struct {
 	Rules Rules
 	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
-	// DegradedAfter is how long a kind may be without a complete list before readiness and rights do not wait for it any longer.
+	// DegradedAfter is how long readiness and rights wait for a kind that was not listed completely yet.
 	DegradedAfter time.Duration
 	Timing        Timing
-	// SpreadStep is how many namespaces below a source one Input looks at; 0 stands for what production uses.
+	// SpreadStep is how many namespaces one SpreadSource looks at; 0 stands for what production uses.
 	SpreadStep int
 }
 
@@ -189,9 +190,9 @@ type Timing struct {
 	ConflictMax time.Duration
 	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
 	TransientMin, TransientMax time.Duration
-	// EventQuiet is how long a source gets no second Event of one reason.
+	// EventQuiet is the shortest time between two Events of one reason on one source.
 	EventQuiet time.Duration
-	// Write bounds one request.
+	// Write bounds the requests for one Key together.
 	Write time.Duration
 	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
 	LoopWindow time.Duration
@@ -199,7 +200,7 @@ type Timing struct {
 	Tick time.Duration
 	// Stuck is how long a namespace waits for removals before this is reported.
 	Stuck time.Duration
-	// Rails is how long the first RoleBindings of a namespace wait for copies of other kinds that cannot be written.
+	// Rails is how long the first RoleBindings of a namespace wait for missing copies of other kinds.
 	Rails time.Duration
 }
 

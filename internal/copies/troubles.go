@@ -53,8 +53,8 @@ type troubles struct {
 	slots map[string]map[Slot]*slotTrouble // by namespace
 	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
 	invalid map[string]map[Slot]string
-	// complete reports that every slot was worked on since this replica leads, but for those in unknown: slots whose first try has failed for
-	// a reason that passes by itself, and has not passed yet; true for sources that could not be read.
+	// complete reports that every slot was worked on since this replica leads, except those in unknown. unknown has the slots whose first try
+	// has failed for a reason that passes by itself, and has not passed yet; the value is true for sources that could not be read.
 	complete bool
 	unknown  map[Slot]bool
 }
@@ -71,7 +71,7 @@ func (s *State) troubleOf(slot Slot) slotTrouble {
 	return slotTrouble{}
 }
 
-// recordTrouble counts one more try of a slot that failed. isNew reports that the reason is another one than before.
+// recordTrouble counts one more failed try of a slot. isNew reports that the reason is another one than before.
 func (s *State) recordTrouble(slot Slot, now slotTrouble) (recorded *slotTrouble, isNew bool) {
 	t := &s.troubles
 	known := t.slots[slot.Namespace][slot]
@@ -120,15 +120,16 @@ func (s *State) recordInvalid(slot Slot, source *Source) {
 	s.reportNamespaces(slot.Namespace)
 }
 
-// clearTransient forgets the trouble at slot if it is a failure that passes by itself, as of a source that could not be read. The trouble
-// of a copy that cannot be at slot has a reason, and stays.
+// clearTransient forgets the trouble at slot if it is a failure that passes by itself, such as that of a read of a source. A trouble with a
+// reason, such as a conflict, stays.
 func (s *State) clearTransient(slot Slot) {
 	if known := s.troubles.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
 		s.forgetTrouble(slot)
 	}
 }
 
-// clearTrouble forgets the trouble of a slot that is right now, and announces that a conflict has ended that was announced.
+// clearTrouble forgets the trouble of a slot that is in order again. If a conflict there was announced, and action has ended it,
+// clearTrouble announces that, too.
 func (s *State) clearTrouble(slot Slot, action Action) {
 	was := s.endTrouble(slot)
 	if source := s.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != Nothing {
@@ -155,8 +156,8 @@ func (s *State) forgetTrouble(slot Slot) {
 	}
 }
 
-// forgetTroubles forgets the troubles of namespaces that are gone, and reports the namespaces that are above a namespace with troubles
-// after a change of the forest, or were so before.
+// forgetTroubles forgets the troubles of namespaces that are gone, and reports the namespaces above each namespace with troubles, both
+// those before the change of the forest and those after it.
 func (s *State) forgetTroubles(c ForestChanged) {
 	t := &s.troubles
 	for _, namespace := range c.Namespaces {
@@ -211,7 +212,8 @@ func (s *State) completeTroubles() {
 	s.reportEverywhere()
 }
 
-// findRetried returns the slots that are tried again for a reason that passes by itself; true for sources.
+// findRetried returns the slots that are tried again for a reason that passes by itself; the value is true for sources that could not be
+// read.
 func (s *State) findRetried() map[Slot]bool {
 	all := map[Slot]bool{}
 	for _, here := range s.troubles.slots {
@@ -303,8 +305,8 @@ func (s *State) reportVisibility(namespace string) {
 	}
 }
 
-// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that others wait
-// for, because they must be removed first, are among the troubles when none was removed in their namespace for Timing.Stuck.
+// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that must be removed
+// before others are written are among the troubles once no copy was removed in their namespace for Timing.Stuck.
 func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
 	var all []Trouble
 	for namespace := range namespaces {
@@ -330,7 +332,7 @@ func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
 	return all
 }
 
-// describeRemoval returns why a copy still exists that others wait for.
+// describeRemoval returns why a copy that others wait for still exists.
 func describeRemoval(c *Copy, t slotTrouble) string {
 	switch {
 	case c.Kept != nil && len(c.Kept.Finalizers) > 0:
@@ -346,7 +348,7 @@ type KindCounts struct {
 	Kind                                          schema.GroupKind
 	State                                         KindState
 	Sources, Copies, Conflicts, Rejected, Limited int
-	// Unseen is in how many namespaces nothing of the kind is seen, by the state of the watch there.
+	// Unseen is the number of namespaces in which nothing of the kind is seen, by the state of the watch there.
 	Unseen map[string]int
 }
 
@@ -377,7 +379,7 @@ func (s *State) CountKinds() []KindCounts {
 	return all
 }
 
-// countUnseen counts the followed namespaces in which nothing of a narrow kind is seen, by state.
+// countUnseen counts the followed namespaces in which nothing of a narrow kind is seen, by the state of the watch there.
 func (s *State) countUnseen(k *watchedKind) map[string]int {
 	if !k.IsNarrow() {
 		return nil

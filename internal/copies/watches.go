@@ -44,8 +44,8 @@ type watchedKind struct {
 // watchState is the state of one watch.
 type watchState struct {
 	state KindState
-	// statuses are those of a narrow kind, by namespace; that of its watch of the whole cluster is at Everywhere. A namespace in which no list
-	// was tried has none, and one that is Pending is one for which informers.maxInformers or informers.maxNamespaces leaves no room.
+	// statuses holds the status of the watch of a narrow kind in each namespace, and at Everywhere that in the whole cluster. A namespace in
+	// which no list was tried has no status. Pending means that informers.maxInformers or informers.maxNamespaces leaves no room.
 	statuses  map[string]watchset.Status
 	notServed int  // how many of the statuses are NotServed
 	complete  bool // every namespace that is to be watched has had a status
@@ -84,8 +84,8 @@ func (c WatchChanged) applyTo(s *State) {
 }
 
 // After returns the state of a kind that is watched in the whole cluster, after the watch has got this status. A new try to list changes
-// nothing before it has ended, and a watch that breaks after its list was complete is tried again: what it has shown still counts. A watch
-// for which there is no room counts as one that does not work.
+// nothing before it has ended, except for a kind that was not served. A watch that breaks after its list was complete is tried again: what
+// it has shown still counts. A watch for which there is no room makes the kind degraded.
 func (s KindState) After(now watchset.Status) KindState {
 	switch now.State {
 	case watchset.Synced:
@@ -127,7 +127,7 @@ func (s *State) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged)
 	if wasWide && !w.isWide() || now.State == watchset.Synced && len(s.departed) > 0 {
 		s.emitOutput(FollowSoon{})
 	}
-	if changed && namespace == Everywhere && now.State == watchset.Forbidden { // one that is degraded shows nothing again
+	if changed && namespace == Everywhere && now.State == watchset.Forbidden { // a degraded watch may recover without a new list
 		s.forgetElsewhere(c.Watch)
 	}
 	s.settleWatch(k, w)
@@ -168,7 +168,7 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// settleWatch makes a watch of a narrow kind active once every namespace that is to be watched has a status, of whatever kind: readiness
+// settleWatch makes a watch of a narrow kind active once every namespace that is to be watched has a status, whatever that is: readiness
 // depends on no right. While some namespace reports that the API server does not serve the kind, the watch is pending.
 func (s *State) settleWatch(k *watchedKind, w *watchState) {
 	state := KindSyncing
@@ -184,7 +184,7 @@ func (s *State) settleWatch(k *watchedKind, w *watchState) {
 func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
 	wide, tried := w.statuses[Everywhere]
 	if k.Scope == Auto && (!tried || wide.State != watchset.Forbidden) {
-		return tried // the watch of the whole cluster stands for all namespaces
+		return tried // the watch of the whole cluster counts for all namespaces
 	}
 	for namespace := range s.followed {
 		if _, tried := w.statuses[namespace]; !tried {
@@ -194,7 +194,8 @@ func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
 	return s.followed != nil
 }
 
-// setWatchState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its objects are looked at.
+// setWatchState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its sources and copies are
+// queued.
 func (s *State) setWatchState(k *watchedKind, w *watchState, now KindState) {
 	w.state = now
 	was, state := k.state, k.combineStates()
@@ -221,8 +222,8 @@ func (s *State) setWatchState(k *watchedKind, w *watchState, now KindState) {
 	}
 }
 
-// combineStates returns the state of the kind: active if all watches are, else that of one that is not, if possible one that will not pass
-// by itself. A kind that is degraded stays so until all watches work.
+// combineStates returns the state of the kind: active if all watches are active, else the state of a watch that is not active, and syncing
+// only if no other state is left. A degraded kind does not become syncing, but stays degraded.
 func (k *watchedKind) combineStates() KindState {
 	state := KindActive
 	for _, w := range k.watches {

@@ -9,8 +9,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// planWithdrawal plans for a slot in a namespace that is halted or protected. Nothing is given there, but access that its source no longer
-// gives is taken away all the same: otherwise somebody could keep their rights in a namespace by having it halted.
+// planWithdrawal plans for a slot in a namespace that is halted or protected. Nothing is granted there, but a copy loses the access that
+// its source no longer grants: otherwise users could keep their rights in a namespace by having it halted.
 func (p *planner) planWithdrawal() Action {
 	w, c := p.world, p.copied
 	n := w.Forest.Namespace(p.slot.Namespace)
@@ -31,9 +31,9 @@ func (p *planner) planWithdrawal() Action {
 	return Action{Verb: Withdraw, Source: from, Hash: Hash{s.Mode, PlaceOf(p.slot, from.Namespace), s.Content}}
 }
 
-// Withdrawal is what is to be done with an access copy so that it gives nothing that its source doesn't give.
+// Withdrawal is what is to be done with an access copy so that it grants nothing that its source doesn't grant.
 type Withdrawal struct {
-	// Remove reports that the copy is to be deleted, because none of the access that it gives may stay.
+	// Remove reports that the copy is to be deleted, because none of the access that it grants may stay.
 	Remove bool
 	// Body is the request body of a PUT, guarded by the UID and resourceVersion of the copy as it was read; nil if the copy
 	// may stay as it is.
@@ -71,7 +71,7 @@ func (b *Body) Withdraw(slot Slot, object map[string]any) (Withdrawal, error) {
 	if err != nil {
 		return Withdrawal{}, fmt.Errorf("writing %s: %w", slot, err)
 	}
-	// The content is that of no source, so that the copy is written anew when the namespace has a path again.
+	// This content hash is that of no source, so that the copy is written anew when the namespace has a path to a root again.
 	hash := ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	hash.Content = contentOf(append([]byte("withdrawn"), text...))
 	metadata := nested(object, "metadata")

@@ -12,20 +12,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 )
 
-// largeBody is the size of a source, in bytes, from which on one turn of the source's lane writes several copies, one after the other, and
-// these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit into
-// memory together, would be read and rendered anew for each copy.
+// largeBody is a size of a source, in bytes. From this size on, one turn of the source's lane writes several copies, one after the other,
+// and these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit
+// into memory together, would be read and rendered anew for each copy.
 const largeBody = 64 << 10
 
 // TurnOf returns where a key waits in the queue. The tenant is the root of the tree around the key's namespace, and "" outside of every
-// tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a
-// write may take rights away, so that no flood of other copies keeps a right alive; these are urgent. Class 1 has the other deletions,
-// class 2 the rest. The lane is the source of the copy.
+// tree. Class 0 comes first in a tenant. It has the keys of all tasks but WriteSlot, because they cost no write of a copy. It also has the
+// slots of RoleBindings where a write may take rights away. These slots are urgent, so that no flood of other copies keeps a right alive.
+// Class 1 has the other deletions, class 2 the rest. The lane is the source of the copy.
 func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	w := s.world
 	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
 	if key.Task != WriteSlot {
-		// A look at a source, and a step of its spread, may cost a read; one at a namespace, or at the limits of a tree, does not.
+		// A look at a namespace, or at the limits of a tree, costs no request. A look at a source, or a step of its spread, may cost a read.
 		turn.Urgent = key.Task == LookAtNamespace || key.Task == LookAtLimits || GivesRights(key.Slot)
 		return turn
 	}
@@ -167,8 +167,9 @@ func (s *State) queueOvertaken(slot Slot, done Action) {
 	}
 }
 
-// queueBindings is called when something was done about role: it queues the RoleBindings in role's namespace that could not be written
-// there, because role may be the Role that they name, and those that name role, because they go with it.
+// queueBindings is called after work on the slot role, and does nothing if role is no Role. It queues the copied RoleBindings that name
+// role, because they must be deleted together with role. It also queues the RoleBindings in role's namespace that could not be written,
+// because they may name role.
 func (s *State) queueBindings(role Slot) {
 	if role.Kind != roles {
 		return
@@ -197,7 +198,7 @@ func (s Slot) At(namespace string) Slot {
 	return s
 }
 
-// SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots where a copy stands, and slots that a source
+// SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots that have a copy, and slots that a source
 // reaches.
 func (w *World) SlotsIn(namespace string) []Slot {
 	found := map[place]bool{}

@@ -24,8 +24,8 @@ type kindState struct {
 	synced bool
 }
 
-// World is everything that a plan rests on. Each field owns what it knows, and answers for it; World itself has what takes several of them:
-// changes of sources and copies, on which limits and losses depend, and plans. It is not safe for concurrent use.
+// World is everything that a plan rests on. Each exported field has methods for its own part. World itself has the methods that need
+// several fields: plans, and changes of sources and copies, because limits and losses depend on these. It is not safe for concurrent use.
 type World struct {
 	Forest  *forest.Snapshot
 	Sources *Sources
@@ -37,11 +37,12 @@ type World struct {
 	lost  map[sourceKey]Loss // of missing sources that have copies
 }
 
-// Loss is what a live look at a missing source has shown.
+// Loss is what a live read of a missing source has shown.
 type Loss int
 
-// What may be known of a missing source. Only for a Confirmed loss are the source's copies deleted. In a halted or protected namespace,
-// access copies are deleted also for GoneWithNamespace.
+// A live read has shown nothing yet (Unverified), the source gone (Confirmed) or present (Doubtful), or its namespace gone or terminating
+// (GoneWithNamespace). Only for Confirmed are the source's copies deleted; access copies in a halted or protected namespace also for
+// GoneWithNamespace.
 const (
 	Unverified Loss = iota
 	Confirmed
@@ -87,7 +88,7 @@ func (w *World) KindIn(kind schema.GroupKind, namespace string) (sources, copies
 	return w.Sources.In(kind, namespace), w.Copies.In(kind, namespace)
 }
 
-// Len counts the sources and the copies of ours of a kind.
+// Len returns how many sources, and how many copies of ours, of a kind there are.
 func (w *World) Len(kind schema.GroupKind) (sources, copies int) {
 	return w.Sources.counts[kind], w.Copies.counts[kind]
 }
@@ -111,7 +112,7 @@ func (w *World) DeleteSource(slot Slot) {
 // PutCopy adds or replaces the copy at slot. Limits are not counted anew: where a copy is written, the room for it was counted before.
 func (w *World) PutCopy(slot Slot, c *Copy) { w.Copies.put(slot, pack(c)) }
 
-// DeleteCopy forgets the copy at slot, and with the last copy of a missing source what is known of its loss.
+// DeleteCopy forgets the copy at slot. With the last copy of a source, it forgets the Loss of that source, too.
 func (w *World) DeleteCopy(slot Slot) {
 	known := w.Copies.delete(slot)
 	if known == nil {
@@ -123,15 +124,15 @@ func (w *World) DeleteCopy(slot Slot) {
 	}
 }
 
-// NoteContent keeps what the body of the source s, which stands at slot, has shown. After a start, its size is taken for the size of the
-// copies that exist.
+// NoteContent records what the body b of the source s at slot has shown. After a start, the size of b also counts as the size of the
+// existing copies.
 func (w *World) NoteContent(slot Slot, s *Source, b *Body) {
 	s.Content, s.Meta, s.Size, s.Role = b.Content, b.Meta, b.Size, b.Role
 	w.Copies.tally.recordFoundSize(slot.source(), b.Size)
 	w.Limits.queueRecount(slot.Namespace)
 }
 
-// NoteWritten reports that a copy of the source at slot was written with this content.
+// NoteWritten records that a copy of the source at slot was written with this content.
 func (w *World) NoteWritten(slot Slot, content string) {
 	s := w.Sources.At(slot)
 	if s != nil && s.Content == content && w.Copies.tally.recordWrittenSize(slot.source(), s) {
@@ -139,11 +140,10 @@ func (w *World) NoteWritten(slot Slot, content string) {
 	}
 }
 
-// Loss describes what is known of the loss of the source at slot.
+// Loss returns what is known of the loss of the source at slot.
 func (w *World) Loss(slot Slot) Loss { return w.lost[slot.source()] }
 
-// SetLoss notes what a live look at a missing source has shown. A source that is there can't be lost, and one without
-// copies is of no interest.
+// SetLoss records what a live read of a missing source has shown. It does nothing for a source that exists, or that has no copies.
 func (w *World) SetLoss(slot Slot, loss Loss) {
 	if w.Sources.At(slot) == nil && w.Copies.HasCopyOf(slot) {
 		w.lost[slot.source()] = loss

@@ -27,8 +27,8 @@ type Scrub struct {
 	ObjectsPerSecond int
 }
 
-// Scrubber reads all copies whole, slowly, whenever a pass is due, and has them compared. This finds drift that no metadata shows: a key
-// that was taken away while nobody watched, or a change under the operator's own field manager.
+// Scrubber reads all copies whole, slowly, whenever a pass is due, and compares them. This finds drift that no metadata shows: a key that
+// was taken away while nobody watched, or a change under the operator's own field manager.
 type Scrubber struct {
 	Scrub
 	Name   string // for the log
@@ -37,8 +37,8 @@ type Scrubber struct {
 	Label string
 	// Ready reports whether everything is known that a comparison needs.
 	Ready func() bool
-	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies. While it is missing,
-	// a pass comes at once, and then every hour.
+	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing. While it is missing,
+	// a pass comes at once, and then at least every hour.
 	Unprotected func() bool
 	// Tick is the time between two checks whether a pass is due, Timeout bounds one request.
 	Tick, Timeout time.Duration
@@ -50,7 +50,7 @@ type Scrubber struct {
 	Done func(schema.GroupKind)
 }
 
-// A page of the scrub holds at most so many objects, and bytes unless a single object is larger.
+// A page of the scrub holds at most pageObjects objects, and at most pageBytes bytes unless a single object is larger.
 const (
 	pageObjects = 100
 	pageBytes   = 8 << 20
@@ -79,7 +79,7 @@ const never = time.Duration(1<<63 - 1)
 
 // due returns when, counted from the start, the next pass begins. The first pass comes after a random share of the interval, so that
 // operators that are started together don't read together. While no policy protects the copies (unprotected), a pass comes at once, and
-// then every hour.
+// then at least every hour.
 func due(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
 	switch {
 	case interval == 0:

@@ -26,7 +26,8 @@ import (
 const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
 	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// API is what carrying out the requests of a State takes. A Writer sends them to the API server; test/simulation has a model of one.
+// API has the methods that carry out the requests of a State. A Writer implements them with the API server, and test/simulation with a
+// model of one.
 type API interface {
 	Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error)
 	Update(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error)
@@ -104,7 +105,7 @@ func into(request *rest.Request,
 	return meta, err
 }
 
-// Delete removes a copy if it is still the one that was seen.
+// Delete removes a copy if it still has this UID and resourceVersion.
 func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, uid, resourceVersion string) error {
 	id := types.UID(uid)
 	return w.client.Delete().AbsPath(path(r, slot.Namespace, slot.Name)...).

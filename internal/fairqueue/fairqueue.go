@@ -9,7 +9,7 @@
 // Queue hands the next key to a worker, within limits. The limits are strict while the queue is contended, that is, while a second tenant
 // has work:
 //   - A tenant occupies two workers at most.
-//   - Heavy work, which sends large bodies, occupies a budget of bytes that all tenants share. It rests after each body.
+//   - Heavy work, which sends large bodies, occupies a budget of bytes that all tenants share, also during a rest after each body.
 //   - Urgent work is never limited: it revokes rights, or sends no request.
 //
 // A key that may not begin waits in its place, and occupies no worker.
@@ -26,10 +26,11 @@
 // If acme deletes a RoleBinding meanwhile, the deletions of its copies are urgent and begin at once. Five seconds after the last key of
 // beta and coral, acme is alone and has all eight workers.
 //
-// Two ready-made parts were tried in its place, with 2,400 writes of one tenant by 16 workers and one write of another. The priority queue
-// of controller-runtime can imitate turns by numbers, but not classes, as a number is given when a key is added and can only rise; and it
-// holds no key back, so that writes of other users took several times as long as with this queue. API Priority and Fairness, with a
-// FlowSchema that distinguishes flows by namespace, orders requests only after a worker has sent them: the other tenant's write came last.
+// Two ready-made parts were tried in place of this package, with 2,400 writes of one tenant by 16 workers and one write of another. The
+// priority queue of controller-runtime can imitate turns by numbers, but not classes, as a number is given when a key is added and can only
+// rise; and it holds no key back, so that writes of other users took several times as long as with this queue. API Priority and Fairness,
+// with a FlowSchema that distinguishes flows by namespace, orders requests only after a worker has sent them: the other tenant's write came
+// last.
 package fairqueue
 
 // Attributes describe the work of a key.
@@ -49,7 +50,7 @@ type Attributes struct {
 	Urgent bool
 }
 
-// limit is what keeps work from beginning.
+// limit is what may keep work from beginning.
 type limit int
 
 const (

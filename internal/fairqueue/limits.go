@@ -6,23 +6,24 @@ import (
 )
 
 const (
-	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores takes half as long
-	// again to answer the other tenants; with sixteen it took six times as long. Heavy keys of all tenants together occupy no more either.
+	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores takes 1.5 times as
+	// long as usual to answer the other tenants; with sixteen it took six times as long. The heavy keys of all tenants together occupy no more
+	// than that, either.
 	workersPerTenant = 2
 	// maxBytes is how many bytes heavy work may send at once: two bodies of the largest kind. With sixteen such bodies under way, an API
 	// server with two cores took more than a minute to bring any write to its watches.
 	maxBytes = 3 << 20
 	// maxBytesContended is maxBytes under contention: one body of the largest kind.
 	maxBytesContended = 1 << 20
-	// restFactor is how long heavy work, and a worker whose request has failed, rests under contention, in multiples of the time that the work
-	// has taken: the API server is idle for most of what the others ask for.
+	// restFactor is how long heavy work, and a worker whose request has failed, rests under contention: this many times as long as the work
+	// has taken. So the API server has most of its time for the other tenants.
 	restFactor = 2
 	// maxRest is the longest rest after heavy work: a request that hangs must not hold up the heavy work of all tenants.
 	maxRest = 5 * time.Second
 	// maxRestFailed is the longest rest after a request that failed. A slow failure, such as that of a webhook that hangs, costs the API
 	// server nothing, and the tenant's other copies must not wait for it.
 	maxRestFailed = 500 * time.Millisecond
-	// busyFor is how long a tenant has work after a key of it was added or handed out.
+	// busyFor is how long a tenant counts as having work after one of its keys was added or handed out.
 	busyFor = 5 * time.Second
 )
 
@@ -30,9 +31,9 @@ const (
 type usage struct {
 	busy    busyTenants
 	workers map[string]int // by tenant
-	bodies  int            // heavy keys
-	bytes   int            // their weight
-	resting []rest         // what stays occupied for a while
+	bodies  int            // how many heavy keys
+	bytes   int            // the weight of the heavy keys
+	resting []rest         // what stays occupied for a while after its work
 }
 
 // rest is what a key occupies after its work has ended.
@@ -60,7 +61,7 @@ func (u *usage) hasRoom(a Attributes, now time.Time) bool {
 // occupy is called when work begins.
 func (u *usage) occupy(a Attributes) { u.count(a, 1) }
 
-// release is called when work has ended, which began some time ago.
+// release is called when work has ended; lasted is how long it took.
 func (u *usage) release(a Attributes, lasted time.Duration, failed bool, now time.Time) {
 	if d := u.restOf(a, lasted, failed, now); d > 0 {
 		u.resting = append(u.resting, rest{until: now.Add(d), work: a})
@@ -84,7 +85,7 @@ func (u *usage) count(a Attributes, sign int) {
 	}
 }
 
-// restOf returns how long work that has ended occupies its room.
+// restOf returns how long work that has ended still occupies its room.
 func (u *usage) restOf(a Attributes, lasted time.Duration, failed bool, now time.Time) time.Duration {
 	switch {
 	case !u.busy.isContended(a.Tenant, now):
@@ -139,7 +140,7 @@ func (b *busyTenants) record(a Attributes, now time.Time) {
 	b[0].last = now
 }
 
-// isContended reports whether another tenant than that one is busy.
+// isContended reports whether a tenant other than the one called tenant is busy.
 func (b *busyTenants) isContended(tenant string, now time.Time) bool {
 	for _, other := range b {
 		if other.name != tenant && now.Sub(other.last) < busyFor {

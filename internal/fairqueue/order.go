@@ -22,7 +22,7 @@ type tenant[K comparable] struct {
 	lanes   [classes][limits]ring[*lane[K]]
 	size    int
 	heavy   int   // how many of its keys are heavy
-	lastHad limit // of the key that was taken last: keys of one class with different limits take turns
+	lastHad limit // the limit of the key that was taken last: keys of one class with different limits take turns
 }
 
 // lane holds the keys that share a lane, a class and a limit.
@@ -32,7 +32,7 @@ type lane[K comparable] struct {
 	limit       limit
 	name        string
 	keys        list.List // of *entry[K]
-	burst, left int       // how many keys make a turn, and how many are left of the present one
+	burst, left int       // how many keys make a turn, and how many are left of the present turn
 }
 
 // entry is a key that waits.
@@ -46,7 +46,8 @@ type entry[K comparable] struct {
 // Len returns the number of keys.
 func (o *Order[K]) Len() int { return len(o.places) }
 
-// Push adds a key behind the others of its lane. A key that is there already keeps its place, unless its attributes have changed.
+// Push adds a key behind the others of its lane. A key that waits already keeps its place, unless its tenant, class, lane or limit has
+// changed.
 func (o *Order[K]) Push(k K, a Attributes) {
 	place, waits := o.places[k]
 	if waits && !place.Value.(*entry[K]).lane.matches(a) {
@@ -116,7 +117,7 @@ func (o *Order[K]) popIf(mayBegin func(Attributes) bool) (k K, a Attributes, ok 
 		if t == heavy {
 			accepts = mayBegin
 		} else if t.heavy == t.size {
-			continue // a large source may have a copy in each of very many trees
+			continue // only heavy keys, as in very many trees after a change of a large source
 		}
 		if l := t.next(accepts); l != nil {
 			a = l.firstAttributes()
@@ -128,8 +129,8 @@ func (o *Order[K]) popIf(mayBegin func(Attributes) bool) (k K, a Attributes, ok 
 	return k, a, false
 }
 
-// nextHeavy returns the tenant whose heavy key may begin, nil if there is none: the first in turn that has no light key of a lower class to
-// begin with. If there is no room for its key, smaller keys of others do not overtake it.
+// nextHeavy returns the tenant whose heavy key may begin, nil if there is none: the first in turn that has no light key of a lower class
+// that may begin. If there is no room for its key, smaller keys of others do not overtake it.
 func (o *Order[K]) nextHeavy(light, mayBegin func(Attributes) bool) *tenant[K] {
 	for _, t := range o.heavy.turns {
 		l := t.firstLane(limitedBySize)
@@ -230,7 +231,8 @@ func (r *ring[M]) unlink(member M) {
 	r.turns = slices.Delete(r.turns, i, i+1)
 }
 
-// ForWorkqueue returns an order as the Queue of a workqueue.TypedQueueConfig. attributesOf is called under the lock of the workqueue.
+// ForWorkqueue returns an Order for the field Queue of a workqueue.TypedQueueConfig. attributesOf is called under the lock of the
+// workqueue.
 func ForWorkqueue[K comparable](attributesOf func(K) Attributes) workqueue.Queue[K] {
 	return &ordered[K]{attributesOf: attributesOf}
 }

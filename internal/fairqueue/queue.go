@@ -19,7 +19,7 @@ type Queue[K comparable] struct {
 }
 
 // New returns the queue of a replica that does not lead yet. attributesOf is called whenever a key is added, under the lock of the queue.
-// So it may take a lock of its caller, but whoever holds that lock must not call the queue, and attributesOf itself must not, either.
+// So it must not call the queue. It may take another lock, but no goroutine that holds this other lock may call the queue.
 func New[K comparable](attributesOf func(K) Attributes, c clock.WithTickerAndDelayedExecution) *Queue[K] {
 	k := newKeys(attributesOf, c)
 	return &Queue[K]{keys: k, delayed: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: k, Clock: c})}
@@ -50,7 +50,7 @@ func (q *Queue[K]) AddAfter(delay time.Duration, keys ...K) {
 	}
 }
 
-// Work hands keys to so many workers while the caller runs. It returns when the caller has ended and the keys that are worked on are done.
+// Work hands keys to this number of workers while caller runs. It returns when caller has ended and all keys that were handed out are done.
 func (q *Queue[K]) Work(workers int, do func(K) (failed bool), caller func()) {
 	var running sync.WaitGroup
 	for range workers {
@@ -64,8 +64,8 @@ func (q *Queue[K]) Work(workers int, do func(K) (failed bool), caller func()) {
 	running.Wait()
 }
 
-// WorkOne waits for a key that may begin, and calls work with it, which reports whether its request has failed. WorkOne returns false,
-// without calling work, after ShutDown.
+// WorkOne waits for a key that may begin, and calls do with it, which reports whether its request has failed. After ShutDown, WorkOne
+// returns false without calling do.
 func (q *Queue[K]) WorkOne(do func(K) (failed bool)) bool {
 	k, shutdown := q.keys.Get()
 	if shutdown {
@@ -83,7 +83,7 @@ func (q *Queue[K]) Len() int { return q.keys.Len() }
 // IsIdle reports whether no key waits or is worked on, apart from those whose delay is not over.
 func (q *Queue[K]) IsIdle() bool { return q.keys.isIdle() }
 
-// ShutDown lets WorkOne return false. Keys that could begin now are handed out first; all others are dropped.
+// ShutDown makes WorkOne return false. Keys that could begin now are handed out first; all others are dropped.
 func (q *Queue[K]) ShutDown() { q.delayed.ShutDown() }
 
 // keys holds the keys of a queue. It implements workqueue.TypedInterface, so that the delaying queue of client-go can add to it.
@@ -110,7 +110,7 @@ func newKeys[K comparable](attributesOf func(K) Attributes, c clock.WithDelayedE
 type work struct {
 	Attributes
 	begun time.Time
-	again bool // it was added meanwhile
+	again bool // the key was added again meanwhile
 }
 
 // Add implements workqueue.TypedInterface.

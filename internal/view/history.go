@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// history holds what the watches have brought and no snapshot says. It has no lock: the view's lock guards it.
+// history holds what the watches have brought and no snapshot has. It has no lock: the view's lock guards it.
 type history struct {
 	version string // highest resourceVersion of a Namespace that the watch has brought
 	// made holds the creation times of Namespaces, asked those of HierarchyConfigurations by namespace. Both are nil once the view
@@ -41,8 +41,8 @@ func (h *history) recordVersion(version string) {
 	}
 }
 
-// datePlacements returns the snapshot in which each request for a parent that existed at the start names the UID of that parent
-// (see forest.Snapshot.WithRequestDated). It is called once, when the snapshot is complete.
+// datePlacements returns s with the UID of the parent in each HierarchyConfiguration that existed at the start and asks for a parent (see
+// forest.WithRequestDated). It is called once, when the snapshot is complete.
 func (h *history) datePlacements(s *forest.Snapshot) *forest.Snapshot {
 	for namespace, since := range h.asked {
 		s = forest.WithRequestDated(s, namespace, since, h.made)

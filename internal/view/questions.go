@@ -29,10 +29,10 @@ func (v *View) Living(root string) []string {
 	return append([]string{root}, slices.DeleteFunc(s.Subtree(root), func(name string) bool { return s.Namespace(name).Terminating })...)
 }
 
-// BelongsTo reports whether namespace counts as part of the tree of root when a request is refused: also while it is halted.
+// BelongsTo reports whether namespace counts as part of the tree of root for decisions to refuse requests, even while it is halted.
 func (v *View) BelongsTo(namespace, root string) bool {
 	return v.Snapshot().BelongsTo(namespace, root)
 }
 
-// InTree reports whether namespace is root or lies below it.
+// InTree reports whether namespace is root or is below it, and is not halted.
 func (v *View) InTree(namespace, root string) bool { return v.Snapshot().InTree(namespace, root) }

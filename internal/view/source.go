@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 )
 
-// Source returns a controller's source. requests returns what a change makes that controller reconcile.
+// Source returns a source of events for a controller. requests returns the requests that the controller reconciles because of a change.
 func (v *View) Source(requests func(Change) []reconcile.Request) source.Source {
 	return &subscription{view: v, requests: requests}
 }
@@ -35,10 +35,10 @@ func (s *subscription) Start(_ context.Context, queue workqueue.TypedRateLimitin
 // WaitForSync implements source.SyncingSource: no controller reconciles against half a forest.
 func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.WaitForSync(ctx) }
 
-// Queue returns what makes the queue of a controller, in which tenants take turns: one with very many requests delays each request of
-// another by one of its own. NamespaceOf names which namespace a request is about; its tenant is the root of the tree around it, or,
-// outside of every tree, the namespace itself. Hurried, unless it is nil, reports whether a request goes before all others of its tenant,
-// because others wait for it.
+// Queue returns a function that makes the queue of a controller. Tenants take turns in it: a tenant with very many requests delays each
+// request of another tenant by only one of its own. namespaceOf returns the namespace that a request is about. The tenant of the request is
+// the root of the tree around that namespace or, outside of every tree, the namespace itself. hurried, unless it is nil, reports whether a
+// request goes before all others of its tenant.
 func (v *View) Queue(namespaceOf func(reconcile.Request) string,
 	hurried func(reconcile.Request) bool) func(string,
 	workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
@@ -60,8 +60,8 @@ func (v *View) Queue(namespaceOf func(reconcile.Request) string,
 	}
 }
 
-// endsAtOnce is a queue that hands out nothing once it has been shut down. One of client-go hands out all that waits, whose reconciliation
-// can only fail by then, and a leader gives its Lease back when that is over.
+// endsAtOnce is a queue that hands out nothing once it has been shut down. A queue of client-go would first hand out all requests that
+// wait. By then, their reconciliation can only fail, and the leader would give its Lease back only after them.
 type endsAtOnce struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -75,5 +75,5 @@ func (q endsAtOnce) Get() (r reconcile.Request, shutdown bool) {
 // InNamespace returns the namespace of the object that a request names.
 func InNamespace(r reconcile.Request) string { return r.Namespace }
 
-// Named returns the namespace that a request names.
+// Named returns the name in a request: it is the name of a namespace.
 func Named(r reconcile.Request) string { return r.Name }

@@ -21,8 +21,8 @@ type Change struct {
 	Namespaces []string
 }
 
-// View is the shared in-memory view. Reads never block; changes come one after the other. Its feed (feed.go) takes them from the
-// manager's cache.
+// View is the shared in-memory view of the forest. Snapshot never blocks; changes are made one after the other. A Feed (feed.go) takes them
+// from the manager's cache.
 type View struct {
 	snapshot atomic.Pointer[forest.Snapshot]
 	synced   chan struct{}
@@ -114,8 +114,7 @@ func (v *View) change(name string, next func(old *forest.Snapshot, seen *history
 	v.replaceSnapshot(old, next(old, &v.seen), name)
 }
 
-// replaceSnapshot stores a snapshot that differs from old in what concerns name, and calls the subscribers. It does nothing where
-// both are the same.
+// replaceSnapshot stores a snapshot that differs from old in what concerns name, and calls the subscribers. It does nothing if now is old.
 func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	if now == old {
 		return
@@ -127,8 +126,8 @@ func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 }
 
 // notifySubscribers calls every subscriber with c. The engines subscribe themselves (Subscribe): controllers/copies,
-// controllers/distribution and controllers/labelling. The reconcilers do by a source (Source): controllers/hierarchy, its
-// Reconciler and its Reporter, and those of lnamespace, subnamespace, access and ownrights.
+// controllers/distribution and controllers/labelling. The reconcilers subscribe through Source: the Reconciler and the Reporter of
+// controllers/hierarchy, and the reconcilers of lnamespace, subnamespace, access and ownrights.
 func (v *View) notifySubscribers(c Change) {
 	for _, fn := range v.subscribers {
 		fn(c)
