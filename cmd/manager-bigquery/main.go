@@ -1,5 +1,5 @@
-// Manager-bigquery is the billing exporter and its commands with the driver of BigQuery. The program manager-billing, which
-// stands beside it, hands over to it where the ledger is in BigQuery; it takes the same words and flags.
+// Manager-bigquery is the billing exporter and its commands with the driver of BigQuery. If the ledger is in BigQuery, the program
+// manager-billing in the same folder replaces itself by this one, with the same arguments.
 package main
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	// As in /main.go, the program manager: the image has no root certificates of its own.
+	// The image has no root certificates of its own; this package links them in.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 

@@ -1,12 +1,13 @@
-// Manager-billing is the billing exporter and its commands with the drivers of SQLite and PostgreSQL. The program manager, which stands
-// beside it, hands over to it; it takes the same words and flags. Where the ledger is in BigQuery, it hands over to manager-bigquery.
+// Manager-billing is the billing exporter and its commands with the drivers of SQLite and PostgreSQL. For its subcommands billing and
+// billing-exporter, the program manager in the same folder replaces itself by this one. If the ledger is in BigQuery, this program
+// replaces itself by manager-bigquery.
 package main
 
 import (
 	"fmt"
 	"os"
 
-	// As in /main.go, the program manager: the image has no root certificates of its own.
+	// The image has no root certificates of its own; this package links them in.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 

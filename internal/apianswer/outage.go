@@ -19,8 +19,8 @@ func RetryAfterOutage() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, OutageRetryMax)
 }
 
-// Patiently has a controller wait for as long as the API server's answer to the last request says, before it tries again: its rate limiter
-// does not see the answer.
+// Patiently makes a controller wait, before it tries again, for as long as the API server's last answer asks (Retry-After). The
+// controller's rate limiter does not see the answer.
 func Patiently(next reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, request)

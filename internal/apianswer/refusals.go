@@ -28,12 +28,14 @@ type Refusals struct {
 
 // Attempt is one request, and the conditions under which it is sent.
 type Attempt struct {
-	// Key is what the request is about, and Request a hash of all that the API server judges (RequestOf): another request need not wait.
+	// Key is what the request is about. Request is a hash, from RequestOf, of all that the API server judges; a request with another hash
+	// need not wait.
 	Key     string
 	Request uint64
 	// RetryMax caps the back-off after a refusal.
 	RetryMax time.Duration
-	// Outages makes any other failure count as a refusal too, with a back-off of OutageRetryMax at most.
+	// Outages makes any failure but "already exists" count as a refusal; where the server did not refuse, the back-off is OutageRetryMax at
+	// most.
 	Outages bool
 	Send    func() error
 }
@@ -53,16 +55,17 @@ func (r *Refusals) Of(key string) string {
 	return r.byKey[key].text
 }
 
-// Explain returns that message, and when the request is sent again, for the object whose spec decides about it.
+// Explain returns Of(key), and when the operator sends the request again. object is the kind of the object whose spec decides about the
+// request.
 func (r *Refusals) Explain(key string, retryMax time.Duration, object string) string {
 	return r.Of(key) + "; the operator tries again within " + duration.HumanDuration(retryMax) + ", and at once when the spec of this " +
 		object +
 		" changes or it is made again"
 }
 
-// Try sends the request, unless it must wait because the API server refused it before. again is how long it must wait; 0 where it was
-// sent and not refused. A failure that counts as no refusal is returned, and so are 404 and 409: what the caller knows of the cluster is
-// old then. "Already exists" is never a refusal.
+// Try sends the request, unless it must wait because the API server refused it before. again is how long it must wait; 0 where it was sent
+// and not refused. err is a failure that counts as no refusal. Without Outages, 404 and 409 count as none, because they show that what the
+// caller knows of the cluster is old. "Already exists" is never a refusal.
 func (r *Refusals) Try(a Attempt) (again time.Duration, err error) {
 	if again = r.wait(a.Key, a.Request); again > 0 {
 		return again, nil

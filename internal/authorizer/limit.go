@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Limits on the questions that admission requests cause. One request asks a handful; somebody who floods the webhooks must not
-// flood the API server with SubjectAccessReviews. The first is a rate, the second the burst above it.
+// questionsPerSecond is the rate, and questionsAtOnce the burst, of the questions that all admission requests cause. One request asks a
+// handful; somebody who floods the webhooks must not flood the API server with SubjectAccessReviews.
 const (
 	questionsPerSecond = 200
 	questionsAtOnce    = 1000

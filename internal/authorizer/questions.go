@@ -41,7 +41,7 @@ type Asker struct {
 	HasHierarchy func(ctx context.Context, namespace string) (bool, error)
 }
 
-// AskAll asks all questions at the same time, and each right only once. The answers are in the order of the questions.
+// AskAll asks all questions at the same time, and equal questions only once. The answers are in the order of the questions.
 func (a Asker) AskAll(ctx context.Context, user authenticationv1.UserInfo, questions []authority.Question) ([]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -67,7 +67,7 @@ func (a Asker) AskAll(ctx context.Context, user authenticationv1.UserInfo, quest
 	return yes, unanswered(ctx, errors.Join(errs...))
 }
 
-// unanswered returns the error for a request about which the authorizer gave err; nil where err is nil.
+// unanswered returns the error that answers a request whose questions to the authorizer ended with err; nil where err is nil.
 func unanswered(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -101,7 +101,7 @@ func (a Asker) askOne(ctx context.Context, user authenticationv1.UserInfo, q aut
 	if yes, err := a.reviewRequest(ctx, user, update); yes || err != nil {
 		return yes, err
 	}
-	// The right to create the HierarchyConfiguration gives the same authority, but only while there is none.
+	// The right to create the HierarchyConfiguration gives the same authority, but only while the namespace has none.
 	found, err := a.HasHierarchy(ctx, q.Namespace)
 	if err != nil || found {
 		return false, err
@@ -109,8 +109,8 @@ func (a Asker) askOne(ctx context.Context, user authenticationv1.UserInfo, q aut
 	return a.reviewRequest(ctx, user, inGroup("create", "hierarchyconfigurations", q.Namespace))
 }
 
-// mayOrAdministers asks whether user may make a request, or else whether user may update all namespaces, since that includes the
-// right to label them.
+// mayOrAdministers asks whether user may make a request. If not, it asks whether user may update all namespaces, because that right
+// includes the right to label them.
 func (a Asker) mayOrAdministers(ctx context.Context, user authenticationv1.UserInfo,
 	attributes authorizationv1.ResourceAttributes) (bool, error) {
 	if yes, err := a.reviewRequest(ctx, user, attributes); yes || err != nil {
@@ -172,7 +172,7 @@ func (a Asker) HasAuthority(ctx context.Context, user authenticationv1.UserInfo,
 // mostAtOnce bounds the questions about namespaces that are asked at the same time for one request.
 const mostAtOnce = 16
 
-// May says, for each of these namespaces, whether the user may make requests with that verb for objects of a resource there; ""
+// May reports, for each of namespaces, whether the user may make requests with that verb for objects of the resource. The namespace ""
 // stands for all namespaces together.
 func (a Asker) May(ctx context.Context, user authenticationv1.UserInfo, verb, group, resource string, namespaces []string) ([]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Append stores events, in batches, and returns how many were new. After an error some batches may be stored; to append all
-// of them again is harmless.
+// Append stores events in batches, and returns how many were new. After an error, some batches may be stored already; appending all events
+// again is harmless.
 func (s *Store) Append(ctx context.Context, events []Event) (added int64, err error) {
 	var b batch
 	done := map[string]bool{}
@@ -36,7 +36,8 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 	return added + n, err
 }
 
-// row returns the event as a JSON object, for an INSERT's array and for the outbox. All columns are strings except generation and labels.
+// row returns the event as a JSON object, for the array that insert sends and for the outbox. All values are strings except generation and
+// labels.
 func (e Event) row() ([]byte, error) {
 	type columns Event
 	sealed := e.Sealed()
@@ -53,13 +54,13 @@ func (e Event) row() ([]byte, error) {
 // batch is the rows of one INSERT.
 type batch struct {
 	rows [][]byte
-	// size is the bytes of the rows, with what stands between them.
+	// size is the length of the rows in bytes, with the commas between them.
 	size int
 	// from and until are the least and the greatest effective_at of the rows.
 	from, until time.Time
 }
 
-// isFull reports whether the batch has no room for the row. The first row of a batch always has.
+// isFull reports whether the batch has no room for the row. An empty batch always has room.
 func (b *batch) isFull(row []byte, o Options) bool {
 	return len(b.rows) > 0 && (len(b.rows) == o.MaxRows || b.size+len(row)+2 > o.MaxBytes)
 }

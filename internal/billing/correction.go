@@ -15,7 +15,7 @@ type Correction struct {
 	From, Until time.Time
 	// CostCenter and Owner replace the billed values; nil leaves a value as it is.
 	CostCenter, Owner *string
-	// Author and Reason are kept beside the events.
+	// Author and Reason are stored in the table of reasons.
 	Author, Reason string
 }
 

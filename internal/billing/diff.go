@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Desired is what a namespace's open period should say.
+// Desired holds the values that a namespace's open period should have.
 type Desired struct {
 	NamespaceUID, Tenant, TenantUID string
 	Generation                      int64
 	CostCenter, Owner               string
 	Labels                          map[string]string
-	// Since is when this became true, by the API server's clock: when the namespace came to the tenant, usually at its creation,
-	// or, if that is later, when the tenant got its present cost center and owner.
+	// Since is when these values became true, by the API server's clock. It is when the namespace came to the tenant, usually at its
+	// creation. If the tenant got its present cost center and owner later, it is that time.
 	Since time.Time
 	// Made is when the namespace was created.
 	Made time.Time
@@ -28,18 +28,18 @@ type Comparison struct {
 	// Desired holds the namespaces that belong to a tenant, by name.
 	Desired map[string]Desired
 
-	// Unknown are namespaces whose tenant can't be told now, for example because a parent is missing. Their periods stay as they are.
+	// Unknown are namespaces whose tenant can't be determined now, for example because a parent is missing. Their periods stay as they are.
 	Unknown map[string]bool
 
-	// Complete reports that Desired has all namespaces of tenants. Otherwise a missing namespace may not have been read yet, and no
+	// Complete reports that Desired has all namespaces of tenants. If it is false, a namespace that Desired lacks may only be unread, so no
 	// period ends.
 	Complete bool
 
 	// Seen is when Desired was read. It dates the ENDs, and the SETs for changes that no timestamp of the API server dates.
 	Seen time.Time
 
-	// CompleteUntil is the ledger's watermark: all that happened before is in it. A namespace that existed then and has no period came to
-	// its tenant later, unseen. The zero time means that nothing is known.
+	// CompleteUntil is the ledger's watermark: the ledger has all changes before that time. A namespace that existed then and has no period
+	// came to its tenant later, and no exporter saw when. The zero time means that no watermark is known.
 	CompleteUntil time.Time
 
 	// Open are the cluster's open periods, as they will be with the events in the outbox: see Overlaid.
@@ -48,8 +48,8 @@ type Comparison struct {
 	// LeftAt dates the ENDs of namespaces that were seen to leave their tenants before Seen.
 	LeftAt map[string]time.Time
 
-	// Held is the Plan.Held of the comparison before this one; each event's EffectiveAt is when that END was first planned. HoldFor
-	// is how long each waits at least.
+	// Held is Plan.Held of the previous comparison. The EffectiveAt of each END in it is when the namespace was first seen to have left its
+	// tenant. HoldFor is how long each END waits from then on at least.
 	Held    []Event
 	HoldFor time.Duration
 }
@@ -58,16 +58,16 @@ type Comparison struct {
 type Plan struct {
 	Sets, Ends []Event
 
-	// Held are ENDs that are too many at once. They are not appended now; the next comparison appends those that it plans again.
+	// Held are ENDs that are too many at once. They wait; a later comparison appends those that it plans again.
 	Held []Event
 
 	seen time.Time
 	made map[string]time.Time // by namespace of a SET: when the namespace was created
 }
 
-// Diff compares the desired with the open periods. It plans a SET where tenant or content differ, and an END where a namespace
-// belongs to no tenant. An event is never dated before the beginning of the period that it closes. If nothing differs the plan is
-// empty.
+// Diff compares the desired values with the open periods. It plans a SET where a namespace has no open period, or where tenant, namespace
+// UID or content differ. It plans an END where a namespace belongs to no tenant. An event is never dated before the beginning of the
+// period that it closes. If nothing differs, the plan is empty.
 func Diff(c Comparison) Plan {
 	plan := Plan{seen: c.Seen, made: map[string]time.Time{}}
 	open := map[string]bool{} // the namespaces that have a period
@@ -98,7 +98,7 @@ func Diff(c Comparison) Plan {
 	return plan
 }
 
-// endOf returns when the namespace left its tenant, as far as anybody saw.
+// endOf returns when the namespace was seen to leave its tenant: its time in LeftAt or, without one, Seen.
 func (c Comparison) endOf(namespace string) time.Time {
 	if at, ok := c.LeftAt[namespace]; ok {
 		return at
@@ -119,9 +119,9 @@ func (p Open) differs(e Event) bool {
 	return e.TenantUID != p.TenantUID || e.ContentHash != p.ContentHash || e.NamespaceUID != p.NamespaceUID
 }
 
-// closePeriod dates the SET that closes the period. The event's time is a timestamp of the API server: when cost center and owner were
-// set, or when the namespace was created. No timestamp dates a change of labels, or of the tenant of an existing namespace; these
-// take effect at seen.
+// closePeriod dates e, the SET that closes the period. For some changes, e has a timestamp of the API server already: when cost center and
+// owner were set, or when the namespace was created. No timestamp dates a change of labels, or of the tenant of an existing namespace;
+// these take effect at seen.
 func (p Open) closePeriod(e Event, seen time.Time) Event {
 	sameNamespace := e.NamespaceUID == p.NamespaceUID
 	stamped := !sameNamespace || e.TenantUID == p.TenantUID && (e.CostCenter != p.CostCenter || e.Owner != p.Owner)
@@ -140,9 +140,9 @@ func (p Plan) Namespaces() []string {
 	return namespaces
 }
 
-// After returns the plan with each event dated after the stored events that would cancel it, and after every END of its namespace,
-// whichever tenant's: a period that has ended never changes. A namespace that existed when that period ended came to its tenant
-// unseen, so its SET is dated when it was seen.
+// After returns the plan with events dated later where stored events require that. Each event is dated after the newest SET of its
+// namespace. Each SET is also dated after the newest END, whichever tenant's: a period that has ended never changes. A namespace that
+// existed at that END came to its tenant unseen, so its SET is dated when it was seen.
 func (p Plan) After(latest Latest) Plan {
 	ended := map[string]time.Time{}
 	for holding, end := range latest.Ends {
@@ -170,10 +170,10 @@ func (p Plan) After(latest Latest) Plan {
 	return p
 }
 
-// stampPrecision is what a creationTimestamp is cut to.
+// stampPrecision is the precision of a creationTimestamp.
 const stampPrecision = time.Second
 
-// With returns l with the events that wait in the outbox taken into account. It changes l.
+// With adds the events that wait in the outbox to l, and returns l.
 func (l Latest) With(waiting []Event) Latest {
 	for _, e := range waiting {
 		holding := Holding{e.Namespace, e.TenantUID}
@@ -191,8 +191,8 @@ func (l Latest) With(waiting []Event) Latest {
 func (p Plan) Events() []Event { return slices.Concat(p.Sets, p.Ends) }
 
 // guardEnds splits ENDs into those to append and those to hold back. It holds new ENDs back if they are more than one and more than a
-// fifth of the open periods, because a tree that lost a label, or an incomplete cache, must not end the periods of half a cluster.
-// ENDs that an earlier comparison held back at least HoldFor ago are appended, dated as they were then.
+// fifth of the open periods. A tree that lost a label, or an incomplete cache, must not end the periods of half a cluster. An END that is
+// in c.Held already is appended with its date there, once that date is HoldFor ago.
 func (c Comparison) guardEnds(ends []Event, open int) (through, held []Event) {
 	first := make(map[string]Event, len(c.Held))
 	for _, event := range c.Held {
@@ -241,8 +241,8 @@ func Overlaid(open []Open, waiting []Event) (overlaid []Open) {
 	return overlaid
 }
 
-// replayEvents applies events in the order of their time to a period, or to none (is false), and returns the period that is open then, if
-// any.
+// replayEvents applies events, in the order of their time, to a period, and returns the period that is open after them. The parameter is
+// and the second result report whether there is a period.
 func replayEvents(period Open, is bool, events []Event) (Open, bool) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.EffectiveAt.Compare(b.EffectiveAt), cmp.Compare(a.Generation, b.Generation))
@@ -265,8 +265,8 @@ func (e Event) Opened() Open {
 		CostCenter: e.CostCenter, Owner: e.Owner, ContentHash: e.ContentHash, ValidFrom: e.EffectiveAt}
 }
 
-// Begin returns the SET for a namespace without an open period. It is dated after ended, the end of the period before; the zero
-// time means that there was none.
+// Begin returns the SET for a namespace without an open period. It is dated after ended, the end of the namespace's previous period; the
+// zero time means that there was none.
 func (d Desired) Begin(cluster, namespace string, ended time.Time) Event {
 	event := d.event(cluster, namespace)
 	if ended.IsZero() {
@@ -301,7 +301,7 @@ func (p Open) End(cluster string, at time.Time) Event {
 		Generation: p.Generation, Op: End, ContentHash: p.ContentHash, EffectiveAt: at}.Sealed().notBefore(p.ValidFrom.Add(tick))
 }
 
-// notBefore returns the event, dated earliest if it is dated before.
+// notBefore returns the event, with the date earliest if its own date is before that.
 func (e Event) notBefore(earliest time.Time) Event {
 	if !e.EffectiveAt.Before(earliest) {
 		return e
@@ -309,7 +309,7 @@ func (e Event) notBefore(earliest time.Time) Event {
 	return e.at(earliest)
 }
 
-// at returns the event, dated instant.
+// at returns the event with the date instant.
 func (e Event) at(instant time.Time) Event {
 	e.EffectiveAt, e.ID = instant, ""
 	return e.Sealed()

@@ -19,7 +19,7 @@ type Op string
 const (
 	// Set opens a period, and closes the one before it.
 	Set Op = "SET"
-	// End closes the open period of its namespace if that period is the tenant's that the event names; else it has no effect.
+	// End closes the open period of its namespace if that period has the event's tenant UID and namespace UID; else it has no effect.
 	End Op = "END"
 )
 
@@ -37,8 +37,8 @@ type Event struct {
 	Tenant    string `json:"tenant"`
 	TenantUID string `json:"tenant_uid"`
 
-	// Generation is the metadata.generation of the LNamespace. It orders the events of one tenant UID, and a gap in it shows
-	// changes that the exporter never saw.
+	// Generation is the metadata.generation of the LNamespace. It orders events that have the same effective_at. A gap between two events of
+	// a tenant shows that the LNamespace was changed in between.
 	Generation int64 `json:"generation"`
 	Op         Op    `json:"op"`
 
@@ -62,9 +62,9 @@ const tick = time.Microsecond
 
 func instantText(t time.Time) string { return t.UTC().Format(instantFormat) }
 
-// Sealed returns the event as it is stored: text that every engine takes, time in UTC cut to microseconds, the content's
-// hash, and the ID over all of it but labels, cost center and owner, for which the hash stands. An event with an ID is
-// sealed already and is returned as it is.
+// Sealed returns the event as it is stored: with text that every engine takes, a time in UTC cut to microseconds, ContentHash and ID. The
+// ID is a hash of all fields, with ContentHash in the place of tenant, cost center, owner and labels. An event with an ID is sealed
+// already and is returned as it is.
 func (e Event) Sealed() Event {
 	if e.ID != "" {
 		return e
@@ -95,7 +95,7 @@ func contentHash(tenant, costCenter, owner string, labels map[string]string) str
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// digestParts writes each part after its length, so that no two lists of parts look alike.
+// digestParts writes each part after its length, so that two different lists of parts never write the same bytes.
 func digestParts(h hash.Hash, parts ...string) {
 	for _, part := range parts {
 		var length [8]byte

@@ -15,20 +15,20 @@ type Ledger interface {
 	Trouble(err error) Trouble
 }
 
-// Flusher takes events from the outbox to the ledger, the oldest first. It deletes an event only after the ledger has it, so
-// that a crash repeats an append and loses none.
+// Flusher moves events from the outbox to the ledger, the oldest first. It deletes an event only after the ledger has it: after a crash an
+// append may be repeated, but no event is lost.
 type Flusher struct {
 	Outbox *Outbox
 	Ledger Ledger
 	Clock  clock.PassiveClock
 
-	// Batch is how many events one append has, at least 1.
+	// Batch is how many events one append has at most; it is at least 1.
 	Batch int
 
 	// Timeout limits one append; 0 means that only the context does.
 	Timeout time.Duration
 
-	// mu lets one flush happen at a time. While rest lasts, a flush only returns last, the error that began it.
+	// mu lets only one flush run at a time. While rest lasts, a flush only returns last, the error that began the rest.
 	mu   sync.Mutex
 	rest Rest
 	last error
@@ -36,7 +36,7 @@ type Flusher struct {
 
 // Flushed counts what a flush has done, also if the flush ended with an error.
 type Flushed struct {
-	// Sent events are in the ledger now; Added of them were not there before.
+	// Sent is how many events are in the ledger now; Added is how many of them were not there before.
 	Sent  int
 	Added int64
 
@@ -107,9 +107,9 @@ type search struct {
 	refused map[string]int
 }
 
-// tooMany is the number of refused rows of one tenant after which its other rows of the batch are parked without a try.
-// tooManyTenants is the number of tenants with refused rows after which, if no row was taken, the table is at fault and not the
-// rows; for example, an administrator has added a constraint. So rows of one tenant never stop the others.
+// tooMany is the number of refused rows of one tenant after which its other rows of the batch are parked without a try. tooManyTenants is
+// the number of tenants with refused rows at which, if the ledger took no row, the table itself is at fault. For example, an administrator
+// has added a constraint. So rows of one tenant never stop the others.
 const (
 	tooMany        = 8
 	tooManyTenants = 8
@@ -155,7 +155,8 @@ func (s *search) count(e Event) {
 
 var errOthersRefused = fmt.Errorf("not sent, because the ledger refused %d other changes of this tenant", tooMany)
 
-// setAside returns the rows still to be sent, and as refusals the rows of tenants of whom tooMany rows were refused.
+// setAside returns the rows that are still to be sent. Rows of a tenant that had tooMany rows refused already are returned as refusals
+// instead.
 func (s *search) setAside(queued []Queued) (rest []Queued, aside []refusal) {
 	for _, q := range queued {
 		if s.refused[q.Event.TenantUID] >= tooMany {

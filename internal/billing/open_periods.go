@@ -34,7 +34,7 @@ type openEvent struct {
 	op Op
 }
 
-// orderedEvents streams the cluster's events by namespace, and within one in the view's order.
+// orderedEvents streams the cluster's events, sorted by namespace and then in the order in which the view reads them.
 func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
 	return readRows(ctx, s, "the events", s.text.ordered, func(rows *sql.Rows) (e openEvent, err error) {
 		var at instant
@@ -45,8 +45,8 @@ func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
 	}, s.options.Cluster)
 }
 
-// openOf returns the periods that ordered events leave open, by the same rules as the view of periods. The view would sort and read
-// all rows six times, where this needs one pass.
+// openOf returns the periods that ordered events leave open, by the same rules as the view of periods. A query of the view would sort and
+// read all rows six times; openOf needs one pass.
 func openOf(events iter.Seq2[openEvent, error]) (open []Open, err error) {
 	var h heldPeriod
 	for e, err := range events {
@@ -69,7 +69,7 @@ func openOf(events iter.Seq2[openEvent, error]) (open []Open, err error) {
 
 // heldPeriod is the state of one namespace after the events read so far.
 type heldPeriod struct {
-	// last is the last event that had an effect; its namespace is empty before the first.
+	// last is the last SET, or the END that closed its period if that is later; its namespace is empty before the first.
 	last openEvent
 	// since is the SET that began the open period, if one is open.
 	since openEvent

@@ -54,7 +54,7 @@ func OpenOutbox(ctx context.Context, path string, maxRows int, clock clock.Passi
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // writers would only wait for each other in SQLite; so every transaction is one step
+	db.SetMaxOpenConns(1) // several connections would only wait for each other; with one, no two transactions run at the same time
 	if _, err := db.ExecContext(ctx, outboxTables); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening billing outbox %s: %w", path, err), db.Close())
 	}
@@ -79,8 +79,8 @@ SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, 
 				return err
 			}
 		}
-		// Rows leave from the front only, so max - min counts them without a scan. ON CONFLICT would use up a seq for each row that
-		// is there already.
+		// Rows are deleted from the oldest batch only, so max - min + 1 is their number, or a few more, without a scan. The INSERT has no ON
+		// CONFLICT, which would use up a seq for each row that is there already.
 		var rows int
 		if err := tx.QueryRowContext(ctx, `SELECT coalesce((SELECT max(seq) FROM outbox) - (SELECT min(seq) FROM outbox) + 1, 0)`).
 			Scan(&rows); err != nil {

@@ -19,7 +19,7 @@ var Postgres = Dialect{
 	reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id text NOT NULL, author text NOT NULL, reason text NOT NULL,
   recorded_at timestamptz NOT NULL)`,
 	createView: `CREATE OR REPLACE VIEW `,
-	// The server drops comments from a view's text, so the version stands in a COMMENT.
+	// The server drops comments from a view's text, so a COMMENT on the view has the version.
 	describeView: `COMMENT ON VIEW {{v}} IS '` + viewMark + `{{version}}'`,
 	viewVersion:  `SELECT coalesce(obj_description(to_regclass({{p1}}), 'pg_class'), '')`,
 	instant:      `{{p}}::timestamptz`,

@@ -22,7 +22,7 @@ type Run struct {
 // WatermarkInterval returns the least time that the engine needs between two moves of the watermark; 0 means no limit.
 func (s *Store) WatermarkInterval() time.Duration { return s.dialect.watermarkEvery }
 
-// StartRun writes the row of a run. Callers do so after the run's first comparison, because no earlier time is known to be complete.
+// StartRun writes the row of a run. Callers do so after the run's first comparison: before it, the ledger is not known to be complete.
 func (s *Store) StartRun(ctx context.Context, r Run) error {
 	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, s.options.Cluster, cleanText(r.Exporter), cleanText(r.Version),
 		instantText(r.StartedAt),

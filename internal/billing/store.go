@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Options determine which table, of which cluster, and how much one statement may hold.
+// Options determine the table, the cluster, and the limits of one INSERT.
 type Options struct {
 	// Table is a plain SQL name; the view of periods has that name with _periods appended.
 	Table string
-	// Cluster is the cluster whose periods are read. Events that are written name their own.
+	// Cluster is the cluster whose periods are read. An event that is written has its own field Cluster.
 	Cluster string
 	// MaxRows and MaxBytes limit one INSERT: its rows, and the bytes of its JSON. Both are at least 1. A row of more than MaxBytes
 	// is sent alone.
@@ -43,7 +43,7 @@ func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 		schema: Schema{db: db, dialect: dialect, table: options.Table, text: text}}, nil
 }
 
-// Schema returns what creates and verifies the tables and views that the store uses.
+// Schema returns the Schema that creates and verifies the tables and views of the store.
 func (s *Store) Schema() *Schema { return &s.schema }
 
 // Holding is a namespace and the UID of a tenant that holds, or held, that namespace.

@@ -16,7 +16,7 @@ type Trouble string
 const (
 	// Unavailable passes without an administrator: the same events are sent again.
 	Unavailable Trouble = "WarehouseUnavailable"
-	// Quota passes without an administrator too, but not within minutes.
+	// Quota passes without an administrator, but not within minutes.
 	Quota Trouble = "QuotaExceeded"
 	// Denied needs an administrator: a right, a credential, a database or dataset is missing.
 	Denied Trouble = "AccessDenied"
@@ -58,7 +58,7 @@ func (s *Store) Trouble(err error) Trouble {
 		return Mismatch
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Unavailable
-	case certificateAdvice(err) != "": // it doesn't pass by itself
+	case certificateAdvice(err) != "": // a wrong certificate doesn't become right by itself
 		return Denied
 	}
 	return s.dialect.trouble(err)
@@ -74,7 +74,7 @@ func postgresTrouble(err error) Trouble {
 	switch state := coded.SQLState(); state {
 	case "42501", "3D000": // insufficient_privilege, invalid_catalog_name
 		return Denied
-	case "23502", "55000": // not_null_violation and object_not_in_prerequisite_state: of a column, or a view, that we don't know
+	case "23502", "55000": // not_null_violation, object_not_in_prerequisite_state: a column, or a view, that we don't know
 		return Mismatch
 	case "54000": // program_limit_exceeded: a value is too large
 		return InvalidData
@@ -108,7 +108,7 @@ func sqliteTrouble(err error) Trouble {
 			return Mismatch
 		}
 		return InvalidData
-	case 1: // ERROR says nothing else
+	case 1: // ERROR is for all errors without a code of their own
 		if strings.Contains(err.Error(), "malformed JSON") {
 			return InvalidData
 		}
@@ -134,7 +134,7 @@ func bigqueryTrouble(err error) Trouble {
 		if strings.Contains(said, "Not found: Table") {
 			return Mismatch
 		}
-		return Denied // of a project or dataset: it is missing, or this account may not see it
+		return Denied // a project or dataset is missing, or this account may not see it
 	case "quotaExceeded", "bytesBilledLimitExceeded":
 		return Quota
 	case "invalid", "invalidQuery", "badRequest", "duplicate":

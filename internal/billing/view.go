@@ -25,7 +25,7 @@ func (s *Schema) ensureView(ctx context.Context) error {
 	}
 	if err := s.replaceView(ctx); err != nil {
 		if version, again := s.versionOfView(ctx); again == nil && version >= viewVersion {
-			return nil // somebody else was quicker
+			return nil // another process has replaced the view first
 		}
 		return fmt.Errorf("creating %s: %w", s.view(), err)
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// This file has what feature gate PropagateGenerated adds to the manifests. As with the kinds, the configuration decides: manifests that
-// are printed again for the same configuration keep what the gate has opened.
+// This file holds what feature gate PropagateGenerated adds to the manifests. As with the kinds, the configuration decides. So manifests
+// that are printed again for the same configuration keep these additions.
 
-// labelled is the value of the cage's variable of that name while the gate is open: the operator may give an object that has a controller
-// the label propagate, or take the label off, and change nothing else of the object. RBAC objects are excluded: a label on one would hand
-// out rights.
+// labelled is the expression of the variable of that name in policy operator-cage-objects while the gate is open. The operator may then
+// give the label propagate to an object that has a controller, or remove the label. It may change nothing else of the object. RBAC objects
+// are excluded: a label on one would hand out rights.
 const labelled = `>-
       request.operation == 'UPDATE' && variables.sub == '' && request.resource.group != 'rbac.authorization.k8s.io' && !variables.own
       && !['tenancy.warren.dev/inherited-from', 'tenancy.warren.dev/access', 'tenancy.warren.dev/distributed-by'].exists(k,
@@ -31,10 +31,10 @@ const labelled = `>-
       && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && size(dyn(object)) == size(dyn(oldObject))
       && dyn(object).all(f, f == 'metadata' || dyn(object)[?f] == dyn(oldObject)[?f])`
 
-// closed is the definition of that variable while the gate is closed.
+// closed is the definition of variable labelled while the gate is closed.
 const closed = "- name: labelled\n    expression: 'false'"
 
-// openForGenerated returns the policy operator-cage-objects with the gate open.
+// openForGenerated returns cage, the text of policy operator-cage-objects, as it is while the gate is open.
 func openForGenerated(cage []byte) []byte {
 	return []byte(strings.Replace(string(cage), closed, "- name: labelled\n    expression: "+labelled, 1))
 }

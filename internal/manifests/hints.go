@@ -10,7 +10,7 @@ import (
 // HintPrefix starts the name of every policy that warns and never refuses.
 const HintPrefix = Prefix + "hint-"
 
-// The regular expressions of one requirement of a label selector, which stand in the hints in place of the marker: CEL can't parse a
+// The regular expressions for one requirement of a label selector. In the hints, requirement replaces requirementMarker: CEL can't parse a
 // selector.
 const (
 	requirementMarker = "<requirement>"

@@ -59,7 +59,8 @@ func fill(path, list string) File {
 	return File{Path: path, Text: []byte(notice + strings.ReplaceAll(string(text), marker, list))}
 }
 
-// rulesOf returns the rules of a policy for these operations on the kinds and, with status, on the status of those kinds that have one.
+// rulesOf returns a policy's rules for these operations on the resources of groups. With status, the rules also match the status of the
+// resources that have one.
 func rulesOf(groups []group, status bool, operations ...string) string {
 	text := &strings.Builder{}
 	for _, g := range groups {
@@ -78,7 +79,7 @@ func rulesOf(groups []group, status bool, operations ...string) string {
 	return text.String()
 }
 
-// none is a list of no rules.
+// none is an empty list of rules in YAML.
 const none = " []"
 
 // rightsOf returns the rules of the operator's role for the kinds.
@@ -122,7 +123,7 @@ func byGroup(resources []resource) []group {
 	return groups
 }
 
-// withoutGranted leaves out what ClusterRole warren-manager grants whatever the configuration says.
+// withoutGranted leaves out the resources that ClusterRole warren-manager grants under every configuration.
 func withoutGranted(resources []resource) []resource {
 	return slices.DeleteFunc(slices.Clone(resources), func(r resource) bool { return r.Group == rbacGroup })
 }

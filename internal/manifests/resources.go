@@ -16,15 +16,15 @@ const rbacGroup = "rbac.authorization.k8s.io"
 // resource is a kind as the API server's paths name it.
 type resource struct {
 	Group, Name string
-	Status      bool // objects have a status that can be written through /status, and with it their labels (PROP-F17)
+	Status      bool // objects have a status, and a write of /status can change the status and the labels (PROP-F17)
 }
 
 // always are kinds that the policies list whatever the configuration says: ClusterRole warren-manager grants the operator these kinds, so
 // that the operator's cage (see the package comment) must bound writes to them.
 var always = []schema.GroupKind{{Group: rbacGroup, Kind: "Role"}, {Group: rbacGroup, Kind: "RoleBinding"}}
 
-// Kinds returns the kinds that the operator may write by a configuration: propagated and distributed kinds, and those that ClusterRole
-// warren-manager grants. One kind may come twice.
+// Kinds returns the kinds that the operator may write under a configuration: propagated and distributed kinds, and those that ClusterRole
+// warren-manager grants. The result may have a kind twice.
 func Kinds(c *config.OperatorConfiguration) []schema.GroupKind {
 	kinds := slices.Clone(always)
 	for _, k := range c.Propagation.Kinds {

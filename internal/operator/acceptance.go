@@ -52,14 +52,14 @@ func LoadConfigFile(path string) (*ConfigFile, error) {
 	return &ConfigFile{Content: content, Config: c}, err
 }
 
-// acceptance holds back a configuration file that would take much away, and records the file that is in force in the cluster. Until its
-// file is accepted, a process isn't ready and changes nothing; in a roll-out, the processes with the old file go on meanwhile. As a
+// acceptance holds back a configuration file that would take much away, and records in the cluster the file that is in force. A process
+// whose file is not accepted isn't ready and changes nothing; in a roll-out, the processes with the old file go on meanwhile. As a
 // Runnable it writes the record.
 type acceptance struct {
 	api       client.Client // reads past the cache
 	namespace string        // the operator's own
 	file      *ConfigFile
-	pause     time.Duration // until a file that was refused, or could not be judged, is judged again
+	pause     time.Duration // until a file that was refused, or could not be checked, is checked again
 
 	mu   sync.Mutex // guards held
 	held error      // why the file isn't in force
@@ -108,7 +108,7 @@ func (a *acceptance) waitForAcceptance(ctx context.Context) {
 	}
 }
 
-// checkFile returns why the file must not come into force now.
+// checkFile returns why the file must not come into force now; nil if it may.
 func (a *acceptance) checkFile(ctx context.Context) error {
 	record, err := a.readRecord(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -136,14 +136,14 @@ func (a *acceptance) recordReason(reason error) {
 	a.held = reason
 }
 
-// ready is a readiness check: the file is in force.
+// ready is a readiness check: it fails until the file is in force.
 func (a *acceptance) ready(*http.Request) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.held
 }
 
-// The ConfigMap with the file that the leader has accepted last. It comes with the manifests, empty.
+// The ConfigMap in which the leader records the file that is in force, under recordKey. The manifests install it empty.
 const (
 	recordName = v1alpha1.AcceptedConfigName
 	recordKey  = "config.yaml"
@@ -182,8 +182,8 @@ func (a *acceptance) writeRecord(ctx context.Context) error {
 	return a.api.Update(ctx, record)
 }
 
-// ReportInvalidFile sends an Event that explains why the configuration file is invalid, where kubectl describe shows it. Without an
-// access to an API server it does nothing.
+// ReportInvalidFile sends an Event that explains why the configuration file is invalid, where kubectl describe shows it. Without access to
+// an API server it does nothing.
 func ReportInvalidFile(ctx context.Context, o *Options, problem error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
@@ -199,8 +199,8 @@ func ReportInvalidFile(ctx context.Context, o *Options, problem error) {
 // mostEventText is the longest message that the API server takes for an Event, in bytes.
 const mostEventText = 1024
 
-// sendFileEvent sends one Event about the configuration file to the operator's Deployment, before there is a manager that could. The
-// process goes its way whether or not the Event arrives, so an error is only logged.
+// sendFileEvent sends one Event about the configuration file to the operator's Deployment, while there is no manager yet that could send
+// it. The process continues whether or not the Event arrives, so an error is only logged.
 func sendFileEvent(ctx context.Context, api client.Client, namespace string, reason v1alpha1.Reason, message string) {
 	now := metav1.Now()
 	err := api.Create(ctx, &corev1.Event{

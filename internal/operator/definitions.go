@@ -38,7 +38,7 @@ var ownKinds = map[string]ownKind{
 		func() runtime.Object { return &v1alpha1.HierarchyConfigurationList{} }},
 }
 
-// definition is the name of the CRD.
+// definition returns the name of the kind's CRD.
 func (k ownKind) definition() string { return k.resource + "." + v1alpha1.Domain }
 
 var definitionMissing = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -69,10 +69,11 @@ func newDefinitions(cfg *rest.Config) (*definitions, error) {
 	}}, nil
 }
 
-// newInformer is a cache's NewInformer. Every informer asks every two seconds while the API server is away. An informer of a kind of ours
-// whose CRD has been missing since the start has synced with an empty list, asks again with its usual back-off of up to a minute, and goes
-// on as any other once the CRD is there. For a kind that was served once and whose CRD goes later, a 404 is an error, as for any informer:
-// the watch brings the deletions of its objects before the CRD goes, and a 404 alone drops no object.
+// newInformer is a cache's NewInformer. While the API server can't be reached, every informer asks again within outageRetryMax. If the CRD
+// of one of our kinds has been missing since the start, the kind's informer has an empty list. It asks again with its usual back-off of up
+// to a minute, and goes on as any other once the CRD is there. If the kind was served once and its CRD is deleted later, a 404 is an
+// error, as for any informer. The watch brings the deletions of the kind's objects before the CRD is gone, and a 404 alone drops no
+// object.
 func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
 	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner, served := askOften(lw), &atomic.Bool{}
@@ -102,7 +103,7 @@ func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Objec
 	}, obj, resync, indexers)
 }
 
-// kindOf is the name of a kind of ours; "" for any other object.
+// kindOf returns the name of the kind for an object of ours; "" for any other object.
 func kindOf(obj runtime.Object) string {
 	switch obj.(type) {
 	case *v1alpha1.LNamespace:

@@ -12,9 +12,9 @@ import (
 // farewell is how long the webhooks are still served when the operator ends.
 const farewell = time.Second
 
-// drainingServer refuses no request when the operator ends. Without it, an idle connection is closed at once, and a request that the API
-// server writes at that moment is lost. So it serves a little longer, and asks each client to use another connection, which the Service
-// leads to another pod.
+// drainingServer refuses no request when the operator ends. A plain server would close idle connections at once, and a request that the
+// API server writes at that moment would be lost. So drainingServer serves a little longer. It asks each client to use another connection,
+// which the Service leads to another pod.
 type drainingServer struct {
 	webhook.Server
 	ending atomic.Bool

@@ -128,7 +128,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	return probed, nil
 }
 
-// loadAccess returns the access to the API server. Its connections end when the other side has gone silent; see package keepalive.
+// loadAccess returns the access to the API server. Its connections end when the other side has gone silent; see package connection.
 func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config, error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
@@ -138,7 +138,7 @@ func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config
 	cfg.Wrap(connection.FinishWrites)
 	cfg.QPS, cfg.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
 	if cfg.QPS == 0 {
-		cfg.QPS = -1 // the API server's own fairness is the limit
+		cfg.QPS = -1 // the API server's own priority and fairness limits the requests
 	}
 	return cfg, nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// printManifests prints the manifests that depend on the configured kinds: policies warren-copy, warren-rail-names and
-// warren-operator-cage-objects with their bindings, and the operator's ClusterRole warren-kinds-configured. With --dir it writes them as
-// files in that folder instead.
+// printManifests prints the manifests that depend on the configured kinds: policies warren-copy, warren-rail-names,
+// warren-operator-cage-objects and warren-hint-* with their bindings, and the operator's ClusterRole warren-kinds-configured. With --dir
+// it writes them as files in that folder instead.
 func printManifests(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("manifests", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints the error

@@ -13,9 +13,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// resettableMapper is controller-runtime's mapper of kinds to resources, which keeps for ever what it has once read, and which Reset
-// replaces by an empty one. It implements meta.ResettableRESTMapper: code that learns from a 404 that a version is no longer served calls
-// meta.MaybeResetRESTMapper, and the next question goes to the API server. The mapper knows our own kinds without asking, so that caches of
+// resettableMapper maps kinds to resources by controller-runtime's mapper, which keeps for ever what it has once read. Reset replaces that
+// mapper by an empty one. It implements meta.ResettableRESTMapper: code that learns from a 404 that a version is no longer served calls
+// meta.MaybeResetRESTMapper. The next question then goes to the API server. Our own kinds are mapped without a request, so that caches of
 // these kinds can be made before their CRDs are installed.
 type resettableMapper struct {
 	own       meta.RESTMapper
@@ -55,7 +55,7 @@ func (m *resettableMapper) Reset() {
 
 func (m *resettableMapper) mapper() meta.RESTMapper { return *m.current.Load() }
 
-// KindFor implements meta.RESTMapper, as all below do.
+// KindFor implements meta.RESTMapper, as all methods below do.
 func (m *resettableMapper) KindFor(r schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return m.mapper().KindFor(r)
 }

@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// minGarbage is the heap growth, in bytes, that never triggers a collection, however small the live heap is.
+	// minGarbage is how many bytes of garbage a small live heap may have before a collection, unless maxPercent allows fewer.
 	minGarbage = 64 << 20
-	// minFreed is how many bytes must have been allocated at rest before they are collected and given back. Thousands of watches allocate
-	// little by little, and their stacks shrink by half at each collection.
+	// minFreed is how many bytes must have been allocated, since memory was last given back, before it is given back again. Thousands of
+	// watches allocate little by little, and their stacks shrink by half at each collection.
 	minFreed = 2 << 20
-	// minPercent and maxPercent bound the garbage in percent of the live heap. GOMEMLIMIT bounds live heap and garbage together. What survives
-	// a burst lies scattered among its garbage: with 400 % a small operator kept 6 MiB more of half empty memory for good.
+	// minPercent is the garbage beside a large live heap, in percent of that heap, and maxPercent the most that garbagePercent returns.
+	// GOMEMLIMIT bounds live heap and garbage together. Objects that survive a burst lie scattered among its garbage. With 400 %, a small
+	// operator kept 6 MiB more of half empty memory for good.
 	minPercent, maxPercent = 100, 150
 )
 
@@ -26,9 +27,9 @@ func newMemoryKeeper(interval time.Duration) memory.Keeper {
 	}}
 }
 
-// garbagePercent returns the percent to set for Go's collector, so that a live heap of that many bytes comes with as much garbage as the
-// constants above allow. The collector takes its percent not only of the live heap, but also of what else it scans, in bytes: the stacks of
-// thousands of watches are as large as their heap.
+// garbagePercent returns the percent to set for Go's collector, so that live bytes of heap come with as much garbage as the constants
+// above allow. The collector takes its percent not only of the live heap, but also of the stacks and globals that it scans: scanned bytes.
+// The stacks of thousands of watches are as large as their heap.
 func garbagePercent(live, scanned uint64) int {
 	garbage := max(live*minPercent/100, minGarbage)
 	return int(min(maxPercent, garbage*100/max(live+scanned, 1)))

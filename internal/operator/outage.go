@@ -30,7 +30,7 @@ func askOften(lw toolscache.ListerWatcher) *toolscache.ListWatch {
 }
 
 // askWhileAway asks again while the API server can't be reached, and returns its first answer. A reflector's own back-off may wait for a
-// minute after the server is back, and what an LNamespace takes away must not wait for that.
+// minute after the server is back, and rights that an LNamespace revokes must not last that long.
 func askWhileAway[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	pause := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: outageRetryMax}
 	for {
@@ -46,7 +46,7 @@ func askWhileAway[T any](ctx context.Context, ask func(context.Context) (T, erro
 	}
 }
 
-// isAnswer reports whether an error is what the API server has answered.
+// isAnswer reports whether an error is an answer of the API server.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)

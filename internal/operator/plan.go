@@ -64,7 +64,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	return plan.Print(out, *format)
 }
 
-// planClient returns a client for all kinds that a plan rests on.
+// planClient returns a client for all kinds that preview.Make reads.
 func planClient(cfg *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -18,7 +18,7 @@ type Manager struct {
 	ctrl.Manager
 	live, ready map[string]healthz.Checker
 	notes       []func() []string
-	probes      *manager.Server // nil: nowhere
+	probes      *manager.Server // nil: no probes are served
 	// beforeStart is called once the probes are served. Everything else starts when it returns, unless its context is done by then.
 	beforeStart func(context.Context)
 }
@@ -46,7 +46,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		defer cancel()
 		m.beforeStart(ctx)
 		if ctx.Err() != nil {
-			return nil // controller-runtime would start every Runnable for a moment, although the file in force may be another
+			return nil // controller-runtime would start every Runnable for a moment, although this process's file may not be in force
 		}
 		return m.Manager.Start(ctx)
 	})

@@ -14,9 +14,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number: a
-// process that remembers greater ones takes new events for old, and its writes are refused. Kubernetes asks for a restart of every program
-// that watches. It implements manager.Runnable.
+// restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number. A
+// process that remembers greater numbers regards new events as old, and its writes are refused. After a restore, Kubernetes asks for a
+// restart of every program that watches. restoreLook implements manager.Runnable.
 type restoreLook struct {
 	live client.Reader
 	// seen is the highest resourceVersion that a watch has brought.
@@ -27,8 +27,8 @@ type restoreLook struct {
 // NeedLeaderElection implements manager.LeaderElectionRunnable. A standby restarts, too, because what it remembers is as wrong.
 func (restoreLook) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. It returns an error when the cluster's revision has become smaller. A check without an answer, or with
-// one that can't be compared, is passed over.
+// Start implements manager.Runnable. It returns an error when the cluster's revision has become smaller. It ignores a check that gets no
+// answer, or an answer that can't be compared.
 func (r restoreLook) Start(ctx context.Context) error {
 	last := ""
 	err := wait.PollUntilContextCancel(ctx, r.interval, true, func(ctx context.Context) (bool, error) {

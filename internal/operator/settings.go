@@ -49,8 +49,8 @@ func scrubSettings(c *config.OperatorConfiguration) copying.Scrub {
 	return copying.Scrub{Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: c.Propagation.Scrub.ObjectsPerSecond}
 }
 
-// generatedSettings returns the settings of generated objects, without the kinds of RBAC: whoever may annotate a generator need not hold
-// the rights that a copied RBAC object would give.
+// generatedSettings returns the settings of generated objects, without the kinds of RBAC. A user who may annotate a generator may lack the
+// rights that a copied RBAC object would grant.
 func generatedSettings(c *config.OperatorConfiguration) labelling.Settings {
 	s := labelling.Settings{RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration}
 	for _, k := range configfile.LabelledKinds(c) {
@@ -62,8 +62,8 @@ func generatedSettings(c *config.OperatorConfiguration) labelling.Settings {
 	return s
 }
 
-// informerOptions are what the configuration says about informers that follow RBAC. Where every kind is watched in the whole cluster, RBAC
-// is watched only while one of them is forbidden.
+// informerOptions returns the settings of the informers of copied kinds. If every kind is watched in the whole cluster, RBAC is watched
+// only while the operator may not watch one of the kinds.
 func informerOptions(c *config.OperatorConfiguration) watchset.Options {
 	watchRBAC := watchset.WhileForbidden
 	if slices.ContainsFunc(copiedKinds(c), copies.Kind.IsNarrow) {

@@ -73,7 +73,7 @@ type setup struct {
 	mgr       *Manager
 	config    *config.OperatorConfiguration
 	namespace string // the operator's own
-	// the configuration of the webhooks, which ask for the rights of the user who makes an LNamespace; "" where none are served
+	// asked is the configuration of the webhooks, which check the rights of the user who makes an LNamespace; "" where none are served
 	asked             string
 	timing            Timing
 	view              *view.View
@@ -86,10 +86,10 @@ type setup struct {
 	tenantReporter    *lnamespace.Reporter
 	guard             *guard.Guard
 	informers         *watchset.Set // of the kinds that are copied
-	revoked           chan struct{} // closed when nobody holds a right any more that was taken away before the start
+	revoked           chan struct{} // closed once all rights are revoked that the tenants' lists had lost before the start
 }
 
-// Setup runs every controller that the configuration enables with mgr.
+// Setup adds to mgr every controller that the configuration enables, what these share, and the webhooks.
 func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timing Timing) error {
 	operatorNamespace := o.OperatorNamespace
 	s := &setup{mgr: mgr, config: file.Config, namespace: operatorNamespace, timing: timing, revoked: make(chan struct{})}
@@ -174,7 +174,7 @@ func (s *setup) newVetter() *vetting.Vetter {
 }
 
 // workers is how many Namespaces, and how many HierarchyConfigurations, are worked on at once: an eighth of the writes of copies. With as
-// many as these, 100 namespaces of one tenant that asked for a parent had the copies of the others come two and a half times later.
+// many workers as writes, other copies came two and a half times later while 100 namespaces of one tenant asked for a parent.
 func (s *setup) workers() int { return max(1, s.config.Concurrency/8) }
 
 func (s *setup) newAccess() *access.Reconciler {
@@ -231,7 +231,8 @@ func (s *setup) addSubNamespaces(context.Context) error {
 	}).SetupWithManager(s.mgr)
 }
 
-// addHierarchy comes after addPropagation, because the hierarchy's reporter reports the troubles of copies.
+// addHierarchy is called after addPropagation, because the hierarchy's reporter reports the troubles of copies, which the engine of
+// addPropagation knows.
 func (s *setup) addHierarchy(context.Context) error {
 	if err := s.hierarchy.SetupWithManager(s.mgr); err != nil {
 		return err
@@ -271,7 +272,7 @@ func (s *setup) addPropagation(context.Context) error {
 	}).SetupWithManager(s.mgr)
 }
 
-// addGenerated adds the Labeller, which makes sources of generated objects for the engine to copy.
+// addGenerated adds the Labeller, which turns generated objects into sources that the engine copies.
 func (s *setup) addGenerated() error {
 	labeller, err := labelling.New(labelling.Options{
 		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Timing: s.timing.Generated, Informers: s.informers,
@@ -283,7 +284,7 @@ func (s *setup) addGenerated() error {
 	return labeller.SetupWithManager(s.mgr)
 }
 
-// copiesUnprotected reports whether the policy is missing that forbids everybody else to change copies.
+// copiesUnprotected reports whether the policy is missing that forbids everybody but the operator to change copies.
 func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy) }
 
 // addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.

@@ -22,7 +22,7 @@ func subcommands() map[string]func(ctx context.Context, args []string, out io.Wr
 	}
 }
 
-// handOverBilling returns a subcommand that replaces this process by the program of billing, which knows the same name.
+// handOverBilling returns a subcommand that replaces this process by the program of billing, which has a subcommand of the same name.
 func handOverBilling(name string) func(context.Context, []string, io.Writer) error {
 	return func(_ context.Context, args []string, _ io.Writer) error {
 		return programs.HandOver(programs.Billing, "manager "+name, append([]string{name}, args...))

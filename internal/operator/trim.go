@@ -10,9 +10,10 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// trimObject removes from an object, before a cache keeps the object, what the operator never reads there, so that users can't fill the
-// operator's memory: managedFields of all objects, kubectl's last-applied annotation of Namespaces, and of our own kinds all annotations
-// without our domain. The operator changes objects of these kinds by patches alone, never by a PUT, so that nothing is lost in the cluster.
+// trimObject removes from an object what the operator never reads, before a cache keeps the object, so that users can't fill the
+// operator's memory. It removes managedFields of all objects, kubectl's last-applied annotation of Namespaces, and all annotations outside
+// our domain of objects of our own kinds. The operator changes objects of these kinds by patches alone, never by a PUT, so that nothing is
+// lost in the cluster.
 func trimObject(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 type WebhookOptions struct {
 	Enabled bool
 	Port    int
-	// Certificates is self or external.
+	// Certificates is self or, with a certificate in Dir, external.
 	Certificates string
 	// Dir holds the external certificate.
 	Dir string
@@ -81,7 +81,7 @@ func (o *WebhookOptions) listenAddress() string {
 }
 
 // makeServer makes the webhook server. The operator's own certificate may be made later, while the server runs; an external certificate
-// must be there.
+// must exist already.
 func (o *WebhookOptions) makeServer() (webhook.Server, error) {
 	if !o.Enabled {
 		return webhook.NewServer(webhook.Options{Port: -1}), nil

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// readForest reads the namespaces and all that describes what they should be, the LNamespaces among it.
+// readForest reads the namespaces and all objects that decide about them: SubNamespaces, LNamespaces and HierarchyConfigurations.
 func readForest(ctx context.Context, api client.Client, r forest.Rules) (*forest.Snapshot, error) {
 	read := forest.New(r)
 	made, asked := map[string]time.Time{}, map[string]time.Time{}

@@ -6,8 +6,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// planKeys plans the writes to the labels and annotations of Namespaces, by which they get their places, too: one write for each. It
-// returns the forest as it is after them.
+// planKeys plans one write for each Namespace whose labels or annotations must change. These also give the namespace its place in a tree.
+// It returns the forest as it is after the writes.
 func planKeys(start *forest.Snapshot) (after *forest.Snapshot, writes []Write) {
 	after = start
 	names := slices.Sorted(start.All())
@@ -34,8 +34,8 @@ func planKeys(start *forest.Snapshot) (after *forest.Snapshot, writes []Write) {
 	return after, writes
 }
 
-// describePlacing returns the beginning of the reason of a write that gives a namespace the parent that its HierarchyConfiguration
-// asks for.
+// describePlacing returns how the reason of a write begins that gives a namespace the parent that its HierarchyConfiguration asks for; ""
+// for other writes.
 func describePlacing(start, after *forest.Snapshot, name string) string {
 	r := forest.RequestOf(start, name)
 	switch {

@@ -19,9 +19,9 @@ const (
 	lossFraction = 10 // one in ten
 )
 
-// Loss is how much of one sort of things a configuration takes away.
+// Loss is how many things of one sort a change of the configuration takes away.
 type Loss struct {
-	What string // in the plural
+	What string // the sort, in the plural
 	Lost int
 	Of   int
 }
@@ -31,8 +31,8 @@ func (l Loss) Large() bool { return l.Lost > fewLosses && l.Lost*lossFraction > 
 
 func (l Loss) String() string { return fmt.Sprintf("%d of %d %s", l.Lost, l.Of, l.What) }
 
-// Losses returns what a change from configuration old to now would take away from the cluster: copies, copied RoleBindings, and the
-// places and keys of namespaces. unread are the kinds whose copies could not be counted because the caller may not list them.
+// Losses returns what a change from configuration old to now would take away: copies, copied RoleBindings, and the places and keys
+// (labels, annotations) of namespaces. unread are the kinds whose copies could not be counted because the caller may not list them.
 func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration,
 	operatorNamespace string) (losses []Loss, unread []schema.GroupKind, err error) {
 	before, err := readForest(ctx, api, rules.ForForest(old, operatorNamespace))

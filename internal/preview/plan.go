@@ -22,8 +22,8 @@ import (
 // Verb is what a write does.
 type Verb string
 
-// The verbs. Conflict and Held are no writes. Conflict reports that an unrelated object has the name of the object to be written; Held
-// reports that a limit, a conflict elsewhere or a partition holds the write back.
+// The verbs. Conflict and Held are no writes. Conflict reports that an unrelated object has the name of the object to be written. Held
+// reports that the limits of the tree leave no room for the write.
 const (
 	Create   Verb = "create"
 	Update   Verb = "update"
@@ -51,21 +51,21 @@ type Write struct {
 	// Namespace is empty for a Namespace itself.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Tenant is the root of the tree, or empty where the namespace is in none.
+	// Tenant is the root of the namespace's tree, or of the tree that it was in last; empty where there is none.
 	Tenant string `json:"tenant,omitempty"`
 	// Source is the namespace from which a copy comes.
 	Source string `json:"source,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// Plan is every write to the keys of Namespaces that exist, and to copies, that the operator would do.
+// Plan holds every write that the operator would do to copies, and to labels and annotations of Namespaces that exist.
 type Plan struct {
 	Writes []Write `json:"writes"`
 	// Notes are sentences about what could not be judged.
 	Notes []string `json:"notes"`
 }
 
-// Options say for which cluster and configuration is planned.
+// Options determine for which cluster and configuration Make plans.
 type Options struct {
 	// API lists namespaces, Warren's kinds and the configured ones.
 	API               client.Client
@@ -105,7 +105,7 @@ func newReading(api client.Client, f *forest.Snapshot, c *config.OperatorConfigu
 	return &reading{api: api, rules: rules.ForCopies(c), world: copies.NewWorld(f), copies: map[string]int{}}
 }
 
-// plan reads the configured kinds and plans for a forest.
+// plan reads the configured kinds, and plans the writes of copies for forest f.
 func (r *reading) plan(ctx context.Context, f *forest.Snapshot, c *config.OperatorConfiguration) (*Plan, error) {
 	plan := &Plan{Writes: []Write{}, Notes: []string{}}
 	for _, kind := range c.Propagation.Kinds {
@@ -161,7 +161,7 @@ type Count struct {
 	Held      int    `json:"held,omitempty"`
 }
 
-// Counts returns the number of writes by kind and tenant, sorted in this order.
+// Counts returns the number of writes by kind and tenant, sorted by kind, group and tenant.
 func (p *Plan) Counts() []Count {
 	type key struct{ kind, group, tenant string }
 	found := map[key]*Count{}

@@ -28,7 +28,7 @@ type reading struct {
 	rules copies.Rules
 	world *copies.World
 	notes []string
-	// copies are how many there are of each kind.
+	// copies counts the copies that the operator wrote, by kind.
 	copies map[string]int
 	// deletions reports that the caller wants planned deletions only. They don't depend on content, so only metadata is read.
 	deletions bool
@@ -36,8 +36,8 @@ type reading struct {
 	unread []schema.GroupKind
 }
 
-// readKind reads a kind's sources and copies, and the metadata of its other objects, which may be in the way of copies. For a kind
-// that can't be read, it adds a note, and nothing is planned.
+// readKind reads a kind's sources and copies. Unless only deletions are wanted, it also reads the metadata of the kind's other objects,
+// which may be in the way of copies. For a kind that can't be read, it adds a note, and nothing is planned.
 func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) error {
 	gk, mode := schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, copies.KindMode(kind.Mode)
 	mapping, err := apianswer.MappingOf(r.api.RESTMapper(), gk.WithVersion(kind.Version))
@@ -154,7 +154,7 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 	}
 	withdrawal, err := from.Withdraw(slot, whole)
 	if err == nil && !withdrawal.Remove && withdrawal.Body == nil {
-		r.world.Copies.SetCompared(slot, from.Content) // it gives nothing that its source doesn't give
+		r.world.Copies.SetCompared(slot, from.Content) // the copy grants nothing that its source doesn't grant
 	}
 	return err
 }

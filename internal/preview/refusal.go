@@ -17,9 +17,9 @@ import (
 // refusalTimeout bounds the reading of all copies.
 const refusalTimeout = 5 * time.Minute
 
-// Refusal returns why the configuration now must not replace old: it would take away many copies, or many places or keys of namespaces, or
-// it would leave copies behind that no one could change. "" means that it may, for example because now itself accepts all of this
-// by acceptRemovals (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
+// Refusal returns why the configuration now must not replace old; "" if it may. A reason is that now would take away many copies, or many
+// places or keys of namespaces. Another is that it would leave copies behind that no user could change. But now itself can accept all of
+// this by acceptRemovals (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
 func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (string, error) {
 	if now.AcceptRemovals == configfile.RemovalsHash(now) || !mayRemove(old, now) {
 		return "", nil
@@ -51,8 +51,8 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 		"kubectl warren config diff FILE lists what it would write", large, configfile.RemovalsHash(now)), nil
 }
 
-// findConcerned returns one of the unread kinds, which can't be listed in all namespaces, whose copies the change may take away; "" if
-// there is none.
+// findConcerned returns a kind in unread whose copies a change from old to now may take away; "" if there is none. The kinds in unread
+// can't be listed in all namespaces.
 func findConcerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind) string {
 	for _, kind := range unread {
 		before, after := old.Propagated(kind), now.Propagated(kind)

@@ -24,7 +24,7 @@ type Finding struct {
 	Right *Right `json:"right,omitempty"`
 	// ClusterRoles are the roles that the right comes from.
 	ClusterRoles []string `json:"clusterRoles,omitempty"`
-	// Message says all of it in words.
+	// Message describes the finding in words.
 	Message string `json:"message"`
 }
 

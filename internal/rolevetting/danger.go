@@ -19,8 +19,8 @@ var guarded = []schema.GroupResource{
 
 var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// Dangerous reports whether a right lets its holder write a guarded resource, or take rights that nobody gave. A right with a * is
-// dangerous, too, because nobody can say today what it will include. A right for some names only is just as dangerous.
+// Dangerous reports whether a right lets its holder write a guarded resource, or gain rights that nobody granted. A right with a * is
+// dangerous, too, because nobody knows today what it will include. A right that holds for some names only is just as dangerous.
 func (r Right) Dangerous() bool {
 	switch {
 	case strings.Contains(r.APIGroup, "*"), strings.Contains(r.Resource, "*"), strings.Contains(r.Verb, "*"):

@@ -19,8 +19,8 @@ var Shipped = Lists{vetted.Files}
 // Lists are files named after a minor version of Kubernetes: 1.36.yaml.
 type Lists struct{ Files fs.FS }
 
-// For returns the list of a minor version, or of the nearest lower one that has a list; where there is none, the lowest list. exact
-// reports that the list is of this very version.
+// For returns the list of a minor version. If there is none, it returns the list of the nearest lower version or, without a lower one, the
+// list of the lowest version. exact reports that the list is that of minor itself.
 func (l Lists) For(minor *version.Version) (list *List, exact bool, err error) {
 	names, err := fs.Glob(l.Files, "*"+extension)
 	if err != nil {

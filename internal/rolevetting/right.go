@@ -1,6 +1,6 @@
-// Package rolevetting compares the rights of one ClusterRole, which the users of every tenant hold, with a vetted list: the rights
-// that somebody has reviewed and written down. It names which rights are new and which are dangerous. It is pure: the operator and
-// kubectl warren vet read the cluster.
+// Package rolevetting compares the rights of one ClusterRole, which the users of every tenant hold, with a vetted list. The list holds the
+// rights that somebody has reviewed and written down. The package names which rights are new and which are dangerous. It is pure: its
+// callers, the operator and the command kubectl warren vet, read the cluster.
 //
 // A ClusterRole becomes a set of rights (right.go). A list is such a set, for one version of Kubernetes (list.go, lists.go). The
 // comparison returns findings (compare.go).
@@ -30,8 +30,8 @@ type action struct{ group, resource, verb string }
 
 func (r Right) actionName() action { return action{r.APIGroup, r.Resource, r.Verb} }
 
-// Rights returns the rules as rights: one for each group, resource and verb, sorted, whichever rules it came from. Rules about URLs
-// are left out, because they grant nothing where a RoleBinding binds the role, as for users.
+// Rights returns the rules as sorted rights: one for each group, resource and verb, with the resource names of all rules together. Rules
+// about URLs are left out, because they grant nothing where a RoleBinding binds the role, as it does for users.
 func Rights(rules []rbacv1.PolicyRule) []Right {
 	names := map[action]map[string]bool{} // nil: every name
 	for _, rule := range rules {
@@ -93,7 +93,8 @@ func (r Right) without(other Right) (rest Right, ok bool) {
 	return rest, len(rest.ResourceNames) > 0
 }
 
-// String returns the right as kubectl auth can-i takes it: update namespaces, get deployments.apps/scale.
+// String returns the right in the form of kubectl auth can-i, such as update namespaces or get deployments.apps/scale. Resource names
+// follow.
 func (r Right) String() string {
 	text := r.Verb + " " + Qualified(r.APIGroup, r.Resource)
 	if len(r.ResourceNames) > 0 {

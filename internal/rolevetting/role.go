@@ -49,8 +49,8 @@ func (r *Role) Pending() string {
 	return ""
 }
 
-// originsOf returns the ClusterRoles that bring a right into the role: those in whose rules it was written, not those that only aggregate
-// it. It is the role itself if no contributor has the right.
+// originsOf returns the contributors in whose own rules a right was written. If there are none, it returns those that aggregate the right
+// from others, and the role itself if no contributor has the right.
 func (r *Role) originsOf(right Right) []string {
 	var written, passed []string
 	for _, c := range r.Contributors {
@@ -79,7 +79,7 @@ func rulesGrant(rules []rbacv1.PolicyRule, right Right) bool {
 		switch {
 		case len(rule.ResourceNames) == 0:
 			return true
-		case len(right.ResourceNames) == 0: // then the right comes from another rule, without names
+		case len(right.ResourceNames) == 0: // the right holds for every name, so another rule grants it
 			return false
 		}
 		return slices.ContainsFunc(rule.ResourceNames, func(name string) bool { return slices.Contains(right.ResourceNames, name) })

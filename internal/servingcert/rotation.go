@@ -28,9 +28,9 @@ const (
 type Contents struct {
 	// Current is the pair that the webhooks serve.
 	Current Pair
-	// Next is the pair that they will serve once every API server trusts it.
+	// Next is the pair that the webhooks will serve once every API server trusts it.
 	Next Pair
-	// Old is the certificate that they served before. It stays as long as a replica may still serve it.
+	// Old is the certificate that the webhooks served before. It stays as long as a replica may still serve it.
 	Old []byte
 }
 
@@ -83,7 +83,7 @@ type Action string
 const (
 	// Keep changes nothing.
 	Keep Action = "Keep"
-	// Replace puts a new pair in the place of a current one that can't be served.
+	// Replace puts a new pair in the place of a current one that is missing or can't be served.
 	Replace Action = "Replace"
 	// Prepare puts a new pair beside the current one, so that API servers trust it before it is served.
 	Prepare Action = "Prepare"
@@ -102,8 +102,8 @@ type Step struct {
 	Again time.Duration
 }
 
-// Decide returns the next step. settled is how long both webhook configurations have held the Bundle of these contents; negative
-// while they don't. settle is how long that must last, so that every API server and every replica has seen it.
+// Decide returns the next step. settled is how long both webhook configurations have had the Bundle of c; it is negative while they don't.
+// settle is how long that must last, so that every API server and every replica has seen the Bundle.
 func Decide(c Contents, names []string, now time.Time, settled, settle time.Duration) Step {
 	current, err := Judge(c.Current, names, now)
 	_, nextErr := Judge(c.Next, names, now)

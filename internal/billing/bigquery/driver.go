@@ -1,9 +1,9 @@
 // Package bigquery is a driver of database/sql for BigQuery, over Google's client. It implements only the features that the billing
 // ledger needs.
 //
-// Each statement is a job whose ID the driver chooses. When an answer is lost, the driver sends the same job again, and BigQuery
-// runs it once because it knows the ID. The driver polls the job's status, and reads its rows only when the job is done: the
-// client's own Job.Wait and Job.Read ask a job that failed by a rate limit until the context ends
+// Each statement is a job whose ID the driver chooses. When an answer is lost, the driver sends the same job again, and BigQuery runs it
+// once because it knows the ID. The driver polls the job's status, and reads its rows only when the job is done. The client's own Job.Wait
+// and Job.Read would poll a job that failed with a rate-limit error until the context ends
 // (https://github.com/googleapis/google-cloud-go/pull/20070). The driver has no transactions and no prepared statements.
 package bigquery
 
@@ -18,7 +18,7 @@ import (
 	"cloud.google.com/go/bigquery"
 )
 
-// Options determine where the jobs run, and what each may take.
+// Options determine where the jobs run, and limit the time and the bytes of each job.
 type Options struct {
 	// Project runs the jobs and pays for them. Dataset is the default for table names that state none. Location is the dataset's location.
 	Project, Dataset, Location string
@@ -36,7 +36,7 @@ type Options struct {
 // Open returns a database for these options. It reads no credentials and doesn't connect yet, so that the credentials may be mounted later.
 func Open(o Options) *sql.DB { return sql.OpenDB(&connector{options: o}) }
 
-// connector shares one client among all connections, for BigQuery has none.
+// connector shares one client among all connections of database/sql, because BigQuery itself has no connections.
 type connector struct {
 	options Options
 
@@ -102,7 +102,7 @@ func (c *conn) Prepare(string) (driver.Stmt, error) {
 	return nil, errors.New("BigQuery prepares no statements: use ExecContext or QueryContext")
 }
 
-// errTransactions: BigQuery has them in sessions alone, and the ledger needs none.
+// errTransactions refuses a transaction: BigQuery has transactions only in sessions, and the ledger needs none.
 var errTransactions = errors.New("this driver of BigQuery has no transactions")
 
 // Begin implements driver.Conn.
@@ -127,7 +127,7 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 	return driver.RowsAffected(0), nil
 }
 
-// QueryContext implements driver.QueryerContext. The time of the statement includes the reading of its rows.
+// QueryContext implements driver.QueryerContext. StatementTimeout includes the reading of the rows.
 func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.StatementTimeout)
 	job, err := c.run(ctx, text, args)

@@ -35,7 +35,8 @@ func (e *Error) aboutCredentials() bool {
 	return e.reason == reasonCredentials || statusOf(e.err) == http.StatusUnauthorized
 }
 
-// explain returns an *Error with BigQuery's reason, where BigQuery answered, and the error itself otherwise, as for a failed connection.
+// explain returns an *Error with BigQuery's reason if BigQuery answered, or with reasonCredentials if no token was given. Any other error
+// is returned as it is, such as a failed connection.
 func explain(err error) error {
 	var answer *googleapi.Error
 	var failed *bigquery.Error
@@ -55,7 +56,7 @@ func explain(err error) error {
 	return err
 }
 
-// reasonOf returns a reason by the HTTP status, for an answer without one, such as a proxy's.
+// reasonOf returns the reason that fits an HTTP status, for an answer that has no reason, such as one of a proxy.
 func reasonOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:

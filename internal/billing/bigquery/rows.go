@@ -13,7 +13,7 @@ import (
 	"google.golang.org/api/iterator"
 )
 
-// rows are what a query gave, fetched by pages.
+// rows are the result of a query, fetched page by page.
 type rows struct {
 	found  *bigquery.RowIterator
 	cancel context.CancelFunc

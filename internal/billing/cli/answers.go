@@ -71,7 +71,7 @@ func printHolders(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-// printPeriods writes all periods, with all of the view's columns; the table for people has the most important.
+// printPeriods writes all periods. CSV and JSON have all columns of the view; the table for people has the most important.
 func printPeriods(ctx context.Context, c *call) error {
 	if c.format == "csv" {
 		return c.store.Export(ctx, c.out)

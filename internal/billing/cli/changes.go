@@ -27,8 +27,9 @@ func appendCorrection(ctx context.Context, c *call) error {
 	return printHistory(ctx, c)
 }
 
-// correction returns the correction that the flags describe, or an error that names the wrong or missing flag. It ends where the ledger is
-// complete at the latest: what happened since may be on its way, and would be billed as before again.
+// correction returns the correction that the flags describe, or an error that names the wrong or missing flag. The correction ends at
+// completeUntil at the latest. The event of a later change may still be on its way to the ledger, and would undo the correction from then
+// on.
 func (c *call) correction(now, completeUntil time.Time) (billing.Correction, error) {
 	correction := billing.Correction{Tenant: c.word, Until: now, Author: c.flag("author"), Reason: c.flag("reason")}
 	if !completeUntil.IsZero() && completeUntil.Before(now) {

@@ -55,7 +55,7 @@ func NewCommand() *cobra.Command {
 	return group
 }
 
-// refuseWords is carried out where the words name no subcommand.
+// refuseWords returns the error for words that name no subcommand; it lists the subcommands.
 func refuseWords(group *cobra.Command, words []string) error {
 	var names []string
 	for _, cmd := range group.Commands() {
@@ -70,7 +70,7 @@ func refuseWords(group *cobra.Command, words []string) error {
 // Run carries out `manager billing NAME [WORD] [FLAG…]`. It prints nothing but help and answers, because a program may read the output.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	group := NewCommand()
-	group.SetArgs(append([]string{}, args...)) // without any, cobra would take those of the process
+	group.SetArgs(append([]string{}, args...)) // with nil, cobra would take the arguments of the process
 	group.SetOut(out)
 	return group.ExecuteContext(ctx)
 }

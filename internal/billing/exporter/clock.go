@@ -13,11 +13,12 @@ type serverClock struct {
 	ahead atomic.Int64
 }
 
-// tolerance is how far a Date header may differ from this clock without a correction: the header has whole seconds, and the answer
-// took time to arrive.
+// tolerance is how far a Date header may differ from this process's clock without a correction. The header has whole seconds, and the
+// answer took time to arrive.
 const tolerance = 3 * time.Second
 
-// mostAhead is how far the API server's clock may be from this one; more is believed of neither, and this process's own clock counts.
+// mostAhead limits how far the API server's clock may be from this process's clock. At a larger difference, this process's own clock
+// counts.
 const mostAhead = 24 * time.Hour
 
 // Now implements clock.PassiveClock.
@@ -26,8 +27,8 @@ func (c *serverClock) Now() time.Time { return time.Now().Add(time.Duration(c.ah
 // Since implements clock.PassiveClock.
 func (c *serverClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// listen wraps the transport to the API server so that each of its answers' Date sets the clock; an answer without Audit-Id is
-// of a proxy before it. Answers come every few seconds, because the Lease is renewed.
+// listen wraps the transport to the API server so that the Date of each answer sets the clock. An answer without Audit-Id comes from a
+// proxy in between, and is ignored. Answers come every few seconds, because the Lease is renewed.
 func (c *serverClock) listen(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)

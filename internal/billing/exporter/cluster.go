@@ -34,8 +34,8 @@ const (
 	unplaced
 )
 
-// apply takes one change of the queue into the state. It returns the namespaces whose billing may have changed, and, if the changed object
-// is new, when it was made; the zero time if it isn't.
+// apply takes one change of the queue into the state. It returns the namespaces whose billing may have changed. made is when the changed
+// object was made if the object is new; otherwise it is the zero time.
 func (c *cluster) apply(change change) (names []string, made time.Time) {
 	switch facts := change.facts.(type) {
 	case *namespaceFacts:
@@ -73,8 +73,8 @@ func (c *cluster) removeMissing(all census) (names []string) {
 	return names
 }
 
-// applyNamespace takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed, and, if this one
-// is new, when it was made.
+// applyNamespace takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed. made is when n
+// was made if n is new; otherwise it is the zero time.
 func (c *cluster) applyNamespace(n *namespaceFacts) (names []string, made time.Time) {
 	before := c.namespaces[n.Name]
 	c.namespaces[n.Name] = n

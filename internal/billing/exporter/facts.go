@@ -19,7 +19,7 @@ import (
 // namespaceFacts are the values of a Namespace that the ledger needs.
 type namespaceFacts struct {
 	*forest.Namespace
-	// owner is the UID of the LNamespace that made or adopted it, or "".
+	// owner is the UID of the LNamespace that made or adopted the Namespace; "" if there is none.
 	owner types.UID
 	// made is the Namespace's creationTimestamp.
 	made time.Time
@@ -32,8 +32,8 @@ type tenantFacts struct {
 	generation int64
 	// made is the LNamespace's creationTimestamp.
 	made time.Time
-	// since is when cost center and owner got their present values, as the operator has written it into the status; without such an
-	// entry, the LNamespace's creationTimestamp.
+	// since is when cost center and owner got their present values, as the operator has recorded it in the status. Without such a record, it
+	// is the LNamespace's creationTimestamp.
 	since             time.Time
 	costCenter, owner string
 	// labels are keys and values in turns, sorted by key: a map would take ten times the memory.
@@ -42,7 +42,8 @@ type tenantFacts struct {
 	reported *metav1.Condition
 }
 
-// factsOf returns a *namespaceFacts for a Namespace's metadata, a *tenantFacts for an LNamespace, and facts as they are.
+// factsOf returns a *namespaceFacts for a Namespace's metadata, and a *tenantFacts for an LNamespace. It returns any other object, such as
+// facts, unchanged.
 func factsOf(object any) any {
 	switch object := object.(type) {
 	case *metav1.PartialObjectMetadata:
@@ -84,8 +85,8 @@ func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 	return f
 }
 
-// interned returns a shared copy of a text that many objects have. Go forgets the copy at its next collection, so equal texts of one list
-// are shared, and those that come much later are not.
+// interned returns a shared copy of a text that many objects have. At its next garbage collection, Go forgets which texts have a shared
+// copy. So equal texts of one list share a copy, and those that come much later do not.
 func interned(text string) string { return unique.Make(text).Value() }
 
 // labelMap returns the labels as a map; nil if there are none.

@@ -19,8 +19,8 @@ import (
 const pageSize = 250
 
 // feed watches one kind and puts the facts of each object into the queue. It is the store of client-go's reflector, and keeps no objects.
-// An informer would not do: it passes changes to its handlers on other goroutines, so nobody could tell when the changes that came before a
-// bookmark are in the queue. The watermark depends on that.
+// An informer would not do, because it passes changes to its handlers on other goroutines. The watermark needs to know when the changes
+// that came before a bookmark are in the queue.
 type feed struct {
 	queue *queue
 	kind  watchedKind
@@ -28,8 +28,8 @@ type feed struct {
 	synced     chan struct{}
 	markSynced func()
 
-	// mu guards confirmed and trouble: when the API server last confirmed that it has nothing newer, or sent the newest change, and which
-	// request failed since; nil if none did.
+	// mu guards confirmed and trouble. confirmed is when the API server last sent a change, or confirmed that it has nothing newer. trouble
+	// is the error of a request that failed since then; nil if none did.
 	mu        sync.Mutex
 	confirmed time.Time
 	trouble   error
@@ -59,12 +59,13 @@ func newFeeds(q *queue) []*feed {
 	return feeds
 }
 
-// followLNamespaces watches until ctx ends. An API server that cannot stream a list is asked for pages of it.
+// followLNamespaces watches the feed's kind, Namespaces or LNamespaces, until ctx ends. If the API server cannot stream a list, it is
+// asked for pages of the list.
 func (f *feed) followLNamespaces(ctx context.Context, api client.WithWatch) {
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := f.kind.list.DeepCopyObject().(client.ObjectList)
-			// No resourceVersion: that of the reflector lets the API server answer with an old state.
+			// No resourceVersion is set: with the reflector's, the API server might answer with an old state.
 			err := api.List(ctx, list, client.Limit(o.Limit), client.Continue(o.Continue))
 			return list, f.recordTrouble(err)
 		},
@@ -105,7 +106,7 @@ func (f *feed) sight() (confirmed time.Time, trouble error) {
 	return f.confirmed, f.trouble
 }
 
-// Transformer implements cache.TransformingStore: of a list that is streamed, the reflector collects the facts instead of the objects.
+// Transformer implements cache.TransformingStore: from a list that is streamed, the reflector collects facts instead of objects.
 func (f *feed) Transformer() toolscache.TransformFunc {
 	return func(object any) (any, error) { return factsOf(object), nil }
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 )
 
-// OpenBigQuery opens the ledger in BigQuery. Only programs.BigQuery sets it.
+// OpenBigQuery opens the ledger in BigQuery. Only the program manager-bigquery sets it; it is nil in others.
 var OpenBigQuery func(*config.BillingBigQuery) *sql.DB
 
 // HandOver replaces this process by programs.BigQuery, with the same arguments, if the configured driver is bigquery and this program

@@ -39,7 +39,7 @@ type keeper struct {
 	run     billing.Run
 	// manage reports that the exporter creates the table and the view; otherwise it only verifies them.
 	manage bool
-	// flushEvery and compareEvery are the configured intervals, watermarkEvery the engine's.
+	// flushEvery and compareEvery are the configured intervals. watermarkEvery is the engine's least time between two watermarks.
 	flushEvery, compareEvery, watermarkEvery time.Duration
 	// timeout limits one exchange with the warehouse.
 	timeout time.Duration
@@ -52,7 +52,7 @@ type keeper struct {
 	running    bool
 	markedAt   time.Time
 
-	// mu guards what the reporter reads.
+	// mu guards the fields below; the reporter reads them.
 	mu       sync.Mutex
 	blind    error
 	err      error
@@ -248,7 +248,7 @@ func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	return nil
 }
 
-// blindAfter is how long a watch may fail before the failure is reported. A watch that only ends is opened again in less time.
+// blindAfter is how long a watch may fail before the failure is reported. A watch that ends without an error is opened again in less time.
 const blindAfter = time.Minute
 
 // silentAfter is how long a watch may receive nothing before that is reported: without changes, the API server sends a bookmark about

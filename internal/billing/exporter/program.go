@@ -59,11 +59,11 @@ type exporter struct {
 	lock   *leader.Lock
 	clock  clock.PassiveClock
 	config *config.OperatorConfiguration
-	// host is the name of the Pod, namespace that of the exporter's Lease and Deployment.
+	// host is the name of the Pod, and namespace is the namespace of the exporter's Lease and Deployment.
 	host, namespace, version string
 }
 
-// addLoops makes the loops and adds them to the manager, which ctx ends.
+// addLoops makes the loops and adds them to the manager. ctx is done when the process is asked to end.
 func (e *exporter) addLoops(ctx context.Context) error {
 	api, err := client.NewWithWatch(e.mgr.GetConfig(), client.Options{HTTPClient: e.mgr.GetHTTPClient(), Scheme: e.mgr.GetScheme(),
 		Mapper: e.mgr.GetRESTMapper()})

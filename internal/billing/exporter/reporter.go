@@ -24,7 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// fieldOwner owns the one condition that the exporter writes.
+// fieldOwner owns the one condition that the exporter writes, and sends its Events.
 const fieldOwner = "warren-billing-exporter"
 
 // reporter writes condition BillingExported into the status of LNamespaces where it must change.
@@ -61,7 +61,7 @@ type situation struct {
 	blind    error
 	trouble  billing.Trouble
 	compared bool
-	// waits is since when the oldest change of a tenant has waited, by UID; parked why one was refused.
+	// waits holds, by tenant UID, since when the tenant's oldest change has waited; parked holds why the ledger refused one of its changes.
 	waits  map[string]time.Time
 	parked map[string]string
 	// unsaved are the tenants with changes that the outbox hasn't taken, by UID, and problem is why it hasn't.
@@ -85,7 +85,7 @@ func (r *reporter) readSituation(ctx context.Context) (situation, error) {
 }
 
 func (r *reporter) report(ctx context.Context) error {
-	// before the outbox is read, so that each change of these tenants is in the outbox or the ledger by then
+	// The tenants are read before the outbox. So each of their changes is in unsaved, in the outbox or in the ledger by then.
 	tenants, unsaved, problem := r.tenants()
 	s, err := r.readSituation(ctx)
 	if err != nil {
@@ -112,13 +112,14 @@ func (r *reporter) report(ctx context.Context) error {
 	return err
 }
 
-// refusedAlone reports whether the API server refused the write of one status for what it holds, which says nothing of others.
+// refusedAlone reports whether the API server refused the write of one status because of its content, so that other statuses may still be
+// written.
 func refusedAlone(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
 
-// needsWrite reports whether the condition must be written: it is missing, differs, or has an older generation. What counts and names a
-// single try in a message, such as rows, ports and jobs, differs each time and is no difference.
+// needsWrite reports whether the condition must be written: it is missing, differs, or has an older generation. Numbers in a message, and
+// names of a single try, such as a job's, count as no difference, because they differ each time.
 func needsWrite(was, want *metav1.Condition, generation int64) bool {
 	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.ObservedGeneration != generation ||
 		countsAndNames.ReplaceAllString(was.Message, "#") != countsAndNames.ReplaceAllString(want.Message, "#")

@@ -36,16 +36,16 @@ type tracker struct {
 	mu sync.Mutex
 	// cluster is nil until everything that exists has been read.
 	cluster *cluster
-	// open is what the ledger will say once the outbox is empty, by namespace.
+	// open holds, by namespace, the periods that will be open in the ledger once the outbox is empty.
 	open map[string]billing.Open
-	// ended is when each namespace's last period ended, and left counts the ENDs, since the last comparison, of namespaces that
-	// still exist.
+	// ended is when each namespace's last period ended. left counts the ENDs, since the last comparison, of namespaces that still exist.
 	ended map[string]time.Time
 	left  int
 	// leftAt holds the namespaces whose END the next comparison decides about. The value is when the exporter saw that the namespace
 	// had left its tenant.
 	leftAt map[string]time.Time
-	// assumed is what open was made from, for the namespaces that haven't changed since begin; nil once a comparison has replaced open.
+	// assumed holds the values from which begin made open, for the namespaces that haven't changed since; nil once a comparison has replaced
+	// open.
 	assumed map[string]billing.Desired
 	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
 	unsaved []billing.Event
@@ -83,8 +83,8 @@ func (t *tracker) Start(ctx context.Context) error {
 	}
 }
 
-// begin assumes that the ledger agrees with the cluster as first read, from now on. The first comparison replaces that assumption by what
-// the ledger has.
+// begin takes what the watches have read first into the cluster's state, and assumes that the ledger agrees with it. The first comparison
+// replaces that assumption by what the ledger has.
 func (t *tracker) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,8 +122,8 @@ func (t *tracker) applyQueued() {
 	}
 }
 
-// recordAssumed adds the SET of the values that a namespace had at begin, before its first change: the ledger may have older values, and a
-// comparison after the change would not find the values between. The view ignores a SET of the values that the ledger has.
+// recordAssumed queues the SET of the values that a namespace had at begin, ahead of its first change. The ledger may have older values,
+// and a comparison after the change would not find the values in between. The view ignores a SET of values that the ledger has already.
 func (t *tracker) recordAssumed(name string) {
 	if d, ok := t.assumed[name]; ok {
 		t.unsaved = append(t.unsaved, d.Begin(t.clusterID, name, time.Time{}))
@@ -132,7 +132,8 @@ func (t *tracker) recordAssumed(name string) {
 }
 
 // event returns the event that makes the ledger agree with the cluster about a namespace, and false if they agree. made is when the
-// changed object was made, if it is new: a namespace that is older came to its tenant now.
+// changed object was made, if it is new. Unless the namespace is at least as new as that object, it came to its tenant by this change, and
+// its SET is dated seen.
 func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool) {
 	open, was := t.open[name]
 	desired, holding := t.cluster.desired(name)
@@ -160,9 +161,9 @@ func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool)
 	return billing.Event{}, false
 }
 
-// mayEnd reports whether the namespace's period may end now. It may if the namespace is gone. Namespaces that exist and belong to no
-// tenant any more may end only while they are few since the last comparison; beyond that the next comparison decides, because a
-// tree that lost a label must not end the periods of half a cluster.
+// mayEnd reports whether the namespace's period may end now. It may if the namespace is gone. If namespaces exist but belong to no tenant
+// any more, only a few of their periods may end between two comparisons. Beyond that the next comparison decides, because a tree that lost
+// a label must not end the periods of half a cluster.
 func (t *tracker) mayEnd(name string) bool {
 	if t.cluster.forest.Namespace(name) == nil {
 		return true
@@ -173,8 +174,8 @@ func (t *tracker) mayEnd(name string) bool {
 	return true
 }
 
-// keepEnds is how long the end of a period is remembered: a namespace that is made again is dated by a creationTimestamp, which is cut to
-// seconds and may come late.
+// keepEnds is how long the end of a period is remembered. The next SET of that namespace must be dated after it, even if the namespace's
+// creationTimestamp, which is cut to seconds, is earlier.
 const keepEnds = time.Hour
 
 func (t *tracker) remember(event billing.Event) {
@@ -224,7 +225,7 @@ func (t *tracker) sight() (until time.Time, trouble error) {
 	return until, trouble
 }
 
-// beforeLeft returns settled or, if that is earlier, the earliest time in leftAt.
+// beforeLeft returns settled, or the earliest time in leftAt if that is earlier than settled.
 func (t *tracker) beforeLeft(settled time.Time) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// Billing is the billing exporter and its commands, with the drivers of SQLite and PostgreSQL. The operator uses neither the
-	// drivers nor the exporter, and the exporter uses no controller; each program would have the other's pages in memory.
+	// Billing is the program with the billing exporter and its commands, and the drivers of SQLite and PostgreSQL. The operator needs none of
+	// these, and the exporter needs no controller. In one program, each would hold the other's code in memory.
 	Billing = "manager-billing"
-	// BigQuery is the same with the driver of BigQuery. Google's client costs 20 MB of memory, which few installations need.
+	// BigQuery is the same program with the driver of BigQuery, too. Google's client costs 20 MB of memory, which few installations need.
 	BigQuery = "manager-bigquery"
 )
 
 // LeaseName is the name of the exporter's Lease, in the operator's namespace. The replica that holds the Lease exports.
 const LeaseName = "warren-billing-exporter"
 
-// HandOver replaces this process by a program in the same folder, with these arguments. It returns only if that fails; what is needed,
-// such as a subcommand, begins the sentence of its error.
+// HandOver replaces this process by a program in the same folder, with these arguments. It returns only if that fails. what names the
+// feature that needs the program, such as a subcommand, and begins the error's text.
 func HandOver(program, what string, args []string) error {
 	self, err := os.Executable()
 	if err != nil {

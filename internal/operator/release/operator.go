@@ -72,7 +72,7 @@ var finalizedKinds = []struct {
 	{lnamespaces, "LNamespaces", v1alpha1.FinalizerLNamespace},
 }
 
-// writers is from how many objects the finalizers are taken off at the same time.
+// writers is how many objects are changed or deleted at the same time.
 const writers = 16
 
 // removeFinalizers takes our finalizers off all objects, and then does so once more: if an operator still runs somewhere, the finalizers
@@ -176,7 +176,7 @@ func (r *releaser) letGo(ctx context.Context, resource schema.GroupVersionResour
 	return fmt.Errorf("%s: %w", key, err)
 }
 
-// finalizerPatch returns a JSON patch that removes finalizer at index place, and fails if another one stands there.
+// finalizerPatch returns a JSON patch that removes finalizer at index place, and fails if another finalizer is there.
 func finalizerPatch(place int, finalizer string) []byte {
 	type operation struct {
 		Op    string `json:"op"`

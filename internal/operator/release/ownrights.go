@@ -17,8 +17,8 @@ import (
 
 var roleBindings = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 
-// deleteOwnRights deletes the RoleBindings by which the operator of component hardened binds its own role: nobody else would delete them,
-// and a service account of that name would get the rights back.
+// deleteOwnRights deletes the RoleBindings by which the operator of component hardened binds its own role. Nobody else would delete them,
+// and they would grant the rights to any later service account of the operator's name.
 func (r *releaser) deleteOwnRights(ctx context.Context) error {
 	deleted := 0
 	group, inGroup := errgroup.WithContext(ctx)

@@ -36,7 +36,7 @@ var _ = Describe("kubectl warren trace", func() {
 					HaveField("Path", HaveExactElements("xo-base", "xo-pay", "xo-web", "xo-db")), HaveField("Notes", BeEmpty())), user)
 				g.Expect(read(user, "secrets/key")).To(And(HaveField("Verdict", trace.Copy), HaveField("From", "xo-pay"), HaveField("Mode", "create"),
 					HaveField("Path", HaveExactElements("xo-pay", "xo-web", "xo-db")),
-					HaveField("Notes", HaveExactElements(ContainSubstring("made once")))))
+					HaveField("Notes", HaveExactElements(ContainSubstring("written once")))))
 				g.Expect(read(user, "rolebinding.rbac.authorization.k8s.io/warren:users")).
 					To(And(HaveField("From", "xo-pay"), HaveField("Object.Group", "rbac.authorization.k8s.io")))
 				g.Expect(read(user, "secret/some")).To(And(HaveField("Verdict", trace.Absent), HaveField("From", ""),
