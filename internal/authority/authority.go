@@ -1,5 +1,5 @@
-// Package authority turns a change of a tree (a move, inherited keys, required children) into problems, which forbid it
-// to everybody, and questions about the user's rights, which internal/authorizer puts to the API server. The change is
+// Package authority turns a change of a tree (a move, inherited keys, required children) into problems and questions. A problem forbids
+// the change to every user. A question is about the user's rights, and internal/authorizer puts it to the API server. The change is
 // allowed only if there is no problem and every question is answered with yes.
 //
 // "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything here.
@@ -21,14 +21,14 @@ const (
 	Administer Right = "Administer"
 	// CreateHierarchy is the right to create HierarchyConfigurations in a namespace that need not exist.
 	CreateHierarchy Right = "CreateHierarchy"
-	// ChangeTenant is the right to update the LNamespace called Namespace, which its managers and sudoers hold. UpdateNamespaces
-	// includes it.
+	// ChangeTenant is the right to update the LNamespace that Question.Namespace names, which its managers and sudoers have.
+	// UpdateNamespaces includes it.
 	ChangeTenant Right = "ChangeTenant"
 	// DoEverything is the right to every verb on every resource of a namespace. UpdateNamespaces includes it.
 	DoEverything Right = "DoEverything"
 	// CreateSubNamespaces is the right to create SubNamespaces in a namespace.
 	CreateSubNamespaces Right = "CreateSubNamespaces"
-	// UpdateNamespaces and CreateNamespaces are held cluster-wide.
+	// UpdateNamespaces and CreateNamespaces are the rights to update and to create namespaces cluster-wide.
 	UpdateNamespaces Right = "UpdateNamespaces"
 	CreateNamespaces Right = "CreateNamespaces"
 )
@@ -38,16 +38,16 @@ type Question struct {
 	Right Right
 	// Namespace is empty for a cluster-wide right.
 	Namespace string
-	// Parent is the namespace below which Namespace is to stand, where Right is DoEverything.
+	// Parent is set where Right is DoEverything: the namespace below which Namespace is to be placed.
 	Parent string
-	// Role states why the right is needed: "proposed parent".
+	// Role states why the right is needed, such as "proposed parent".
 	Role string
 	// Instead replaces the message about a missing right, where the state of the tree forbids the move rather than a lack of
 	// rights.
 	Instead string
 }
 
-// Needs says in words which right is missing after a no. A namespace that the user doesn't see is not named.
+// Needs describes the right that the user lacks if the answer is no. A namespace that the user doesn't see is not named.
 func (q Question) Needs(sees func(namespace string) bool) string {
 	role := ""
 	if q.Role != "" {
@@ -73,7 +73,7 @@ func (q Question) Needs(sees func(namespace string) bool) string {
 	}
 }
 
-// describeUnseenNeed says in words which right is missing in a namespace that must not be named.
+// describeUnseenNeed describes the right that the user lacks in a namespace that must not be named.
 func (q Question) describeUnseenNeed(role string) string {
 	const where = " in a namespace that you may not see"
 	switch q.Right {
@@ -106,16 +106,16 @@ type Change struct {
 type Verdict struct {
 	// Problems are sentences that explain why nobody may make the change. Where there is one, Questions is empty.
 	Problems []string
-	// Questions are in the order in which a no is reported: those about the old parent first.
+	// Questions are in the order in which a missing right is reported: those about the old parent first.
 	Questions []Question
-	// BeforeProblems are the questions that must all be answered with yes before Problems are shown to a user who may not see the
-	// target.
+	// BeforeProblems are the questions that must all be answered with yes before Problems are shown to a user who may not see the new
+	// parent.
 	BeforeProblems []Question
 	// Unknown names a namespace that exists and that the forest must learn of before the change can be judged, or is "".
 	Unknown string
 	// Warnings are sentences for the user.
 	Warnings []string
-	// Moves reports whether the namespace would get another place.
+	// Moves reports whether the change would give the namespace another place.
 	Moves bool
 }
 

@@ -14,10 +14,10 @@ type move struct {
 	s        *forest.Snapshot
 	n        *forest.Namespace
 	from, to string
-	// earlier is the parent of a request that is withdrawn and may be under way, or "".
+	// earlier is the parent of a request that the change withdraws, although the operator may be carrying it out; else "".
 	earlier string
-	// estranged reports that another namespace, at another place, has taken the name of the parent. It has no authority over n, which
-	// still belongs to its old place.
+	// estranged reports that another namespace, at another place, has taken the name of the parent. The new namespace has no authority over
+	// n, which still belongs to its old place.
 	estranged bool
 }
 
@@ -81,8 +81,8 @@ func (m move) questionsOfMove() []Question {
 	return append(old, m.questionsOfJoining()...)
 }
 
-// questionsOfJoining returns the question for every right in the namespace, where it joins another tree, whose people
-// then get rights in it. It returns none where a cluster admin has marked the namespace for that tree.
+// questionsOfJoining asks whether the user has all rights in the namespace, if the namespace joins another tree: the users of that tree
+// then get rights in it. It returns no question where a cluster admin has marked the namespace for that tree.
 func (m move) questionsOfJoining() []Question {
 	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || forest.MarkedFor(m.s, m.n, m.to) {
 		return nil
@@ -90,14 +90,14 @@ func (m move) questionsOfJoining() []Question {
 	return []Question{{Right: DoEverything, Namespace: m.n.Name, Parent: m.to, Role: roleJoins}}
 }
 
-// isSplitFromTree reports whether a namespace that becomes a root is one already, or was part of a tree that its people could administer.
+// isSplitFromTree reports whether a namespace that becomes a root is one already, is in a cycle, or comes from a tree with a root.
 // Otherwise a tree would begin out of nothing, which only a cluster admin may allow.
 func (m move) isSplitFromTree() bool {
 	isRoot := func(name string) bool { return m.s.KindOf(m.s.Namespace(name)) == forest.Root }
 	return isRoot(m.n.Name) || len(m.othersInCycle()) > 0 || isRoot(m.topOfTree(m.from)) || isRoot(m.topOfTree(m.earlier))
 }
 
-// questionsOfLeaving returns the questions for the consent of the tree that the namespace leaves with that parent.
+// questionsOfLeaving returns the questions for the consent of the tree that parent is in, and that the namespace leaves.
 func (m move) questionsOfLeaving(parent string) []Question {
 	if parent == "" {
 		return nil
@@ -107,7 +107,7 @@ func (m move) questionsOfLeaving(parent string) []Question {
 		for _, member := range members {
 			questions = append(questions, Question{Right: Administer, Namespace: member, Role: roleMember})
 		}
-		// A halted namespace still belongs to the tenant in whose tree it stood.
+		// A halted namespace still belongs to the tenant in whose tree it was.
 		return append(questions, m.questionsOfTenant(m.s.RootOf(m.n.Name))...)
 	}
 	top := m.topOfTree(parent)
@@ -120,9 +120,9 @@ func (m move) questionsOfLeaving(parent string) []Question {
 	return append([]Question{{Right: Administer, Namespace: top, Role: roleRoot}}, m.questionsOfTenant(top)...)
 }
 
-// questionsOfTenant returns the question for taking the namespace out of the tenant of root: the right to change that tenant, or cl
-// where the namespace comes to a place in no tenant, because it would escape limits and billing there. It returns none where root
-// has no tenant, or the namespace stays in its tree.
+// questionsOfTenant returns the question for taking the namespace out of the tenant of root. The question is for the right to change that
+// tenant. If the new place is in no tenant, it is for cl instead, because the namespace would escape limits and billing there. It returns
+// none where root has no tenant, or where the namespace stays in its tree.
 func (m move) questionsOfTenant(root string) []Question {
 	if m.s.TenantOf(root) == nil || root == m.topOfTree(m.to) {
 		return nil
@@ -134,7 +134,7 @@ func (m move) questionsOfTenant(root string) []Question {
 	return []Question{{Right: ChangeTenant, Namespace: root, Role: role}}
 }
 
-// othersInCycle returns the other namespaces in the cycle that the namespace stands in now, in alphabetical order.
+// othersInCycle returns the other namespaces in the cycle that the namespace is in now, in alphabetical order.
 func (m move) othersInCycle() []string {
 	members := strings.Split(forest.ParentCycle(m.s, m.n.Name), " -> ")
 	members = slices.DeleteFunc(members, func(name string) bool { return name == m.n.Name || name == "" })
@@ -157,7 +157,7 @@ func (m move) causeOfHalt() (name string, reason v1alpha1.Reason) {
 	}
 }
 
-// commonAncestor returns the nearest common ancestor of both parents, themselves included; "" where they share no tree.
+// commonAncestor returns the nearest common ancestor of the old and the new parent, themselves included; "" where they share no tree.
 func (m move) commonAncestor() string {
 	if len(m.othersInCycle()) > 0 {
 		return ""
@@ -171,9 +171,9 @@ func (m move) commonAncestor() string {
 	return ""
 }
 
-// topOfTree returns the namespace that answers for the tree of the namespace called name: the last one that the labels lead to. Where
-// that is the parent of n and it is gone, or another namespace has taken its name, top is the root that the ancestry of n names, or
-// "" if that root is gone, too.
+// topOfTree returns the namespace that decides for the tree of the namespace called name: the last one that the labels lead to. If name
+// is the parent of m.n, and is missing or taken by another namespace, it returns the root that the ancestry of m.n names. It returns ""
+// if that root is missing, too.
 func (m move) topOfTree(name string) string {
 	chain := m.chainForAuthority(name)
 	if len(chain) > 0 {
@@ -189,8 +189,8 @@ func (m move) topOfTree(name string) string {
 	return first
 }
 
-// chainForAuthority returns namesInChain(name). It is nil for the old parent of m.n if another namespace has taken the parent's name,
-// which has no authority over m.n.
+// chainForAuthority returns namesInChain(name). It returns nil for the old parent of m.n if another namespace has taken that parent's
+// name: this namespace has no authority over m.n.
 func (m move) chainForAuthority(name string) []string {
 	if m.estranged && name == m.from {
 		return nil

@@ -2,9 +2,9 @@ package authority
 
 import "fmt"
 
-// Awaited returns the words that refuse a name for whose bearer namespaces wait as their parent; waiting names them, "namespaces a,
-// b". The maker of a namespace of that name would get their secrets, and they would get its secrets. The name is free to a user
-// with cl, or with authority over each of the namespaces that wait.
+// Awaited returns the message that refuses a name, because some namespaces wait for a parent of that name. waiting names them, such as
+// "namespaces a, b". The maker of a namespace of that name would get their secrets, and they would get its secrets. A user with cl, or
+// with authority over each of the namespaces that wait, may use the name.
 func Awaited(waiting, name string) string {
 	return fmt.Sprintf("%s wait for a parent named %q", waiting, name)
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The rules that the sections share. Each problem has the value and the rule.
+// The checks that the sections of the file share. Each problem that they return has the value and the rule.
 
 func invalidUnlessEqual(at *field.Path, value, want string) field.ErrorList {
 	switch value {
@@ -59,7 +59,7 @@ func durationAtLeast(at *field.Path, value metav1.Duration, low time.Duration) f
 	return nil
 }
 
-// checkBytesAtLeast also refuses fractions of a byte and what doesn't fit an int64.
+// checkBytesAtLeast also refuses fractions of a byte, and numbers that don't fit an int64.
 func checkBytesAtLeast(at *field.Path, value resource.Quantity, low int64) field.ErrorList {
 	if n, whole := value.AsInt64(); !whole || n < low {
 		return field.ErrorList{field.Invalid(at, value.String(), fmt.Sprintf("must be a whole number of bytes, at least %d", low))}

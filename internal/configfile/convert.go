@@ -18,7 +18,8 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// keyOrder is the order in which the keys of a mapping are written. The decoder takes the last value of a key that is given twice.
+// keyOrder is the order in which the converter writes the keys of a mapping. If a key is given twice, the decoder takes the value that is
+// written last.
 type keyOrder bool
 
 const (
@@ -26,8 +27,9 @@ const (
 	backward keyOrder = true
 )
 
-// converter turns YAML into the JSON that the strict serializer decodes. A serializer stops at the first value of a wrong type, without
-// the index of a list in its path; so the converter reports these, and leaves them out. It also leaves out keys without a value.
+// converter turns YAML into the JSON that the strict serializer decodes. A serializer stops at the first value of a wrong type, and its
+// path to that value has no list indexes. So the converter itself reports all values of a wrong type, and leaves them out. It also leaves
+// out keys without a value.
 type converter struct {
 	order    keyOrder
 	problems []problem
@@ -35,17 +37,17 @@ type converter struct {
 	keys     map[string]keyPlace // by the path that the serializer gives to a key
 }
 
-// keyPlace tells where a key of a mapping stands.
+// keyPlace describes where in the file a key of a mapping is.
 type keyPlace struct {
 	path, key string
-	known     []string // where the key is unknown: the keys that are known in its place
+	known     []string // for an unknown key: the keys that are known at its place
 }
 
 func (c *converter) convertDocument(n *yaml.Node) []byte {
 	return c.convertValue(nil, n, reflect.TypeFor[config.OperatorConfiguration]())
 }
 
-// convertValue returns n as JSON that decodes into type t, or nil. The path of the root is nil.
+// convertValue returns n as JSON that decodes into type t; nil if n has a wrong type. The path of the root is nil.
 func (c *converter) convertValue(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
 	n = resolveYAMLAlias(n)
 	switch {
@@ -64,7 +66,8 @@ func (c *converter) convertValue(at *field.Path, n *yaml.Node, t reflect.Type) [
 	return nil
 }
 
-// marshalScalar returns a string, a number or a truth value as JSON, which has no .nan and no .inf.
+// marshalScalar returns a string, a number or a truth value as JSON. It fails for other nodes, and for .nan and .inf, which JSON doesn't
+// have.
 func marshalScalar(n *yaml.Node) ([]byte, error) {
 	if n.Kind != yaml.ScalarNode || !slices.Contains([]string{"!!str", "!!bool", "!!int", "!!float"}, n.ShortTag()) {
 		return nil, errors.New("no scalar of JSON")
@@ -81,14 +84,14 @@ func (c *converter) convertList(at *field.Path, n *yaml.Node, t reflect.Type) []
 	for i, item := range n.Content {
 		data := c.convertItem(at.Index(i), item, t)
 		if data == nil {
-			data = []byte("null") // it keeps the index of those that follow
+			data = []byte("null") // so that the items after it keep their indexes
 		}
 		items = append(items, data)
 	}
 	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
 }
 
-// convertItem converts an item of a list or map, where null has no default to stand for.
+// convertItem converts an item of a list or map. null is refused, because an item has no default.
 func (c *converter) convertItem(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
 	if isNullNode(resolveYAMLAlias(n)) {
 		c.recordMistype(at, n, "given")
@@ -102,7 +105,7 @@ func (c *converter) convertMapping(at *field.Path, n *yaml.Node, t reflect.Type)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := resolveYAMLAlias(n.Content[i]).Value
 		if value := c.convertKeyedValue(at, key, n.Content[i+1], t); value != nil {
-			name, _ := json.Marshal(key) // no string is refused
+			name, _ := json.Marshal(key) // Marshal refuses no string
 			pairs = append(pairs, slices.Concat(name, []byte(":"), value))
 		}
 	}
@@ -112,7 +115,7 @@ func (c *converter) convertMapping(at *field.Path, n *yaml.Node, t reflect.Type)
 	return slices.Concat([]byte("{"), bytes.Join(pairs, []byte(",")), []byte("}"))
 }
 
-// convertKeyedValue converts the value of a key in a mapping of type t. It returns nil for one that is left out.
+// convertKeyedValue converts the value of a key in a mapping of type t. It returns nil for a value that is left out.
 func (c *converter) convertKeyedValue(at *field.Path, key string, n *yaml.Node, t reflect.Type) (value []byte) {
 	path := at.Child(key)
 	place := keyPlace{path: path.String(), key: key}

@@ -15,7 +15,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// accurateKeys are the top-level keys of Accurate's file that have a place in ours.
+// accurateKeys are the top-level keys of the configuration file of Accurate (another operator) that have a place in ours.
 var accurateKeys = map[string]string{
 	"labelKeys":                      "inheritance.labels",
 	"annotationKeys":                 "inheritance.annotations",
@@ -31,7 +31,7 @@ var accurateKeys = map[string]string{
 var strict = serializer.NewSerializerWithOptions(anyKind{}, runtime.NewScheme(), runtime.NewScheme(),
 	serializer.SerializerOptions{Strict: true})
 
-// anyKind lets the serializer decode whatever apiVersion and kind say: validate judges these.
+// anyKind lets the serializer decode a file whatever its apiVersion and kind are: validateConfiguration checks these.
 type anyKind struct{}
 
 // Interpret implements serializer.MetaFactory.
@@ -47,7 +47,7 @@ type decoding struct {
 	duplicates bool
 }
 
-// decodeDocument decodes the document. Where a key is given twice, the last value is decoded, or the first one if the order is backward.
+// decodeDocument decodes the document. Where a key is given twice, it decodes the last value, or the first one if the order is backward.
 func decodeDocument(document *yaml.Node, order keyOrder) decoding {
 	c := converter{order: order, keys: map[string]keyPlace{}}
 	data := c.convertDocument(document)
@@ -86,7 +86,7 @@ func (d *decoding) addStrictProblem(err error, keys map[string]keyPlace) {
 	d.problems = append(d.problems, problem{path: place.path, text: fmt.Sprintf("unknown field %q (%s)", place.path, hint)})
 }
 
-// isInMistypedValue reports whether the value at path, one that it is part of, or a part of it had a wrong type.
+// isInMistypedValue reports whether the value at path, a value that contains it, or a part of it had a wrong type.
 func (d *decoding) isInMistypedValue(path string) bool {
 	return slices.ContainsFunc(d.mistyped, func(mistyped string) bool {
 		return containsPath(path, mistyped) || containsPath(mistyped, path)

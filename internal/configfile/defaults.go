@@ -11,15 +11,15 @@ import (
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Default returns the configuration that holds where there is no file. The caller may change it.
+// Default returns the configuration that applies without a file. The caller may change it.
 func Default() *config.OperatorConfiguration {
 	c := defaultsBeforeFile()
 	fillInDefaults(c)
 	return c
 }
 
-// defaultsBeforeFile returns the defaults over which a file is decoded: all but those that depend on other keys, and
-// lists of mappings, whose items the decoder would fill into the default's items.
+// defaultsBeforeFile returns the defaults over which a file is decoded. It leaves out those that depend on other keys. It also leaves out
+// the items of lists of mappings, because the decoder would mix them with the items of the file.
 func defaultsBeforeFile() *config.OperatorConfiguration {
 	return &config.OperatorConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: config.APIVersion, Kind: config.Kind},
@@ -88,7 +88,7 @@ func defaultBilling() config.Billing {
 	}
 }
 
-// fillInDefaults sets what depends on other keys, and what list items leave out.
+// fillInDefaults sets missing lists of kinds, modes and scopes, and adds RoleBinding to the propagated kinds.
 func fillInDefaults(c *config.OperatorConfiguration) {
 	if c.Distribution.Kinds == nil {
 		c.Distribution.Kinds = []config.DistributedKind{{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}}

@@ -12,8 +12,8 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// readDocument returns the one document of a file, YAML or JSON. Documents without content, as a trailing --- makes, don't count.
-// Problems can come beside a document; without a document, they name the reason.
+// readDocument returns the one document of a file, YAML or JSON. Documents without content, such as one after a trailing ---, don't
+// count. It may return problems together with a document. If it returns no document, the problems explain why.
 func readDocument(data []byte) (*yaml.Node, []problem) {
 	var document *yaml.Node
 	var problems []problem

@@ -1,8 +1,8 @@
 // Package configfile reads the operator's configuration file: decoding, defaults and validation.
 //
-// Load and Parse report every problem of a file together, one per line, as "FILE: path: problem". What they return is complete: defaults
-// are filled in, enums hold known values, patterns compile. Whatever needs a cluster (is a kind served, is it namespaced, does a
-// ClusterRole exist) is judged elsewhere, so that a file can be validated offline.
+// Load and Parse report every problem of a file together, one per line, as "FILE: path: problem". The configuration that they return is
+// complete: defaults are filled in, enums hold known values, patterns compile. Other packages check what needs a cluster: whether a kind
+// is served or namespaced, and whether a ClusterRole exists. So a file can be validated offline.
 package configfile
 
 import (
@@ -55,7 +55,7 @@ func Parse(name string, data []byte) (*config.OperatorConfiguration, error) {
 	last := decodeDocument(document, forward)
 	problems = append(problems, last.fillInAndValidate()...)
 	if last.duplicates {
-		// Nobody knows which of two values is meant: the problems of both are reported.
+		// It is unknown which of two values is meant, so the problems of both are reported.
 		first := decodeDocument(document, backward)
 		problems = append(problems, first.fillInAndValidate()...)
 	}
@@ -65,8 +65,9 @@ func Parse(name string, data []byte) (*config.OperatorConfiguration, error) {
 	return last.config, nil
 }
 
-// ParseRecorded decodes and defaults a file that an operator has accepted before, perhaps one of another version: it passes over what this
-// version doesn't know, or wouldn't accept. It returns nil for what is no file at all.
+// ParseRecorded decodes and defaults a file that an operator, perhaps of another version, has accepted before. It ignores the problems
+// that this version finds: keys that it doesn't know, and values that it wouldn't accept. It returns nil for content that is no
+// configuration file at all.
 func ParseRecorded(data []byte) *config.OperatorConfiguration {
 	document, _ := readDocument(data)
 	if document == nil {
@@ -77,12 +78,12 @@ func ParseRecorded(data []byte) *config.OperatorConfiguration {
 	return d.config
 }
 
-// fillInAndValidate fills in what depends on other keys, and returns all problems of the file.
+// fillInAndValidate calls fillInDefaults, and returns all problems of the file.
 func (d *decoding) fillInAndValidate() []problem {
 	fillInDefaults(d.config)
 	problems := d.problems
 	for _, e := range validateConfiguration(d.config) {
-		if !d.isInMistypedValue(e.Field) { // its value is not the file's
+		if !d.isInMistypedValue(e.Field) { // else e is about a default, not about the file's value
 			problems = append(problems, problem{path: e.Field, text: e.ErrorBody()})
 		}
 	}
@@ -92,7 +93,7 @@ func (d *decoding) fillInAndValidate() []problem {
 // problem is a sentence about the value at path, or about the file as a whole where path is empty.
 type problem struct{ path, text string }
 
-// errorOfFile makes one error of the problems, one line each, every line once.
+// errorOfFile makes one error of the problems. Each problem is a line; equal lines occur once.
 func errorOfFile(name string, problems []problem) error {
 	var lines []string
 	for _, p := range problems {

@@ -29,7 +29,7 @@ func validateGlobPattern(at *field.Path, pattern string) field.ErrorList {
 	return nil
 }
 
-// validateKeyGlobs checks patterns of keys that flow from namespace to namespace: never the operator's own.
+// validateKeyGlobs checks patterns of label or annotation keys. None may be in the operator's own domain, and none may occur twice.
 func validateKeyGlobs(at *field.Path, globs config.Globs) field.ErrorList {
 	problems := validateAllGlobs(at, globs)
 	for i, pattern := range globs {
@@ -44,8 +44,8 @@ func validateKeyGlobs(at *field.Path, globs config.Globs) field.ErrorList {
 	return problems
 }
 
-// isInOwnDomain reports whether what stands before the first metacharacter of the pattern is a prefix of our domain or of a
-// subdomain. A wider pattern, such as */*, may match our keys too: those are passed over when it is used.
+// isInOwnDomain reports whether the pattern begins with our domain, or a subdomain, and a slash, before any metacharacter. A wider
+// pattern, such as */*, may match our keys too: those keys are ignored when the pattern is used.
 func isInOwnDomain(pattern string) bool {
 	literal := pattern
 	if i := strings.IndexAny(pattern, `*?[\`); i >= 0 {

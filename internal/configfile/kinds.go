@@ -14,8 +14,8 @@ const rbacGroup = "rbac.authorization.k8s.io"
 
 var roleBinding = schema.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}
 
-// builtInGroups are the groups outside core of kinds whose group is easily forgotten. A kind that isn't served is no
-// error while running (its CRD may come later), so that a forgotten group would never be noticed.
+// builtInGroups are the groups, outside the core group, of kinds whose group is easily forgotten. At run time, a kind that isn't served
+// is no error, because its CRD may be installed later. So a forgotten group would never be noticed.
 var builtInGroups = map[string]string{
 	"Role": rbacGroup, "RoleBinding": rbacGroup, "ClusterRole": rbacGroup, "ClusterRoleBinding": rbacGroup,
 	"Deployment": "apps", "DaemonSet": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "ControllerRevision": "apps",
@@ -39,7 +39,7 @@ func withBuiltInGroup(kind schema.GroupKind) schema.GroupKind {
 	return kind
 }
 
-// clusterScoped are the cluster-scoped kinds of Kubernetes, by group. Those of CRDs are known only to a cluster.
+// clusterScoped are the cluster-scoped kinds of Kubernetes, by group. Which kinds of CRDs are cluster-scoped is known only in a cluster.
 var clusterScoped = map[string][]string{
 	"":        {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
 	rbacGroup: {"ClusterRole", "ClusterRoleBinding"},
@@ -60,7 +60,7 @@ var clusterScoped = map[string][]string{
 	"storagemigration.k8s.io":      {"StorageVersionMigration"},
 }
 
-// neverPropagated are kinds that a controller or the API server writes for the namespace they stand in.
+// neverPropagated are kinds that a controller or the API server writes for the namespace that they are in.
 var neverPropagated = map[string][]string{
 	"":                    {"Pod", "Event", "Endpoints", "Binding"},
 	"apps":                {"ControllerRevision"},
@@ -74,7 +74,7 @@ func CanBePropagated(kind schema.GroupKind) bool {
 	return !isOperatorGroup(kind.Group) && !slices.Contains(neverPropagated[kind.Group], kind.Kind)
 }
 
-// neverDistributed are kinds that a ResourceDistribution may not hold, beside all of RBAC.
+// neverDistributed are kinds that a ResourceDistribution may not contain, in addition to all kinds of RBAC.
 var neverDistributed = map[string][]string{
 	"":              {"Event", "Pod", "ServiceAccount"},
 	"events.k8s.io": {"Event"},
@@ -85,8 +85,8 @@ func isOperatorGroup(group string) bool {
 	return group == tenancy.Domain || strings.HasSuffix(group, "."+tenancy.Domain)
 }
 
-// LabelledKinds returns the propagated kinds whose generated objects become sources, by gate PropagateGenerated. No kind of RBAC is among
-// them, because such a source would hand out the rights of others.
+// LabelledKinds returns the propagated kinds whose generated objects become sources while gate PropagateGenerated is open. No kind of
+// RBAC is among them, because such a source would hand out the rights of others.
 func LabelledKinds(c *config.OperatorConfiguration) []config.PropagatedKind {
 	var kinds []config.PropagatedKind
 	for _, kind := range c.Propagation.Kinds {

@@ -15,8 +15,8 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// CheckName returns why name may not be the name of a new sub-namespace in the tree of root: one error for each naming
-// policy that it breaks, joined; nil if it breaks none.
+// CheckName returns why name may not be the name of a new sub-namespace in the tree of root. It joins one error for each naming policy
+// that name breaks; nil if it breaks none.
 func CheckName(policies []config.NamingPolicy, root, name string) error {
 	var broken []error
 	for _, policy := range policies {
@@ -25,8 +25,8 @@ func CheckName(policies []config.NamingPolicy, root, name string) error {
 	return errors.Join(broken...)
 }
 
-// checkNamingPolicy returns why name breaks the policy in the tree of root; nil if it doesn't, or if the policy doesn't apply there.
-// The leftmost match of Root decides what its groups stand for.
+// checkNamingPolicy returns why name breaks the policy in the tree of root; nil if it doesn't, or if the policy doesn't apply to that
+// tree. The leftmost match of Root decides which text its groups have.
 func checkNamingPolicy(p config.NamingPolicy, root, name string) error {
 	rootPattern, err := regexp.Compile(p.Root)
 	if err != nil {
@@ -43,7 +43,7 @@ func checkNamingPolicy(p config.NamingPolicy, root, name string) error {
 		return ""
 	})
 	match, err := regexp.Compile(pattern)
-	if err != nil { // a group inside [] or {} can compile with x and not with this root's name
+	if err != nil { // validation put x for a group; inside [] or {}, this root's text may not compile
 		return fmt.Errorf("name %q can't be judged by the naming policy of root %s: %w", name, root, err)
 	}
 	if !match.MatchString(name) {
@@ -52,7 +52,7 @@ func checkNamingPolicy(p config.NamingPolicy, root, name string) error {
 	return nil
 }
 
-// groupReference finds $$, ${name}, $name and $1. A dollar before anything else is the end of the text, as in "-x$".
+// groupReference finds $$, ${name}, $name and $1. A dollar before anything else means the end of the text, as in "-x$".
 var groupReference = regexp.MustCompile(`\$(?:\$|\{([^}]*)\}|(\w+))`)
 
 // expandGroups replaces the references in match by what group returns for them.
@@ -76,7 +76,7 @@ func indexOfGroup(pattern *regexp.Regexp, reference string) int {
 	return pattern.SubexpIndex(reference)
 }
 
-// parseWithReferences returns match with x for each reference; it is valid.
+// parseWithReferences parses match with x in the place of each reference. match is valid.
 func parseWithReferences(match string) *syntax.Regexp {
 	parsed, err := syntax.Parse(expandGroups(match, func(string) string { return "x" }), syntax.Perl)
 	if err != nil {
@@ -97,7 +97,7 @@ func isNamePossible(match string) bool { return matchesLabelText(parseWithRefere
 // labelCharacters are those of a DNS label.
 const labelCharacters = "-0123456789abcdefghijklmnopqrstuvwxyz"
 
-// matchesLabelText reports whether each part that pattern can't do without matches text of labelCharacters.
+// matchesLabelText reports whether each part of pattern that can't be left out matches text of labelCharacters.
 func matchesLabelText(pattern *syntax.Regexp) bool {
 	matches := func(c rune) bool {
 		matched, err := regexp.MatchString("^(?:"+pattern.String()+")$", string(c))
@@ -118,7 +118,7 @@ func matchesLabelText(pattern *syntax.Regexp) bool {
 	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
 		return !slices.ContainsFunc(pattern.Sub, func(part *syntax.Regexp) bool { return !matchesLabelText(part) })
 	}
-	return true // what may be left out, and what matches any character or none
+	return true // pattern may be left out, or matches any character or none
 }
 
 func validateNamingPolicies(at *field.Path, policies []config.NamingPolicy) field.ErrorList {

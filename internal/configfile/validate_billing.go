@@ -41,7 +41,7 @@ func validateBilling(at *field.Path, b *config.Billing) field.ErrorList {
 	return problems
 }
 
-// validateDriver asks for what the chosen driver can't do without.
+// validateDriver requires the settings that the chosen driver can't work without.
 func validateDriver(at *field.Path, b *config.Billing) field.ErrorList {
 	var problems field.ErrorList
 	require := func(value, section, name string) {
@@ -54,7 +54,7 @@ func validateDriver(at *field.Path, b *config.Billing) field.ErrorList {
 		}
 	}
 	switch b.Driver {
-	case config.DriverSQLite: // one replica and its own file: no cluster to tell from another, no outbox
+	case config.DriverSQLite: // SQLite has one replica and its own file, so it needs no clusterID and no outbox
 		require(b.SQLite.Path, "sqlite", "path")
 		return problems
 	case config.DriverPostgres:
@@ -71,7 +71,7 @@ func validateDriver(at *field.Path, b *config.Billing) field.ErrorList {
 	return problems
 }
 
-// validateNamespaceLabels refuses keys that no label can have, and those that others give a meaning to.
+// validateNamespaceLabels refuses keys that no label can have, keys of the operator or of Kubernetes, and one key for both labels.
 func validateNamespaceLabels(at *field.Path, l config.BillingNamespaceLabels) field.ErrorList {
 	var problems field.ErrorList
 	for _, f := range []struct{ name, key string }{{"costCenter", l.CostCenter}, {"owner", l.Owner}} {
@@ -109,7 +109,7 @@ func validateBillingSizes(at *field.Path, b *config.Billing) field.ErrorList {
 	return append(problems, checkAtLeast(at.Child("outbox", "maxRows"), b.Outbox.MaxRows, 1)...)
 }
 
-// Project and dataset become part of SQL statements, the location of addresses.
+// Project and dataset become part of SQL statements, the location becomes part of addresses.
 var (
 	projectPattern  = regexp.MustCompile(`^[a-z][a-z0-9.:-]*[a-z0-9]$`)
 	datasetPattern  = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
@@ -136,7 +136,7 @@ func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList
 	return append(problems, checkBytesAtLeast(at.Child("maximumBytesBilled"), b.MaximumBytesBilled, 10<<20)...)
 }
 
-// isSafeAddress reports whether no one on the way can read what is sent there.
+// isSafeAddress reports whether nobody between this process and address can read what is sent there.
 func isSafeAddress(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -146,7 +146,7 @@ func isSafeAddress(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && ip != nil && ip.IsLoopback()
 }
 
-// validateBillingDefault refuses values that no LNamespace could hold, or that no user could match.
+// validateBillingDefault refuses an entry for both a user and a group, an empty one, and values that no LNamespace could hold.
 func validateBillingDefault(at *field.Path, d *config.BillingDefault) field.ErrorList {
 	var problems field.ErrorList
 	if d.User != "" && d.Group != "" {

@@ -14,7 +14,7 @@ import (
 
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// validateKindForm checks how a kind is written; whether it is served only a cluster knows.
+// validateKindForm checks how a kind is written. Only a cluster knows whether the kind is served.
 func validateKindForm(at *field.Path, kind schema.GroupVersionKind) field.ErrorList {
 	var problems field.ErrorList
 	if kind.Kind == "" {
@@ -38,7 +38,8 @@ func validateKindForm(at *field.Path, kind schema.GroupVersionKind) field.ErrorL
 	return problems
 }
 
-// checkKindAllowed refuses kinds that are cluster-scoped, ours, or refused; verb describes what can't be done with them.
+// checkKindAllowed refuses kinds that are cluster-scoped, the operator's own, or in refused. verb is the word in the message for what
+// can't be done with them, such as "propagated".
 func checkKindAllowed(at *field.Path, kind schema.GroupKind, refused map[string][]string, verb string) field.ErrorList {
 	switch {
 	case slices.Contains(clusterScoped[kind.Group], kind.Kind):

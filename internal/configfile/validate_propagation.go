@@ -42,7 +42,7 @@ func validatePropagatedKinds(at *field.Path, kinds []config.PropagatedKind) fiel
 
 		modes := []config.KindMode{config.ModeOptIn, config.ModeAll, config.ModeRemove}
 		if kind == roleBinding {
-			modes = modes[:2] // without it a tenant's users would lose their rights in the tree
+			modes = modes[:2] // with mode Remove, a tenant's users would lose their rights in the tree
 		}
 		problems = append(problems, checkOneOf(at.Child("mode"), k.Mode, modes...)...)
 		problems = append(problems, checkOneOf(at.Child("scope"), k.Scope, config.ScopeAuto, config.ScopeCluster, config.ScopeNamespaces)...)
@@ -84,7 +84,8 @@ func validateLabels(at *field.Path, labels map[string]string) field.ErrorList {
 	return problems
 }
 
-// validateGenerators wants the gate open: whoever relied on a generator behind a closed one would wait for copies that never come.
+// validateGenerators refuses generators while the gate PropagateGenerated is not open: users would wait for copies that are never
+// written.
 func validateGenerators(at *field.Path, generators []config.Generator, open bool) field.ErrorList {
 	if len(generators) > 0 && !open {
 		return field.ErrorList{field.Forbidden(at, "needs featureGates.PropagateGenerated: true, with which the operator may label what is "+

@@ -9,10 +9,10 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// podSecurityEnforce decides what pods may do in a namespace.
+// podSecurityEnforce is the label that decides which pods a namespace admits.
 const podSecurityEnforce = "pod-security.kubernetes.io/enforce"
 
-// Warnings returns what is valid and probably not meant, one "path: sentence" each.
+// Warnings returns what is valid but probably not meant, each as "path: sentence".
 func Warnings(c *config.OperatorConfiguration) []string {
 	var warnings []string
 	warn := func(at *field.Path, format string, args ...any) {

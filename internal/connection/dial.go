@@ -44,7 +44,7 @@ func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn{c, silence}, nil
 }
 
-// conn is a connection whose Read ends with an error when no byte has come for as long as silence says.
+// conn is a connection whose Read ends with an error when no byte has come for the time silence.
 type conn struct {
 	net.Conn
 	silence time.Duration

@@ -8,8 +8,7 @@ import (
 )
 
 // LoadKubeconfig reads the kubeconfig at path; for "", the one that kubectl would read. It is for those subcommands of the manager that
-// people run by hand. The client has no rate limit of its own: the API server's
-// priority and fairness limits it.
+// people run by hand. The client has no rate limit of its own: the API server's priority and fairness limits it.
 func LoadKubeconfig(path string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path

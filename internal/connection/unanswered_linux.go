@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnanswered has the kernel end a connection on which sent bytes, or probes, stay without an acknowledgement for as long as unanswered
-// says.
+// boundUnanswered makes the kernel end a connection on which sent bytes, or probes, have no acknowledgement for the time unanswered.
 func boundUnanswered(_, _ string, raw syscall.RawConn) error {
 	var refused error
 	err := raw.Control(func(fd uintptr) {

@@ -4,5 +4,5 @@ package connection
 
 import "syscall"
 
-// boundUnanswered does nothing where the kernel knows no such bound; the probes are sent all the same.
+// boundUnanswered does nothing where the kernel has no such limit; the kernel sends its probes nevertheless.
 func boundUnanswered(_, _ string, _ syscall.RawConn) error { return nil }

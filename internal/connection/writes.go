@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// grace is how long a write that is on its way may take after the process was told to end.
+// grace is how long a write that was sent may still take after the process was told to end.
 const grace = 5 * time.Second
 
-// FinishWrites is for the field WrapTransport of a rest.Config. A write that was sent is waited for when its context is canceled, as it is
-// when the process is told to end: cut off, the operator would not know whether it was carried out. Reads end at once, and so does a write
-// whose own time has run out.
+// FinishWrites is for the field WrapTransport of a rest.Config. When the process is told to end, the context of each request is canceled.
+// A write that was sent may then take the time grace to finish, because the operator would otherwise not know whether it was carried out.
+// Reads end at once, and so does a write whose own deadline has passed.
 func FinishWrites(next http.RoundTripper) http.RoundTripper { return finisher{next, grace} }
 
 type finisher struct {
@@ -51,7 +51,7 @@ func (f finisher) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// body is that of an answer whose request has a context of its own, which ends with the body.
+// body is the body of an answer. Its request has a context of its own, which ends when the body is closed.
 type body struct {
 	io.ReadCloser
 	end func()

@@ -12,14 +12,14 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Add adds a finalizer to the object that was read, and takes the API server's answer over into object. It fails with a conflict
-// (409) if somebody has changed the object since it was read. Where the object has the finalizer already, no request is sent.
+// Add adds a finalizer to the object that was read, and copies the API server's answer into object. It fails with a conflict (409) if
+// somebody has changed the object since it was read. Where the object has the finalizer already, no request is sent.
 func Add(ctx context.Context, api client.Client, object client.Object, finalizer string) error {
 	return patchFinalizers(ctx, api, object, finalizer, "adding", controllerutil.AddFinalizer)
 }
 
-// Remove removes a finalizer from the object that was read, guarded like Add. The error of a deleted object (404) is returned like
-// any other: the caller knows what it means.
+// Remove removes a finalizer from the object that was read, and fails with a conflict like Add. The error for a deleted object (404) is
+// returned like any other: the caller knows what it means.
 func Remove(ctx context.Context, api client.Client, object client.Object, finalizer string) error {
 	return patchFinalizers(ctx, api, object, finalizer, "removing", controllerutil.RemoveFinalizer)
 }

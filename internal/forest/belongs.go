@@ -7,9 +7,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// BelongsTo reports whether the namespace called name counts as part of the tree of root for the refusals of requests: the namespace
-// is the root, its labels lead there, or its last sound path began there. Unlike InTree, BelongsTo counts a namespace that is
-// halted, in a cycle or protected, because the users of the tree keep their rights in such a namespace.
+// BelongsTo reports whether the namespace called name counts as part of the tree of root when requests are refused. It does if it is the
+// root or if its labels lead there. It also does if the last sound path of it, or of a namespace above it, began there. Unlike InTree,
+// BelongsTo counts a namespace that is halted, in a cycle or protected: the users of the tree keep their rights in it.
 func (s *Snapshot) BelongsTo(name, root string) bool {
 	seen := map[string]bool{}
 	for !seen[name] {
@@ -35,8 +35,8 @@ func (s *Snapshot) StoodBelow(name, ancestor string) bool {
 	return n != nil && slices.Contains(strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/"), ancestor)
 }
 
-// RootOf returns the root of the tree that the namespace called name stands in. For a halted namespace, which still belongs to its
-// tree, it is the root that the annotation ancestry names. It is "" for a namespace of no tree.
+// RootOf returns the root of the tree that the namespace called name is in. For a halted sub-namespace, which still belongs to its tree,
+// it is the root that the annotation ancestry names. It is "" for a namespace in no tree.
 func (s *Snapshot) RootOf(name string) string {
 	n, place := s.Namespace(name), s.Place(name)
 	switch {

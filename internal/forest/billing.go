@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// BillingKeys are the keys of the labels by which the namespaces of a tenant's tree name who pays, for tools that read labels and no
-// ledger. An empty key writes nothing.
+// BillingKeys are the keys of two labels on the namespaces of a tenant's tree. The labels name who pays, for tools that read labels and
+// not the ledger. For an empty key, no label is written.
 type BillingKeys struct{ CostCenter, Owner string }
 
 // Has reports whether key is one of the two keys; "" never is.
@@ -22,7 +22,7 @@ type BillingLabel struct {
 	Field, Value string
 }
 
-// invalid reports whether the value can't be that of a label, and so is written nowhere.
+// invalid reports whether Value is no valid value of a label, so that the label is written nowhere.
 func (l BillingLabel) invalid() bool { return len(validation.IsValidLabelValue(l.Value)) > 0 }
 
 // listBillingLabels returns the billing labels of the namespaces in the tree of root: none where root belongs to no LNamespace. An
@@ -53,7 +53,8 @@ func addBillingLabels(s *Snapshot, n *Namespace, path []string, e *effective) {
 	}
 }
 
-// takesKey reports whether the key of label has another value on n, inherited or set by a person. e is what n inherits.
+// takesKey reports whether the key of label has another value on n, inherited or set by a person, so that the label can't be written. e
+// is what n inherits.
 func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 	if value, comes := e.written[label.Key]; comes {
 		return value != label.Value
@@ -62,8 +63,8 @@ func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 	return stands && value != label.Value && !n.operatorKeys()[label.Key]
 }
 
-// BillingLabelProblems returns, for the tenant called root, the labels that no namespace gets because their values are no valid
-// label values, and, by label key, the namespaces of the tenant's tree on which the key has another value.
+// BillingLabelProblems returns two results for the tenant called root. invalid has the labels that no namespace gets, because their
+// values are no valid label values. taken has, by label key, the namespaces of the tenant's tree on which the key has another value.
 func BillingLabelProblems(s *Snapshot, root string) (invalid []BillingLabel, taken map[string][]string) {
 	taken = map[string][]string{}
 	for _, label := range listBillingLabels(s, root) {

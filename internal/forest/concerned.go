@@ -2,13 +2,13 @@ package forest
 
 import "slices"
 
-// Concerned holds the names of the namespaces that a change is about, and of their ancestors up to the roots, before and after the
-// change.
+// Concerned holds the names of the namespaces that a change is about, before and after it. It also holds the names of their ancestors up
+// to the roots, and of the SubNamespaces in them.
 type Concerned map[string]bool
 
-// ConcernedBy returns the names that a change of the namespaces called names concerns, where old is the forest before it and s the
-// one after. The way up follows the labels parent, sound or not: a halted namespace counts in its tree, and a namespace that waits
-// for a missing parent keeps the parent's name from others.
+// ConcernedBy returns the names that a change of the namespaces called names concerns. old is the forest before the change, and s the
+// forest after it. The ancestors are found by the labels parent, sound or not. This matters because a halted namespace counts in its
+// tree, and a namespace that waits for a missing parent keeps the parent's name from others.
 func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 	concerned := Concerned{}
 	for _, at := range []*Snapshot{old, s} {
@@ -26,10 +26,9 @@ func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 	return concerned
 }
 
-// RequestMayChange reports whether the refused request of the HierarchyConfiguration in the namespace called name may be judged
-// otherwise after a change that concerns these names. The answer is always true where that namespace is in no tree, or where the
-// parent that it asks for exists and is in no tree: without a sound path to a root, concerned can't show whether the change
-// matters.
+// RequestMayChange reports whether the refused request of the HierarchyConfiguration in the namespace called name may be judged otherwise
+// after a change that concerns these names. The answer is always true where that namespace is in no tree. It is also true where the
+// parent that is asked for exists and is in no tree. Without a sound path to a root, concerned can't show whether the change matters.
 func RequestMayChange(s *Snapshot, name string, concerned Concerned) bool {
 	place, h := s.Place(name), s.Hierarchy(name)
 	if h == nil || !place.InTree() || concerned[name] || concerned[place.Path[0]] {

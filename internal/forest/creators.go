@@ -7,10 +7,10 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// CountsFor returns on whose account the LNamespaces that user makes are counted, against the limit of LNamespaces per maker. A
-// person or another user counts for itself. A service account doesn't, because whoever may create one may create any number: a
-// service account in a tenant's tree counts for the maker of that tenant, any other one for its namespace. The user that the
-// sudoers of a tenant impersonate counts for the maker of that tenant.
+// CountsFor returns the name under which the LNamespaces that user makes are counted, against the limit of LNamespaces per maker. A
+// person counts under their own name. A service account doesn't, because whoever may create one may create any number. If it is in a
+// tenant's tree, it counts for the maker of that tenant, otherwise for its namespace. The user that the sudoers of a tenant impersonate
+// counts for the maker of that tenant.
 func CountsFor(s *Snapshot, user string) string {
 	for range s.tenants.Len() + 1 { // the makers of tenants may form a cycle, so the climb is bounded
 		root, isSudo := strings.CutPrefix(user, v1alpha1.SudoUserPrefix)
@@ -36,8 +36,8 @@ func CountsFor(s *Snapshot, user string) string {
 	return user
 }
 
-// treeTop returns the root in whose tree the namespace called name counts, sound or halted, or name itself where there is no such
-// root.
+// treeTop returns the topmost namespace above name by the labels parent, halted or not. Where a parent is missing, it returns the root
+// that the annotation ancestry names, if any. In a cycle it returns name itself.
 func treeTop(s *Snapshot, name string) string {
 	seen := map[string]bool{}
 	for at := name; !seen[at]; {
@@ -56,8 +56,8 @@ func treeTop(s *Snapshot, name string) string {
 	return name
 }
 
-// CountMadeBefore counts the LNamespaces that count for the same maker as t and come before t: those that own their namespace already,
-// and of the others the older ones (at the same age, by name).
+// CountMadeBefore counts the LNamespaces that count for the same maker as t and come before t. Those that own their namespace already
+// come before t. Of the others, the older ones do (at the same age, by name).
 func CountMadeBefore(s *Snapshot, t *Tenant) int {
 	who, count := CountsFor(s, t.Creator), 0
 	for other := range s.Tenants() {

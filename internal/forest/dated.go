@@ -6,14 +6,14 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// replacedParent replaces, in Hierarchy.ParentUID, the UID of a namespace that may have been deleted before the operator started.
-// No UID equals it.
+// replacedParent is the value of Hierarchy.ParentUID where the namespace that was asked for may have been deleted before the operator
+// started. No UID equals it.
 const replacedParent = "gone"
 
-// WithRequestDated returns the snapshot in which the request of namespace's HierarchyConfiguration names its parent by UID. It is
-// meant for requests that existed when the operator started, whose time is asked; made holds the creation times of namespaces by
-// name. The parent is the namespace that has the name now. Where that namespace is younger than the request, and namespace has not
-// stood below it, nobody knows which parent was meant: ParentUID becomes replacedParent, and the user has to ask again.
+// WithRequestDated returns the snapshot in which the request of namespace's HierarchyConfiguration names its parent by UID. It is meant
+// for requests that existed when the operator started. asked is the time of the request; made holds the creation times of namespaces by
+// name. The parent is the namespace that has the name now. But if that namespace is younger than the request, and is not the recorded
+// parent of namespace, it is unknown which parent was meant. Then ParentUID becomes replacedParent, and the user has to ask again.
 func WithRequestDated(s *Snapshot, namespace string, asked time.Time, made map[string]time.Time) *Snapshot {
 	h, n := s.Hierarchy(namespace), s.Namespace(namespace)
 	if h == nil || n == nil || h.Parent == nil || s.Namespace(*h.Parent) == nil {

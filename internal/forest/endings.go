@@ -27,9 +27,9 @@ func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, m
 	return "", ""
 }
 
-// Bequest is the change that is written on n before the operator deletes n together with the sub-namespaces below it: the
-// permission for them to be deleted, too. The ancestor that gave the permission is often gone before the contents of n are deleted,
-// and nothing else would record it.
+// Bequest is the change that is written on n before the operator deletes n together with the sub-namespaces below it: the permission to
+// delete these, too. The ancestor that gave the permission is often gone before the contents of n are deleted, and no other object would
+// record the permission.
 func Bequest(s *Snapshot, n *Namespace) Change {
 	if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True || s.rules.AllowCascading || len(BoundChildren(s, n.Name)) == 0 {
 		return Change{}
@@ -38,8 +38,8 @@ func Bequest(s *Snapshot, n *Namespace) Change {
 	return Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}}
 }
 
-// CascadingAllowed reports whether the deletion of the namespace called name may delete what is below it: the configuration allows
-// every such deletion, or the namespace or an ancestor carries the annotation that allows it.
+// CascadingAllowed reports whether the deletion of the namespace called name may delete what is below it. That is so if the configuration
+// allows every such deletion, or if the namespace or an ancestor has the annotation that allows it.
 func CascadingAllowed(s *Snapshot, name string) bool {
 	if s.rules.AllowCascading {
 		return true
@@ -54,8 +54,8 @@ func CascadingAllowed(s *Snapshot, name string) bool {
 	return false
 }
 
-// HeldByChildren explains why the namespace called name may not be deleted: the sub-namespaces below it that no permission lets go with
-// it. It is "" if there are none.
+// HeldByChildren explains why the namespace called name may not be deleted: it has bound children, and cascading deletion is not allowed.
+// It is "" if it may be deleted.
 func HeldByChildren(s *Snapshot, name string) string {
 	children := HoldingChildren(s, name)
 	if len(children) == 0 {

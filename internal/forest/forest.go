@@ -1,13 +1,13 @@
 // Package forest holds what is known of all namespaces, as immutable snapshots, and computes what follows from that alone: which namespace
-// is below which, what is halted, which keys a Namespace should carry, which moves are possible. It is pure.
+// is below which, what is halted, which keys a Namespace should carry, which moves are possible. It does no I/O.
 //
 // A snapshot holds facts as they were observed: namespaces, SubNamespaces, tenants and HierarchyConfigurations. A change makes a
 // new snapshot that shares all but O(log n) of its memory with the old one.
 //
 // A tenant is an LNamespace and the tree below its namespace. A namespace is halted while its labels don't lead to a root on a
 // sound path: the operator gives nothing to a halted namespace, which still counts in its tree. A namespace is bound if a
-// SubNamespace in its parent owns its life. A namespace is released when the operator takes it out of a tenant's tree without being
-// asked to (see AbandonedBy).
+// SubNamespace in its parent owns its life. A namespace is released when the operator takes it out of a tenant's tree because the
+// tenant's lists no longer name any of its holders (see Namespace.HeldBy).
 //
 // The methods of Snapshot return facts, and the place of a namespace in the trees (place.go, path.go, belongs.go). Functions return what
 // follows from them, by subject: the keys of a Namespace (metadata.go, inheritance.go, podsecurity.go, billing.go, replaced.go),
@@ -55,9 +55,9 @@ type Tenant struct {
 	Created time.Time
 	// Listed holds the users, managers and sudoers, each as the String of its Subject.
 	Listed map[string]bool
-	// Limits have nil fields where the LNamespace says nothing.
+	// Limits have nil fields where the LNamespace sets no limit.
 	Limits v1alpha1.Limits
-	// CostCenter and Owner come from spec.billing; "" where the LNamespace says nothing.
+	// CostCenter and Owner come from spec.billing; "" where the LNamespace leaves them out.
 	CostCenter, Owner string
 }
 
@@ -78,8 +78,7 @@ func (n *Namespace) Bound() bool { return n.label(v1alpha1.LabelBound) == v1alph
 // TenantUID is the UID of the LNamespace that made or adopted the namespace, or "".
 func (n *Namespace) TenantUID() string { return n.Annotations[v1alpha1.AnnotationLNamespaceUID] }
 
-// FormerRoot returns the first name in the annotation ancestry: the root of the tree in which the namespace stands or stood last,
-// or "".
+// FormerRoot returns the first name in the annotation ancestry, or "": the root of the tree that the namespace is in, or was in last.
 func (n *Namespace) FormerRoot() string {
 	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
 	return root
@@ -101,7 +100,7 @@ type Snapshot struct {
 	hierarchies *immutable.Map[string, *Hierarchy]
 }
 
-// New returns an empty snapshot that judges by rules.
+// New returns an empty snapshot that applies rules.
 func New(rules Rules) *Snapshot {
 	hash := immutable.NewHasher("")
 	return &Snapshot{
@@ -124,7 +123,7 @@ func (s *Snapshot) WithRules(rules Rules) *Snapshot {
 	return &c
 }
 
-// Rules returns the rules that the snapshot judges by.
+// Rules returns the rules that the snapshot applies.
 func (s *Snapshot) Rules() Rules { return s.rules }
 
 // WithNamespace returns the snapshot with n added or replaced.
@@ -148,7 +147,7 @@ func (s *Snapshot) WithoutNamespace(name string) *Snapshot {
 	return &c
 }
 
-// relinkName moves name from the edges that old had to those that n has.
+// relinkName updates children and instances: name had the parent and template of old, and has those of n. Either may be nil.
 func (s *Snapshot) relinkName(name string, old, n *Namespace) {
 	var oldParent, oldTemplate, parent, template string
 	if old != nil {

@@ -46,9 +46,9 @@ func isAbandoned(s *Snapshot, n *Namespace) bool {
 	return t != nil && !t.Deleting && !slices.ContainsFunc(holders, func(who string) bool { return t.Listed[who] })
 }
 
-// released returns n as it is after the operator has released it: in no tree, without the keys that the operator wrote, and with
-// the label released, which keeps the admission policies around n. The record of the request that placed n stays, so that the same
-// request doesn't place n again.
+// released returns n as it is after the operator has released it: in no tree, and without the keys that the operator wrote. Its label
+// released keeps the admission policies in force for n. The record of the request that placed n stays, so that the same request doesn't
+// place n again.
 func released(s *Snapshot, n *Namespace) *Namespace {
 	free := n.clone()
 	delete(free.Labels, v1alpha1.LabelParent)
@@ -63,8 +63,8 @@ func IsReleased(s *Snapshot, name string) bool {
 	return n != nil && n.kindByLabels() == None && n.label(v1alpha1.LabelReleased) == v1alpha1.True
 }
 
-// ToRelease returns the tenant from whose tree the operator is about to release the namespace called name, and false if
-// the operator is not about to release it.
+// ToRelease returns the tenant from whose tree the operator is about to release the namespace called name. abandoned is false if the
+// operator is not about to release it.
 func ToRelease(s *Snapshot, name string) (tenant *Tenant, abandoned bool) {
 	n := s.Namespace(name)
 	if n == nil || !isAbandoned(s, n) {
@@ -86,9 +86,9 @@ func AbandonedBy(s *Snapshot, name string) []string {
 	return abandoned
 }
 
-// otherwiseAbandoned returns nil if the tenant called name and its lists are the same in s as in old. Otherwise it returns the
-// namespaces that the operator is about to release from the tenant's tree in s, or was about to release in old, and all namespaces
-// below them.
+// otherwiseAbandoned returns nil if the tenant called name and its lists are the same in s as in old, or if the tenant is missing in s.
+// Otherwise it returns the namespaces that the operator is about to release from the tenant's tree in s, or was about to release in old.
+// It adds all namespaces below them.
 func otherwiseAbandoned(s, old *Snapshot, name string) []string {
 	before, now := old.Tenant(name), s.Tenant(name)
 	if now == nil || now == before || before != nil && before.UID == now.UID && maps.Equal(before.Listed, now.Listed) {
@@ -101,9 +101,9 @@ func otherwiseAbandoned(s, old *Snapshot, name string) []string {
 	return affected
 }
 
-// NeedsHolders reports whether a move of the namespace called name below parent must record the namespace's holders (see HeldBy), and
-// for which tenant. It must if the namespace is outside that tenant's tree before the move. It must also if the namespace has no such
-// record yet, and a namespace above it has one.
+// NeedsHolders reports whether a move of the namespace called name below parent must record the namespace's holders (see HeldBy), and for
+// which tenant. The move must record them if the namespace is outside that tenant's tree before. It must also record them if the
+// namespace has no such record yet, and a namespace above it has one.
 func NeedsHolders(s *Snapshot, name, parent string) (tenant *Tenant, needed bool) {
 	n, root := s.Namespace(name), s.RootOf(parent)
 	tenant = s.TenantOf(root)

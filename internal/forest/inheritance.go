@@ -23,7 +23,7 @@ type Rules struct {
 	// CheckName returns an error that explains why a new sub-namespace in the tree of root may not bear that name; nil allows every
 	// name.
 	CheckName func(root, name string) error
-	// Limits hold for each field that the LNamespace of a tree leaves out.
+	// Limits are the limits of every tree, except for the fields that the LNamespace of a tree sets itself.
 	Limits v1alpha1.Limits
 	// Billing names the labels that the operator writes from the billing of an LNamespace on each namespace of its tree.
 	Billing BillingKeys
@@ -48,8 +48,8 @@ type side struct {
 	of             func(n *Namespace) map[string]string
 	spec           func(sub *Sub) map[string]string
 	inherit, local func(key string) bool
-	mark           string // stands before the key in the annotation inherited: "" for labels, "@" for annotations
-	index          int    // of this side in a Hierarchy's pairs: 0 labels, 1 annotations
+	mark           string // is written before the key in the annotation inherited: "" for labels, "@" for annotations
+	index          int    // of this side in Propagated and Overridden of a Hierarchy: 0 for labels, 1 for annotations
 	// declared are the keys that the HierarchyConfigurations of the ancestors, and of the namespace itself, propagate.
 	declared map[string]bool
 	// billing are keys that no SubNamespace's spec may set, because they name who pays.
@@ -73,8 +73,8 @@ func (d side) allowsKey(key string) bool {
 	return d.local != nil && d.local(key) && !never(key) && !d.billing.Has(key)
 }
 
-// declareKeys returns d for a namespace with the HierarchyConfiguration h, which may be nil, and for its descendants: the keys that
-// h propagates are inherited, too.
+// declareKeys returns d with the keys that h propagates added to those that are inherited. The result is for the namespace of h and for
+// its descendants. h may be nil.
 func (d side) declareKeys(h *Hierarchy) side {
 	keys := h.declaredKeys(d.index)
 	if len(keys) == 0 {
@@ -89,8 +89,7 @@ func (d side) declareKeys(h *Hierarchy) side {
 	return d
 }
 
-// passKeys returns the values from above that a namespace with the HierarchyConfiguration h, which may be nil, takes: those whose
-// keys h doesn't override.
+// passKeys returns the values in above that the namespace of h inherits: those whose keys h doesn't override. h may be nil.
 func (d side) passKeys(h *Hierarchy, above map[string]string) map[string]string {
 	keys := h.overriddenKeys(d.index)
 	if len(keys) == 0 {
@@ -122,13 +121,13 @@ func (n *Namespace) operatorKeys() map[string]bool {
 // (flowing).
 type effective struct {
 	written, flowing map[string]string
-	left             map[string]bool // keys whose wanted value only a person may set: the present value stays
+	left             map[string]bool // keys that keep their present value, because only a person may set the wanted one
 	refused          []string        // keys of the SubNamespace's spec that the configuration doesn't allow, with their marks
 }
 
-// effectiveKeys computes rule E of docs/behaviour/subnamespaces.md for one namespace on one side. above holds the inherited values; sub is
-// the SubNamespace that owns n, or nil. The value of a key comes from the spec of sub, else from above, else from what somebody set on
-// n.
+// effectiveKeys computes rule E of docs/behaviour/subnamespaces.md for the labels or the annotations of one namespace. above holds the
+// inherited values; sub is the SubNamespace that owns n, or nil. The value of a key comes from the spec of sub, else from above, else
+// from what somebody set on n.
 func (d side) effectiveKeys(n *Namespace, sub *Sub, above map[string]string) effective {
 	e := effective{written: map[string]string{}, flowing: map[string]string{}, left: map[string]bool{}}
 	own, ours := d.of(n), n.operatorKeys()
@@ -192,9 +191,9 @@ func inheritedKeys(s *Snapshot, name string) [2]effective {
 	return result
 }
 
-// freezeKeys keeps the keys that came to n from templates while those templates can't be judged: every key that the operator wrote
-// on n and that nothing else accounts for. Only the namespace that references the template is frozen so; its descendants go on
-// inheriting from it. Billing labels follow the LNamespace meanwhile.
+// freezeKeys keeps the keys that n got from templates while those templates can't be judged, for example because one is missing. It keeps
+// every key that the operator wrote on n and that nothing else asks for now. Only the namespace that references the template is frozen;
+// its descendants continue to inherit from it. Billing labels follow the LNamespace meanwhile.
 func (d side) freezeKeys(n *Namespace, e *effective) {
 	for key := range n.operatorKeys() {
 		bare, isAnnotation := strings.CutPrefix(key, "@")
@@ -222,8 +221,8 @@ func owningSub(s *Snapshot, name string) *Sub {
 const NotTransferred = "these keys are not set here: the configuration does not allow them, or they would lower a level of pod security. " +
 	"Only a cluster admin lowers such a level, from the root downwards. Keys: "
 
-// RefusedKeys returns the keys that the namespace called name doesn't get, though its SubNamespace's spec or an ancestor asks for
-// them: those of annotations with a leading @, in alphabetical order.
+// RefusedKeys returns the keys that the namespace called name doesn't get, though its SubNamespace's spec or an ancestor asks for them.
+// They are in alphabetical order; keys of annotations have a leading @.
 func RefusedKeys(s *Snapshot, name string) []string {
 	if s.Namespace(name) == nil {
 		return nil
@@ -237,7 +236,7 @@ func RefusedKeys(s *Snapshot, name string) []string {
 	return slices.Compact(refused)
 }
 
-// flowDiffers reports whether the descendants of the namespace called name inherit other values from it in a than in b.
+// flowDiffers reports whether the values that descendants inherit from the namespace called name differ between a and b.
 func flowDiffers(a, b *Snapshot, name string) bool {
 	x, y := inheritedKeys(a, name), inheritedKeys(b, name)
 	return !maps.Equal(x[0].flowing, y[0].flowing) || !maps.Equal(x[1].flowing, y[1].flowing)

@@ -27,7 +27,7 @@ func treeName(s *Snapshot, root string) string {
 	return "tree " + root
 }
 
-// TooDeep returns a sentence that explains why the tree of root may not reach that depth, or "".
+// TooDeep returns a sentence that explains why the tree of root may not reach the given depth, or "".
 func TooDeep(s *Snapshot, root string, depth int) string {
 	most, raise := MaxDepth, ""
 	if limit := s.Limits(root).Depth; limit != nil && int(*limit) < most {
@@ -39,8 +39,8 @@ func TooDeep(s *Snapshot, root string, depth int) string {
 	return fmt.Sprintf("%s: depth %d exceeds %d: choose a place nearer to the root%s", treeName(s, root), depth, most, raise)
 }
 
-// NoRoom returns a sentence that explains why the tree of root can't take adding more namespaces, or "". reserved counts the namespaces
-// that are being created and that the snapshot doesn't hold yet: they count as in use.
+// NoRoom returns a sentence that explains why the tree of root has no room for as many more namespaces as adding says, or "". reserved is
+// the number of namespaces that are being created and that the snapshot doesn't hold yet: they count as in use.
 func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 	limit := s.Limits(root).SubNamespaces
 	if limit == nil {
@@ -59,8 +59,8 @@ func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 		*limit, used, going)
 }
 
-// CountAwaited counts the SubNamespaces in the tree of root that still wait for their namespaces, without the SubNamespace name in
-// parent and without those being deleted.
+// CountAwaited counts the SubNamespaces in the tree of root that still wait for their namespaces. It leaves out the SubNamespace name in
+// parent, and those that are being deleted.
 func CountAwaited(s *Snapshot, root, parent, name string) int {
 	count := 0
 	for _, at := range append(s.Subtree(root), root) {
@@ -93,8 +93,8 @@ func height(s *Snapshot, name string) int {
 	return height
 }
 
-// Crowded returns why the tree that name moves into has no place for name and its descendants: one sentence for each limit that the
-// move would break. s is the forest after the move, before the one before it. The new parent must not stand below name.
+// Crowded returns why the tree that name moves into has no place for name and its descendants: one sentence for each limit that the move
+// would break. s is the forest after the move, and before is the forest before it. The new parent must not be below name.
 func Crowded(s, before *Snapshot, name string) []string {
 	parent := before.Place(s.Namespace(name).Parent())
 	if !parent.InTree() {

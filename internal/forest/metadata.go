@@ -17,11 +17,11 @@ type Change struct {
 // Empty reports that there is nothing to write.
 func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) == 0 }
 
-// DesiredChange returns the change that takes the namespace called name to what it should carry: tree labels, ancestry, inherited keys,
-// the labels that its LNamespace gives a root, and the place that its HierarchyConfiguration asks for. The change is empty for a
-// namespace that is missing, protected or terminating. A halted namespace gets its root labels and the place that was asked for,
-// nothing else. A namespace whose holders the tenant no longer lists is released, halted or not. From a namespace that left the
-// forest, everything that the operator wrote is removed.
+// DesiredChange returns the change that gives the namespace called name all that it should carry. These are the tree labels, ancestry,
+// inherited keys, the labels that its LNamespace gives a root, and the place that its HierarchyConfiguration asks for. The change is
+// empty for a namespace that is missing, protected or terminating. A halted namespace gets its root labels and the place that was asked
+// for, nothing else. A namespace whose holders (see HeldBy) the tenant no longer lists is released, halted or not. From a namespace that
+// left the forest, everything that the operator wrote is removed.
 func DesiredChange(s *Snapshot, name string) Change {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating || s.rules.isProtected(n) {
@@ -115,8 +115,8 @@ func wantedNamespace(s *Snapshot, n *Namespace) *Namespace {
 	return w
 }
 
-// cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that the deletion of n deletes what is
-// below it, or else "".
+// cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that the deletion of n also deletes what is
+// below it. Otherwise it is "".
 func cascadingValue(s *Snapshot, n *Namespace) string {
 	tenant, h := s.Tenant(n.Name), s.Hierarchy(n.Name)
 	if tenant != nil && tenant.UID == n.TenantUID() && tenant.AllowCascading || h != nil && h.AllowCascading {
@@ -148,9 +148,9 @@ func deriveTreeLabels(labels map[string]string, path []string) {
 	}
 }
 
-// inheritKeys writes the values that e wants on n, removes the keys that the operator wrote earlier and nothing wants now, and
-// records which keys are the operator's. A key that somebody else has set to the wanted value stays that person's: the operator
-// won't remove it.
+// inheritKeys writes the values that e wants on n, which is a copy of old. It removes the keys that the operator wrote earlier and that
+// are no longer wanted, and records which keys are the operator's. A key that somebody else has set to the wanted value stays that
+// person's: the operator won't remove it.
 func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
 	was, ours := old.operatorKeys(), []string{}
 	for i, d := range (Rules{}).bothSides() {
@@ -236,13 +236,13 @@ func completeKeys(s *Snapshot, n *Namespace) *Namespace {
 	return wantedNamespace(s.WithNamespace(n), n)
 }
 
-// AffectedNamespaces returns the namespaces whose place, keys or copies may differ between old and s after name changed: name itself, the
-// namespaces that the operator is to release because of the change, or no longer, and, if the place of name or what it passes on changed,
-// all its descendants.
+// AffectedNamespaces returns the namespaces whose place, keys or copies may differ between old and s after name changed. These are name
+// itself, and the namespaces that the change makes the operator release, or keeps it from releasing. If the place of name changed, or
+// what it passes on, they also are all its descendants.
 func AffectedNamespaces(s, old *Snapshot, name string) []string {
 	affected := append([]string{name}, otherwiseAbandoned(s, old, name)...)
 	if reachesBelow(s, old, name) {
-		affected = slices.AppendSeq(affected, s.Below(name)) // in old, the same namespaces stand below name
+		affected = slices.AppendSeq(affected, s.Below(name)) // the same namespaces are below name in old
 	}
 	return affected
 }

@@ -24,7 +24,7 @@ func obstacle(reason v1alpha1.Reason, format string, args ...any) Obstacle {
 	return Obstacle{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// BoundTo reports whether n is bound to the SubNamespace of its name in parent. A nil n is not.
+// BoundTo reports whether n is bound to the SubNamespace of its name in parent. It is false for nil.
 func (n *Namespace) BoundTo(parent string) bool {
 	return n != nil && n.Bound() && n.Parent() == parent
 }
@@ -43,9 +43,9 @@ func ParentObstacle(s *Snapshot, parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NameObstacle returns what keeps the SubNamespace name in parent from having a namespace of its name. The reason is NameTaken
-// where a namespace of another tree, or of none, has the name: the SubNamespace doesn't wait for the name, because it would then
-// get the next namespace that the owners make under that name.
+// NameObstacle returns why the SubNamespace name in parent can't have a namespace of its name. The reason is NameTaken where a namespace
+// outside of the tree has the name. The SubNamespace doesn't wait for such a name: otherwise, when the owners of that namespace delete
+// and create it anew, it could appear in this tree instead.
 func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 	n := s.Namespace(name)
 	switch {
@@ -78,14 +78,14 @@ func NameLost(name string) Obstacle {
 const askAgain = "the operator tries again only when the spec of this SubNamespace changes or it is created again, while the name is " +
 	"free"
 
-// shareTree reports whether n stands in the tree of parent, or stood there before it was halted.
+// shareTree reports whether n is in the tree of parent, or was there before it was halted.
 func shareTree(s *Snapshot, parent string, n *Namespace) bool {
 	own := s.Place(parent)
 	return own.InTree() && n.Parent() != "" && s.RootOf(n.Name) == own.Path[0]
 }
 
-// NamingObstacle returns the naming policies that the name of a new namespace below parent breaks, or no obstacle. parent must
-// stand in a tree.
+// NamingObstacle returns the naming policies that the name of a new namespace below parent breaks, or no obstacle. parent must be in a
+// tree.
 func NamingObstacle(s *Snapshot, parent, name string) Obstacle {
 	if s.rules.CheckName == nil {
 		return Obstacle{}
@@ -96,7 +96,7 @@ func NamingObstacle(s *Snapshot, parent, name string) Obstacle {
 	return Obstacle{}
 }
 
-// DepthObstacle returns why a new namespace below parent would be too deep, or no obstacle. parent must stand in a tree.
+// DepthObstacle returns why a new namespace below parent would be too deep, or no obstacle. parent must be in a tree.
 func DepthObstacle(s *Snapshot, parent string) Obstacle {
 	place := s.Place(parent)
 	if why := TooDeep(s, place.Path[0], place.Depth()+1); why != "" {
@@ -105,9 +105,9 @@ func DepthObstacle(s *Snapshot, parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NotAdoptable explains why tenant can't make a root of the existing namespace n, which is not the tenant's; "" if it can. A tenant can
-// if a cluster admin marked n for this LNamespace's UID or for the user who made it, and n is not terminating, protected, halted, a
-// sub-namespace or a template.
+// NotAdoptable explains why the existing namespace n, which tenant doesn't own, can't become the root of tenant; "" if it can. A cluster
+// admin must have marked n for the UID of this LNamespace or for the user who made it. And n must not be terminating, protected, halted,
+// a sub-namespace or a template.
 func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	kind, mark := s.KindOf(n), n.Annotations[v1alpha1.AnnotationAdopt]
 	switch {
@@ -133,8 +133,8 @@ func NotMarked(tenant *Tenant) string {
 	return "namespace " + tenant.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(tenant.Name, tenant)
 }
 
-// adoptCommand returns the command by which a cluster admin lets the user who made tenant adopt a namespace, or the LNamespace by
-// its UID where that user is unknown. The name of the user is quoted for the shell where necessary.
+// adoptCommand returns the command by which a cluster admin lets tenant adopt a namespace. The command names the user who made the
+// LNamespace or, if that user is unknown, the UID of the LNamespace. A user's name is quoted for the shell where necessary.
 func adoptCommand(namespace string, tenant *Tenant) string {
 	user := cmp.Or(tenant.Creator, tenant.UID)
 	plain := func(r rune) bool {
@@ -160,11 +160,11 @@ func WaitingFor(s *Snapshot, name string) []string {
 	return s.Children(name)
 }
 
-// ParentCycle returns the cycle of parents that the namespace called name stands in, such as "b -> c -> b", which begins and ends
-// with name; "" where name is in none.
+// ParentCycle returns the cycle of parents that the namespace called name is in, such as "b -> c -> b", from name back to name. It
+// returns "" where name is in no cycle.
 func ParentCycle(s *Snapshot, name string) string { return cycleThrough(s, name, (*Namespace).Parent) }
 
-// TemplateCycle is like ParentCycle for templates.
+// TemplateCycle returns the cycle of templates that name is in, as ParentCycle does.
 func TemplateCycle(s *Snapshot, name string) string {
 	return cycleThrough(s, name, (*Namespace).Template)
 }
@@ -187,12 +187,12 @@ func cycleThrough(s *Snapshot, name string, next func(*Namespace) string) string
 // Named is the number of names that a message lists at most.
 const Named = 5
 
-// Few joins sorted names for a message and cuts the list after Named.
+// Few joins names for a message, in alphabetical order, and cuts the list after Named of them.
 func Few(names []string) string {
 	return First(slices.Sorted(slices.Values(names)), Named, ", ")
 }
 
-// First joins at most most of texts for a message, and reports how many more there are.
+// First joins the first texts for a message, as many as most allows, and adds how many more there are.
 func First(texts []string, most int, separator string) string {
 	if len(texts) <= most {
 		return strings.Join(texts, separator)

@@ -31,10 +31,9 @@ func (p Sources) Frozen(namespace string) bool {
 	return slices.Contains(p.chain, namespace) || n == nil || n.Type() == v1alpha1.TypeTemplate
 }
 
-// Sources returns the namespaces from which objects are propagated to the namespace called name. ok is false where nothing may be
-// written or removed: the namespace is halted, protected, terminating or gone, or the operator is about to release a namespace above it,
-// which halts it. A namespace that is not in the forest, or about to be released, has no sources, and ok is true: the operator removes
-// what it wrote there.
+// Sources returns the namespaces from which objects are propagated to the namespace called name. ok is false where nothing may be written
+// or removed: the namespace is halted, protected, terminating or gone, or the operator is about to release a namespace above it. A
+// namespace that is not in the forest, or about to be released, has no sources, and ok is true: the operator removes what it wrote there.
 func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating {
@@ -44,7 +43,7 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	if place.Halted() || s.rules.isProtected(n) {
 		return Sources{}, false
 	}
-	// The release of a namespace may come after a plan for it, as when the operator starts: no copy may arrive there meanwhile.
+	// Copies may be planned for a namespace before it is released, as when the operator starts: until then no copy may be written there.
 	if at := slices.IndexFunc(place.Path, func(on string) bool { return isAbandoned(s, s.Namespace(on)) }); at >= 0 {
 		return Sources{}, place.Path[at] == name
 	}

@@ -14,7 +14,7 @@ import (
 // Kind describes what a namespace is in the forest.
 type Kind int
 
-// The kinds of namespaces. None is not in the forest.
+// The kinds of namespaces. None is the kind of a namespace outside the forest.
 const (
 	None Kind = iota
 	Root
@@ -23,7 +23,7 @@ const (
 	Instance
 )
 
-// MaxDepth is the fixed ceiling of a tree's depth, for everybody.
+// MaxDepth is the greatest depth that any tree may have; no configured limit raises it.
 const MaxDepth = 128
 
 // Halt explains why the operator gives nothing to a namespace. The zero value means that the namespace is not halted.
@@ -32,7 +32,7 @@ type Halt struct {
 	Message string
 }
 
-// Place describes what a namespace is in the forest, and where it stands.
+// Place describes what a namespace is in the forest, and where it is.
 type Place struct {
 	Kind Kind
 	// Path holds the names from the root to the namespace, both included. It is empty for a halted namespace, a template, an
@@ -81,7 +81,7 @@ func (n *Namespace) kindByLabels() Kind {
 	return None
 }
 
-// Place returns where the namespace called name stands. It costs O(depth).
+// Place returns what the namespace called name is in the forest, and where it is. It costs O(depth).
 func (s *Snapshot) Place(name string) Place {
 	n := s.Namespace(name)
 	p := Place{Kind: s.KindOf(n)}
@@ -149,9 +149,10 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 	return path, Halt{}
 }
 
-// parentReplaced returns the halt of a sub-namespace n whose parent has another UID than recorded and stands at another place than
-// the former parent did: the maker of the new namespace must not get the children of the old one by taking its name. A parent that
-// came back at its old place halts nothing. path leads from the root through n, and may go on to the namespace that is judged.
+// parentReplaced returns the halt of a sub-namespace n whose parent has another UID than recorded, and is at another place than the
+// recorded parent was. Without it, a user could make a namespace with the name of the old parent, and so get the children of the old one.
+// A parent that was created again at its old place halts nothing. path leads from the root through n, and may continue to a namespace
+// below n.
 func parentReplaced(n *Namespace, path []string) Halt {
 	i := slices.Index(path, n.Name)
 	parent, now := path[i-1], strings.Join(path[:i], "/")
@@ -186,8 +187,8 @@ func (s *Snapshot) stepToParent(at *Namespace) (*Namespace, Halt) {
 	return up, Halt{}
 }
 
-// cycleMessage returns the halt for a climb that reached name, which is path[i], a second time. A namespace that only hangs below
-// the cycle has a halted ancestor.
+// cycleMessage returns the halt for a climb that reached name, which is path[i], a second time. A namespace that is below the cycle, but
+// not in it, has a halted ancestor.
 func cycleMessage(path []string, i int, name string) Halt {
 	if i > 0 {
 		return ancestorHalted(name, v1alpha1.ReasonInCycle)
@@ -203,11 +204,10 @@ func (s *Snapshot) InTree(namespace, root string) bool {
 	return p.InTree() && p.Path[0] == root
 }
 
-// onlyRoot is shared by all roots without other labels that Place reads, so that thousands of roots hold one map.
+// onlyRoot holds the label of a root that has no other label that Place reads. All such roots share this map, to save memory.
 var onlyRoot = map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
 
-// Placing returns n reduced to what Place reads, to save memory for callers that ask nothing else. Maps that would be empty are
-// nil.
+// Placing returns n reduced to what Place reads, to save memory for callers that need nothing else. Maps that would be empty are nil.
 func (n *Namespace) Placing() *Namespace {
 	placing := &Namespace{Name: n.Name, UID: n.UID, Terminating: n.Terminating,
 		Labels: only(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected)}

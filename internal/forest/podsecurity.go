@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// These labels of a Namespace determine which pods the API server admits there (Pod Security Standards). The labels for warnings and
-// audits only inform, so they are inherited like any other label.
+// These labels of a Namespace determine which pods the API server admits there (Pod Security Standards). The Pod Security labels for
+// warnings and audits only inform, so they are inherited like any other label.
 const (
 	enforceLevel   = "pod-security.kubernetes.io/enforce"
 	enforceVersion = "pod-security.kubernetes.io/enforce-version"
@@ -24,7 +24,7 @@ const latestMinor = 9999
 
 // podLevel is the Pod Security level that a namespace enforces. The zero value is privileged, or no level.
 type podLevel struct {
-	rank  int // in ranks
+	rank  int // the value in ranks, or 0
 	minor int // N of version v1.N
 }
 
@@ -56,9 +56,9 @@ func (l podLevel) version() string {
 	return fmt.Sprintf("v1.%d", l.minor)
 }
 
-// hold keeps the Pod Security level of n from falling below the inherited level and below the level that n has now: only a cluster
-// admin lowers a level, and the ValidatingAdmissionPolicies that confine the operator (its "cage") refuse such a write, too. A key
-// that asked for less is added to the refused keys.
+// hold keeps the Pod Security level of n from falling below the inherited level and below the level that n has now. Only a cluster admin
+// may lower a level, and the ValidatingAdmissionPolicies that confine the operator (its "cage") would refuse such a write. If the keys in
+// e ask for a lower level, the key of the level is added to the refused keys.
 func (e *effective) hold(d side, n *Namespace, above map[string]string) {
 	labels, ours := e.standing(n), n.operatorKeys()
 	asked, own, fromAbove := levelOf(labels), levelOf(n.Labels), levelOf(above)

@@ -35,13 +35,14 @@ type Facts struct {
 	Refused []Refusal
 }
 
-// Pair is a ClusterRole and the ClusterRoleBinding of its name.
+// Pair is a ClusterRole and the ClusterRoleBinding of the same name.
 type Pair struct {
 	Role    *rbacv1.ClusterRole
 	Binding *rbacv1.ClusterRoleBinding
 }
 
-// Objects are all access objects of one tenant. In a self pair here this tenant is the only owner; the existing pair may have more.
+// Objects are all access objects of one tenant. This tenant is the only owner of the pairs in Self; the existing pairs may have more
+// owners.
 type Objects struct {
 	Forms   Forms
 	Sudoers *rbacv1.RoleBinding
@@ -51,8 +52,8 @@ type Objects struct {
 	Sudo   Pair
 	Edit   Pair
 	Self   []Pair // one for each sudoer who is a User, in the order of the list
-	// Sole takes the place of Sudo, Edit and Self where one User is the only manager and the only sudoer; elsewhere it is nil. It
-	// saves ClusterRoleBindings, all of which the API server reads for each request that anybody makes.
+	// Sole takes the place of Sudo, Edit and Self where one User is the only manager and the only sudoer; otherwise it is nil. It saves
+	// ClusterRoleBindings, all of which the API server reads for each request of any user.
 	Sole *Pair
 }
 
@@ -88,8 +89,8 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	return objects
 }
 
-// SudoStatus returns status.sudo, which tells sudoers what to type. Only a User can impersonate itself; a Group or a ServiceAccount
-// becomes SudoUser instead.
+// SudoStatus returns status.sudo, which shows sudoers the command to type. Only a User can impersonate itself; sudoers who are a Group or
+// a ServiceAccount impersonate SudoUser instead.
 func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
 	sudoers := grantedSubjects(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
 	group := v1alpha1.SudoersGroup(tenant.Name)
@@ -135,8 +136,8 @@ func (o Objects) SudoPairs() []Pair {
 // bindsNobody reports whether the pair has a role alone, because the list of its subjects is empty.
 func (p Pair) bindsNobody() bool { return len(p.Binding.Subjects) == 0 }
 
-// all returns every object, those of both forms where there is a sole pair; a role comes before its binding, the sudoers' RoleBinding
-// before the users'.
+// all returns every object; where there is a sole pair, that pair and the pairs that it takes the place of. A role comes before its
+// binding, and the sudoers' RoleBinding before the users'.
 func (o Objects) all() []Object {
 	objects := o.RootBindings()
 	pairs := o.separatePairs()
@@ -149,7 +150,7 @@ func (o Objects) all() []Object {
 	return objects
 }
 
-// RootBindings returns the RoleBindings in the root namespace, which give rights there and are copied to the tree.
+// RootBindings returns the RoleBindings in the root namespace, which grant rights there and are copied to the tree.
 func (o Objects) RootBindings() []Object { return []Object{o.Sudoers, o.Users, o.SudoOn} }
 
 // Keys returns the key of every object of the tenant, whether the object exists or not.

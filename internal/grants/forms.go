@@ -42,7 +42,7 @@ func GrantsSudo(role *rbacv1.ClusterRole) bool {
 	return kind == v1alpha1.AccessSudo || kind == v1alpha1.AccessSelf || kind == v1alpha1.AccessSole
 }
 
-// Verbs of both forms. onVerb is followed by the verb of the request that the sudoer makes as somebody else.
+// Verbs of both forms. onVerb is followed by the verb of the request that the sudoer makes as the impersonated user.
 const (
 	legacyVerb      = "impersonate"
 	constrainedVerb = "impersonate:user-info"
@@ -69,7 +69,7 @@ func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// sudo returns the rules by which sudoers become the group of their tenant, and SudoUser if a sudoer is not a User (needsUser).
+// sudo returns the rules by which sudoers impersonate the group of their tenant, and SudoUser if a sudoer is not a User (needsUser).
 func (f Forms) sudo(tenant string, needsUser bool) []rbacv1.PolicyRule {
 	become := func(one Forms, verb string) []rbacv1.PolicyRule {
 		rules := one.impersonate("groups", v1alpha1.SudoersGroup(tenant))
@@ -90,8 +90,9 @@ func (f Forms) sudo(tenant string, needsUser bool) []rbacv1.PolicyRule {
 	return rules
 }
 
-// onNothingNamespaced returns the rules for requests outside of namespaces that sudo may make in the constrained form: those for
-// its LNamespace, and those without which kubectl itself fails. RoleBindings in the tree allow the requests there.
+// onNothingNamespaced returns the rules for requests outside of namespaces that sudoers may make in the constrained form: those for the
+// LNamespace of the tenant, and those without which kubectl itself fails. RoleBindings in the tree allow the requests inside its
+// namespaces.
 func onNothingNamespaced(tenant string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"lnamespaces"}, ResourceNames: []string{tenant},

@@ -11,9 +11,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// GroupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which sudoers who
-// are a Group or a ServiceAccount become, counts as its tenant's group: a right bound to that user is as good as one bound to the
-// group.
+// GroupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which sudoers who are a
+// Group or a ServiceAccount impersonate, counts as its tenant's group: a right bound to that user is as good as one bound to the group.
 func GroupsOfSudoers(binding metav1.Object) []string {
 	object, ok := binding.(Object)
 	if !ok {
@@ -41,8 +40,9 @@ type BoundGroup struct {
 	Leftover bool
 }
 
-// ForeignGroups returns the groups of sudoers that a binding names, unless the operator wrote it for the LNamespace that bears the
-// tenant's name now. uidOf returns the UID of the LNamespace of a name; "" if there is none.
+// ForeignGroups returns the groups of sudoers that a binding names. It returns none for the operator's own ClusterRoleBindings, and none
+// for copies that it wrote for the LNamespace that has the tenant's name now. uidOf returns the UID of the LNamespace of a name; "" if
+// there is none.
 func ForeignGroups(binding Object, uidOf func(tenant string) types.UID) []BoundGroup {
 	var found []BoundGroup
 	for _, group := range GroupsOfSudoers(binding) {
@@ -60,7 +60,7 @@ func ForeignGroups(binding Object, uidOf func(tenant string) types.UID) []BoundG
 	return found
 }
 
-// isSudoersCopy reports whether a binding is the operator's own copy of the RoleBinding of that group's sudoers.
+// isSudoersCopy reports whether a binding is the operator's own copy of the RoleBinding that binds this group of sudoers.
 func isSudoersCopy(binding Object, group string) bool {
 	labels := binding.GetLabels()
 	return binding.GetNamespace() != "" && binding.GetName() == SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
@@ -73,8 +73,8 @@ func IsOurs(binding Object) bool {
 	return ok && Removable(binding, expected)
 }
 
-// WasGranted reports whether sudo was granted to sudoers of this LNamespace before: the status reports when, or, for a grant older than
-// that field, an existing pair grants it in the legacy form.
+// WasGranted reports whether sudo was granted to sudoers of this LNamespace before. The status reports when. If the grant is older than
+// that field of the status, an existing pair grants it in the legacy form.
 func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 	if tenant.Status.SudoGrantedAt != nil {
 		return true
@@ -93,9 +93,9 @@ func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 }
 
 // StopsGrant reports whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace is that of the
-// binding, "" for a ClusterRoleBinding. Only a binding in the tree, on a sound path, doesn't stop it: a halted namespace may as
-// well belong to an earlier LNamespace of the same name. A leftover, which the operator wrote for such an earlier LNamespace, stops
-// it everywhere.
+// binding, "" for a ClusterRoleBinding. Only a binding in the tree, on a sound path, doesn't stop the grant: a halted namespace may as
+// well belong to an earlier LNamespace of the same name. A leftover, which the operator wrote for such an earlier LNamespace, stops the
+// grant in every namespace.
 func StopsGrant(tenant, namespace string, leftover bool, inTree func(namespace string) bool) bool {
 	return leftover || namespace == "" || (namespace != tenant && !inTree(namespace))
 }

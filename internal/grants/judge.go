@@ -15,9 +15,9 @@ type Verdict string
 
 // The verdicts of Judge.
 const (
-	// Equal: the object is ours, and as it should be.
+	// Equal: the object is the operator's, and as it should be.
 	Equal Verdict = "Equal"
-	// Drift: the object is ours, and differs from what it should be.
+	// Drift: the object is the operator's, and differs from what it should be.
 	Drift Verdict = "Drift"
 	// Conflict: the object is someone else's. The operator never writes it.
 	Conflict Verdict = "Conflict"
@@ -115,9 +115,9 @@ func restoreKeys(existing, desired map[string]string) map[string]string {
 	return restored
 }
 
-// Expected returns the object that the operator writes under the name and labels of existing, as far as these say: only the tenant
-// knows a binding's subjects, the ClusterRole of users, and whether a Group or a ServiceAccount is among the sudoers. It returns
-// false for an object that has another name, or only looks like one of ours.
+// Expected returns the object that the operator writes under the name and labels of existing, as far as existing determines it. A
+// binding's subjects, for example, are known only from the tenant's lists. It returns false for an object that has another name, or only
+// looks like one of ours.
 func Expected(existing Object) (Object, bool) {
 	if user, ok := SelfUser(existing.GetName()); ok {
 		self := selfPair(user, nil, formsOf(existing))
@@ -139,7 +139,8 @@ func Expected(existing Object) (Object, bool) {
 	return sameKey(existing, For(tenant, facts).all())
 }
 
-// formsOf returns the forms that a role contains, so that the role is recognised in each; the legacy form where it contains none.
+// formsOf returns the forms that a role contains, so that a role of any form is recognised. It returns the legacy form for every other
+// object.
 func formsOf(existing Object) Forms {
 	role, ok := existing.(*rbacv1.ClusterRole)
 	if ok && FormsIn(role) != (Forms{}) {

@@ -15,15 +15,14 @@ const (
 	Unknown Answer = "unknown"
 )
 
-// patience is how many times in a row the API server has to answer No before sudo that is granted in the constrained form is taken
-// to have stopped working.
+// patience is how many times in a row the API server has to answer No to a probe. After that, sudo that is granted in the constrained
+// form is taken to have stopped working.
 const patience = 3
 
-// Mode is the form in which sudo is granted, to all tenants at once, because the self pair of a sudoer belongs to several tenants.
-// During a switch the rules contain both forms, so that sudo is never interrupted. The zero Mode is that of an operator that has
-// not decided yet.
+// Mode is the form in which sudo is granted, to all tenants at once, because the self pair of a sudoer belongs to several tenants. During
+// a switch the rules contain both forms, so that sudo is never interrupted. An operator that has not decided yet has the zero Mode.
 type Mode struct {
-	// Told is what status.sudo.mode says: Legacy or Constrained. It follows Forms when a switch is over.
+	// Told is the value for status.sudo.mode: Legacy or Constrained. It follows Forms when a switch is over.
 	Told v1alpha1.SudoMode
 	// Forms are the forms that the tenants' rules contain now. They are empty if the operator found no rules at its start and Next was not
 	// called yet.
@@ -45,8 +44,8 @@ func ModeOf(found Forms) Mode {
 	return m
 }
 
-// Next returns the mode after a look at the configuration and, where it matters, an answer of the API server. configured is Legacy,
-// Constrained, or any other value for the best that the API server offers.
+// Next returns the mode that follows from the configuration and an answer of the API server. configured is Legacy, Constrained, or any
+// other value for the best form that the API server offers.
 func (m Mode) Next(configured v1alpha1.SudoMode, answer Answer) Mode {
 	switch answer {
 	case Yes:
@@ -97,7 +96,8 @@ func (m Mode) Same(other Mode) bool {
 	return m.Told == other.Told && m.Forms == other.Forms && m.Unavailable == other.Unavailable
 }
 
-// Switching reports whether the rules contain both forms until both are in place everywhere. Finish ends the switch.
+// Switching reports whether a switch to another form is under way. The rules contain both forms until the rules of all tenants do; then
+// Finish ends the switch.
 func (m Mode) Switching() bool { return !m.Unavailable && m.Forms != FormsOf(m.target) }
 
 // Towards returns the mode that a switch leads to.

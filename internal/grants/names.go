@@ -28,7 +28,7 @@ const (
 	solePrefix = "warren:sole:"
 )
 
-// A single pass over the name gives the same as the replacements one after the other, because only ~ occurs in a replacement.
+// Each replacer makes a single pass over the name, so that it never changes the text of a replacement, which may contain ~.
 var (
 	escaper   = strings.NewReplacer("~", "~0", "/", "~1", "%", "~2")
 	unescaper = strings.NewReplacer("~0", "~", "~1", "/", "~2", "%")
@@ -37,18 +37,18 @@ var (
 // SudoName is the name of the pair that lets sudoers impersonate the group of their tenant.
 func SudoName(tenant string) string { return sudoPrefix + tenant }
 
-// SudoUser is the user without rights of its own that Groups and ServiceAccounts impersonate. The name is reserved, so no list can
-// hold it.
+// SudoUser is the user without rights of its own that sudoers who are a Group or a ServiceAccount impersonate. The name is reserved, so
+// no list can contain it.
 func SudoUser(tenant string) string { return sudoPrefix + tenant }
 
 // EditName is the name of the pair that lets managers and sudoers edit their LNamespace.
 func EditName(tenant string) string { return editPrefix + tenant }
 
-// SelfName returns the name of the pair that lets user impersonate that user. RBAC names may hold any character but / and %, which
-// are escaped; two users never have the same name.
+// SelfName returns the name of the pair that lets user impersonate that user. RBAC names may contain any character but / and %, which are
+// escaped; no two users have the same pair.
 func SelfName(user string) string { return selfPrefix + escaper.Replace(user) }
 
-// SelfUser returns the user of a self pair's name; false if SelfName doesn't make that name.
+// SelfUser returns the user in the name of a self pair; false if SelfName doesn't make that name.
 func SelfUser(name string) (string, bool) {
 	escaped, ok := strings.CutPrefix(name, selfPrefix)
 	if !ok || escaped == "" {
@@ -58,10 +58,11 @@ func SelfUser(name string) (string, bool) {
 	return user, SelfName(user) == name
 }
 
-// SoleName returns the name of the pair of a tenant whose only manager and only sudoer is this user. No tenant's name holds a colon.
+// SoleName returns the name of the pair of a tenant whose only manager and only sudoer is this user. A tenant's name has no colon, so two
+// tenants never have the same pair.
 func SoleName(tenant, user string) string { return solePrefix + tenant + ":" + escaper.Replace(user) }
 
-// SoleUser returns the user of the name of a sole pair of the tenant; false if SoleName doesn't make that name.
+// SoleUser returns the user in the name of a sole pair of the tenant; false if SoleName doesn't make that name.
 func SoleUser(name, tenant string) (string, bool) {
 	escaped, ok := strings.CutPrefix(name, solePrefix+tenant+":")
 	if !ok || escaped == "" {
@@ -143,7 +144,7 @@ const (
 	ListSudoers  List = "sudoers"
 )
 
-// Lists returns all three.
+// Lists returns the three lists of a tenant.
 func Lists() []List { return []List{ListUsers, ListManagers, ListSudoers} }
 
 // Of returns the subjects that the tenant has on this list.
@@ -158,7 +159,7 @@ func (l List) Of(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	}
 }
 
-// ListsOf returns the lists whose subjects a binding has; none for an object that binds no list as such.
+// ListsOf returns the lists whose subjects a binding has; none for an object that doesn't bind a whole list, such as a self pair.
 func ListsOf(key Key, tenant string) []List {
 	switch key {
 	case Key{Kind: kindRoleBinding, Namespace: tenant, Name: UsersBinding}:

@@ -48,10 +48,10 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 	return newPair(meta, forms.impersonate("users", user), boundSubjects([]v1alpha1.Subject{subject}))
 }
 
-// solePair returns the pair by which one user may edit the tenant's LNamespace, and may use sudo there: impersonate their own user with the
-// group of the tenant's sudoers. The name of the pair decides its rules and its subject. So no other user gets these rules, neither by a
-// change of the lists nor from an API server that sees one of the two objects late. The group needn't be a subject: with sudo, requests
-// still come from the same user, who may edit the LNamespace.
+// solePair returns the pair by which one user may edit the tenant's LNamespace and use sudo in the tenant. For sudo, the user
+// impersonates their own user with the group of the tenant's sudoers. The name of the pair decides its rules and its subject. So no other
+// user gets these rules by a change of the lists, or because the API server sees one of the two objects late. The group needn't be a
+// subject: with sudo, requests still come from the same user, who may edit the LNamespace.
 func solePair(tenant *v1alpha1.LNamespace, user string, forms Forms) Pair {
 	rules := slices.Concat(forms.impersonate("users", user), forms.sudo(tenant.Name, false), editRules(tenant.Name))
 	return tenantPair(tenant, SoleName(tenant.Name, user), v1alpha1.AccessSole, rules,

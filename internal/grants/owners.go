@@ -12,14 +12,14 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Marked is the UID that a tenant writes into its owner reference to give up a shared object. No object has that UID, so the
-// garbage collector drops the reference, and deletes the object with its last one.
+// Marked is the UID that a tenant writes into its owner reference to give up a shared object. No object has that UID, so the garbage
+// collector removes the reference. With the last reference, it deletes the object.
 const Marked types.UID = "mark-for-deletion"
 
 const kindLNamespace = "LNamespace"
 
-// Reference returns the reference by which the tenant owns its access objects. It is no controller reference, because a shared pair
-// has several owners, and doesn't block the owner's deletion, because clusters may ask for a right for that.
+// Reference returns the reference by which the tenant owns its access objects. It is no controller reference, because a shared pair has
+// several owners. It doesn't block the owner's deletion, because clusters may require a further right for a reference that does.
 func Reference(tenant *v1alpha1.LNamespace) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindLNamespace, Name: tenant.Name, UID: tenant.UID,
@@ -47,8 +47,8 @@ func Shared(object Object) bool {
 	return object.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessSelf
 }
 
-// withOwner returns references with own in the place of the tenant's reference, whatever its UID, or at the end. References to
-// other LNamespaces stay on a shared object only.
+// withOwner returns references with own in the place of the same tenant's reference, whatever its UID; if there is none, at the end.
+// References to other LNamespaces stay on a shared object only.
 func withOwner(references []metav1.OwnerReference, own metav1.OwnerReference, shared bool) []metav1.OwnerReference {
 	result := make([]metav1.OwnerReference, 0, len(references)+1)
 	placed := false
@@ -115,7 +115,7 @@ func OwnersChanged(before, after Object) ([]string, bool) {
 
 func sameReference(a, b metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// LastOwner reports whether nobody but the tenant owns the object, marked references aside.
+// LastOwner reports whether the tenant is the only owner of the object. References with the UID Marked don't count.
 func LastOwner(existing Object, tenant string) bool {
 	for _, reference := range existing.GetOwnerReferences() {
 		if reference.UID != Marked && (!ownsAsLNamespace(reference) || reference.Name != tenant) {

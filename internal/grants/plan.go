@@ -42,7 +42,7 @@ type Step struct {
 // bindings. It is empty where nothing is to be done.
 type Plan struct {
 	Steps     []Step
-	Conflicts []Key // names that someone else's objects have
+	Conflicts []Key // the keys under which someone else's objects exist
 }
 
 // Withheld describes what of a tenant's access is not granted at present. For Everything, Sudo and
@@ -51,7 +51,7 @@ type Withheld struct {
 	Everything bool
 	Sudo       bool // the pair that lets sudoers become their group, and SudoOn
 	Users      bool // the users' RoleBinding
-	// SudoAdditions: the sudo pair gets no new subjects, and loses those that left the list. Additions: the same for every object.
+	// SudoAdditions: the sudo pair gets no new subjects, and loses those that left the list. Additions: the same applies to every object.
 	SudoAdditions, Additions bool
 	// Bindings: RoleBindings in the root that don't exist yet are created later, when the objects that limit their subjects are
 	// there.
@@ -107,7 +107,7 @@ type planner struct {
 
 func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
 
-// planRevocation plans what takes rights away, before everything else: a subject that left a list loses its right with the next
+// planRevocation plans the steps that take rights away, before all other steps: a subject that left a list loses its right with the next
 // write.
 func (p *planner) planRevocation() {
 	p.revokeSole()
@@ -177,7 +177,7 @@ func (p *planner) planGrants() {
 	}
 }
 
-// wantedPairs returns the pairs that grant what the lists say, but for what is withheld.
+// wantedPairs returns the pairs that grant what the lists ask for, except for what is withheld.
 func (p *planner) wantedPairs() []Pair {
 	sudo := !p.withheld.Sudo && !p.withheld.SudoAdditions
 	switch {
@@ -204,7 +204,8 @@ func (p *planner) grantInRoot() {
 	}
 }
 
-// planObject plans to make object as desired, once, unless it is so already or is someone else's.
+// planObject plans to make object as desired, once. It plans nothing if the object is so already, and records a conflict if it is someone
+// else's.
 func (p *planner) planObject(object, role Object) {
 	key := KeyOf(object)
 	if p.planned[key] {
@@ -229,7 +230,7 @@ func (p *planner) planRemoval(object Object) {
 	}
 }
 
-// releaseSelfPairs plans to release all self pairs that the tenant owns but those that are kept.
+// releaseSelfPairs plans to release all self pairs that the tenant owns, except for the kept ones.
 func (p *planner) releaseSelfPairs(kept []Pair) {
 	for _, existing := range p.existing(selfPrefix) {
 		isKept := slices.ContainsFunc(kept, func(pair Pair) bool { return pair.Role.Name == existing.GetName() })
@@ -255,8 +256,8 @@ func (p *planner) existing(prefix string) []Object {
 	return objects
 }
 
-// revokeSole plans to delete the sole pairs of users who lost a place on one of the lists, the binding first. The other right follows
-// by another pair. A user who has both places keeps the pair until the others are in place.
+// revokeSole plans to delete the sole pairs of users who are no longer on both lists, the binding first. If such a user is still on one
+// list, another pair grants that right. A user who is on both lists keeps the pair until the separate pairs are in place.
 func (p *planner) revokeSole() {
 	if p.objects.Sole != nil && !p.withheld.Sudo {
 		p.revokeFrom(p.objects.Sole.Binding, p.objects.Sole.Role, false)
@@ -274,8 +275,8 @@ func (p *planner) revokeSole() {
 	}
 }
 
-// narrowAsExpected plans to take from a sole pair that stays for a while whoever is not its user: a conflict elsewhere may keep the pair
-// for long.
+// narrowAsExpected plans to remove from a sole pair all subjects but its user. The pair stays for a while, and a conflict of another
+// object may keep it for long.
 func (p *planner) narrowAsExpected(existing Object) {
 	if expected, ok := Expected(existing); ok {
 		if _, narrower := Narrow(existing, expected); narrower {
@@ -284,8 +285,8 @@ func (p *planner) narrowAsExpected(existing Object) {
 	}
 }
 
-// planSuperseded plans to delete the pairs whose rights other pairs grant, when these are in place. So rights have no gap when a tenant
-// changes from separate pairs to a sole one, or back.
+// planSuperseded plans to delete the pairs whose rights other pairs grant, when those other pairs are in place. So no right is
+// interrupted when a tenant changes from separate pairs to a sole one, or back.
 func (p *planner) planSuperseded() {
 	if len(p.plan.Steps) > 0 || len(p.plan.Conflicts) > 0 || p.withheld.Sudo || p.withheld.SudoAdditions {
 		return
@@ -304,7 +305,7 @@ func (p *planner) planSuperseded() {
 	p.markMoves()
 }
 
-// markMoves marks all steps on objects in cluster scope.
+// markMoves sets Moves on all steps on objects in cluster scope that don't revoke rights.
 func (p *planner) markMoves() {
 	for i, step := range p.plan.Steps {
 		p.plan.Steps[i].Moves = step.Desired.GetNamespace() == "" && !step.Revokes
@@ -328,8 +329,8 @@ func ownsMarked(existing Object, tenant string) bool {
 	return false
 }
 
-// planWithdrawal plans to take everything back. An update first takes all subjects from the sudo binding: that one write ends sudo,
-// whatever becomes of the other steps. The edit pair goes last, so that managers can edit their LNamespace as long as possible.
+// planWithdrawal plans to take all rights back. An update first takes all subjects from the sudo binding: that one write ends sudo, even
+// if later steps fail. The edit pair is deleted last, so that managers can edit their LNamespace as long as possible.
 func (p *planner) planWithdrawal() {
 	sudo := p.objects.Sudo.Binding
 	if existing, ok := p.actual[KeyOf(sudo)]; ok && len(Subjects(existing)) > 0 && Removable(existing, sudo) {

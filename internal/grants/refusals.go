@@ -17,20 +17,20 @@ type Refusal struct {
 	Why string
 }
 
-// Surroundings hold what decides on a subject besides its name.
+// Surroundings hold the facts, besides a subject's name, that decide whether the subject gets anything.
 type Surroundings struct {
 	// OperatorNamespace is the namespace that the operator runs in.
 	OperatorNamespace string
 	// InTree reports whether a namespace counts as part of the tree of this tenant, sound or halted.
 	InTree func(namespace string) bool
-	// Doubt explains why the namespace of a service account may not be the one that was meant when the account was listed; "" where it
-	// is.
+	// Doubt explains why the namespace of a service account may not be the one that was meant when the account was listed. It returns "" if
+	// there is no doubt.
 	Doubt func(account v1alpha1.Subject) string
 }
 
-// Refusals returns the subjects of the three lists that get nothing. It leaves out every subject that the API server, or the
-// ValidatingAdmissionPolicies on the operator's own writes (its "cage"), refuse, because they would refuse the whole binding with
-// it.
+// Refusals returns the subjects of the three lists that get nothing. Among them are all subjects that the API server, or the
+// ValidatingAdmissionPolicies on the operator's own writes (its "cage"), would refuse. With such a subject they would refuse the whole
+// binding.
 func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	var refusals []Refusal
 	for _, list := range Lists() {
@@ -62,8 +62,8 @@ func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.
 	return a.Doubt(s)
 }
 
-// refuseInvalid explains why no binding can hold the subject: RBAC would refuse the whole binding, and with it the revocation of others.
-// The schema refuses such subjects too, unless the CRD is older.
+// refuseInvalid explains why no binding can have the subject; "" if one can. RBAC would refuse the whole binding because of it, and so
+// also the removal of other subjects. The schema refuses such subjects too, unless the CRD is older.
 func refuseInvalid(s v1alpha1.Subject) string {
 	name, wrong := s.Name, ""
 	switch s.Kind {

@@ -39,10 +39,10 @@ func roleRef(object Object) (*rbacv1.RoleRef, bool) {
 	return nil, false
 }
 
-// SameSubjects reports whether both have the same subjects in the same order.
+// SameSubjects reports whether both objects have the same subjects in the same order.
 func SameSubjects(a, b Object) bool { return slices.Equal(Subjects(a), Subjects(b)) }
 
-// Narrow returns the binding without the subjects that desired doesn't have, or false if it has no such subject. Nothing else
+// Narrow returns the existing binding without the subjects that desired doesn't have, or false if there are none to remove. Nothing else
 // changes.
 func Narrow(existing, desired Object) (Object, bool) {
 	keep := Subjects(desired)
@@ -55,7 +55,7 @@ func Narrow(existing, desired Object) (Object, bool) {
 	return binding, true
 }
 
-// Holding returns the tenant with only those sudoers who can sudo by the existing sudo binding.
+// Holding returns the tenant with only those sudoers who can sudo by the existing bindings.
 func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
 	holders := actual.Holders(ListSudoers, tenant.Name)
 	holding := tenant.DeepCopy()
@@ -72,7 +72,7 @@ func Without(binding Object) Object {
 	return empty
 }
 
-// Holders returns the subjects that hold what a list of the tenant grants.
+// Holders returns the subjects to which existing bindings grant what a list of the tenant grants.
 func (a Actual) Holders(list List, tenant string) []rbacv1.Subject {
 	var holders []rbacv1.Subject
 	for _, key := range slices.SortedFunc(maps.Keys(a), compareKeys) {
@@ -88,7 +88,7 @@ func (a Actual) Holders(list List, tenant string) []rbacv1.Subject {
 	return holders
 }
 
-// Minus returns the names of the subjects that are in one and not in other, as in "ServiceAccount ci/deployer".
+// Minus returns the names of the subjects in one that are not in other, such as "ServiceAccount ci/deployer".
 func Minus(one, other []rbacv1.Subject) []string {
 	var names []string
 	for _, s := range one {

@@ -60,8 +60,7 @@ func nextToEnsure(existing, desired Object) Write {
 	return Write{Verb: WriteUpdate, Object: Restore(existing, desired)}
 }
 
-// nextToRemove deletes an object of this UID. An object that a foreign finalizer holds is being deleted already, so nothing is
-// sent.
+// nextToRemove returns the deletion of existing. If a foreign finalizer keeps an object that is being deleted already, nothing is sent.
 func nextToRemove(existing Object) Write {
 	if existing.GetDeletionTimestamp() != nil {
 		return Write{}

@@ -17,15 +17,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// leaseRequestTimeout bounds each request for the Lease, so that one that hangs does not cost the leadership.
+// leaseRequestTimeout bounds each request for the Lease, so that this process doesn't lose the Lease because one request hangs.
 const leaseRequestTimeout = 5 * time.Second
 
-// leaseDuration is how long the Lease holds after a renewal.
+// leaseDuration is how long the Lease is valid after a renewal.
 const leaseDuration = 15 * time.Second
 
-// Lock is the Lease of a program. client-go's election lets a leader that reads another holder's name in the Lease try to renew it until
-// the renewal's deadline, 10 s, while the program writes. The Lock ends the process at that read, and before it at a write that comes too
-// late (FLT-F18). Only the election's goroutine uses it, except for endLateWrites and Failure.
+// Lock is the Lease of a program. In client-go's election, a leader that reads another holder's name in the Lease still tries to renew
+// it, for up to 10 s. Meanwhile the program would write. The Lock ends the process at that read, or earlier at a write after the Lease
+// has run out (FLT-F18). Only the election's goroutine uses it, except for endLateWrites and Failure.
 type Lock struct {
 	*resourcelock.LeaseLock
 	// leads is whether this process held the Lease when it last read or wrote it.
@@ -64,8 +64,8 @@ func NewLock(cfg *rest.Config, namespace, name string) (*Lock, error) {
 	}, nil
 }
 
-// Elect makes the manager of these options take the Lease before it leads, and guards the requests of all clients that are made from cfg
-// afterwards.
+// Elect makes the manager of these options take the Lease before it leads. It also guards the requests of all clients that are made from
+// cfg afterwards against late writes.
 func (l *Lock) Elect(cfg *rest.Config, options *ctrl.Options) {
 	cfg.Wrap(l.endLateWrites)
 	options.LeaderElectionResourceLockInterface = l
@@ -130,8 +130,8 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return nil
 }
 
-// endLateWrites ends the process at a write that comes when the Lease has run out: this process was frozen, another may lead by now, and
-// what this one knows of the cluster is old. Until then no other process may lead.
+// endLateWrites ends the process at a write that comes after the Lease has run out. This process was then frozen: another one may lead by
+// now, and what this one knows of the cluster is old. Until the Lease runs out, no other process may lead.
 func (l *Lock) endLateWrites(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if renewed := l.renewed.Load(); request.Method != http.MethodGet && renewed != nil && time.Since(*renewed) > leaseDuration {

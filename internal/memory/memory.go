@@ -1,5 +1,5 @@
-// Package memory bounds the garbage on the heap of a process, and returns memory to the operating system after a burst of work; without
-// that the process would stay as large as at its peak.
+// Package memory bounds the garbage on the heap of a process, and returns memory to the operating system after a burst of work. Otherwise
+// the process would stay as large as at its peak.
 package memory
 
 import (
@@ -17,10 +17,10 @@ type Keeper struct {
 	Interval time.Duration
 	// GarbagePercent returns the percent to set for Go's collector at each check.
 	GarbagePercent func() int
-	// QuietAllocs is the most that a process at rest allocates between two checks. Memory is returned at rest alone; 0 returns it in a
-	// burst, too.
+	// QuietAllocs is the most that a process at rest allocates between two checks. Memory is returned only at rest. With 0, it is returned
+	// in a burst, too.
 	QuietAllocs uint64
-	// MinFreed is how much must have been allocated since memory was last returned before returning it again is worth its cost.
+	// MinFreed is how much must have been allocated since the last return of memory before another return is worth its cost.
 	MinFreed uint64
 }
 

@@ -1,5 +1,5 @@
-// Package namespaces is the one writer of Namespace objects. It creates, patches and deletes them for every controller, counts each
-// request, and gives the shared view the API server's answers before the watch brings them.
+// Package namespaces is the one writer of Namespace objects. It creates, patches and deletes them for every controller, and counts each
+// request. It passes the API server's answers to the shared view before the watch brings them.
 package namespaces
 
 import (
@@ -87,8 +87,8 @@ func (w *Writer) Delete(ctx context.Context, name, uid, resourceVersion string) 
 	return err
 }
 
-// Reread reads a Namespace from the API server into the view. A name that could not be taken may belong to a namespace that this
-// operator created before a restart, and that the watch has not brought yet.
+// Reread reads a Namespace from the API server into the view. It is meant for a name that could not be taken. Its namespace may be one
+// that this operator created before a restart, and that the watch has not brought yet.
 func (w *Writer) Reread(ctx context.Context, name string) error {
 	n := metadataOf(name)
 	if err := w.Live.Get(ctx, client.ObjectKey{Name: name}, n); err != nil {

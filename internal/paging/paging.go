@@ -11,9 +11,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
-// Each lists the objects of list's kind in pages of size objects and calls do with each object once. It ends with the first error
-// of do. The API server keeps the state of a list for five minutes by default. A list that takes longer goes on with the present
-// objects behind the last one that was read; of objects that are created or deleted meanwhile, do may see the old or the new state.
+// Each lists the objects of list's kind in pages of size objects and calls do with each object once. It ends with the first error of do.
+// The API server keeps the state of a list for five minutes by default. A list that takes longer continues, after the last object that
+// was read, with the objects that exist then. If an object is created or deleted meanwhile, do may see the old or the new state.
 func Each(ctx context.Context, api client.Reader, list client.ObjectList, size int64, do func(client.Object) error,
 	scope ...client.ListOption) error {
 	from := ""

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// WaitFor waits until begins is closed, and reports whether it was before ctx was done. A nil begins makes nobody wait.
+// WaitFor waits until begins is closed, and reports whether that was before ctx was done. With a nil begins, it doesn't wait.
 func WaitFor(ctx context.Context, begins <-chan struct{}) bool {
 	if begins == nil {
 		return true

@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Loop is a controller of something that exists once. It looks when it starts, when a source or Now asks for it, and again after the
-// time that the last look returned. No two looks run at the same time.
+// Loop is a controller of something that exists once. It calls Look when it starts, when a source or Now asks for it, and again after the
+// time that the last call returned. No two calls run at the same time.
 type Loop struct {
 	Name string
-	// Look returns the time until the next look.
+	// Look does the work, and returns the time until the next call.
 	Look func(context.Context) (again time.Duration, err error)
-	// RetryMin and RetryMax bound the time until the next look after a look that failed.
+	// RetryMin and RetryMax bound the time until the next call after a call of Look that failed.
 	RetryMin, RetryMax time.Duration
-	// EveryReplica has every replica look, and not the leader alone.
+	// EveryReplica makes every replica call Look, and not only the leader.
 	EveryReplica bool
 
 	asked Source[reconcile.Request]
 }
 
-// SetupWithManager runs the loop with mgr. Every request of the sources makes it look.
+// SetupWithManager runs the loop with mgr. Every request from sources makes it call Look.
 func (l *Loop) SetupWithManager(mgr ctrl.Manager, sources ...source.Source) error {
 	l.asked.First = []reconcile.Request{{}}
 	b := ctrl.NewControllerManagedBy(mgr).Named(l.Name).WatchesRawSource(&l.asked).WithOptions(controller.Options{
@@ -41,14 +41,14 @@ func (l *Loop) SetupWithManager(mgr ctrl.Manager, sources ...source.Source) erro
 	return b.Complete(l)
 }
 
-// Changes is a source of a loop that makes it look whenever an object changes that the cache holds.
+// Changes is a source that makes a loop call Look whenever an object of this type changes in the cache.
 func Changes(objects cache.Cache, of client.Object) source.Source {
 	return source.Kind(objects, of, handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
 	}))
 }
 
-// Now has the loop look as soon as possible.
+// Now makes the loop call Look as soon as possible.
 func (l *Loop) Now() { l.asked.Add(reconcile.Request{}) }
 
 // Reconcile implements reconcile.Reconciler.

@@ -1,4 +1,4 @@
-// Package requeue has a controller look again where no event of a watch makes it.
+// Package requeue makes a controller reconcile again without an event of a watch.
 package requeue
 
 import (
@@ -12,7 +12,7 @@ import (
 // Source is a source of a controller by which other parts of the program requeue requests. Before the controller starts, and on a
 // replica that doesn't lead, Add does nothing: a controller reconciles everything when it starts. The zero value is ready for use.
 type Source[request comparable] struct {
-	// First are the requests at the start that no event brings.
+	// First are requests that Start adds, because no event brings them.
 	First []request
 
 	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[request]]
@@ -34,7 +34,7 @@ func (s *Source[request]) Add(requests ...request) {
 	}
 }
 
-// AddAfter requeues these requests when the pause is over.
+// AddAfter requeues these requests after the pause.
 func (s *Source[request]) AddAfter(pause time.Duration, requests ...request) {
 	if queue := s.queue.Load(); queue != nil {
 		for _, r := range requests {

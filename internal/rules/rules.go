@@ -1,5 +1,5 @@
-// Package rules turns the configuration file into the settings of packages forest, propagate and distribute, for the operator and
-// for the commands that predict what the operator would do.
+// Package rules turns the configuration file into the settings of packages forest, copies and distribute. The operator uses it, and so do
+// the commands that predict what the operator would do.
 package rules
 
 import (
@@ -40,8 +40,8 @@ func ForCopies(c *config.OperatorConfiguration) copies.Rules {
 	}
 }
 
-// ForDistributions returns the configuration's rules about ResourceDistributions. covered reports whether every object of a kind is
-// propagated (mode All), so that even an object without labels is in the way of a distributed copy in a tree.
+// ForDistributions returns the configuration's rules about ResourceDistributions. covered reports whether a kind is propagated in mode
+// All. Then every object of the kind in a tree is a source, even without labels, and is in the way of a distributed copy.
 func ForDistributions(c *config.OperatorConfiguration,
 	operatorNamespace string) (settings distribute.Settings, covered func(schema.GroupKind) bool) {
 	settings = distribute.Settings{

@@ -14,8 +14,8 @@ func EncodeJSON(value any) ([]byte, error) {
 	return append(EscapeJSON(document), '\n'), err
 }
 
-// EncodeYAML returns a value as YAML. The encoder refuses control characters as they are, and takes their escapes, but none of two
-// surrogates.
+// EncodeYAML returns a value as YAML. The encoder refuses unescaped control characters. It accepts escapes, but no pair of surrogates, so
+// characters beyond U+FFFF are not escaped.
 func EncodeYAML(value any) ([]byte, error) {
 	document, err := json.Marshal(value)
 	if err != nil {
@@ -24,10 +24,11 @@ func EncodeYAML(value any) ([]byte, error) {
 	return yaml.JSONToYAML(escapeUpTo('\uffff', document))
 }
 
-// EscapeJSON escapes characters in the strings of a JSON document, which has line feeds between its values only.
+// EscapeJSON escapes, in a JSON document, the characters that a terminal would obey, U+FFFE and U+FFFF. It leaves line feeds, which such
+// a document has only between its values.
 func EscapeJSON(document []byte) []byte { return escapeUpTo(unicode.MaxRune, document) }
 
-// escapeUpTo escapes characters in the strings of a JSON document, but for those beyond last.
+// escapeUpTo does what EscapeJSON does, but only for characters up to last.
 func escapeUpTo(last rune, document []byte) []byte {
 	var escaped []byte
 	for _, r := range string(document) {

@@ -16,15 +16,16 @@ func Escape(value string) string {
 	return string(AppendEscaped(nil, []byte(value), ""))
 }
 
-// obeyed reports whether a terminal or a browser does something else with r than show it: control characters, separators of lines and
-// paragraphs, and characters that change the direction of the text or that no one sees, but for the two joiners, which scripts need.
+// obeyed reports whether a terminal or a browser does something else with r than show it. Such characters are control characters,
+// separators of lines and paragraphs, characters that change the direction of the text, and invisible ones. The two joiners don't count,
+// because some scripts need them.
 func obeyed(r rune) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	hidden := unicode.Is(unicode.Cf, r) && r != nonJoiner && r != joiner
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || hidden
 }
 
-// appendUnits appends r as JSON escapes it: beyond U+FFFF as two surrogates.
+// appendUnits appends r in the form of JSON escapes; a character beyond U+FFFF becomes two surrogates.
 func appendUnits(out []byte, r rune) []byte {
 	for _, unit := range utf16.AppendRune(nil, r) {
 		out = fmt.Appendf(out, `\u%04x`, unit)

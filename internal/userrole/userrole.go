@@ -1,5 +1,5 @@
-// Package userrole reads the ClusterRole that users hold, with all ClusterRoles that are aggregated into it, from an API server.
-// The operator and kubectl warren vet compare it with package rolevetting.
+// Package userrole reads the ClusterRole that users are bound to, with all ClusterRoles that are aggregated into it, from an API server.
+// The operator and kubectl warren vet then check that role by package rolevetting.
 package userrole
 
 import (
