@@ -35,8 +35,8 @@ var (
 	kindNamespace    = kind{"", "Namespace", "namespaces"}
 )
 
-// refusalOfProblems returns the answer to a request with problems, all of them in one error: code 403 where each of them is a prohibition,
-// else 422. It is nil where there is no problem.
+// refusalOfProblems returns the answer to a request with problems, all of them in one error: with code 403 if each of them is of type
+// Forbidden, else 422. It is nil if there is no problem.
 func (k kind) refusalOfProblems(name string, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil

@@ -25,8 +25,8 @@ func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authentic
 	return checkNameNotAwaited(ctx, ask, user, waiting, name), nil
 }
 
-// refuseAwaitedRoot refuses a new LNamespace a name that namespaces wait for as their parent, unless a cluster admin creates it:
-// its sudoers would be cluster-admin in all these namespaces.
+// refuseAwaitedRoot refuses a name for a new LNamespace if namespaces wait for a parent of that name, unless a cluster admin creates the
+// LNamespace: its sudoers would be cluster-admin in all these namespaces.
 func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot,
 	name string) (field.ErrorList, error) {
 	waiting := forest.WaitingFor(s, name)

@@ -113,7 +113,7 @@ func (v *hierarchyValidator) rehearsePlacing(ctx context.Context, s *forest.Snap
 	n.Name = now.Namespace
 	err = v.rehearse.Patch(ctx, n, client.RawPatch(types.MergePatchType, patch), client.DryRunAll, client.FieldOwner(v1alpha1.OperatorName))
 	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-		return nil // no judgement on the request itself
+		return nil // the API server did not judge the request itself
 	}
 	return []string{"the request waits, because the API server refuses to place the namespace: " + policySentenceOf(err.Error())}
 }
@@ -126,8 +126,8 @@ func policySentenceOf(refusal string) string {
 	return refusal
 }
 
-// namespacesOfOwnChain returns the namespaces that labels and annotations of the namespace itself name, so that its
-// users know them already: its ancestors by the labels, and those in its ancestry.
+// namespacesOfOwnChain returns the namespace itself, its ancestors by the labels parent, and the namespaces in its annotation ancestry.
+// The namespace's users know these names already, because its labels and annotations hold them.
 func namespacesOfOwnChain(s *forest.Snapshot, namespace string) []string {
 	chain := append(authority.Above(s, namespace), namespace)
 	if n := s.Namespace(namespace); n != nil {
@@ -136,9 +136,9 @@ func namespacesOfOwnChain(s *forest.Snapshot, namespace string) []string {
 	return chain
 }
 
-// refuseBlindly answers a user who may not see the namespace that spec.parent names, before anything is said about that namespace's
-// state, its tree or its existence: it returns which rights the user lacks. It is nil where the user sees the namespace, or lacks
-// no right.
+// refuseBlindly answers a user who may not see the namespace that spec.parent names: it returns which rights the user lacks. This answer
+// comes first, because any other one would reveal that namespace's state, its tree or its existence. It is nil if the user may see the
+// namespace, or lacks no right.
 func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticationv1.UserInfo, own []string,
 	now *v1alpha1.HierarchyConfiguration, verdict hierarchyVerdict) (field.ErrorList, error) {
 	target, seen := valueOrEmpty(now.Spec.Parent), true

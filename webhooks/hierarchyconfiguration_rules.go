@@ -99,7 +99,8 @@ func (v *hierarchyVerdict) checkReplacedValues(after *forest.Snapshot, namespace
 	}
 }
 
-// problemOfDenial returns the problem of a request for which the authorizer answered the question no with no.
+// problemOfDenial returns the problem of a request after the authorizer has denied one of its questions. The parameter no is that
+// question.
 func (r request) problemOfDenial(user string, no authority.Question, parent *string, g *visibility) *field.Error {
 	if no.Instead != "" {
 		return field.Invalid(r.field, valueOrEmpty(parent), no.Instead)

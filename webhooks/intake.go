@@ -36,9 +36,9 @@ type intake struct{ room *semaphore.Weighted }
 
 func newLimitedIntake() intake { return intake{semaphore.NewWeighted(maxBodies)} }
 
-// limitBodySize returns handler with a bound on what it reads. Where a body is too large, the read fails with errTooLarge, which the
-// handler answers. A review that is being answered when the process is to stop is answered all the same, although the context of the
-// server, and so that of the review, ends then: the requests of a user must outlast a roll-out.
+// limitBodySize returns handler with a bound on what it reads. If a body is too large, the read fails with errTooLarge, which the handler
+// answers. When the process is to stop, the server's context ends, and with it the context of each review. A review that is being answered
+// then is answered all the same, because the requests of a user must outlast a roll-out.
 func (i intake) limitBodySize(handler http.Handler) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)

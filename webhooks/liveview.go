@@ -22,8 +22,8 @@ type liveView struct {
 	live client.Reader
 }
 
-// snapshotWith returns the forest, with those of the named namespaces that it lacks read from the API server: a namespace that the user has
-// just created must not be called missing.
+// snapshotWith returns the forest. Those of the named namespaces that it lacks are read from the API server and added: a namespace that
+// the user has just created must not be called missing.
 func (l liveView) snapshotWith(ctx context.Context, names ...string) (*forest.Snapshot, error) {
 	s := l.view.Snapshot()
 	for _, name := range names {
@@ -70,9 +70,9 @@ func readFailedError(what string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("could not read %s: %w", what, err))
 }
 
-// recheckDeletionLive returns f, the judgement on the deletion of a namespace with its descendants. Where a spec
-// already allows the deletion and the namespaces don't carry that permission yet, it asks the client to retry: a
-// refusal would be outdated a second later.
+// recheckDeletionLive returns f, the judgement on the deletion of the namespace called name. Children may forbid the deletion although a
+// spec already allows it, because the namespaces don't carry that permission yet. Then the error asks the client to retry: a refusal would
+// be outdated a second later.
 func (l liveView) recheckDeletionLive(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
 	if len(forest.HoldingChildren(s, name)) == 0 {
 		return f, nil

@@ -77,9 +77,8 @@ func (v *tenantValidator) checkCreatorRules(ctx context.Context, user authentica
 	return problems, nil
 }
 
-// countTenantsFor counts the LNamespaces that count for who (see forest.Snapshot.CountsFor). It reads from the API server, so that a user
-// who creates many in a row gets hardly more than the limit; of those created at the same moment, the reconciler holds the youngest
-// back.
+// countTenantsFor counts the LNamespaces that count for who (see forest.CountsFor). It reads from the API server, so that a user who
+// creates many in a row gets hardly more than the limit. Of those created at the same moment, the reconciler holds the youngest back.
 func (v *tenantValidator) countTenantsFor(ctx context.Context, s *forest.Snapshot, who string) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespaceList"))

@@ -43,7 +43,7 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 		} `json:"metadata"`
 	}
 	if d.decoder.Decode(req, lns) != nil || json.Unmarshal(req.Object.Raw, &written) != nil {
-		return admission.Allowed("") // nothing can be filled in; the schema is judged next, and names which field is wrong
+		return admission.Allowed("") // nothing can be filled in; next, the API server reports by the schema which field is wrong
 	}
 	patches, warnings, err := d.defaultPeoplePatches(ctx, lns, req.UserInfo)
 	if err != nil {
@@ -67,9 +67,8 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 	return admission.Patched("", patches...).WithWarnings(warnings...)
 }
 
-// needsCreatorName reports whether the new LNamespace gets the requester's name as its maker. Where the number of
-// LNamespaces is limited, cluster admins are free of the limit and aren't recorded: the maker that they state stands,
-// as in a backup that they restore.
+// needsCreatorName reports whether the new LNamespace gets the requester's name as its maker. Where the number of LNamespaces is limited,
+// cluster admins are free of the limit and aren't recorded: the maker that they state remains, for example when they restore a backup.
 func (d *tenantDefaults) needsCreatorName(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
 	if d.config.Tenants.MaxPerCreator == 0 {
 		return true, nil
@@ -78,8 +77,8 @@ func (d *tenantDefaults) needsCreatorName(ctx context.Context, user authenticati
 	return !admin, err
 }
 
-// defaultPeoplePatches returns patches that make the requester manager and sudoer where the LNamespace names nobody, or a warning where the
-// requester can't be listed.
+// defaultPeoplePatches returns patches that list the requester as manager, and as sudoer, if that list of the LNamespace is empty. If the
+// requester can't be listed, it returns a warning.
 func (d *tenantDefaults) defaultPeoplePatches(ctx context.Context, lns *v1alpha1.LNamespace,
 	user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string, err error) {
 	subject, listable := creatorAsSubject(user.Username)

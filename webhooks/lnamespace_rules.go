@@ -24,8 +24,9 @@ type tenantRules struct {
 	operatorNamespace string
 }
 
-// checkTenantForm checks what the API server would say in words that mislead: of a name that is no DNS label it may report that dots are
-// allowed, and of a person without a kind only the type. raw is an LNamespace as it was written, before its schema is judged.
+// checkTenantForm checks what the API server's own message would explain badly. For a name that is no DNS label, that message may state
+// that dots are allowed. For an item of a list without a kind, it complains only about the item's type. raw is an LNamespace as it was
+// written, before its schema is judged.
 func checkTenantForm(raw []byte) field.ErrorList {
 	var problems field.ErrorList
 	var object struct {
@@ -34,7 +35,7 @@ func checkTenantForm(raw []byte) field.ErrorList {
 		} `json:"metadata"`
 		Spec map[string]any `json:"spec"`
 	}
-	_ = json.Unmarshal(raw, &object) // what is of another type stays empty, and is left to the schema
+	_ = json.Unmarshal(raw, &object) // a field of another type stays empty, and is left to the schema
 	if name := object.Metadata.Name; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), name,
 			"an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit at both ends"))

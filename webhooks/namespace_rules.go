@@ -12,8 +12,8 @@ import (
 
 var metadataLabels = field.NewPath("metadata", "labels")
 
-// validateNamespace checks a namespace that is created or changed. The forest before holds old; where the namespace is created, old
-// is nil and before has no such namespace. Only changes are judged: the reconcilers report what was wrong before.
+// validateNamespace checks a namespace that is created or changed. before is the forest that has the namespace as old describes it. If the
+// namespace is created, old is nil, and before lacks it. Only changes are judged: the reconcilers report what was wrong already.
 func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *visibility) findings {
 	if old == nil {
 		old = &forest.Namespace{Name: now.Name}
@@ -82,7 +82,7 @@ func (c *namespaceChange) checkTemplateLabel() {
 	c.addWarnings(warning...)
 }
 
-// templateTarget checks the namespace called name as a template.
+// templateTarget checks whether the namespace called name can be a template for others.
 func templateTarget(s *forest.Snapshot, at *field.Path, name string) (field.ErrorList, []string) {
 	switch t := s.Namespace(name); {
 	case t == nil:

@@ -195,7 +195,8 @@ func fieldErrorsOnly(status metav1.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// missingWriteRight returns why the user may not write, without the operator, what the change makes the operator write anew, or "".
+// missingWriteRight explains which right the user lacks to write, without the operator, what the change makes the operator write anew; ""
+// if none.
 func (v *distributionValidator) missingWriteRight(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group,
 	resource string) (string, error) {
 	open, namespaces := change.addedTargets()
@@ -224,7 +225,7 @@ func (v *distributionValidator) missingWriteRight(ctx context.Context, user auth
 	return "", nil
 }
 
-// conflictWarnings warns of objects that are in the way of copies now. It says nothing where these can't be read: the operator reports
+// conflictWarnings warns of objects that are in the way of copies now. It returns none if these can't be read: the operator reports
 // conflicts later.
 func (v *distributionValidator) conflictWarnings(ctx context.Context, change distributionChange) []string {
 	template := change.now.Template

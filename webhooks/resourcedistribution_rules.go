@@ -23,7 +23,7 @@ type distributionChange struct {
 	old, now *distribute.Distribution
 }
 
-// checkObjectAlone returns the problems that the object and the configuration alone show.
+// checkObjectAlone returns the problems that the object, the configuration and the labels of the included namespaces show.
 func (c distributionChange) checkObjectAlone(targets v1alpha1.DistributionTargets) (f findings) {
 	at := field.NewPath("spec")
 	switch {
@@ -61,8 +61,8 @@ func (c distributionChange) operatorVerbs() []string {
 	return []string{"create"}
 }
 
-// addedTargets returns where the change makes the operator write something that it didn't write before: open says everywhere, also in
-// namespaces of the future; otherwise in these namespaces, existing or not.
+// addedTargets returns where the change makes the operator write something that it didn't write before. open reports that this is
+// everywhere, also in future namespaces; otherwise it is in namespaces, existing or not.
 func (c distributionChange) addedTargets() (open bool, namespaces []string) {
 	anew := c.resourceChanged() || c.old.Conflict != c.now.Conflict
 	if !c.now.Targets.Bounded() {
@@ -84,8 +84,8 @@ func (c distributionChange) addedTargets() (open bool, namespaces []string) {
 	return false, namespaces
 }
 
-// wasTargetBefore reports whether a namespace was a target before; for a missing namespace, whether it was named as
-// one. A namespace that took the name of another one was none.
+// wasTargetBefore reports whether a namespace was a target before the change; for a missing namespace, whether it was named as one. A
+// namespace that has taken the name of another one was none.
 func (c distributionChange) wasTargetBefore(name string) bool {
 	if c.old.Problem == v1alpha1.ReasonInvalidResource {
 		return false

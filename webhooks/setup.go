@@ -1,8 +1,8 @@
 // Package webhooks answers admission requests about Warren's own objects, and about Namespaces whose Warren keys change. The
 // ValidatingAdmissionPolicies (config/policy) judge what one object alone shows; the webhooks judge what needs other objects. Their
-// handlers are thin over pure functions, which stand in files called *_rules.go beside them.
+// handlers leave the decisions to pure functions, which are in the files *_rules.go.
 //
-// An answer must not tell its reader which namespaces of strangers exist: type sight decides which ones it names.
+// An answer must not reveal to its reader which namespaces of strangers exist: type visibility decides which ones it names (sight.go).
 package webhooks
 
 import (

@@ -27,7 +27,7 @@ const (
 type visibility struct {
 	named   []string
 	wanted  []string
-	allowed map[string]bool // nil in the first run, whose judgement stands if the user may get every namespace
+	allowed map[string]bool // nil in the first run, whose judgement is final if the user may get every namespace
 }
 
 // maySeeNamespace reports whether the answer may name a namespace.
@@ -45,7 +45,7 @@ func (g *visibility) maySeeNamespace(namespace string) bool {
 }
 
 // joinVisibleTexts joins texts that each begin with the name of a namespace, without those about namespaces that the user may not see. It
-// does not tell how many it leaves out.
+// does not reveal how many it leaves out.
 func (g *visibility) joinVisibleTexts(texts []string) string {
 	seen, hidden := g.divideByVisibility(texts)
 	switch {

@@ -42,7 +42,7 @@ func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool)
 	return f
 }
 
-// checkNewNamespace checks a namespace that would be created below parent, which must stand in a tree.
+// checkNewNamespace checks a namespace that would be created below parent, which must be in a tree.
 func checkNewNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 	var problems field.ErrorList
 	at := field.NewPath("metadata", "name")

@@ -24,24 +24,25 @@ const (
 	TreeLabelSuffix = ".tree." + Domain + "/depth"
 	// AnnotationAncestry on a Namespace is its path, root/child/grandchild.
 	AnnotationAncestry = Domain + "/ancestry"
-	// AnnotationParentUID on a Namespace is the digest of its parent's UID (DigestUID): whether another of that name has come in its place.
+	// AnnotationParentUID on a Namespace is the digest of its parent's UID (DigestUID). It shows whether another namespace has
+	// taken the parent's name.
 	AnnotationParentUID = Domain + "/parent-uid"
 	// AnnotationAppliedParent on a Namespace records the last request that the operator carried out there. Its form is <uid>:<parent>:
 	// the UID of the HierarchyConfiguration, and the parent that it asked for.
 	AnnotationAppliedParent = Domain + "/applied-parent"
-	// AnnotationHeldBy on a Namespace that a HierarchyConfiguration placed in a tenant's tree lists, as JSON, whom of the tenant's lists
-	// could administer it by a binding of its own at that time, as "User alice". Where none of them is listed any more, the
-	// namespace leaves the tree.
+	// AnnotationHeldBy is on a Namespace that a HierarchyConfiguration placed in a tenant's tree. It is a JSON list of the subjects on the
+	// tenant's lists, such as "User alice", that could administer the namespace by one of its own bindings at that time. When the
+	// tenant lists none of them any more, the namespace leaves the tree.
 	AnnotationHeldBy = Domain + "/held-by"
 	// AnnotationInherited on a Namespace lists the labels and (with a leading @) annotations that the operator wrote there.
 	AnnotationInherited = Domain + "/inherited"
 	// AnnotationCascading = "true" on a Namespace: what is below it may be deleted with it.
 	AnnotationCascading = Domain + "/cascading"
-	// AnnotationLNamespaceUID on a root is the UID of the LNamespace that made or adopted it, on an access RoleBinding and its
-	// copies that of the LNamespace that gave them.
+	// AnnotationLNamespaceUID on a root is the UID of the LNamespace that made or adopted it. On an access RoleBinding and
+	// its copies, it is the UID of the LNamespace for which the operator wrote them.
 	AnnotationLNamespaceUID = Domain + "/lnamespace-uid"
-	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace: what a move that was
-	// interrupted goes on from. The operator decides nothing from it.
+	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace, so that an interrupted
+	// move can be continued. The operator decides nothing from it.
 	AnnotationMovedFrom = Domain + "/moved-from"
 	// AnnotationCreator on an LNamespace is the user who made it.
 	AnnotationCreator = Domain + "/creator"
@@ -73,10 +74,10 @@ const (
 
 	// LabelCreatedBy = OperatorName on a Namespace is informational, set once at creation.
 	LabelCreatedBy = "app.kubernetes.io/created-by"
-	// LabelManagedBy = OperatorName stands on every access object.
+	// LabelManagedBy = OperatorName is on every access object.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 
-	// FinalizerLNamespace stands on LNamespaces, FinalizerSubNamespace on SubNamespaces; no other object has one of ours.
+	// FinalizerLNamespace is on LNamespaces, FinalizerSubNamespace on SubNamespaces; no other object has a finalizer of Warren.
 	FinalizerLNamespace   = Domain + "/lnamespace"
 	FinalizerSubNamespace = Domain + "/sub-namespace"
 )
@@ -96,7 +97,7 @@ const (
 	AccessSelf    = "self"
 	AccessEdit    = "edit"
 	AccessSole    = "sole"
-	// AccessOperator stands on RoleBindings that give the operator its own right in one namespace.
+	// AccessOperator is on RoleBindings that give the operator its own right in one namespace.
 	AccessOperator = "operator"
 
 	True = "true"
@@ -116,11 +117,11 @@ const (
 	SudoersSuffix = "-sudoers"
 	// RailPrefix begins the names that only cluster admins may give in a tree: those of quotas and policies that hold tenants in bounds.
 	RailPrefix = "warren-rail-"
-	// SudoUserPrefix begins the name of the user that sudoers of a tenant become who are a group or a service account.
+	// SudoUserPrefix begins the name of the user that groups and service accounts among a tenant's sudoers impersonate.
 	SudoUserPrefix = "warren:sudo:"
 )
 
-// OperatorUser is the user name of the operator, whose service account stands in namespace. The admission policies name it.
+// OperatorUser is the user name of the operator, whose service account is in namespace. The admission policies name it.
 func OperatorUser(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + OperatorAccount
 }

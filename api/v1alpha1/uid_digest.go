@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// uidDigestPrefix tells a digest from a UID, which earlier versions recorded as it is.
+// uidDigestPrefix distinguishes a digest from a UID, which earlier versions recorded as it is.
 const uidDigestPrefix = "sha256:"
 
-// DigestUID returns what is recorded of a namespace's UID where others than those who may read the namespace see the record:
-// "sha256:" and the digest of the UID. The webhooks take the UID itself as a proof that the sender of a review may read the
-// namespace. What is empty or a digest already stays.
+// DigestUID returns "sha256:" and the digest of a namespace's UID. Users who may not read the namespace may see this record, but must not
+// learn the UID: the webhooks take the UID as a proof that the sender of a review may read the namespace. An empty uid, or one that is a
+// digest already, is returned as it is.
 func DigestUID(uid string) string {
 	if uid == "" || strings.HasPrefix(uid, uidDigestPrefix) {
 		return uid

@@ -23,9 +23,9 @@ type accountRecorder struct {
 	report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 }
 
-// rememberAccounts writes into the status the UIDs of the namespaces of the listed service accounts, as far as they aren't there
-// yet, and returns what the status says then. An account gets no access before its namespace is written down: after a crash in
-// between, the next start could mistake a namespace that somebody deleted and made anew for the one that was meant.
+// rememberAccounts brings the service accounts in the status up to date with the lists, each with a digest of its namespace's UID, and
+// returns them. An account gets no access before its namespace is recorded. Otherwise, after a crash in between, the operator could accept
+// another namespace that somebody created later under that name.
 func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNamespace) ([]v1alpha1.ListedServiceAccount, error) {
 	before := tenant.Status.ServiceAccounts
 	if !tenant.DeletionTimestamp.IsZero() {
@@ -43,7 +43,7 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 	}
 	var after []v1alpha1.ListedServiceAccount
 	err = r.report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
-		if s.ObservedGeneration <= tenant.Generation { // else tenant is outdated: its lists may lack an account that must stay
+		if s.ObservedGeneration <= tenant.Generation { // otherwise tenant is outdated: its lists may lack an account that must stay
 			s.ServiceAccounts = remember(s.ServiceAccounts)
 		}
 		after = s.ServiceAccounts
@@ -54,8 +54,8 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 	return after, nil
 }
 
-// uidsOfNew returns the UIDs of the namespaces of accounts that the status doesn't hold yet, by name; "" for a missing namespace.
-// It reads from the API server, because the cache may not know yet a namespace that a manager has just made.
+// uidsOfNew returns, by name of the namespace, the UIDs of the namespaces of the accounts that the status doesn't record yet; "" for a
+// missing namespace. It reads from the API server, because the cache may not have a namespace yet that a manager has just created.
 func (r *accountRecorder) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace) (map[string]types.UID, error) {
 	uids := map[string]types.UID{}
 	for _, account := range grants.ServiceAccounts(tenant) {

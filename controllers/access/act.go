@@ -19,9 +19,9 @@ import (
 // outcome is the result of carrying out a plan.
 type outcome struct {
 	changes   []change
-	conflicts []grants.Key // someone else's objects under names of ours
+	conflicts []grants.Key // access objects whose name an object has that the operator didn't write
 	forbidden []string     // messages of the API server that refuse the operator a write
-	contended []grants.Key // objects that changed under each of several tries of this pass
+	contended []grants.Key // objects that another client changed during every try of this pass
 	busy      []grants.Key // shared objects that another worker is writing for another tenant
 	rootless  bool         // the root Namespace is missing or terminating, and so takes no new objects
 	errs      []error
@@ -33,26 +33,26 @@ type change struct {
 	before, after grants.Object
 }
 
-// conflictError reports that an object that isn't the operator's has the name.
+// conflictError reports that an object that the operator didn't write has the name of an access object.
 type conflictError struct{ key grants.Key }
 
 func (e conflictError) Error() string {
 	return fmt.Sprintf("%s already exists, and the operator did not create it", e.key)
 }
 
-// errContended reports that an object changed under each of several tries.
+// errContended reports that another client changed the object during every try of one step.
 var errContended = errors.New("another client changed the object during every try")
 
 // errBusy reports that another worker is writing the shared object for another tenant. Waiting for that worker would delay the
 // revocations of this tenant; competing with it would cost both of them refused writes.
 var errBusy = errors.New("the object is being written for another tenant")
 
-// tries is how often a step is tried on an object that others write, too: a shared pair may belong to many tenants at once. No
-// pause comes between the tries, because the write that came first is complete.
+// tries is how often, in one pass, a step is tried on a shared object, which workers write for other tenants, too. A step that revokes is
+// tried as often on any object. No pause comes between the tries: when a write is refused as outdated, the other write is complete.
 const tries = 6
 
-// fewTries is how often, in one pass, a step is tried on a tenant's own object that another client keeps writing. After the first such pass
-// it is one try: the passes that follow have their back-off.
+// fewTries is how often, in one pass, a step that doesn't revoke is tried on a tenant's own object that another client keeps writing.
+// After a pass that was stopped so, it is tried once a pass, because the next passes come with back-off.
 const fewTries = 3
 
 // stepRunner carries out plans. It lets only one worker at a time write a shared object, and grants nothing to a tenant for which
@@ -61,13 +61,13 @@ type stepRunner struct {
 	objects *objectStore
 	leaving *leavingTenants
 	clock   *revocationClock
-	// patience counts the passes of a tenant that an obstacle has stopped.
+	// patience counts, by tenant, the passes that an obstacle has stopped.
 	patience workqueue.TypedRateLimiter[string]
 	writing  sync.Map // keys of the shared objects that a worker is writing
 }
 
-// runSteps carries out the steps in order. A step that fails holds up only the steps that need its object, except that nothing is
-// granted while a revocation has failed.
+// runSteps carries out the steps in order. If a step fails, the steps that need its object are skipped. If a revocation fails (other than
+// by a conflict or a busy object), all steps that don't revoke are skipped.
 func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
 	unsound := map[grants.Key]bool{}
@@ -95,7 +95,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 	return done
 }
 
-// recordFailure sorts an error about an object into the field of o by what it takes to resolve the error.
+// recordFailure records an error about the object named key, in the field of o for this kind of failure.
 func (o *outcome) recordFailure(key grants.Key, err error) {
 	switch {
 	case errors.As(err, &conflictError{}):
@@ -113,8 +113,8 @@ func (o *outcome) recordFailure(key grants.Key, err error) {
 	}
 }
 
-// runStep carries out one step on the object as actual knows it, and tries again on the object as the API server has it where the
-// write shows that actual is out of date. actual is updated for the steps that follow.
+// runStep carries out one step on the object as actual has it. If the API server refuses the write because that object is outdated,
+// runStep reads the object from the API server and tries again. It updates actual for the steps that follow.
 func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, step grants.Step, actual grants.Actual) ([]change, error) {
 	key := grants.KeyOf(step.Desired)
 	if grants.Shared(step.Desired) {
@@ -122,7 +122,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 			return nil, errBusy
 		}
 		defer r.writing.Delete(key)
-		existing, err := r.objects.readCached(ctx, key) // another tenant may have written it since this pass began
+		existing, err := r.objects.readCached(ctx, key) // a worker may have written it for another tenant since this pass began
 		if err != nil {
 			return nil, err
 		}
@@ -163,8 +163,8 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }
 
-// triesOf returns how often a step may meet an object that changed under it. What takes a right away is tried as often as what tenants
-// share.
+// triesOf returns after how many refusals of an outdated write a step is given up. A step that revokes may be refused as often as one on a
+// shared object.
 func (r *stepRunner) triesOf(tenant string, step grants.Step) int {
 	switch {
 	case step.Revokes, grants.Shared(step.Desired):
@@ -175,7 +175,7 @@ func (r *stepRunner) triesOf(tenant string, step grants.Step) int {
 	return fewTries
 }
 
-// isStale reports whether a write was refused because the object isn't in the state before any more.
+// isStale reports whether a write was refused because the object is no longer in the state that before describes.
 func isStale(err error, before grants.Object) bool {
 	if before == nil {
 		return apierrors.IsAlreadyExists(err)
@@ -183,7 +183,7 @@ func isStale(err error, before grants.Object) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
-// tryStep makes at most one write. It returns the object as it is after that (nil: none), and whether the step is finished.
+// tryStep makes at most one write. It returns the object after that write (nil if there is none), and whether the step is finished.
 func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step,
 	existing grants.Object) (after grants.Object, finished bool, err error) {
 	next := grants.NextWrite(tenant, step, existing)

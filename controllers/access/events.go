@@ -66,8 +66,8 @@ func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, c
 	}
 }
 
-// ownGroupAside returns names without the tenant's own group of sudoers: the operator binds that group beside the managers, and no
-// list holds it.
+// ownGroupAside returns names without the tenant's own group of sudoers: the operator binds that group together with the managers, but it
+// is on no list.
 func ownGroupAside(tenant string, names []string) []string {
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(tenant)}.String()
 	var listed []string
@@ -100,7 +100,8 @@ func (a *announcer) announceList(tenant *v1alpha1.LNamespace, reason v1alpha1.Re
 	a.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
 }
 
-// announceFindings sends a warning for each finding that the condition before didn't mention. before is nil if there was no condition.
+// announceFindings sends a warning for each finding with an Event that the condition did not mention before this pass. before is that
+// condition, or nil if there was none.
 func (a *announcer) announceFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
 	for _, f := range found {
 		if f.event != "" && (before == nil || !strings.Contains(before.Message, f.message)) {
@@ -109,8 +110,8 @@ func (a *announcer) announceFindings(tenant *v1alpha1.LNamespace, before *metav1
 	}
 }
 
-// announceBindings sends Events about foreign bindings of the tenant's group, once for the same bindings: one on the LNamespace, for
-// the tenant, and one on each binding, for a cluster admin who looks at it.
+// announceBindings sends Events about foreign bindings of the tenant's group, once for the same bindings. Each binding gets an Event, for
+// a cluster admin who looks at it. The LNamespace gets one, for the tenant, unless announceFindings already reports the bindings.
 func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
 	elsewhere := seen.group.inTheWay
 	now := fmt.Sprint(elsewhere)

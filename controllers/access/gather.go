@@ -11,12 +11,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// facts hold everything on which one pass over a tenant decides.
+// facts are everything that the decisions of one pass over a tenant depend on.
 type facts struct {
 	tenant   string
 	deleting bool
 	own      bool // the root Namespace belongs to this LNamespace
-	// ending reports that the root Namespace is being deleted, which takes no new objects. A finalizer may keep it for long.
+	// ending reports that the root Namespace is being deleted. The API server creates nothing in it then, and a finalizer may keep it for
+	// long.
 	ending   bool
 	settings Settings
 	mode     grants.Mode
@@ -25,15 +26,16 @@ type facts struct {
 	objects  grants.Objects
 	actual   grants.Actual
 	group    groupState
-	// unbounded reports that nobody holds rights in the root yet, and that the copies of its template are still to be made there.
-	// Grants wait for these copies, because they limit what the rights allow.
+	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still missing there. Grants
+	// wait for these copies, because they limit what the rights allow.
 	unbounded bool
-	// unremembered is the error of writing down the namespaces of service accounts. Accounts whose namespaces are not written down
-	// get nothing.
+	// unremembered is the error from recording the namespaces of service accounts, or nil. Accounts whose namespaces are not recorded get
+	// nothing.
 	unremembered error
-	// unread is the error of reading the ClusterRole of users. Nothing is granted then, and subjects that left a list are revoked.
+	// unread is the error from reading the ClusterRole of users, or nil. After an error nothing is granted, but subjects that left a list
+	// still lose their rights.
 	unread error
-	// starting reports that the leader has not looked at each tenant yet: nothing is granted before that.
+	// starting reports that the leader has not made its first pass over every tenant yet. Until then, nothing is granted.
 	starting bool
 }
 
@@ -44,18 +46,19 @@ func (f *facts) withheldGrants() grants.Withheld {
 		Sudo:          f.groupInUse(),
 		Users:         f.roleless,
 		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
-		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything; a list may still shrink.
+		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything, but a subject that leaves a list loses its
+		// rights.
 		Additions: f.deleting || f.unread != nil || f.starting,
 		Bindings:  f.unbounded || f.ending,
 	}
 }
 
 // groupInUse reports whether a first grant of sudo would also give the sudoers rights that others bound to their group. Constrained
-// impersonation alone would not: it ends at the edge of the tree, whatever is bound outside.
+// impersonation alone would not, because it is allowed only inside the tree.
 func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.Forms.Legacy }
 
-// firstGrant reports whether sudoers hold sudo now, with no foreign binding that stops the first grant. From then on, foreign
-// bindings stop nothing (see groups).
+// firstGrant reports whether sudoers hold sudo now, and no foreign binding stops a first grant. The status then records this, and from
+// then on foreign bindings stop nothing (see groups).
 func (f *facts) firstGrant() bool {
 	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(f.actual.Holders(grants.ListSudoers, f.tenant)) > 0
 }
@@ -145,7 +148,7 @@ func planInput(view View, tenant *v1alpha1.LNamespace, accounts []v1alpha1.Liste
 	}
 }
 
-// readActual reads the objects that exist under the names of objects, and the shared objects that the tenant owns.
+// readActual reads the existing objects that have the names of the desired objects, and the self and sole pairs that the tenant owns.
 func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace, objects grants.Objects) (grants.Actual, error) {
 	actual := grants.Actual{}
 	if err := r.objects.addOwnedPairs(ctx, tenant.Name, actual); err != nil {
@@ -155,7 +158,7 @@ func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace
 	for _, key := range objects.Keys() {
 		object, err := r.objects.readCached(ctx, key)
 		if object == nil && err == nil && blocked[key] {
-			object, err = r.objects.readLive(ctx, key) // the cache holds no foreign object
+			object, err = r.objects.readLive(ctx, key) // the cache doesn't hold foreign objects
 		}
 		if err != nil {
 			return nil, err

@@ -24,13 +24,12 @@ import (
 // scanPage is the number of bindings that one request of a scan asks for.
 const scanPage = 500
 
-// groups finds foreign bindings of the groups of sudoers: those that the operator didn't write. Whoever creates an LNamespace gets
-// what its group is bound to already, so such a binding stops the tenant's first grant of sudo. Policy sudo-subjects reserves the
-// names, so after that only cluster admins bind them, which takes nothing from anybody and stops nothing. status.sudoGrantedAt
-// remembers the first grant.
+// groups finds foreign bindings of the groups of sudoers: those that the operator didn't write. The sudoers of an LNamespace also get what
+// their group is bound to already, so such a binding stops the tenant's first grant of sudo. A later one stops nothing, because policy
+// sudo-subjects lets only cluster admins bind these groups. status.sudoGrantedAt remembers the first grant.
 //
-// All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when it begins. The bindings that a
-// scan found are read again every GroupRetry. Where no tenant waits, nothing is read.
+// All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins. The bindings that a
+// scan found are read again every GroupRetry. While no tenant waits for its first grant, nothing is read.
 type groups struct {
 	view    View
 	timing  Timing
@@ -43,7 +42,7 @@ type groups struct {
 
 	mu        sync.Mutex          // guards all below; no request is sent while it is held
 	waiting   map[string]bool     // tenants that wait for a scan that has not begun yet
-	found     map[string][]holder // by tenant that has no grant yet: what the scan found that it waited for
+	found     map[string][]holder // by tenant that was never granted sudo: the bindings that its scan found
 	forbidden string              // the API server's message if it refused the last scan; else ""
 }
 
@@ -51,7 +50,7 @@ type groups struct {
 type groupState struct {
 	// inTheWay are foreign bindings that stop the tenant's first grant.
 	inTheWay []holder
-	// pending reports that the scan before the tenant's first grant has not finished. It requeues the tenant when it has.
+	// pending reports that the scan before the tenant's first grant has not finished. At its end, the scan requeues the tenant.
 	pending bool
 	// forbidden is the API server's message if it refuses scans to the operator; else "".
 	forbidden string
@@ -71,8 +70,8 @@ func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 	return g
 }
 
-// decideGroupState returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired
-// is the binding of its sudoers, and actual what exists.
+// decideGroupState returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired is
+// the binding that the tenant's sudoers are to have. actual are the objects that exist.
 func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Object, actual grants.Actual) groupState {
 	if len(grants.Subjects(desired)) == 0 || grants.WasGranted(tenant, actual) {
 		g.forgetTenant(tenant.Name)
@@ -92,7 +91,7 @@ func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Ob
 	})}
 }
 
-// forgetTenant forgets what was found: the tenant's next sudoer counts as the first.
+// forgetTenant forgets what a scan found for the tenant, and whether the tenant waits for a scan.
 func (g *groups) forgetTenant(tenant string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,8 +99,9 @@ func (g *groups) forgetTenant(tenant string) {
 	delete(g.found, tenant)
 }
 
-// look scans if a tenant waits for that, and else reads again what stops first grants. It requeues the tenants concerned. Looks take a
-// tenth of the time at most, however often tenants ask, but no pause is longer than GroupRetry.
+// look scans all bindings if a tenant waits for that, and else reads the bindings again that stop first grants. It requeues the tenants
+// concerned. After a look comes a pause of nine times its duration, so that looks take at most a tenth of the time; the pause is
+// GroupRetry at most.
 func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
 	if left := time.Until(g.restUntil); left > 0 {
 		return left, nil
@@ -115,7 +115,7 @@ func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
 	for _, tenant := range concerned {
 		g.again.Add(requestFor(tenant))
 	}
-	rest := min(9*time.Since(began), g.timing.GroupRetry) // a look may have hung in an outage, and a first grant waits for the next
+	rest := min(9*time.Since(began), g.timing.GroupRetry) // bounded, because a look may hang in an outage
 	if err != nil {
 		rest = max(rest, g.timing.RetryMin)
 	}
@@ -186,7 +186,7 @@ func (g *groups) listHolders(ctx context.Context) (map[string][]holder, error) {
 	return found, nil
 }
 
-// uidOf returns a function that gives the UID of the LNamespace of a name; "" if there is none.
+// uidOf returns a function that returns the UID of the LNamespace with a name; "" if there is none.
 func (g *groups) uidOf(ctx context.Context) func(tenant string) types.UID {
 	return func(name string) types.UID {
 		tenant := &v1alpha1.LNamespace{}
@@ -197,8 +197,8 @@ func (g *groups) uidOf(ctx context.Context) func(tenant string) types.UID {
 	}
 }
 
-// recheckHolders reads again the bindings that stop first grants. Where one of them is gone, or names the group no more, the tenant
-// needs another scan, and is returned.
+// recheckHolders reads the bindings again that stop first grants. If one of them is gone, replaced, or no longer names the group, the
+// tenant needs another scan, and is returned.
 func (g *groups) recheckHolders(ctx context.Context) ([]string, error) {
 	var concerned []string
 	var errs []error

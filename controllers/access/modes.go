@@ -16,11 +16,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// unavailable says in a message why mode Constrained can't be in force.
+// unavailable explains, in messages, why mode Constrained can't be in force.
 const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate " +
 	"ConstrainedImpersonation"
 
-// modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works, and ends a switch of
+// modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works. It ends a switch of
 // modes when the rules and bindings of both forms, legacy and constrained, are in place everywhere. It is a source of the access
 // controller, which waits until the first mode is known.
 type modes struct {
@@ -35,9 +35,10 @@ type modes struct {
 	// begun is closed when the first mode is known.
 	begun chan struct{}
 
-	// Only look uses the three below. askAt is when the API server is asked again; zero before the first time.
+	// Only look uses the three fields below. askAt is when the API server is asked again; zero before the first time.
 	askAt time.Time
-	// switchedSince is the first look of the switch that is under way, placedSince since when it has been in place everywhere.
+	// switchedSince is when a look first saw the switch that is under way; placedSince is since when its rules and bindings have been in
+	// place everywhere. Both are zero otherwise.
 	switchedSince, placedSince time.Time
 
 	mu   sync.Mutex // guards mode
@@ -72,7 +73,7 @@ func (m *modes) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// look asks the API server when that is due, and otherwise sees to a switch that is under way.
+// look asks the API server when that is due. Otherwise it advances a switch that is under way.
 func (m *modes) look(ctx context.Context) (again time.Duration, err error) {
 	first := m.askAt.IsZero()
 	if first {
@@ -101,8 +102,8 @@ func (m *modes) look(ctx context.Context) (again time.Duration, err error) {
 	return max(time.Until(m.askAt), m.timing.ErrorMin), nil
 }
 
-// advanceSwitch ends the switch of modes when the new rules and bindings have been in place everywhere for a while, or when it has
-// lasted too long.
+// advanceSwitch ends the switch of modes SwitchGrace after the rules and bindings of both forms are in place everywhere. It waits no
+// longer than SwitchLimit.
 func (m *modes) advanceSwitch(ctx context.Context, mode grants.Mode) {
 	if m.switchedSince.IsZero() {
 		m.switchedSince = time.Now()
@@ -123,7 +124,7 @@ func (m *modes) advanceSwitch(ctx context.Context, mode grants.Mode) {
 	}
 }
 
-// beginWithRules takes the mode from the ClusterRoles that exist.
+// beginWithRules sets the first mode: the one by which the existing ClusterRoles grant sudo.
 func (m *modes) beginWithRules(ctx context.Context) error {
 	var found grants.Forms
 	roles := &rbacv1.ClusterRoleList{}
@@ -139,8 +140,8 @@ func (m *modes) beginWithRules(ctx context.Context) error {
 	return nil
 }
 
-// askForMode sets the mode from the configuration. Unless the configuration says Legacy, it also asks the API server. It returns the API
-// server's answer, Unknown if it did not ask.
+// askForMode sets the mode from the configuration and, unless the configuration says Legacy, from the answer of the API server. It returns
+// that answer; Unknown if it did not ask.
 func (m *modes) askForMode(ctx context.Context) grants.Answer {
 	configured, answer := m.config.SudoMode, grants.Unknown
 	if configured != v1alpha1.SudoLegacy {
@@ -155,7 +156,7 @@ func (m *modes) askForMode(ctx context.Context) grants.Answer {
 	return answer
 }
 
-// answerTTL returns how long an answer holds until the API server is asked again.
+// answerTTL returns how long to wait after an answer before the API server is asked again.
 func (m *modes) answerTTL(answer grants.Answer) time.Duration {
 	if answer == grants.Unknown && m.config.SudoMode != v1alpha1.SudoLegacy {
 		return m.timing.ProbeRetry

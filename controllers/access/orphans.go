@@ -23,8 +23,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// orphans deletes access objects that belong to no tenant any more, because someone removed their owner references, or took the
-// finalizer off an LNamespace. Every access object is checked when the operator starts and whenever it changes.
+// orphans deletes access objects that belong to no tenant any more, because another client removed their owner references, or the
+// finalizer of their LNamespace. Every access object is checked when the operator starts and whenever it changes.
 type orphans struct {
 	objects *objectStore
 }
@@ -73,7 +73,7 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	if !ok || !grants.Removable(object, expected) {
 		return ctrl.Result{}, nil
 	}
-	// The cache answers nearly every time, but only an answer of the API server is enough to delete.
+	// The cache nearly always shows that a tenant claims the object. Before a deletion, the API server must show, too, that none does.
 	for _, reader := range []client.Reader{o.objects.client, o.objects.live} {
 		claimed, err := isClaimed(ctx, reader, object)
 		if err != nil || claimed {
@@ -87,8 +87,8 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// isClaimed reports whether the object must be left alone: a tenant that it names exists, or a mark has already left it to the garbage
-// collector.
+// isClaimed reports whether the object must be left alone: because a tenant that it names exists, or because a mark on it leaves its
+// deletion to the garbage collector.
 func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
 	if grants.IsLeftToCollector(object) {
 		return true, nil
@@ -105,7 +105,7 @@ func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) 
 	return false, nil
 }
 
-// ignoreConflict drops the conflict of a guarded write: the event of the write that came first queues the object again.
+// ignoreConflict drops the conflict of a guarded deletion: the event of the change that came first queues the object again.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

@@ -16,9 +16,9 @@ import (
 // version.
 const probeUser = "warren:probe"
 
-// newProbe returns a function that asks the API server whether it knows constrained impersonation, which neither its version nor
-// its feature gates tell. The caller, like the operator, must be allowed to impersonate probeUser in the constrained form and not
-// in the legacy one.
+// newProbe returns a function that asks the API server whether it offers constrained impersonation, because neither its version nor its
+// feature gates show that. The user of cfg must be allowed, as the operator is, to impersonate probeUser in the constrained form and not
+// in the legacy form.
 func newProbe(cfg *rest.Config) (func(context.Context) grants.Answer, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: probeUser}

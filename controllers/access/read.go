@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// addOwnedPairs adds the pairs whose names hold a user and that the tenant owns, of any user: self pairs and sole pairs.
+// addOwnedPairs adds to actual the self pairs and sole pairs that the tenant owns. Their names hold a user; those of every user are added.
 func (s *objectStore) addOwnedPairs(ctx context.Context, tenant string, actual grants.Actual) error {
 	of := client.MatchingFields{indexTenant: tenant}
 	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
@@ -56,8 +56,8 @@ func (s *objectStore) readLive(ctx context.Context, key grants.Key) (grants.Obje
 	return readObject(ctx, s.live, key)
 }
 
-// checkCurrent returns an error if the LNamespace is another one by now, or says something else. An object that is not as the cache has it
-// shows that the cache is old: then the lists may be old too, and what they grant may have been taken away since.
+// checkCurrent returns an error if the LNamespace has been replaced or its spec has changed since tenant was read. runStep calls it when
+// the cache shows an old version of an object: the cached lists may be old, too, and grant what was revoked since.
 func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespace) error {
 	now := &v1alpha1.LNamespace{}
 	err := s.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)

@@ -11,9 +11,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't write
-// the same again. A write that no watch confirms is forgotten after lasts, which costs at worst one refused write. But what was created or
-// updated is remembered as long as the watch of its kind is behind, such as after an outage: a plan on what was there before would grant
+// recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't repeat them. A
+// write that the watch doesn't bring is forgotten after lasts, which costs at most one refused write. But a creation or update is
+// remembered as long as the watch of its kind is behind, as after an outage. Otherwise the plan would start from older objects, grant
 // first and revoke late.
 type recent struct {
 	lasts time.Duration
@@ -35,7 +35,7 @@ func newRecent(lasts time.Duration, readTo func(kind string) string) *recent {
 	return &recent{lasts: lasts, readTo: readTo, writes: map[grants.Key]write{}, highest: map[string]string{}}
 }
 
-// recordSeen notes that the watch has brought object.
+// recordSeen records that the watch has brought object.
 func (r *recent) recordSeen(object client.Object) {
 	key := grants.KeyOf(object)
 	r.mu.Lock()
@@ -67,7 +67,7 @@ func (r *recent) recordWrite(key grants.Key, w write) {
 	}
 }
 
-// isOver reports whether the cache holds the result of a write by now, or has been waited for long enough.
+// isOver reports whether a write needs no remembering any more: the cache holds its result, or recent has waited long enough for that.
 func (r *recent) isOver(key grants.Key, w write) bool {
 	if w.object == nil {
 		return time.Since(w.at) > r.lasts

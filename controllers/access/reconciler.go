@@ -1,17 +1,17 @@
 // Package access writes the RBAC objects through which the users, managers and sudoers of a tenant hold their rights, as internal/grants
 // plans them.
 //
-// These "access objects" carry the label tenancy.warren.dev/access. They are RoleBindings in the tenant's root namespace and pairs,
-// each a ClusterRole and a ClusterRoleBinding of one name. A self pair, which lets one user impersonate that user, is shared by all
-// tenants that list the user as sudoer; each of them is an owner of it.
+// These "access objects" have the label tenancy.warren.dev/access. They are RoleBindings in the tenant's root namespace and pairs, each a
+// ClusterRole and a ClusterRoleBinding of one name. A self pair lets a user impersonate himself or herself. All tenants that list the user
+// as a sudoer share it, and each of them is an owner of it.
 //
 // One pass over a tenant gathers the facts (gather.go), lets the pure planner decide, carries out the plan (act.go) and reports
-// (report.go, events.go). Withdraw takes everything back when a tenant is deleted. A second, small controller deletes objects whose
-// tenant is gone (orphans.go).
+// (report.go, events.go). Withdraw revokes everything when a tenant is deleted. A second, small controller deletes objects whose tenant is
+// gone (orphans.go).
 //
-// Beside the Reconciler, each type owns its state: objectStore reads and writes access objects (read.go, writer.go), stepRunner
-// carries out plans, announcer sends Events, accountRecorder writes down where service accounts live, modes follows the mode of
-// sudo, and groups knows who else binds the groups of sudoers.
+// Beside the Reconciler, each type owns its state. objectStore reads and writes access objects (read.go, writer.go); stepRunner carries
+// out plans; announcer sends Events; accountRecorder records the namespaces of service accounts; modes keeps the mode of sudo; groups
+// finds the bindings of the groups of sudoers that others made.
 package access
 
 import (
@@ -38,8 +38,8 @@ type View interface {
 	IsTerminating(name string) bool
 	// InTree reports whether namespace is root or a descendant of it.
 	InTree(namespace, root string) bool
-	// BelongsTo reports whether namespace counts as part of the tree of root when a request is refused: also while it is halted, in a
-	// cycle or protected.
+	// BelongsTo reports whether namespace counts as part of the tree of root when subjects are refused. Unlike InTree, it counts a namespace
+	// that is halted, in a cycle or protected.
 	BelongsTo(namespace, root string) bool
 	// UID returns the UID of the namespace called name; "" if there is none.
 	UID(name string) types.UID
@@ -97,16 +97,16 @@ type Reconciler struct {
 	Live client.Reader
 	// View is the shared view (*view.View). It is asked only after Changes has synced.
 	View View
-	// Changes requeues a tenant when an answer of View about it may have changed: its root came, went or changed hands, or a
-	// namespace joined or left its tree. A View that fills up in the background needs a source.SyncingSource here: nothing is
-	// reconciled before the source has synced, and an empty View would have all access taken back for a moment after a restart.
+	// Changes requeues a tenant when an answer of View about it may have changed: its root was created, deleted or got another owner, or a
+	// namespace joined or left its tree. A View that fills up in the background needs a source.SyncingSource here. Nothing is reconciled
+	// before that source has synced: with an empty View, the operator would revoke all access for a moment after a restart.
 	Changes source.Source
-	// AwaitsRails reports whether rights in the root are to wait for the copies of a template that limit these rights there (such as
-	// quotas and network policies). It says so for a limited time only. The answer is copies.Runner.AwaitsRails; if it is nil, grants
-	// never wait.
+	// AwaitsRails reports whether rights in the root must wait for a template's copies that limit these rights there (such as quotas and
+	// network policies). It reports true only for a limited time. In the operator it is copies.Runner.AwaitsRails; if it is nil, grants never
+	// wait.
 	AwaitsRails func(root string) bool
-	// Unvetted returns sentences about dangerous rights that users hold; Vetting requeues all tenants when these may have changed.
-	// Both are vetting.Vetter's, and neither is required.
+	// Unvetted returns sentences about dangerous rights that users hold; Vetting requeues all tenants when these may have changed. A
+	// vetting.Vetter provides both. Neither is required.
 	Unvetted func() []string
 	Vetting  source.Source
 	// Config are the settings.
@@ -114,17 +114,19 @@ type Reconciler struct {
 	// Probe asks the API server whether it offers constrained impersonation. If it is nil, SetupWithManager makes one from the
 	// manager's connection.
 	Probe func(context.Context) grants.Answer
-	// Report changes the status of an LNamespace by a function, which may be called again after a conflict: lnamespace.Reporter.Report.
+	// Report changes the status of an LNamespace by a function, which it may call again after a conflict. In the operator it is
+	// lnamespace.Reporter.Report.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Events record.EventRecorder
 	Timing Timing
-	// Revoked is closed when each tenant of the start has lost what its lists do not give any more. If it is nil, SetupWithManager makes one.
+	// Revoked is closed when each tenant that existed at the start has had one pass that only revokes. If it is nil, SetupWithManager makes
+	// one.
 	Revoked chan struct{}
 	// Workers is how many tenants are worked on at once; 4 if it is 0.
 	Workers int
 
-	// Each type below owns its state, and no lock of one is taken under the lock of another. checkComplete sets the pointers, and
-	// patience.
+	// Each type below owns its state. No method takes the lock of one while it holds the lock of another. checkComplete sets the pointers,
+	// and patience.
 	objects   *objectStore
 	steps     *stepRunner
 	groups    *groups
@@ -141,8 +143,8 @@ type Reconciler struct {
 	elsewhere strangers
 }
 
-// Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace. In the phase of
-// the start it only revokes; the end of the phase requeues the tenant.
+// Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace. During the
+// start phase (see startPhase) it only revokes; the end of that phase requeues the tenant.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	starting := !r.start.isOver()
 	if starting {

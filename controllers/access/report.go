@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// quietTries is how many passes a tenant gets whose objects others write at the same time, before the conflict is reported.
+// quietTries is how many passes with contended objects (see outcome) a tenant gets before condition AccessReady reports these.
 const quietTries = 3
 
 // finding is something that keeps AccessReady from being True.
@@ -72,7 +72,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	for _, refusal := range seen.input.Refused {
 		f := finding{reason: v1alpha1.ReasonSubjectRefused, event: v1alpha1.ReasonSubjectRefused, message: refusal.Why}
-		if !slices.Contains(found, f) { // a subject may stand on several lists
+		if !slices.Contains(found, f) { // a subject may be on several lists
 			found = append(found, f)
 		}
 	}
@@ -97,7 +97,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // neither granted nor refused yet
 	}
 	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
-		r.patience.When(tenant.Name) // counts
+		r.patience.When(tenant.Name) // only to count the pass
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}

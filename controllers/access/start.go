@@ -11,11 +11,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// startPhase lasts from the start of a leader until each tenant of that time has had one pass that only revokes. Who lost a right while no
-// operator ran loses it before anybody gains one, and before anything is copied.
+// startPhase lasts from the start of a leader until each tenant of that time has had one pass that only revokes. So a subject that left a
+// list while no operator ran loses its rights before anybody gains one, and before anything is copied.
 type startPhase struct {
 	over  chan struct{}                     // closed at the end
-	again requeue.Source[reconcile.Request] // then requeues the tenants that had their pass
+	again requeue.Source[reconcile.Request] // at the end, requeues the tenants that had their pass
 
 	mu     sync.Mutex      // guards what follows
 	left   map[string]bool // tenants without a pass; nil before the list of them is known
@@ -35,7 +35,7 @@ func (p *startPhase) isOver() bool {
 	}
 }
 
-// setTenants sets the tenants of the start.
+// setTenants sets the tenants whose passes the phase waits for.
 func (p *startPhase) setTenants(tenants []v1alpha1.LNamespace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,12 +48,12 @@ func (p *startPhase) setTenants(tenants []v1alpha1.LNamespace) {
 	p.endIfDone()
 }
 
-// recordPass notes that a tenant has had its pass, whatever came of it: an API server that refuses one write stops no other tenant.
+// recordPass records that a tenant has had its pass, also if that pass failed: an API server that refuses one write stops no other tenant.
 func (p *startPhase) recordPass(tenant string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.passed == nil {
-		p.again.Add(requestFor(tenant)) // its pass began before the end
+		p.again.Add(requestFor(tenant)) // its pass began before the end of the phase
 		return
 	}
 	p.passed[tenant] = true

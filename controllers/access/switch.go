@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// inPlace reports whether every tenant with sudo has rules of both forms, and every namespace of its tree the RoleBinding that the
-// constrained form needs there. If that can't be found out, it is not in place.
+// inPlace reports whether every tenant with sudo has rules of both forms. In a switch to Constrained, every namespace of its tree must
+// also have the RoleBinding that the constrained form needs there. After an error it reports false.
 func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 	err := m.checkInPlace(ctx, mode)
 	if err != nil {
@@ -46,8 +46,8 @@ func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
 	return m.checkCopies(ctx, granted)
 }
 
-// checkSwitched returns nil if the tenant's rules and its root don't need the old form any more. granted is the binding of its
-// sudoers; nil if it has none.
+// checkSwitched returns an error that names the first object of the tenant, in its pairs or its root, that still lacks the new form.
+// Without an error it returns the binding of the tenant's sudoers; nil if it has none.
 func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
 	if !tenant.DeletionTimestamp.IsZero() || !m.view.Owns(tenant.Name, tenant.UID) {
 		return nil, nil
@@ -81,7 +81,7 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 	return granted, nil
 }
 
-// checkCopies returns nil if every namespace below the roots of these tenants has the copy that lets its sudoers use the
+// checkCopies returns nil if every namespace below the roots of the tenants in granted has the copy that lets their sudoers use the
 // constrained form.
 func (m *modes) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
 	there := map[string]grants.Object{} // copies by namespace

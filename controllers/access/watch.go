@@ -164,8 +164,8 @@ func notCopied(object client.Object) bool {
 	return !grants.IsCopied(object)
 }
 
-// handleObjects requeues every tenant that an access object belongs to, or belonged to. Where only owners of a shared pair have
-// changed, it requeues only the tenants whose ownership has, because otherwise a pair of n tenants would cost n² requests.
+// handleObjects requeues every tenant that an access object belongs to, or belonged to. If only the owners of a shared pair have changed,
+// it requeues only the tenants that became owners or ceased to be. Otherwise a pair of n tenants would cost n² requests.
 func handleObjects(seen *recent) handler.EventHandler {
 	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		seen.recordSeen(object)

@@ -10,10 +10,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// Withdraw takes back everything that was granted to a tenant that is being deleted: sudo first, by an update, then the shared
-// pairs, of which those without another owner are deleted, then the tenant's own objects. It may be called again at any time, and
-// then writes only what is left. remaining names the objects that still exist because of a foreign finalizer, or because another
-// tenant's worker is writing them, so that the caller calls again. Foreign objects under such names are never touched, and never in
+// Withdraw revokes everything that was granted to a tenant that is being deleted. It revokes sudo first, by an update. It then gives up
+// the shared pairs, and deletes those without another owner. The tenant's own objects come last. It may be called again at any time, and
+// then writes only what is left. The caller calls it again for the objects that remaining names: they still exist because of a foreign
+// finalizer, or another tenant's worker is writing them. A foreign object with the name of an access object is never touched, and never in
 // remaining.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	r.leaving.recordTenant(tenant)
@@ -43,7 +43,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	return remaining, nil
 }
 
-// err joins all errors of the outcome but conflicts and busy objects, for a caller that treats them alike.
+// err joins all errors of the outcome, also those of refused and contended objects, but not conflicts and busy objects.
 func (o *outcome) err() error {
 	errs := o.errs
 	for _, message := range o.forbidden {

@@ -32,7 +32,7 @@ func (s *objectStore) createObject(ctx context.Context, desired grants.Object) (
 	return object, nil
 }
 
-// updateObject sends one PUT of an object as it was read, so that the object's UID and resourceVersion guard the write.
+// updateObject sends one PUT of object, which has the UID and resourceVersion that were read: they guard the write.
 func (s *objectStore) updateObject(ctx context.Context, object grants.Object) (grants.Object, error) {
 	if err := countWrite(object, "update", s.client.Update(ctx, object, owner)); err != nil {
 		return nil, fmt.Errorf("updating %s: %w", grants.KeyOf(object), err)
@@ -60,7 +60,7 @@ func isUnchanged(object grants.Object) client.Preconditions {
 	return client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
 }
 
-// countWrite notes a write and passes its error on.
+// countWrite counts a write in the metric, and returns its error.
 func countWrite(object grants.Object, verb string, err error) error {
 	result := "ok"
 	if err != nil {

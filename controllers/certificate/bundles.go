@@ -85,14 +85,15 @@ type bundles struct {
 	client client.Client
 	// written is the resourceVersion of our last write, by kind: the cache may still hold an older version.
 	written map[string]string
-	// held are the contents whose bundle both configurations hold, since the time since. That time has a monotonic clock reading,
-	// so a step of the wall clock shortens no wait. A new leader waits anew.
+	// held are the contents of the Secret whose bundle both configurations have had since the time in field since. That time has a monotonic
+	// clock reading, so a step of the wall clock shortens no wait. A new leader waits anew.
 	held  servingcert.Contents
 	since time.Time
 }
 
-// holdBundle makes both configurations hold the bundle of the contents, and returns how long they have; -1 if they don't yet. An
-// edit by someone else is put right, but doesn't restart the wait: otherwise a tool that edits once a minute would stop a rotation.
+// holdBundle writes the bundle of the contents into both configurations, and returns how long they have had it; -1 if they don't have it
+// yet. It reverts another client's edit, but doesn't restart the wait then: otherwise a tool that edits once a minute would stop a
+// rotation.
 func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents) (time.Duration, error) {
 	bundle := contents.Bundle()
 	configurations, err := readConfigurations(ctx, b.client)
@@ -121,8 +122,8 @@ func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents)
 	return time.Since(b.since), nil
 }
 
-// putBundle writes one configuration where its bundles differ. wrote reports that it did, or that the cache doesn't hold an earlier
-// write yet.
+// putBundle writes the bundle into the webhooks of one configuration that have another one. wrote reports that it did, or that the cache
+// doesn't hold an earlier write yet.
 func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
 	version := c.object.GetResourceVersion()
 	if last, ok := b.written[c.kind]; ok && forest.IsNewer(last, version) {

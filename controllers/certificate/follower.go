@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
-// follower serves the certificate in the Secret, in every replica. While that can't be served, the replica goes on with its last
-// one.
+// follower serves the certificate in the Secret, in every replica. While the Secret holds none that can be served, the replica keeps
+// serving its last one.
 type follower struct {
 	client  client.Reader
 	serving *Serving
@@ -27,7 +27,7 @@ type follower struct {
 	log     logr.Logger
 	// elected is closed when this replica becomes the leader.
 	elected <-chan struct{}
-	// looked is set when the Secret was seen, trusted when the webhook configurations held this replica's certificate.
+	// looked is set when the replica has seen the Secret, trusted when the webhook configurations have had this replica's certificate.
 	looked, trusted atomic.Bool
 }
 
@@ -56,7 +56,7 @@ func (f *follower) seen(secret *corev1.Secret) {
 	}
 }
 
-// checkReady reports whether the API server can call this replica: it serves a certificate that the webhook configurations held at
+// checkReady returns a check whether the API server can call this replica: it serves a certificate that the webhook configurations held at
 // least once. A later change of the configurations concerns all replicas alike, so it makes none of them unready.
 func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	return func(req *http.Request) error {
@@ -81,8 +81,8 @@ func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	}
 }
 
-// isExcused reports whether there is no certificate and this replica, which doesn't lead, can't make one. If such a replica were not
-// ready, an upgrade would wait for ever for the leader of an earlier version that makes no certificate.
+// isExcused reports whether this replica may be ready without a certificate: it has seen the Secret, but is not the leader and so can't
+// make one. Otherwise an upgrade could wait for ever for the leader of an earlier version, which makes no certificate.
 func (f *follower) isExcused() bool {
 	select {
 	case <-f.elected:

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
-// keeper rotates the certificate. Only the leader runs it, so no two rotations meet.
+// keeper rotates the certificate. Only the leader runs it, so no two rotations run at once.
 type keeper struct {
 	client client.Client
 	events record.EventRecorder
@@ -44,8 +44,8 @@ func (k *keeper) keep(ctx context.Context) (again time.Duration, err error) {
 	return min(again, time.Hour), nil
 }
 
-// planStep takes one step. It first decides as if the bundles weren't in place, since some steps can't wait for them, and then with
-// the time that they have been in place.
+// planStep decides on one step and takes it. It first decides as if the bundle were not in the configurations yet, since some steps can't
+// wait for that. If that gives no step, it decides by the time that the bundle has been there.
 func (k *keeper) planStep(ctx context.Context) (again time.Duration, err error) {
 	var secret corev1.Secret
 	if err := k.client.Get(ctx, k.secret, &secret); err != nil {
@@ -70,7 +70,7 @@ func (k *keeper) planStep(ctx context.Context) (again time.Duration, err error) 
 	return step.Again, nil
 }
 
-// writeSecret writes the Secret as it is after a step. The event of that write brings the next step.
+// writeSecret writes the Secret as the step changes it. The watch event of that write causes the next step.
 func (k *keeper) writeSecret(ctx context.Context, secret *corev1.Secret, contents servingcert.Contents, step servingcert.Step) error {
 	var fresh servingcert.Pair
 	if step.Action == servingcert.Replace || step.Action == servingcert.Prepare {
@@ -105,7 +105,7 @@ func (k *keeper) announceRotation(pair servingcert.Pair, reason string) {
 		"the webhooks serve a new certificate, valid until %s, because %s", until, reason)
 }
 
-// announceFailure logs an error and sends an Event, once while it stays the same.
+// announceFailure logs an error and sends an Event, unless the last announced failure had the same text.
 func (k *keeper) announceFailure(err error) {
 	if k.failure == err.Error() {
 		return

@@ -25,7 +25,7 @@ var (
 func init() {
 	metrics.Registry.MustRegister(expiry, rotations, synced)
 	for _, result := range []string{"success", "error"} {
-		rotations.WithLabelValues(result) // so that the first error is an increase
+		rotations.WithLabelValues(result) // exists with 0 from the start, so that the first error shows as an increase
 	}
 }
 

@@ -12,7 +12,7 @@ type Serving struct {
 	current atomic.Pointer[tls.Certificate]
 }
 
-// GetCertificate implements the field of tls.Config.
+// GetCertificate implements the field GetCertificate of tls.Config.
 func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := s.current.Load(); c != nil {
 		return c, nil
@@ -20,7 +20,7 @@ func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("the webhooks have no certificate yet")
 }
 
-// exchangeCertificate serves c from the next handshake on, and reports whether c differs from the certificate before.
+// exchangeCertificate serves c from the next handshake on, and reports whether c differs from the earlier certificate.
 func (s *Serving) exchangeCertificate(c *tls.Certificate) bool {
 	before := s.current.Swap(c)
 	return before == nil || !bytes.Equal(before.Leaf.Raw, c.Leaf.Raw)

@@ -34,7 +34,8 @@ const (
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// Settle is how long a bundle must be in place before the next step, so that every API server and every replica has seen it.
+	// Settle is how long a bundle must be in the webhook configurations before a rotation goes on. By then, every API server and every
+	// replica has seen it.
 	Settle time.Duration
 	// Retry is the pause after a step that failed.
 	Retry time.Duration

@@ -1,7 +1,6 @@
-// Package guard watches the admission policies that confine the operator and its tenants. It refuses to start under an identity
-// that the policies don't name (identity.go), reports policies that are not in force (policies.go), and reports writes of the
-// operator that a policy refused (refusals.go). It writes nothing but Events, and a missing policy stops nothing, because tenants
-// must go on.
+// Package guard watches the admission policies that confine the operator and its tenants. It refuses to start under an identity that the
+// policies don't name (identity.go). It reports policies that are not in force (policies.go), and writes of the operator that a policy
+// refused (refusals.go). It writes nothing but Events, and a missing policy stops nothing, because tenants must go on.
 //
 // The cage are the policies operator-cage-*: they refuse every write with the operator's token that the operator has no reason to
 // make.
@@ -49,13 +48,13 @@ type Guard struct {
 	Mapper meta.RESTMapper
 	// Kinds are the kinds that the configuration lets the operator write.
 	Kinds []schema.GroupKind
-	// Events go to Deployment, the operator's own.
+	// Events sends Events about Deployment, which is the operator's own.
 	Events     record.EventRecorder
 	Deployment *corev1.ObjectReference
 	Timing     Timing
 
 	leads atomic.Bool
-	// announced is what the Events of this replica have said. Only a look uses it.
+	// announced are the gaps that this replica has sent Events about. Only checkInForce uses it.
 	announced map[string]string
 
 	mu   sync.Mutex        // guards gaps
@@ -126,7 +125,7 @@ func (g *Guard) checkInForce(ctx context.Context) (again time.Duration, err erro
 	return g.Timing.Interval, nil
 }
 
-// logGaps logs each transition.
+// logGaps logs every change from before to now.
 func logGaps(before, now map[string]string) {
 	log := ctrl.Log.WithName("guard")
 	for _, p := range manifests.Shipped {

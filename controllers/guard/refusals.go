@@ -29,15 +29,16 @@ const mostRead = 64 << 10
 const (
 	// eventQuiet is how long no second Event is sent about the same policy.
 	eventQuiet = 5 * time.Minute
-	// lasting is the time after which another refusal at the same address is reported. Policies judge by what the API server knows of
-	// the namespace, which is behind for a moment after the operator has placed it.
+	// lasting is how long after the first refusal at an address (policy, method and path) another refusal there causes an Event. Earlier
+	// refusals may pass by themselves: after the operator has placed a namespace, policies judge by its old state for a moment.
 	lasting = 5 * time.Second
 	// mostAddresses bounds the addresses that are remembered.
 	mostAddresses = 1000
 )
 
-// Refusals sees every answer to the operator. It counts the writes that its own cage refused, and reports those that it refuses
-// lastingly: a defect of the operator, or of other admission. An Event that is refused causes none. Answers are passed on unchanged.
+// Refusals sees every answer to the operator. It counts the writes that its own cage refused. It sends Events about those that the cage
+// keeps refusing: they show a defect of the operator, or of other admission control. A refused Event causes no Event. Answers are passed
+// on unchanged.
 type Refusals struct {
 	mu         sync.Mutex
 	events     record.EventRecorder
@@ -86,7 +87,7 @@ func (r *Refusals) readRefusal(request *http.Request, answer *http.Response) {
 	}
 }
 
-// recordRefusal counts a refusal at an address, and sends an Event where the refusals there last.
+// recordRefusal counts a refusal at an address, and sends an Event if the refusals there go on (see lasting).
 func (r *Refusals) recordRefusal(policy, address, text string) {
 	refusals.WithLabelValues(policy).Inc()
 	if events, deployment := r.listenerFor(policy, address); events != nil {

@@ -18,11 +18,11 @@ type finding struct {
 	message string
 }
 
-// isWrong reports whether the finding reports something wrong, in this namespace or below it; bad reports whether it makes the namespace
-// unready.
+// isWrong reports whether the finding reports something wrong, in this namespace or below it. bad reports the same, except for a conflict
+// below, which leaves the namespace ready.
 func (f finding) isWrong() bool { return isWrongStatus(f.kind, f.status) }
 
-// ofNamespace reports whether something is wrong with this namespace. A kind that isn't observed may concern the whole cluster:
+// ofNamespace reports whether something is wrong with this namespace itself. Reason NotObserved may concern the whole cluster:
 // Copies.MayNotObserve decides about it.
 func (f finding) ofNamespace() bool { return f.isWrong() && f.reason != v1alpha1.ReasonNotObserved }
 
@@ -82,7 +82,8 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	return good(kind, v1alpha1.ReasonApplied, "the parent of the namespace is the one that spec.parent names")
 }
 
-// missingParent returns the clause about a parent that does not exist, for which no mark would help.
+// missingParent returns the clause that the parent does not exist, or "". Then a mark, which the API server's refusal asks for, doesn't
+// help.
 func missingParent(s *forest.Snapshot, parent string) string {
 	if parent == "" || s.Namespace(parent) != nil {
 		return ""
@@ -90,7 +91,8 @@ func missingParent(s *forest.Snapshot, parent string) string {
 	return "parent namespace " + parent + " does not exist: correct spec.parent, or make it; "
 }
 
-// exclusion returns the clause about a request of another namespace that can't be carried out together with the request for parent.
+// exclusion returns the clause about another namespace whose request can't be carried out together with the request for parent; "" if
+// there is none.
 func exclusion(s *forest.Snapshot, name, parent string) string {
 	other := forest.ExcludedBy(s, name, parent)
 	if other == "" {
@@ -147,7 +149,8 @@ func joinSentences(obstacles []forest.Obstacle) string {
 	return forest.First(texts, forest.Named, "; ")
 }
 
-// readyCondition returns condition Ready: the first of the other conditions that is bad or unknown, or else that all is well.
+// readyCondition returns condition Ready. It is False with the first of the other conditions that is bad or unknown, and True if there is
+// none.
 func readyCondition(s *forest.Snapshot, name string, all []finding) finding {
 	for _, f := range all {
 		if f.bad() || f.status == metav1.ConditionUnknown {

@@ -14,12 +14,13 @@ import (
 
 // Copies answers what is wrong with copies of propagated objects. controllers/copies implements it.
 type Copies interface {
-	// Known reports whether everything that concerns a namespace has been looked at since the start. Before that, a missing trouble
-	// says nothing.
+	// Known reports whether the operator has looked at everything that concerns a namespace since its start. Before that, Troubles may lack
+	// some.
 	Known(namespace string) bool
 	// UnobservedIn returns one sentence for each kind whose copies in a namespace the operator can't observe now.
 	UnobservedIn(namespace string) []string
-	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin acts: a missing right.
+	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin acts: a missing right,
+	// or no room for more watches.
 	MayNotObserve(namespace string) bool
 	// Troubles returns, in alphabetical order, what keeps copies in these namespaces from being what they should be.
 	Troubles(namespaces iter.Seq[string]) []copies.Trouble
@@ -28,7 +29,8 @@ type Copies interface {
 // mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
-// propagated reports whether the copies in the namespace called name, and in those below it, are what they should be.
+// propagated returns condition Propagated: whether the copies in the namespace called name, and in those below it, are what they should
+// be.
 func propagated(s *forest.Snapshot, name string, known Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
 	if texts := known.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {
@@ -77,7 +79,7 @@ func locateTrouble(t copies.Trouble) string {
 	return fmt.Sprintf("%s: %s %q", t.Slot.Namespace, t.Slot.Kind.Kind, t.Slot.Name)
 }
 
-// nameSource names the source of a copy that a foreign object keeps out, but not the namespace.
+// nameSource names the source of a copy that a foreign object prevents, but not the namespace where.
 func nameSource(t copies.Trouble) string {
 	return fmt.Sprintf("%s %q can't be copied into a namespace that this template reaches: an object of that name is there",
 		t.Slot.Kind.Kind, t.Slot.Name)

@@ -12,13 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// mostRoles is how many roles are read at most to find out who holds one namespace: who can administer it through a RoleBinding of
-// its own.
+// mostRoles bounds the roles that are read to find the holders of one namespace. Its holders are the subjects that can administer it
+// through a RoleBinding of its own.
 const mostRoles = 50
 
-// recordHolders adds to change, which places n below parent in a tenant's tree, the annotation that names the subjects of the
-// tenant's lists who hold n. Once the tenant lists none of them any more, n leaves the tree. The RoleBindings are read from the API
-// server, before those of the tenant are copied there.
+// recordHolders adds annotation held-by to change, which places n below parent in a tenant's tree. The annotation names the subjects of
+// the tenant's lists that hold n. When the tenant lists none of them any more, n leaves the tree. The RoleBindings of n are read from the
+// API server, before the tenant's RoleBindings are copied to n.
 func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *forest.Namespace, parent string,
 	change *forest.Change) error {
 	tenant, needed := forest.NeedsHolders(s, n.Name, parent)
@@ -83,8 +83,8 @@ func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bo
 	return powers[ref], nil
 }
 
-// listedSubjects returns the subjects of a binding that the tenant lists, each as the String of its Subject; none of a binding that
-// the operator wrote.
+// listedSubjects returns those subjects of a binding that are on the tenant's lists, as Subject.String writes them. It returns none for a
+// binding that the operator wrote.
 func listedSubjects(binding *rbacv1.RoleBinding, tenant *forest.Tenant) []string {
 	if binding.Labels[v1alpha1.LabelAccess] != "" || binding.Labels[v1alpha1.LabelInheritedFrom] != "" {
 		return nil

@@ -53,8 +53,8 @@ func (m *placing) endMove() {
 	m.passTurn("")
 }
 
-// passTurn ends the turn of the namespace called name, if that namespace has the turn and doesn't need it, and queues the namespace
-// whose turn is next, if any waits.
+// passTurn ends the turn of the namespace called name, which doesn't need it, and queues the namespace whose turn is next, if any waits.
+// It does nothing if another namespace has the turn.
 func (m *placing) passTurn(name string) {
 	if next := m.takeTurn(name); next != "" {
 		m.again.Add(requestNamed(next))

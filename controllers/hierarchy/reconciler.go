@@ -1,12 +1,12 @@
-// Package hierarchy places namespaces where their HierarchyConfigurations ask for, makes the children that these require, keeps the labels
-// and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
+// Package hierarchy places namespaces where their HierarchyConfigurations ask for, and makes the children that these require. It keeps the
+// labels and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
 //
 // The way of one move: package view takes in the changed HierarchyConfiguration (internal/view, feed.go) and calls listConcerned, which
 // queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys
-// the namespace should carry then (forest.DesiredChange), and package namespaces sends one PATCH. The API server's answer goes straight
-// into the view, whose next change names the namespaces below: each of them is queued and patched in its turn, because its tree labels
-// differ now. The Reporter (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something
-// to report and none exists.
+// it should carry then (forest.DesiredChange). Package namespaces sends one PATCH. The API server's answer goes straight into the view,
+// whose next change names the namespaces below. Each of them is queued and patched in its turn, because its tree labels differ now. The
+// Reporter (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something to report and
+// none exists.
 package hierarchy
 
 import (
@@ -45,7 +45,7 @@ type Reconciler struct {
 	Concurrency int
 	// RetryMax caps the back-off after refusals of the API server.
 	RetryMax time.Duration
-	// After is closed when the reconciler may begin; nil if it always may. The operator gives access.Reconciler.Revoked.
+	// After is closed when the reconciler may begin; nil if it always may. The operator sets it to access.Reconciler.Revoked.
 	After <-chan struct{}
 
 	placing  placing
@@ -66,8 +66,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(apianswer.Patiently(requeue.After(r.After, r)))
 }
 
-// listConcerned returns requests for the namespaces that changed, for those whose required children did, and for those that wait
-// (see waiting).
+// listConcerned returns requests for the namespaces that changed, for those whose required children may have changed, and for those that
+// wait (see waiting).
 func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 	countMoves(c)
 	var requests []reconcile.Request
@@ -121,8 +121,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// announceRefusal logs a refusal of the API server, and has the statuses of the namespace's SubNamespace and HierarchyConfiguration
-// updated, also when the refusal is over.
+// announceRefusal logs a refusal of the API server. It causes an update of the statuses of the namespace's SubNamespace and
+// HierarchyConfiguration, also when the refusal is over (text is "").
 func (r *Reconciler) announceRefusal(namespace, text string) {
 	if text != "" {
 		ctrl.Log.WithName("hierarchy").
@@ -132,10 +132,10 @@ func (r *Reconciler) announceRefusal(namespace, text string) {
 	r.View.Touch(namespace)
 }
 
-// writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a
-// HierarchyConfiguration asks for another place, no other is moved meanwhile (see placing), and writeNamespace judges the request by a
-// snapshot with the operator's last writes, so that requests can never form a cycle. It returns how long to wait before it tries again what
-// the API server refused, or 0.
+// writeNamespace writes those labels and annotations of the namespace called name that differ from what they should be. If a
+// HierarchyConfiguration asks for another place, no other namespace is moved meanwhile (see placing). writeNamespace then judges the
+// request by a snapshot with the operator's last writes, so that requests never form a cycle. It returns how long to wait before it
+// repeats what the API server refused, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.View.Snapshot().Hierarchy(name) != nil {
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
@@ -144,7 +144,7 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	request := forest.RequestOf(s, name)
 	if request.Asked && len(request.Obstacles) == 0 {
 		if !r.beginMove(s, name, request.Parent) {
-			return 0, errMoveWaits // meanwhile this worker looks at others
+			return 0, errMoveWaits // meanwhile this worker reconciles other namespaces
 		}
 		defer r.placing.endMove()
 		s = r.View.Snapshot()
@@ -187,8 +187,8 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	return 0, nil
 }
 
-// beginMove reports whether the namespace called name may be placed elsewhere now. If not, it is judged again when its turn comes, and
-// not at every change until then: of a hundred that asked at once, each was judged forty times.
+// beginMove reports whether the namespace called name may be placed elsewhere now. If not, it is judged again when its turn comes, and not
+// at every change until then. Without this rule, each of a hundred namespaces that asked at once was judged forty times.
 func (r *Reconciler) beginMove(s *forest.Snapshot, name, parent string) bool {
 	if r.placing.begin(s, name, parent) {
 		return true
@@ -197,8 +197,8 @@ func (r *Reconciler) beginMove(s *forest.Snapshot, name, parent string) bool {
 	return false
 }
 
-// announceReleased sends an Event to the namespace's people, and one to the tenant's, that the namespace was released from the
-// tree.
+// announceReleased sends Events that the namespace n was released from the tree: one on the LNamespace, and one on n's
+// HierarchyConfiguration, or on n if it has none.
 func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, tenant *forest.Tenant) {
 	message := fmt.Sprintf("namespace %s has left the tree of tenant %s: the tenant's lists no longer name any subject that administered it "+
 		"when it was placed (%s). "+

@@ -31,7 +31,7 @@ import (
 // mostChildren is how many children a status names at most.
 const mostChildren = 1000
 
-// mostRest is the longest rest of a worker: after a write that was slow for a reason of its own, the next must not wait for long.
+// mostRest is the longest rest of a worker after a write: if one write was slow by chance, the next must not wait for long.
 const mostRest = 100 * time.Millisecond
 
 // Reporter writes the status of HierarchyConfigurations, and creates one in a namespace that has something to report and no
@@ -54,7 +54,7 @@ type Reporter struct {
 	Pace time.Duration
 
 	again   requeue.Source[reconcile.Request]
-	written atomic.Int64 // when somebody last wrote a HierarchyConfiguration, in Unix nanoseconds
+	written atomic.Int64 // when a person last wrote a HierarchyConfiguration, in Unix nanoseconds
 	last    sync.Map     // name of a namespace → when it was last reported on
 	wanting sync.Map     // name of a namespace → since when it has needed a HierarchyConfiguration, or has waited to be placed
 }
@@ -160,8 +160,8 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return apianswer.AfterWrite(err)
 }
 
-// restAfter returns how long a worker rests after a write that lasted so long. Reports can wait: their writes fill less than half of one
-// connection's time, however many workers there are, and what others write meets an API server that isn't busy with them.
+// restAfter returns how long a worker rests after a write that took the time lasted. Reports can wait: because of the rests, the writes of
+// all workers together take less than half of the time of one connection. So the API server is not busy with them when others write.
 func (r *Reporter) restAfter(lasted time.Duration) time.Duration {
 	return min(time.Duration(2*r.Concurrency)*lasted, mostRest)
 }
@@ -173,8 +173,8 @@ func sleepFor(ctx context.Context, long time.Duration) {
 	}
 }
 
-// waitFor returns how long the next report on a namespace must wait; where it is 0, the time is recorded. A report that answers a
-// user's change of the spec (asked) waits a tenth of the pace.
+// waitFor returns how long the next report on a namespace must wait. If it returns 0, it records the time. A report that answers a user's
+// change of the spec (asked) waits a tenth of the pace.
 func (r *Reporter) waitFor(namespace string, asked bool) time.Duration {
 	pace := r.Pace
 	if asked {
@@ -201,8 +201,8 @@ func isByPerson(h *forest.Hierarchy) bool {
 	return h != nil && !h.Is(forest.HierarchyOf(h.Namespace, h.UID, v1alpha1.HierarchyConfigurationSpec{}))
 }
 
-// createConfiguration creates a HierarchyConfiguration in a namespace that has had something to report for a while. It waits while
-// a user writes such objects elsewhere: a person who applies a directory of them would find the name taken.
+// createConfiguration creates a HierarchyConfiguration in a namespace that has had something to report for a while. It waits while a user
+// writes such objects elsewhere: otherwise a person who applies a directory of them could find the name taken.
 func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
 	if len(s.Children(name)) > 0 { // without children, a check is cheap and needs no pace
 		if wait := r.waitFor(name, false); wait > 0 {
@@ -235,10 +235,9 @@ func hasUnboundChild(s *forest.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.Children(name), func(child string) bool { return !s.Namespace(child).Bound() })
 }
 
-// untilQuiet returns how long the creation of a HierarchyConfiguration must wait because somebody has just written others and may
-// be about to write this one, too. Where something is wrong, it waits for one pace without such writes, three paces at most. Where
-// the object would merely list children, as in each parent of a tree that is applied from its leaves upwards, it waits for five
-// paces, thirty at most.
+// untilQuiet returns how long the creation of a HierarchyConfiguration must wait because a person has just written others, and may soon
+// write this one, too. Where something is wrong, it waits for one pace without such writes, three paces at most. Where the object would
+// merely list children, it waits for five paces, thirty at most: a user may be applying a tree from its leaves upwards.
 func (r *Reporter) untilQuiet(name string, wrong bool) time.Duration {
 	quiet, most := 5*r.Pace, 30*r.Pace
 	if wrong {
@@ -285,8 +284,8 @@ func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Con
 	return all
 }
 
-// announceTransitions sends Events for conditions that became bad, for a request that the API server refuses to the operator, and for a
-// namespace that is no longer halted.
+// announceTransitions sends Events for conditions that became bad, and for a namespace that is no longer halted. It also sends one if the
+// API server refuses the requested place.
 func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfiguration) {
 	for _, c := range now.Status.Conditions {
 		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), isWrongStatus(c.Type, c.Status)

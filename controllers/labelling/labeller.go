@@ -1,7 +1,7 @@
-// Package labelling puts the label propagate on objects that another controller made, such as a Certificate's Secret, where that
-// controller's object asks for it (annotation propagate-generated), so that package propagation copies them (docs/behaviour/propagation.md,
-// 2.8). A source is an object that is propagated; a generator is an object that controls other objects by their ownerReferences, such as
-// the Certificate.
+// Package labelling puts the label propagate on objects that another controller made, such as a Certificate's Secret. It does so if that
+// controller's object asks for it (annotation propagate-generated). Package controllers/copies then copies them
+// (docs/behaviour/propagation.md, 2.8). A source is an object that is propagated; a generator is an object that controls other objects by
+// their ownerReferences, such as the Certificate.
 //
 // The way of one change: the watch of a kind brings the new metadata of a generator, or of a generated object (watch.go). The tables keep
 // what matters of the metadata (tables.go), and the objects concerned are queued. A worker asks a pure planner,
@@ -38,7 +38,7 @@ type Settings struct {
 
 // Timing holds time constants, so that tests can shrink them.
 type Timing struct {
-	// LoopWindow is how long an object whose label somebody takes off in a loop is left without the label.
+	// LoopWindow is how long an object is left without the label if another client removes the label again and again.
 	LoopWindow time.Duration
 	// Write bounds one request.
 	Write time.Duration

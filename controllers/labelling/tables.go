@@ -61,7 +61,7 @@ func (t *tables) putGenerator(uid types.UID, now generator) []copies.Slot {
 	return t.setGenerator(uid, now)
 }
 
-// setGenerator keeps a generator, if it asks for something. The caller holds the lock.
+// setGenerator keeps a generator that asks for a mode, and drops one that asks for none. The caller holds the lock.
 func (t *tables) setGenerator(uid types.UID, now generator) []copies.Slot {
 	if was := t.generators[uid]; was.mode == now.mode {
 		return nil
@@ -142,8 +142,8 @@ func dropSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies
 	}
 }
 
-// replaceObjects reports that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were
-// forgotten for a moment, the objects that it controls would lose their label, and with the label their copies.
+// replaceObjects takes in the complete list of a kind: exactly these generators and objects of it exist. It is one step under the lock: if
+// a generator were forgotten for a moment, the objects that it controls would lose their label, and with the label their copies.
 func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]generator,
 	objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
 	t.mu.Lock()
@@ -183,7 +183,7 @@ func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned
 	return concerned
 }
 
-// recordApplied takes in the answer to an apply, so that the next look knows of it before the watch brings it.
+// recordApplied takes in the answer to an apply, so that the next pass over the object knows of it before the watch brings it.
 func (t *tables) recordApplied(slot copies.Slot, answer metav1.Object) {
 	now := copies.GeneratedOf(answer)
 	t.mu.Lock()
@@ -215,9 +215,9 @@ func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 	return slots
 }
 
-// findObject returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or
-// where its generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a
-// kind that the configuration doesn't name nothing is known.
+// findObject returns what is known of an object, the mode that its generator asks for, and the state of the watch of its kind. object is
+// nil if nothing is known of it, or if its generator may exist without being known. The latter is so unless the watch of the generator's
+// kind is synced. A kind that the configuration doesn't name has no watch.
 func (t *tables) findObject(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

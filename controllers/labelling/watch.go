@@ -38,7 +38,7 @@ func (l *Labeller) followKinds(ctx context.Context, queue workqueue.TypedRateLim
 	return nil
 }
 
-// sink enters what the watch of a kind sees in the tables. It implements watchset.Sink.
+// sink enters into the tables what the watch of a kind sees. It implements watchset.Sink.
 type sink struct {
 	*Labeller
 	kind schema.GroupKind
@@ -49,7 +49,7 @@ func (s *sink) isGenerated() bool { return slices.ContainsFunc(s.settings.Kinds,
 
 func (s *sink) isOf(kind schema.GroupVersionKind) bool { return kind.GroupKind() == s.kind }
 
-// Replace implements watchset.Sink, and so do the next three.
+// Replace implements watchset.Sink, and so do Put, Gone and State.
 func (s *sink) Replace(_, _ string, all []client.Object) {
 	generators, objects := map[types.UID]generator{}, map[copies.Slot]*copies.Generated{}
 	for _, object := range all {

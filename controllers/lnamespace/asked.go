@@ -12,9 +12,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// wasAsked reports whether a webhook has checked the rights of the user who made the LNamespace, which the reconciler can't check any
-// more: the operator serves webhooks, and the API server has a configuration for them that is older than the LNamespace. One that was
-// deleted and made again is younger.
+// wasAsked reports whether a webhook checked the rights of the user who made the LNamespace; the reconciler can't check them afterwards. A
+// webhook did if the operator serves webhooks and the API server's configuration for them is older than the LNamespace. A configuration
+// that was deleted and made again is younger.
 func (r *Reconciler) wasAsked(ctx context.Context, lns *v1alpha1.LNamespace) (bool, error) {
 	if r.WebhookConfiguration == "" {
 		return false, nil

@@ -29,8 +29,8 @@ func DefaultExporterTiming() ExporterTiming {
 	return ExporterTiming{Look: 5 * time.Second, Patience: 20 * time.Second}
 }
 
-// ExporterWatch sets condition BillingExported of every tenant to False while nobody exports its bills: a billing driver is
-// configured, and no exporter renews its Lease. The exporter writes every other state of that condition.
+// ExporterWatch sets condition BillingExported of every tenant to False while a billing driver is configured and no exporter renews its
+// Lease. Without a driver, it removes the condition. The exporter writes every other state of that condition.
 type ExporterWatch struct {
 	// Tenants reads from a cache, Live without one.
 	Tenants, Live client.Reader
@@ -53,7 +53,7 @@ func (w *ExporterWatch) SetupWithManager(mgr ctrl.Manager) error {
 		SetupWithManager(mgr)
 }
 
-// reportExporter reads the Lease of the exporter and reports to every tenant whether an exporter runs.
+// reportExporter reads the Lease of the exporter, and reports to every tenant if no exporter runs or no driver is configured.
 func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration, err error) {
 	if w.signAt.IsZero() {
 		w.signAt = time.Now()

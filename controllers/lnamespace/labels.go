@@ -63,7 +63,7 @@ func (v labelVerdict) writeTo(status *v1alpha1.LNamespaceStatus, generation int6
 	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingLabelled, labelled, v.reason, v.message)
 }
 
-// announceBillingLabels sends an Event when the tenant's namespaces can't have a label for a new reason.
+// announceBillingLabels sends an Event when the tenant's namespaces can't have a label, unless the condition has that reason already.
 func (r *Reconciler) announceBillingLabels(lns *v1alpha1.LNamespace, v labelVerdict) {
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingLabelled)
 	if !v.good() && (was == nil || was.Reason != string(v.reason)) {

@@ -29,8 +29,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Withdrawer takes back everything that a tenant was granted. remaining names the objects that still exist. access.Reconciler
-// implements it.
+// Withdrawer revokes everything that a tenant was granted. remaining names the objects that still exist. access.Reconciler implements it.
 type Withdrawer interface {
 	Withdraw(ctx context.Context, lns *v1alpha1.LNamespace) (remaining []string, err error)
 }
@@ -45,7 +44,7 @@ type Reconciler struct {
 	Events     record.EventRecorder
 	// Reserved reports whether the configuration forbids a new LNamespace to have the name.
 	Reserved func(name string) bool
-	// MaxPerCreator returns how many LNamespaces may count for one maker; 0 is no limit.
+	// MaxPerCreator is how many LNamespaces may count for one maker; 0 is no limit.
 	MaxPerCreator int
 	// WebhookConfiguration is the name of the configuration by which the API server asks the operator about LNamespaces; "" where it
 	// serves no webhooks.
@@ -83,8 +82,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(apianswer.Patiently(r))
 }
 
-// Concerned returns requests for the LNamespaces whose root or tree changed, and, where an LNamespace was deleted, for those whose
-// root waits for a place within the limit of their maker.
+// Concerned returns requests for the LNamespaces whose root or tree changed. If an LNamespace was deleted, it adds those whose root waits
+// for a place within the limit of their maker.
 func Concerned(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for _, name := range c.Namespaces {
@@ -155,7 +154,7 @@ type verdict struct {
 	again    time.Duration // how long to wait before the next pass, where no event will cause one; 0: not at all
 }
 
-// ensureRoot creates or adopts the root namespace, or explains why it can't be had now.
+// ensureRoot creates or adopts the root namespace, or explains why the LNamespace can't have it now.
 func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	tenant := forest.TenantOf(lns)
 	if most := r.MaxPerCreator; most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
@@ -196,8 +195,8 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	return r.adoptRoot(ctx, lns, n, forest.Adoption(s, tenant))
 }
 
-// nameWithheld explains why an LNamespace doesn't get a name that is free now, or returns "". Either namespaces that wait for a parent of
-// that name would become its own, or another namespace had the name when the LNamespace asked for it.
+// nameWithheld explains why an LNamespace doesn't get a name that is free now, or returns "". Either namespaces wait for a parent of that
+// name and would join its tree, or another namespace had the name when the LNamespace asked for it.
 func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *v1alpha1.LNamespace) (string, error) {
 	if lns.Status.Namespace == lns.Name {
 		return "", nil // the LNamespace owned a namespace of this name before
@@ -224,8 +223,8 @@ func nameLost(name string) string {
 		"LNamespace changes or it is created again, while the name is free"
 }
 
-// reportOwned returns the verdict on a root that this LNamespace owns. (writeTo keeps reason Adopted where it was reported.) A
-// template from which nothing can be inherited doesn't make the root unready, because the keys that came from the template stay.
+// reportOwned returns the verdict on a root that this LNamespace owns. writeTo keeps reason Adopted where it was reported. The root is
+// ready even if nothing can be inherited from its template, because the keys that came from the template stay.
 func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
 	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true,
 		template: forest.TemplateProblem(s, lns.Name)}

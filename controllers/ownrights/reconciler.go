@@ -1,7 +1,7 @@
-// Package ownrights keeps RoleBinding warren:operator in each namespace of the forest, which gives the operator itself its rights on the
-// propagated kinds there; only with component hardened, where the operator has no such rights in the whole cluster. Without that component,
-// package ownrights deletes these RoleBindings. The operator's sight is what these rights let it see. The forest is all trees of managed
-// namespaces, with the templates.
+// Package ownrights keeps RoleBinding warren:operator in each namespace of the forest. It gives the operator its rights on the propagated
+// kinds there. Only component hardened needs it, because the operator then has no such rights in the whole cluster. Without that
+// component, package ownrights deletes these RoleBindings. The operator's sight is what these rights let it see. The forest is all trees
+// of managed namespaces, with the templates.
 package ownrights
 
 import (
@@ -30,13 +30,13 @@ import (
 // leavePause is the time between two checks whether the last copy is gone from a namespace that has left the forest.
 const leavePause = time.Second
 
-// Reconciler keeps RoleBinding warren:operator in every namespace of the forest, and in a namespace that has left the forest for as long as
-// copies there are still to be deleted. It deletes the RoleBinding from other namespaces, and from all namespaces where Enabled is false;
-// protected and terminating namespaces stay as they are.
+// Reconciler keeps RoleBinding warren:operator in every namespace of the forest. After a namespace has left the forest, it keeps the
+// RoleBinding until the copies there are deleted. It deletes the RoleBinding from other namespaces, and from all namespaces where Enabled
+// is false; protected and terminating namespaces stay as they are.
 type Reconciler struct {
 	Client client.Client
 	View   *view.View
-	// Enabled reports that the operator is to bind its role; the file's propagation.bindOwnRole.
+	// Enabled reports whether the operator is to bind its role: propagation.bindOwnRole of the configuration file.
 	Enabled bool
 	// OperatorNamespace is the namespace of the service account that is bound.
 	OperatorNamespace string
@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// need reports whether the operator works in a namespace.
+// need states whether a namespace needs the operator's RoleBinding.
 type need int8
 
 const (

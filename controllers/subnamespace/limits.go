@@ -15,7 +15,7 @@ import (
 type waitingRoom struct {
 	snapshot func() *forest.Snapshot
 
-	mu       sync.Mutex        // guards all below; the innermost lock but that of the view
+	mu       sync.Mutex        // guards all below; while it is held, only the view's lock is taken
 	underWay map[string]string // namespaces that are being created → the root of the tree against whose limits they count
 	lines    *lines            // the SubNamespaces that limits hold back
 	full     map[string]full   // by root: the last answer that its tree has no room
@@ -32,7 +32,7 @@ func (w *waitingRoom) waitForDepth(root string, sub *v1alpha1.SubNamespace) {
 	w.lines.waitForDepth(root, waiterOf(sub))
 }
 
-// dropSub takes a SubNamespace out of its line, and returns the root in whose line it stood, or "".
+// dropSub takes a SubNamespace out of its line, and returns the root in whose line it was, or "".
 func (w *waitingRoom) dropSub(key types.NamespacedName) (root string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,8 +54,8 @@ func (w *waitingRoom) waitingIn(root string) []types.NamespacedName {
 }
 
 // reservePlace takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
-// SubNamespaces that wait in line come first. release gives the place back once the namespace is in the view, or couldn't be
-// created; it is nil where there is no room, and v then explains why.
+// SubNamespaces that wait in line come first. The caller calls release when the namespace is in the view or could not be created. release
+// is nil if there is no place; v then explains why.
 func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,15 +87,15 @@ func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), 
 	}, verdict{}
 }
 
-// full records that a tree had no room for adding more namespaces, in one snapshot and with reserved ones being created.
+// full records that, in one snapshot and with reserved namespaces being created, a tree had no room for adding more.
 type full struct {
 	snapshot         *forest.Snapshot
 	reserved, adding int
 	text             string
 }
 
-// noRoom explains why there is no room, as forest.Snapshot.NoRoom does. It walks the tree once for all that ask about the same
-// snapshot: where there is no room for some number, there is none for more. The caller holds the lock.
+// noRoom explains why there is no room, as forest.NoRoom does. It walks a full tree once for all that ask about the same snapshot: where
+// there is no room for some number, there is none for more. The caller holds the lock.
 func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
 	if last := w.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {
 		return last.text
@@ -109,8 +109,8 @@ func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding i
 	return text
 }
 
-// leaveLine takes a SubNamespace that no limit holds back any more out of its line, and requeues those behind it: nothing in the
-// forest need have changed, so no event would.
+// leaveLine takes a SubNamespace that no limit holds back any more out of its line, and requeues those that still wait there. No event
+// would requeue them, because nothing in the forest need have changed.
 func (r *Reconciler) leaveLine(key types.NamespacedName) {
 	if root := r.waiting.dropSub(key); root != "" {
 		r.lookAgainInLine(root)
@@ -136,7 +136,7 @@ func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName)
 }
 
 // concernedSubs returns requests for the SubNamespaces to which a change of the forest matters: those in the namespaces that changed,
-// those that want their names, and those that wait for limits of their trees.
+// those with the names of these namespaces, and those that wait for limits of their trees.
 func (r *Reconciler) concernedSubs(c view.Change) []reconcile.Request {
 	found := map[types.NamespacedName]bool{}
 	for _, name := range c.Namespaces {

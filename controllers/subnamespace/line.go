@@ -26,8 +26,8 @@ func older(a, b waiter) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// lines hold the SubNamespaces that limits hold back, each in the one line of the tree that it would grow. The callers keep only
-// SubNamespaces there that nothing but the limit stands in the way of: any other one would hold back younger ones without need.
+// lines hold the SubNamespaces that limits hold back, each in one line: that of the tree in which its namespace would be. The callers put
+// a SubNamespace there only if nothing but the limit stops it: any other one would needlessly hold back younger ones.
 type lines struct {
 	rootOf map[types.NamespacedName]string   // by SubNamespace
 	tooLow map[string][]types.NamespacedName // by root: those that would exceed the tree's limit of depth
@@ -67,7 +67,7 @@ func (l *lines) waitForDepth(root string, w waiter) {
 	l.tooLow[root], l.rootOf[w.key] = append(l.tooLow[root], w.key), root
 }
 
-// dropSub takes a SubNamespace out of the lines, and returns the root in whose line it stood, or "".
+// dropSub takes a SubNamespace out of the lines, and returns the root in whose line it was, or "".
 func (l *lines) dropSub(key types.NamespacedName) (root string) {
 	root, there := l.rootOf[key]
 	if !there {

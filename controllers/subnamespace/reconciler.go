@@ -1,7 +1,7 @@
 // Package subnamespace creates and deletes the namespaces of SubNamespaces; package hierarchy keeps their labels and annotations.
 //
-// Each tree has limits (of the number of its sub-namespaces, and of its depth). A SubNamespace that such a limit holds back stands
-// in line: when a place in the tree is free, the oldest one gets it.
+// Each tree has limits (of the number of its sub-namespaces, and of its depth). A SubNamespace that such a limit holds back waits in line:
+// when a place in the tree is free, the oldest one gets it.
 package subnamespace
 
 import (
@@ -40,7 +40,7 @@ type Reconciler struct {
 	Concurrency int
 	// RetryMax caps the back-off after the API server refused to create a namespace.
 	RetryMax time.Duration
-	// After is closed when the reconciler may begin; nil if it always may. The operator gives access.Reconciler.Revoked.
+	// After is closed when the reconciler may begin; nil if it always may. The operator sets it to access.Reconciler.Revoked.
 	After <-chan struct{}
 
 	line    requeue.Source[reconcile.Request] // requeues those that wait in line
@@ -68,7 +68,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(apianswer.Patiently(requeue.After(r.After, r)))
 }
 
-// reset makes what the reconciler remembers, empty.
+// reset empties what the reconciler remembers.
 func (r *Reconciler) reset() {
 	r.waiting, r.written = newWaitingRoom(r.View.Snapshot), map[string]string{}
 }

@@ -36,7 +36,7 @@ type Timing struct {
 	// Interval is the time between two looks where nothing changes: the API server may have been upgraded, and another version has
 	// another list.
 	Interval time.Duration
-	// Retry is the pause after a look that failed, Timeout the longest time that one may take.
+	// Retry is the pause after a look that failed, Timeout the longest time that a look may take.
 	Retry, Timeout time.Duration
 	// Patience is how long other controllers wait for the first look.
 	Patience time.Duration
@@ -98,7 +98,7 @@ func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making the cache of ClusterRole %s: %w", v.Role, err)
 	}
-	// The ClusterRoles that are aggregated into it need no watch: Kubernetes writes their rules into the role itself.
+	// The ClusterRoles that are aggregated into that role need no watch: Kubernetes writes their rules into the role itself.
 	role := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}}
 	loop := &requeue.Loop{Name: "vetting", Look: v.checkRole, RetryMin: v.Timing.Retry, RetryMax: v.Timing.Retry}
 	return errors.Join(mgr.Add(roles), loop.SetupWithManager(mgr, requeue.Changes(roles, role)))
@@ -109,8 +109,8 @@ func (v *Vetter) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	return v.tenants.Start(ctx, queue)
 }
 
-// WaitForSync implements source.SyncingSource. A controller whose source the Vetter is waits for the first look, so that after a
-// restart it doesn't report for a moment that nothing is dangerous. It waits Patience at most, because vetting must not stop tenants.
+// WaitForSync implements source.SyncingSource. A controller that has the Vetter as a source waits for the first look. Otherwise it would
+// report for a moment after a restart that nothing is dangerous. It waits Patience at most, because vetting must not stop tenants.
 func (v *Vetter) WaitForSync(ctx context.Context) error {
 	_ = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, v.Timing.Patience, true, func(context.Context) (bool, error) {
 		return v.lastVerdict() != nil, nil

@@ -21,11 +21,11 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// label is on a Deployment and its Pods: the name of their Memcached.
+// label is the key of a label on a Deployment and its Pods. Its value is the name of their Memcached.
 const label = "cache.example.com/memcached"
 
 type reconciler struct {
-	client.Client // of Memcacheds, and for all writes
+	client.Client // reads Memcacheds, and sends all writes
 	set           watchset.Controller
 }
 
@@ -41,7 +41,8 @@ func (r *reconciler) ownersIn() handler.EventHandler {
 }
 
 // Reconcile deploys a Memcached as far as the operator's rights go. A read that is forbidden needs no retry by time: States enqueues the
-// Memcached again when a right to list or watch comes or goes. Nothing tells of a right to write, so the error of a write is returned.
+// Memcached again when a right to list or watch comes or goes. No event shows that a right to write has come, so the error of a forbidden
+// write is returned, and causes a retry.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var m Memcached
 	if err := r.Get(ctx, request.NamespacedName, &m); err != nil {
@@ -76,7 +77,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, errors.Join(refusedWrite, r.Status().Patch(ctx, &m, client.MergeFrom(before)))
 }
 
-// outcome returns reason and message of a Memcached's condition; an empty reason for an error that has none.
+// outcome returns reason and message of a Memcached's condition; an empty reason for an error that the condition doesn't report.
 func outcome(m *Memcached, err error) (reason, message string) {
 	switch {
 	case err == nil:
