@@ -27,18 +27,18 @@ func Sentence(err error) string {
 	case errors.As(err, &request):
 		return "can't reach the API server " + host(request) + " (" + request.Err.Error() + "): check --server, --context and the kubeconfig"
 	}
-	// The API server calls the field <nil> where a rule is about an object as a whole.
+	// For a rule about the object as a whole, the API server's message has <nil> in place of a field's name.
 	text := strings.ReplaceAll(err.Error(), "<nil>: Invalid value: ", "")
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// ImpersonationRefused reports whether a 403 is about --as and not about the request itself. Only its text shows that, because with
-// constrained impersonation the API server's answer names the requested resource.
+// ImpersonationRefused reports whether a 403 is about --as and not about the request itself. Only the text of the 403 shows that: with
+// constrained impersonation, its other fields name the requested resource.
 func ImpersonationRefused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate")
 }
 
-// Refused reports that the user lacks the right.
+// Refused reports whether the error is a 403 for the request itself, not for --as.
 func Refused(err error) bool { return apierrors.IsForbidden(err) && !ImpersonationRefused(err) }
 
 // Unavailable reports whether an optional object can't be read: the user may not read it, it doesn't exist, or its kind isn't served.

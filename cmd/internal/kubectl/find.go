@@ -1,4 +1,5 @@
-// Package kubectl is what our plugins share with kubectl: the way to the API server, the program itself, which they run, and its flags.
+// Package kubectl is what our plugins need of kubectl: its way to reach the API server, the program itself, which they run, and its
+// flags.
 package kubectl
 
 import (
@@ -8,10 +9,10 @@ import (
 	"os/exec"
 )
 
-// variable of the environment names the kubectl to run.
+// variable is the environment variable that names the kubectl to run.
 const variable = "KUBECTL"
 
-// Find returns the path of KUBECTL or, where that is empty, of the kubectl in the PATH.
+// Find returns the path of the program that KUBECTL names or, if KUBECTL is empty, of the kubectl in the PATH.
 func Find() (string, error) {
 	named := os.Getenv(variable)
 	if named == "" {

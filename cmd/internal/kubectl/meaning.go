@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// IsGlobalFlag reports whether kubectl, behind words, takes --NAME for the flag that all its commands have. A command can have
-// another flag of that name, as "create rolebinding" has --user. kubectl's completion describes each flag that a command has,
-// and runs neither the command nor a plugin.
+// IsGlobalFlag reports whether --NAME after words is kubectl's global flag, which all commands have. A command can have another flag of
+// that name: "create rolebinding" has its own --user. To find out, IsGlobalFlag asks kubectl's completion, which describes each flag of
+// a command and runs neither the command nor a plugin.
 func IsGlobalFlag(ctx context.Context, flag *pflag.Flag, words []string) bool {
 	path, err := Find()
 	if err != nil {
-		return false // nothing will run
+		return false // without kubectl, no command will run
 	}
 	cmd := exec.CommandContext(ctx, path, slices.Concat([]string{cobra.ShellCompRequestCmd}, words, []string{"--" + flag.Name})...)
 	cmd.Env = append(os.Environ(), "KUBECTL_COMPLETION_DESCRIPTIONS=true")

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Escape returns a value on one line, with everything that a terminal would obey, as \n, \x1b or \u202e.
+// Escape returns a value on one line. Each character that a terminal would obey is written as \n, \x1b or \u202e.
 func Escape(value string) string { return text.Escape(value) }
 
 // Fprintf is fmt.Fprintf with every value escaped. The format is the program's own, and is printed as it is.
@@ -32,7 +32,7 @@ func Fprintln(w io.Writer, values ...any) (int, error) {
 	return fmt.Fprintln(w, values...)
 }
 
-// escaped is a value whose text is escaped. Numbers and booleans stay what they are, for the verbs that print them.
+// escaped returns the value as escaped text. Numbers and booleans are returned unchanged, for format verbs such as %d.
 func escaped(value any) any {
 	switch v := value.(type) {
 	case int, int32, int64, uint, bool, float64:
@@ -50,11 +50,11 @@ type writer struct {
 	rest []byte
 }
 
-// NewWriter returns a writer that passes text on to w with everything escaped that a terminal obeys, but for line feeds and
-// tabs. In JSON the escapes mean the characters that they stand for.
+// NewWriter returns a writer that passes text on to w, and escapes everything that a terminal obeys except line feeds and tabs. In
+// JSON, the escapes of characters beyond ASCII mean the same characters.
 func NewWriter(w io.Writer) io.Writer { return &writer{to: w} }
 
-// Is reports whether what is written to w, or to the writer that NewWriter made w from, goes to a terminal.
+// Is reports whether w writes to a terminal, directly or through a writer that NewWriter returned.
 func Is(w io.Writer) bool {
 	if wrapped, ok := w.(*writer); ok {
 		w = wrapped.to

@@ -44,7 +44,7 @@ func calledAs(args []string) (words []string, completing bool) {
 	if len(args) == 0 {
 		return []string{}, false
 	}
-	words = append([]string{}, args[1:]...) // never nil, which cobra takes for os.Args
+	words = append([]string{}, args[1:]...) // never nil: cobra replaces nil by os.Args
 	return words, strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completionName
 }
 
@@ -84,13 +84,13 @@ func (c *call) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.tenant, flagTenant, "", "The tenant, if the namespace belongs to none, or to another one than you mean")
 	flags.StringVar(&c.reason, flagReason, "", "Why, for the API server's audit log")
 	flags.BoolVar(&c.listing, "list", false, "Print the tenants in which you may use sudo, one name a line, and run nothing")
-	flags.BoolP(flagAll, "A", false, "") // known in order to be refused
+	flags.BoolP(flagAll, "A", false, "") // defined only to be refused
 	c.connection.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
 	flags.AddFlagSet(c.connection)
 	flags.Lookup(flagAll).Hidden = true
 }
 
-// leadingFlags returns those of kubectl's flags that stand before COMMAND, to be put behind it.
+// leadingFlags returns the flags of kubectl that the user wrote before COMMAND. kubectl gets them after COMMAND.
 func (c *call) leadingFlags() (flags []string, err error) {
 	c.connection.VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && err == nil {

@@ -13,9 +13,9 @@ import (
 // completionPatience bounds how long a press of the tab key may take.
 const completionPatience = "3s"
 
-// completeWords answers the shell's completion: it completes its own flags and tenants itself, and COMMAND and the words after it
-// by asking kubectl. It asks kubectl without sudo, because a press of the tab key must not use raised rights; so names that the
-// user may see only with sudo are not offered.
+// completeWords answers the shell's completion. It completes the flags of kubectl sudo and the names of tenants itself, and asks
+// kubectl about COMMAND and the words after it. It asks kubectl without sudo, because a press of the tab key must not use raised
+// rights. So names that the user may see only with sudo are not offered.
 func (c *call) completeWords(ctx context.Context, words []string) error {
 	if len(words) == 0 {
 		words = []string{""}
@@ -38,7 +38,7 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 		return err
 	}
 	args := append(flags.Args(), last)
-	if len(args) > 1 { // kubectl completes no COMMAND behind flags of plugins
+	if len(args) > 1 { // while COMMAND itself is completed, the flags are left out: after a flag, kubectl offers no plugins
 		args = slices.Insert(args, 1, leading...)
 	}
 	c.kubectl = &execution{path: path, args: slices.Insert(args, 0, cobra.ShellCompRequestCmd)}

@@ -17,14 +17,14 @@ import (
 // nobody is the configuration for no impersonation.
 var nobody = rest.ImpersonationConfig{}
 
-// connect returns a client for what has to be asked before kubectl runs. It knows the resources of its kinds, so it asks for no
-// discovery.
+// connect returns a client for the requests that are made before kubectl runs. It already knows the resources of these requests, so it
+// makes no discovery requests.
 func (c *call) connect(as rest.ImpersonationConfig) (client.Client, error) {
 	config, err := kubectl.Config(c.flags, c.streams.ErrOut, c.agent)
 	if err != nil {
 		return nil, err
 	}
-	if as.UserName != "" { // else what the kubeconfig says holds
+	if as.UserName != "" { // otherwise the impersonation of the flags and the kubeconfig stays
 		config.Impersonate = as
 	}
 	scheme := runtime.NewScheme()

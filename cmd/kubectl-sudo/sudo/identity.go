@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// identity is the user, and the users and groups that the user may impersonate: by the rules of legacy and of constrained
-// impersonation, which the API server doesn't combine.
+// identity is the user's name, and the users and groups that the user may impersonate: separately by legacy and by constrained
+// impersonation, because the API server doesn't combine the two.
 type identity struct {
 	user                string
 	legacy, constrained become
@@ -32,7 +32,7 @@ type names struct {
 
 func (n names) has(name string) bool { return n.all || n.some.Has(name) }
 
-// The two forms: verb, and API group of the resources users and groups.
+// The two forms of impersonation: the verb, and the API group of the resources users and groups.
 const (
 	legacyVerb, legacyGroup           = "impersonate", ""
 	constrainedVerb, constrainedGroup = "impersonate:user-info", "authentication.k8s.io"
@@ -59,7 +59,7 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 	return identityOf(self.Status.UserInfo.Username, rules.Status.ResourceRules), nil
 }
 
-// identityOf returns the identity by the rules of a SelfSubjectRulesReview. Rules that don't concern impersonation are ignored.
+// identityOf derives the identity from the rules of a SelfSubjectRulesReview. Rules that don't concern impersonation are ignored.
 func identityOf(user string, rules []authorizationv1.ResourceRule) identity {
 	return identity{
 		user: user,
@@ -87,8 +87,8 @@ func says(list []string, word string) bool {
 	return slices.Contains(list, word) || slices.Contains(list, "*")
 }
 
-// sudoTenants returns the tenants whose sudoers the user may impersonate by name, in alphabetical order. A user who may impersonate
-// any group may use more.
+// sudoTenants returns the tenants whose groups of sudoers the user may impersonate by name, in alphabetical order. A user who may
+// impersonate any group may use sudo in other tenants too.
 func (i identity) sudoTenants() []string {
 	var tenants []string
 	for group := range i.legacy.groups.some.Union(i.constrained.groups.some) {
@@ -109,8 +109,8 @@ func (i identity) isSudoerOf(tenant string) bool {
 	return i.legacy.groups.has(group) || i.constrained.groups.has(group)
 }
 
-// impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is allowed, else
-// the powerless user that stands for sudoers who are no users. ACC Dec1.
+// impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is allowed. Otherwise
+// it is the tenant's user without rights, which Groups and ServiceAccounts in the list of sudoers impersonate (ACC Dec1).
 func (i identity) impersonatedUser(tenant string) string {
 	group := v1alpha1.SudoersGroup(tenant)
 	for _, form := range []become{i.legacy, i.constrained} {

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// kubectlArguments returns the arguments for kubectl. The flags of impersonation, and the flags before COMMAND, are put right after
-// COMMAND, because kubectl refuses flags before a plugin's name, and arguments after -- are no flags.
+// kubectlArguments returns the arguments for kubectl. The flags of impersonation, and those that the user wrote before COMMAND, follow
+// right after COMMAND: kubectl refuses flags before a plugin's name, and arguments after -- are no flags.
 func kubectlArguments(words, leading []string, user, tenant, reason string) []string {
 	flags := append(slices.Clone(leading), "--as="+user, "--as-group="+v1alpha1.SudoersGroup(tenant))
 	if reason != "" {
@@ -23,18 +23,18 @@ func kubectlArguments(words, leading []string, user, tenant, reason string) []st
 // execution is one run of kubectl.
 type execution struct {
 	path string
-	args []string // behind the program's name
-	// tenant in which sudo holds.
+	args []string // without the program's name
+	// tenant in whose tree sudo has effect.
 	tenant string
-	// watched reports that kubectl's stderr is searched for a refusal that needs an explanation.
+	// watched reports whether kubectl's stderr is searched for a refusal that needs an explanation.
 	watched bool
 }
 
-// replaceProcess replaces this process by kubectl, which so has the terminal, the signals and the exit status. It returns only if
+// replaceProcess replaces this process by kubectl, which then has the terminal, the signals and the exit status. It returns only if
 // that fails, or if kubectl must run as a watched child.
 //
-// A watched kubectl is a child whose stderr is a pipe and no terminal, so kubectl is watched only with constrained impersonation.
-// There the API server answers each request outside of the tree with a 403 about impersonation, which misleads users. With legacy
+// A watched kubectl is a child whose stderr is a pipe and no terminal, so kubectl is watched only with constrained impersonation. With
+// it, the API server answers each request outside of the tree with a 403 about impersonation, which misleads users. With legacy
 // impersonation the 403 names what the user may not do, and needs no explanation.
 func (e *execution) replaceProcess(streams genericiooptions.IOStreams) (status int, err error) {
 	if e.watched {

@@ -9,7 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// replaceProcessBy runs a program to its end and ends with its status: here no process can take the place of another.
+// replaceProcessBy runs a program to its end and exits with its status: on this operating system, no process can take the place of
+// another.
 func replaceProcessBy(path string, args []string) error {
 	ended, err := runChild(path, args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout}, os.Stderr)
 	if err != nil {
@@ -19,7 +20,7 @@ func replaceProcessBy(path string, args []string) error {
 	return nil
 }
 
-// catchSignals catches Ctrl-C, which reaches our child by itself.
+// catchSignals catches Ctrl-C, which the terminal sends to our child as well.
 func catchSignals() (signals <-chan os.Signal, stop func()) {
 	all := make(chan os.Signal, 1)
 	signal.Notify(all, os.Interrupt)

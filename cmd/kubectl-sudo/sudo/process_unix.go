@@ -12,19 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// replaceProcessBy puts a program in the place of this process. It returns only an error.
+// replaceProcessBy puts a program in the place of this process. It returns only if that fails.
 func replaceProcessBy(path string, args []string) error {
 	return syscall.Exec(path, slices.Concat([]string{path}, args), os.Environ())
 }
 
-// catchSignals catches what would end us before our child. Those that stop a job (Ctrl-Z) reach both as they should.
+// catchSignals catches the signals that would end this process before its child. It leaves out those that stop a job (Ctrl-Z): these
+// stop both processes, as they should.
 func catchSignals() (signals <-chan os.Signal, stop func()) {
 	all := make(chan os.Signal, 8)
 	signal.Notify(all, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
 	return all, func() { signal.Stop(all) }
 }
 
-// relaySignal passes a signal on, unless the terminal gave it to the child as well: twice Ctrl-C is more than once.
+// relaySignal passes a signal on, unless the terminal sent it to the child as well: a program may take a second Ctrl-C for another
+// command.
 func relaySignal(process *os.Process, s os.Signal) {
 	if (s == syscall.SIGINT || s == syscall.SIGQUIT) && inForeground() {
 		return
@@ -32,7 +34,8 @@ func relaySignal(process *os.Process, s os.Signal) {
 	_ = process.Signal(s) // it fails only where the child has ended
 }
 
-// inForeground reports that our process group, which is the child's too, has the keyboard of a terminal.
+// inForeground reports whether our process group, to which the child belongs too, is the one that gets signals from the terminal's
+// keyboard.
 func inForeground() bool {
 	terminal, err := os.Open("/dev/tty")
 	if err != nil {
@@ -43,8 +46,9 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// statusOf returns the exit status of a child. Where a signal ended it, the same signal ends this process, so that whoever waits
-// for us sees it; those that the Go runtime would turn into something else become 128 and the signal's number, as in a shell.
+// statusOf returns the exit status of a child. If a signal ended the child, the same signal ends this process, so that our parent
+// process sees it. For a signal that the Go runtime would handle in another way, the status is 128 plus the signal's number, as in a
+// shell.
 func statusOf(ended *os.ProcessState) int {
 	status, ok := ended.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -55,7 +59,7 @@ func statusOf(ended *os.ProcessState) int {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL:
 		signal.Reset(s)
 		if syscall.Kill(syscall.Getpid(), s) == nil {
-			time.Sleep(time.Second) // it comes at once, but on any thread
+			time.Sleep(time.Second) // the signal arrives at once, but on any thread
 		}
 	}
 	return 128 + int(s)

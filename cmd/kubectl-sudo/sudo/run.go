@@ -22,15 +22,14 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
-// status: that of kubectl, or 1 after any error, which is one line on ErrOut. Where kubectl takes the place of this process,
-// it doesn't return.
+// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status:
+// that of kubectl, or 1 after any error, which is one line on ErrOut. If kubectl takes the place of this process, Run doesn't return.
 func Run(args []string, streams genericiooptions.IOStreams, version string) int {
-	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
+	log.SetLogger(logr.Discard()) // otherwise controller-runtime writes to stderr that it has no logger
 	c := newCall(streams, version)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := c.prepareExecution(ctx, args)
-	stop() // from here on signals are kubectl's
+	stop() // from here on, signals are for kubectl
 	status := 0
 	if err == nil && c.kubectl != nil {
 		status, err = c.kubectl.replaceProcess(streams)
@@ -45,7 +44,7 @@ func Run(args []string, streams genericiooptions.IOStreams, version string) int 
 	return status
 }
 
-// errUsage reports that the usage was printed in place of an error.
+// errUsage reports that the usage was printed in place of an error message.
 var errUsage = errors.New("a command is missing")
 
 // call is one call of kubectl sudo.
@@ -57,7 +56,7 @@ type call struct {
 	listing        bool   // --list
 
 	flags      *genericclioptions.ConfigFlags
-	connection *pflag.FlagSet // those flags: kubectl's own that determine where the API server is, and as whom
+	connection *pflag.FlagSet // the same flags as a set: kubectl's own that determine the API server, the user and the namespace
 
 	// kubectl is what is to be run, nil if nothing is.
 	kubectl *execution
@@ -72,7 +71,7 @@ func newCall(streams genericiooptions.IOStreams, version string) *call {
 	return c
 }
 
-// prepareExecution reads the command line and does all that comes before kubectl.
+// prepareExecution reads the command line and does everything that precedes the run of kubectl.
 func (c *call) prepareExecution(ctx context.Context, args []string) error {
 	words, completing := calledAs(args)
 	if completing {
@@ -83,7 +82,7 @@ func (c *call) prepareExecution(ctx context.Context, args []string) error {
 	return command.ExecuteContext(ctx)
 }
 
-// runSudo is the one command there is: words are COMMAND and what follows it.
+// runSudo carries out the only command of this program. words are COMMAND and the words after it.
 func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 	ctx := cmd.Context()
 	switch {

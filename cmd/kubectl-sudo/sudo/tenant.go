@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named behind lns, else that of the
-// namespace or, if the user may not read whose that is, the user's only one.
+// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named after lns, else the tenant of the
+// namespace. If the namespace doesn't exist, the result is the only tenant of which the user is a sudoer.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
 		return c.allowedTenant(ctx, me, tenant, "")
@@ -69,7 +69,7 @@ func soleTenant(me identity) (string, error) {
 	return "", ambiguous(me)
 }
 
-// ambiguous returns the error for a user whose tenant nothing tells.
+// ambiguous returns the error for a command whose tenant can't be determined.
 func ambiguous(me identity) error {
 	switch tenants := me.sudoTenants(); {
 	case len(tenants) > 0:
@@ -80,8 +80,8 @@ func ambiguous(me identity) error {
 	return fmt.Errorf("%s is not a sudoer of any tenant", me.user)
 }
 
-// readNamespace reads the namespace without sudo or, if that is refused, with sudo in each of the user's tenants until one
-// succeeds: a sudoer who is no user of the tenant can't read its namespaces without sudo.
+// readNamespace reads the namespace without sudo or, if that is refused, with sudo in each of the user's tenants until one is not
+// refused: a sudoer who is no user of the tenant can't read its namespaces without sudo.
 func (c *call) readNamespace(ctx context.Context, me identity, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	err := c.getObject(ctx, nobody, name, namespace)
@@ -130,7 +130,7 @@ func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace
 	case err == nil && len(lns.Spec.Managers) > 0:
 		text += "; ask a manager: " + namePeople(lns.Spec.Managers)
 	}
-	return "", errors.New(text) // that the LNamespace can't be read is no news to who asked for sudo
+	return "", errors.New(text) // a user who asked for sudo needn't know that the LNamespace can't be read
 }
 
 // namePeople returns subjects as text: users by their bare name.

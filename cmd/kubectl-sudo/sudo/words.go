@@ -21,7 +21,7 @@ var refusals = map[string]string{
 	flagAll:         "-A can't be used with sudo: it holds in one tenant",
 }
 
-// refuseFlag fails for a flag that can't go with sudo. -A=false is as if it weren't there.
+// refuseFlag returns an error for a flag that can't be used with sudo. -A=false is allowed: it means the same as no -A.
 func refuseFlag(name, value string) error {
 	message, refused := refusals[name]
 	if !refused {
@@ -33,17 +33,18 @@ func refuseFlag(name, value string) error {
 	return errors.New(message)
 }
 
-// flagUser chooses the person who asks. It is the only flag for the connection whose name a command that asks the API server can
-// have for a flag of its own: "create rolebinding --user" names who gets the rights.
+// flagUser is kubectl's flag --user, which selects a user of the kubeconfig. Of the flags for the connection, it is the only one whose
+// name is also that of a command's own flag: with "create rolebinding", --user names who gets the rights. (Commands that don't ask the
+// API server don't count.)
 const flagUser = "user"
 
-// readWords parses COMMAND and the words after it, up to --, for what decides about the tenant: it sets kubectl's flags for the API
-// server and the namespace, and returns the tenant that is named after lns; "" if none is. It ignores unknown flags, those of
-// commands and plugins. isGlobal reports whether kubectl, behind some words, takes a flag for its own and not for COMMAND's.
+// readWords parses COMMAND and the words after it, up to --, to find the tenant. It sets kubectl's flags for the API server and the
+// namespace, and returns the tenant that is named after lns; "" if none is. It ignores the flags of commands and plugins. isGlobal
+// reports whether kubectl, after some words, takes a flag as its own and not as COMMAND's.
 func readWords(connection *pflag.FlagSet, words []string,
 	isGlobal func(flag *pflag.Flag, behind []string) bool) (tenant string, err error) {
 	r := &reader{connection: connection, words: words, switches: switchesOf(words[0]), isGlobal: isGlobal}
-	awaited, doubtful := false, false // the next name is that of a tenant; the next word may be the value of the flag before
+	awaited, doubtful := false, false // awaited: the next name is a tenant's; doubtful: the next word may be the value of the flag before it
 	for r.at = 1; r.at < len(words) && words[r.at] != "--"; r.at++ {
 		word := words[r.at]
 		switch {
@@ -66,8 +67,8 @@ func readWords(connection *pflag.FlagSet, words []string,
 	return tenant, nil
 }
 
-// isLNamespaceWord reports whether a word is our kind as kubectl's users write it: lns, lnamespaces.tenancy.warren.dev, lns/payments. The
-// name is what stands behind the slash.
+// isLNamespaceWord reports whether a word means kind LNamespace, as kubectl's users write it: lns, lnamespaces.tenancy.warren.dev,
+// lns/payments. The name is the part after the slash.
 func isLNamespaceWord(word string) (name string, is bool) {
 	resource, name, _ := strings.Cut(word, "/")
 	kind, group, _ := strings.Cut(strings.ToLower(resource), ".")
@@ -78,7 +79,7 @@ func isLNamespaceWord(word string) (name string, is bool) {
 	return "", false
 }
 
-// switchesOf returns the one-letter flags of a command that take no value, so that the n of -itn is found.
+// switchesOf returns the one-letter flags of a command that take no value, so that -n is found in -itn.
 func switchesOf(command string) string {
 	const common = "hiqRtw"
 	if command == "logs" {
@@ -87,16 +88,17 @@ func switchesOf(command string) string {
 	return common
 }
 
-// reader goes through the words of a command line.
+// reader reads the words of a command line one after the other.
 type reader struct {
 	connection *pflag.FlagSet
 	words      []string
-	at         int // the word that is being read
+	at         int // the index of the word that is being read
 	switches   string
 	isGlobal   func(flag *pflag.Flag, behind []string) bool
 }
 
-// readLongFlag reads --name, --name=value or --name value. open reports that the next word may be a value.
+// readLongFlag reads --name, --name=value or --name value. open reports that the next word may be the value of a flag that the reader
+// doesn't know.
 func (r *reader) readLongFlag(word string) (open bool, err error) {
 	name, value, given := strings.Cut(word[2:], "=")
 	if err := refuseFlag(name, value); err != nil {
@@ -114,7 +116,8 @@ func (r *reader) readLongFlag(word string) (open bool, err error) {
 	return false, set(flag, value)
 }
 
-// readShortFlags reads -n value, -nvalue, -n=value, and one-letter flags that stand together, as in -itn value.
+// readShortFlags reads -n value, -nvalue, -n=value, and one-letter flags in one word, as in -itn value. open reports that the next word
+// may be the value of a flag that the reader doesn't know.
 func (r *reader) readShortFlags(word string) (open bool, err error) {
 	for i := 1; i < len(word); i++ {
 		letter, rest := word[i], word[i+1:]
@@ -123,7 +126,7 @@ func (r *reader) readShortFlags(word string) (open bool, err error) {
 			return false, refuseFlag(flagAll, value)
 		}
 		var flag *pflag.Flag
-		if letter < 0x80 { // pflag panics at half a letter
+		if letter < 0x80 { // pflag panics for a part of a character
 			flag = r.connection.ShorthandLookup(string(rune(letter)))
 		}
 		switch {

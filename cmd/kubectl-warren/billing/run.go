@@ -27,9 +27,10 @@ const (
 
 // place is where a query runs.
 type place struct {
-	// namespace of the exporter, for its pod.
+	// namespace of the exporter, in whose pod the query runs.
 	namespace string
-	// config is the path of a configuration file, with which the query runs on this computer. Empty means in the exporter's pod.
+	// config is the path of a configuration file, with which the query runs on this computer. If it is empty, the query runs in the
+	// exporter's pod.
 	config string
 }
 

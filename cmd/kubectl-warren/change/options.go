@@ -1,4 +1,4 @@
-// Package change has what commands that change the cluster share: --dry-run, changes of a Namespace's labels or of a
+// Package change is the common part of all commands that change the cluster: --dry-run, changes of a Namespace's labels or of a
 // HierarchyConfiguration, and the printing of what was done.
 package change
 
@@ -33,13 +33,13 @@ func AddFlags(cmd *cobra.Command) Options {
 	}
 }
 
-// IsRehearsed reports that nothing is to be sent.
+// IsRehearsed reports whether nothing is sent to the API server.
 func (c Options) IsRehearsed() bool { return c.dryRun.Value == dryRunClient }
 
 // PrintsObjects reports whether the output is an object in a format for programs, and not a line for people.
 func (c Options) PrintsObjects() bool { return c.output.Value != "" }
 
-// IsStored reports that what was sent is stored, so that something comes of it.
+// IsStored reports whether the API server stores what is sent, so that the operator acts on it.
 func (c Options) IsStored() bool { return c.dryRun.Value == dryRunNone }
 
 // ClientFor returns api, or with --dry-run=server a client whose writes the API server validates and doesn't store.
@@ -68,7 +68,7 @@ func (c Options) DescribeDone(operation string) string {
 	return operation
 }
 
-// PrintDone prints the operation on an object whose kind is set or, with --output, the object.
+// PrintDone prints what was done to an object or, with --output, the object or its name. The object's kind must be set.
 func PrintDone(inv *invocation.Invocation, object client.Object, c Options, operation string) error {
 	var text bytes.Buffer
 	var err error

@@ -73,7 +73,7 @@ func (l Labels) patchFor(resourceVersion string) (client.Patch, error) {
 }
 
 // Relabel reads a Namespace and changes its labels as decide returns them. If the Namespace changes meanwhile, Relabel reads it and
-// calls decide again. changed is false if the labels were so already. With --dry-run=client nothing is sent.
+// calls decide again. changed is false if the labels already had these values. With --dry-run=client nothing is sent.
 func Relabel(ctx context.Context, api client.Client, name string, c Options, decide func(*metav1.PartialObjectMetadata) (Labels, error)) (
 	namespace *metav1.PartialObjectMetadata, changed bool, err error,
 ) {

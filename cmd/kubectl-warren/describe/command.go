@@ -53,7 +53,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// Read describes the namespace called name. What the user may not read is told on ErrOut.
+// Read describes the namespace called name. Warnings on ErrOut name what the user may not read.
 func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namespace, error) {
 	api, err := inv.Connect()
 	if err != nil {

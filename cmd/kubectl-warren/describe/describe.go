@@ -25,7 +25,7 @@ type Namespace struct {
 	Instances []string `json:"instances"`
 
 	Cascading Cascading `json:"cascadingDeletion"`
-	// Limits are those of the tree; nil where the namespace is in no tree, or its LNamespace could not be read.
+	// Limits are those of the tree; nil if the namespace is halted or in no tree, or if the LNamespace or the usage could not be read.
 	Limits *Limits `json:"limits,omitempty"`
 
 	Inherited  []Inherited        `json:"inherited"`
@@ -51,7 +51,8 @@ type Limits struct {
 	Bytes  *int64 `json:"bytes,omitempty"`
 }
 
-// Usage is an amount, and the limit in the LNamespace; nil if it sets none, so that the configuration's default counts.
+// Usage is an amount, and the limit in the LNamespace. Limit is nil if the LNamespace sets none: then the configuration's default
+// applies.
 type Usage struct {
 	Used  int32  `json:"used"`
 	Limit *int32 `json:"limit,omitempty"`
@@ -61,10 +62,10 @@ type Usage struct {
 type Resource struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// From is the namespace of the source; "" for a source that stands here.
+	// From is the namespace of the source; "" for a source in the described namespace.
 	From string `json:"from,omitempty"`
 	Mode string `json:"mode"`
-	// Problem is why no copy will come of a source; "" if copies can come.
+	// Problem is why the operator can't copy a source; "" if it can.
 	Problem string `json:"problem,omitempty"`
 }
 

@@ -61,8 +61,9 @@ func inheritedKeys(s *forest.Snapshot, n *forest.Namespace) []Inherited {
 	return all
 }
 
-// findOrigin returns where a value was set. It goes up from n as long as the operator wrote the same value there. If the namespace
-// above has another value or none, a SubNamespace has set it. If that namespace can't be read, the value was set there or above.
+// findOrigin returns where a value was set. It goes up from n while the operator wrote the key on the namespace above. If a bound
+// namespace's parent has another value or none, its SubNamespace has set the value. If the namespace above can't be read, findOrigin
+// returns its name: the value was set there or further up.
 func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string {
 	seen := map[string]bool{}
 	for !seen[n.Name] {

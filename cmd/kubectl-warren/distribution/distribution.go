@@ -36,7 +36,7 @@ func List(ctx context.Context, api client.Reader, names []string) ([]v1alpha1.Re
 	return all, nil
 }
 
-// missing explains an API server that doesn't know the kind.
+// missing replaces err by an explanation if the API server doesn't know the kind.
 func missing(err error) error {
 	status, ok := err.(apierrors.APIStatus)
 	if meta.IsNoMatchError(err) || ok && apierrors.IsNotFound(err) && (status.Status().Details == nil || status.Status().Details.Name == "") {
@@ -111,7 +111,7 @@ func section[T any](text *strings.Builder, title string, count int, all []T, lin
 	}
 }
 
-// metadataList is an empty list of the metadata of objects of a kind.
+// metadataList returns an empty list for the metadata of objects of a kind.
 func metadataList(apiVersion, kind string) *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.APIVersion, list.Kind = apiVersion, kind+"List"

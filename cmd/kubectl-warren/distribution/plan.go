@@ -34,9 +34,9 @@ var verbs = []struct {
 	{"unlock", []distribute.Verb{distribute.Unlock}},
 }
 
-// Plan describes what the operator would do for rd now, by the same rules. It reads namespaces, and metadata of objects of the
-// kind and name; a roll-out's order and batches, and namespaces that only the operator's configuration protects, are left out.
-// What it says first are warnings about spec.targets.
+// Plan describes what the operator would do for rd now, by the operator's own rules. It reads namespaces, and the metadata of all
+// objects with the kind and name of rd's copies. It knows neither a roll-out's order and batches nor the namespaces that only the
+// operator's configuration protects. said are warnings about spec.targets.
 func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) (said []string, all []Step, err error) {
 	template, err := distribute.ReadTemplate(rd.Spec.Resource.Raw)
 	if err != nil {
@@ -76,8 +76,8 @@ func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribut
 	return describeReach(rd, d, f), steps(d, f, targets), nil
 }
 
-// describeReach returns sentences about targets that select every namespace without saying so, and about names that another namespace has
-// taken.
+// describeReach returns a sentence if spec.targets selects every namespace without allNamespaces, and one about names that another
+// namespace has taken.
 func describeReach(rd *v1alpha1.ResourceDistribution, d *distribute.Distribution, f *forest.Snapshot) (all []string) {
 	if d.Targets.Everybody() && rd.Spec.Targets.AllNamespaces == nil {
 		count := 0
@@ -128,7 +128,8 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 	return all
 }
 
-// protected reports whether a namespace is never a target whatever the configuration is, if the operator runs in its usual namespace.
+// protected reports whether a namespace is never a target, whatever the configuration is. It assumes that the operator runs in
+// warren-system.
 func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
 
 // WritePlan writes the warnings, and a line for each step, with as many names as fit.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// checkAPIServices names the APIServices that don't answer. The API server then can't tell which kinds there are, and empties no namespace
-// that is deleted.
+// checkAPIServices names the APIServices that don't answer. While one doesn't, the list of the cluster's kinds is incomplete, so no
+// namespace can be emptied and deleted.
 func (p Patient) checkAPIServices(ctx context.Context) Check {
 	const name = "apiservices"
 	services := &unstructured.UnstructuredList{}
@@ -32,7 +32,7 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 			strings.Join(names, " "))
 }
 
-// whyUnavailable returns the reason for which an APIService doesn't answer; "" if it answers, or if that isn't known yet.
+// whyUnavailable returns why an APIService doesn't answer; "" if it answers, or if that isn't known yet.
 func whyUnavailable(service unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
 	for _, item := range conditions {

@@ -33,7 +33,7 @@ const billingName = "billing"
 // billingTold summarises condition BillingExported over all tenants.
 type billingTold struct {
 	tenants, exported int
-	// reasons why it is False, with the names of the tenants.
+	// reasons has, by the reason why the condition isn't True, the names of the tenants.
 	reasons map[string][]string
 }
 

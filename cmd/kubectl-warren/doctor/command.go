@@ -39,13 +39,13 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// examineCluster prints the checks even if some of them end in an error, and returns that error.
+// examineCluster prints all checks, and then returns an error if any of them failed.
 func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, format string) error {
 	api, err := inv.Connect()
 	if err != nil {
 		return err
 	}
-	// A server that isn't there would fail every check in the same way.
+	// Without this request, a server that isn't there would fail every check in the same way.
 	if _, err := inv.ServerVersion(); err != nil {
 		return err
 	}

@@ -51,14 +51,14 @@ const (
 	cageOverwrite cage = "overwrite" // component distribution-overwrite: the token may take over other objects, too
 )
 
-// cageOf returns the cage, by the variables that each version of the policy has.
+// cageOf finds the cage by the policy's variables, which differ between the versions of the policy.
 func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
 	policy := find(policies, "operator-cage-distribution")
 	has := func(name string) bool {
 		return slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Name == name })
 	}
 	switch {
-	case policy == nil: // the check of that policy reports it
+	case policy == nil: // the check of that policy reports that it is missing
 		return cageClosed
 	case has("takenOver"):
 		return cageOverwrite

@@ -12,7 +12,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// checkConfiguration compares the configuration file in force with the file that the operator's Deployment brings.
+// checkConfiguration compares the configuration file in force with the file that the operator's Deployment mounts.
 func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	const name = "configuration"
 	if f.text == "" {

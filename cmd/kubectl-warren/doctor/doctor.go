@@ -34,13 +34,13 @@ type Check struct {
 // Patient is the cluster that is checked.
 type Patient struct {
 	API client.Client
-	// Copies reads objects of every kind that is served, as metadata.
+	// Copies reads objects of every kind that is served, most of them as metadata.
 	Copies client.Reader
 	// Served maps the kinds that the API server serves.
 	Served meta.RESTMapper
 	// Server asks for the version of the API server.
 	Server func() (*version.Info, error)
-	// Namespace is the operator's own.
+	// Namespace is the namespace of the operator.
 	Namespace string
 }
 
@@ -59,7 +59,7 @@ func warning(name, message, advice string) Check {
 	return Check{Name: name, Status: Warning, Message: message, Advice: advice}
 }
 
-// unlisted is the warning about a list of objects that failed: only where the user lacks the right can somebody else help.
+// unlisted returns the warning that objects can't be listed. It sends the user to a cluster admin only if the user lacks the right.
 func unlisted(name, what string, err error) Check {
 	if apierrors.IsForbidden(err) {
 		return warning(name, "you may not list "+what+": "+err.Error(), "ask a cluster admin to run this")

@@ -20,7 +20,7 @@ import (
 // exclusion is why an object of a kind in mode All isn't copied, or not to every namespace below.
 type exclusion int
 
-// The exclusions that somebody has asked for, in the order in which they are told, and unsoundSource.
+// The intended exclusions, in the order in which describe names them; and unsoundSource, which is a mistake.
 const (
 	byLabel exclusion = iota
 	byFinalizers
@@ -29,7 +29,7 @@ const (
 	unsoundSource // a key of the object isn't valid
 )
 
-// leftOutTexts describe what is left out; %s is how many objects.
+// leftOutTexts describe what is left out; %s is the number of objects, such as "3 objects".
 var leftOutTexts = map[exclusion]string{
 	byLabel:         "mode All leaves out %s with label " + v1alpha1.LabelPropagate + "=" + v1alpha1.ModeNone,
 	byFinalizers:    "mode All leaves out %s with finalizers",
@@ -49,7 +49,7 @@ func (l *leftOut) add(more leftOut) {
 	}
 }
 
-// describe returns a sentence about each exclusion that somebody has asked for.
+// describe returns a sentence about each exclusion except unsoundSource.
 func (l leftOut) describe() []string {
 	var sentences []string
 	for why := range unsoundSource {
@@ -61,7 +61,7 @@ func (l leftOut) describe() []string {
 	return sentences
 }
 
-// readUpperNamespaces returns the namespaces that are a parent or a template of others: only from these anything is copied.
+// readUpperNamespaces returns the namespaces that are a parent or a template of others: objects are copied only from these.
 func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, error) {
 	above := map[string]bool{}
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
@@ -74,8 +74,8 @@ func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, erro
 	return above, err
 }
 
-// findLeftOut finds the objects of a kind that mode All leaves out, by their metadata: what is left out for the type of a Secret is
-// not among them, nor is what a platform writes into every namespace by itself.
+// findLeftOut adds to found the objects of a kind that mode All leaves out. It reads only metadata, so it doesn't find Secrets that are
+// left out because of their type. It does not report what a platform writes into every namespace by itself.
 func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, rules copies.Rules, above map[string]bool,
 	found *leftOut) error {
 	original, err := labels.NewRequirement(v1alpha1.LabelInheritedFrom, selection.DoesNotExist, nil)

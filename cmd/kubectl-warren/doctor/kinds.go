@@ -46,7 +46,8 @@ func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	return judgeKinds(found)
 }
 
-// findKinds looks at each propagated kind. What concerns kinds in mode All is read only if there is such a kind.
+// findKinds reads what the cluster shows of each propagated kind. It reads HierarchyConfigurations and Namespaces only if a kind is in
+// mode All.
 func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration) ([]kindFound, error) {
 	var told map[string]troubles
 	var above map[string]bool
@@ -74,7 +75,7 @@ func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration)
 	return found, nil
 }
 
-// findKind looks at one kind; whole does so at one in mode All.
+// findKind reads what the cluster shows of one kind. For a kind in mode All, it calls whole.
 func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind,
 	whole func(schema.GroupVersionKind, *kindFound) error) (kindFound, error) {
 	one := kindFound{PropagatedKind: kind}
@@ -92,7 +93,7 @@ func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind,
 	return one, nil
 }
 
-// countCopies counts what is left of a kind in mode Remove.
+// countCopies counts the copies that are left of a kind in mode Remove.
 func (p Patient) countCopies(ctx context.Context, kind schema.GroupVersionKind, one *kindFound) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer, and anybody
-// who creates a tenant of that name, would get their rights.
+// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer, and anybody who
+// creates a tenant of that name, would get the rights of these bindings.
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	trees := map[string]map[string]string{} // namespace → labels
@@ -67,7 +67,8 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 	return found
 }
 
-// checkProtected looks for namespaces that only the operator's configuration protects, because the policies don't read that file.
+// checkProtected looks for namespaces that only the operator's configuration protects. The policies don't read that file, and don't
+// protect them.
 func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// applyAgain is the advice if a policy differs from the shipped one.
+// applyAgain is the advice if a shipped object, such as a policy, is missing or differs.
 const applyAgain = "apply Warren's manifests again (make deploy)"
 
 func (p Patient) checkPolicies(ctx context.Context) []Check {
@@ -58,7 +58,7 @@ func checkPolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionP
 	return ok(name, "in force")
 }
 
-// identityExpression is the expression of the match condition of that name.
+// identityExpression returns the expression of the match condition called name; "nothing" if there is none.
 func identityExpression(policy *admissionv1.ValidatingAdmissionPolicy, name string) string {
 	for _, c := range policy.Spec.MatchConditions {
 		if c.Name == name {
@@ -88,8 +88,8 @@ func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissi
 	return ""
 }
 
-// matchesEverything returns the matchResources of a binding for all objects or, if mark is not "", for all with that mark, with the
-// empty selectors that the API server fills in.
+// matchesEverything returns the matchResources of a binding for all objects or, if mark is not "", for all with the label mark. It has
+// the empty selectors that the API server fills in.
 func matchesEverything(mark string) *admissionv1.MatchResources {
 	if mark == "" {
 		return nil

@@ -39,7 +39,7 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		"its own, or you may not read it", ask)
 }
 
-// checkLevel returns the check, by the API server's answer to the privileged pod.
+// checkLevel returns the check that the API server's answer to the privileged pod shows.
 func checkLevel(namespace string, answer error) Check {
 	const name = "pod-security"
 	var refusal string
@@ -86,7 +86,7 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 	return judgeWebhook(p.API.Create(ctx, tenant, client.DryRunAll))
 }
 
-// judgeWebhook returns the check, by whether the answer came through the webhooks.
+// judgeWebhook returns the check. The text of the answer shows whether the webhooks were called.
 func judgeWebhook(answer error) Check {
 	const name = "webhook"
 	switch {

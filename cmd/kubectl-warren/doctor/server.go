@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// Minor versions of Kubernetes 1: the oldest that Warren knows, and the first that can constrain impersonation.
+// Minor versions of Kubernetes 1: the oldest that Warren supports, and the first that has constrained impersonation.
 const (
 	oldest      = 34
 	constrained = 36

@@ -96,7 +96,7 @@ func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, name
 	return found, err
 }
 
-// findMissing are the verbs that the operator lacks on a resource in a namespace, or with "" in the whole cluster.
+// findMissing returns the verbs that the operator lacks on a resource in a namespace or, if that is "", in the whole cluster.
 
 func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource, namespace string) ([]string, error) {
 	var missing []string

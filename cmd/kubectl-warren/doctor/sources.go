@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkSources looks for objects of the configured kinds that ask for copies by their label, and of which no copy will come.
+// checkSources looks for objects of the configured kinds that have the label propagate, but that the operator can't copy.
 func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
@@ -43,7 +43,7 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 		"kubectl warren trace KIND/NAME -n NAMESPACE says why: place the namespace in a tree, mend the selector, or take the label off")
 }
 
-// findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, of which no copy will come although they ask for copies.
+// findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, that have the label propagate, but that the operator can't copy.
 func (p Patient) findUnsound(ctx context.Context, s *forest.Snapshot, kind schema.GroupVersionKind) ([]string, error) {
 	mapping, err := apianswer.MappingOf(p.Served, kind)
 	if meta.IsNoMatchError(err) {

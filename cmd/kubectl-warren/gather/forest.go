@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// Forest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists,
-// however many namespaces there are. It is refused to a user who may not list namespaces.
+// Forest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists, however many
+// namespaces there are. For a user who may not list namespaces, the error is the API server's 403.
 func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	view := EmptyView()
 	list := &metav1.PartialObjectMetadataList{}
@@ -43,7 +43,7 @@ func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	return view, nil
 }
 
-// Unread explains why objects of some kinds could not be listed, where failure.Unavailable reports that they can't be.
+// Unread explains why the objects of a kind could not be listed. what is the kind's plural. For err, failure.Unavailable must be true.
 func Unread(what string, err error) string {
 	if failure.Refused(err) {
 		return "you may not list " + what
@@ -59,13 +59,13 @@ func EmptyView() tree.View {
 	}
 }
 
-// protectedName knows the names that are always protected. Those that the operator's configuration adds are told by the
-// condition Halted (Protected) of a HierarchyConfiguration: the plugin needs no access to the operator's namespace.
+// protectedName reports whether a name is protected in every configuration. For a name that only the configuration protects, condition
+// Halted of a HierarchyConfiguration has reason Protected. So the plugin needs no access to the operator's namespace.
 func protectedName(name string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-")
 }
 
-// pageSize is how many objects one answer holds: kubectl's own.
+// pageSize is how many objects one answer has at most, as in kubectl.
 const pageSize = 500
 
 // Each lists the objects of list's kind page by page and calls do with each.

@@ -40,7 +40,7 @@ func ReadSubNamespace(ctx context.Context, api client.Reader, parent, name strin
 	return sub, nil
 }
 
-// ReadTenant reads the LNamespace of this UID that made or adopted a root; nil where there is none.
+// ReadTenant reads the LNamespace that made or adopted a root; nil if there is none with this UID.
 func ReadTenant(ctx context.Context, api client.Reader, root, uid string) (*v1alpha1.LNamespace, error) {
 	if uid == "" {
 		return nil, nil

@@ -29,9 +29,8 @@ type OwnNamespace struct {
 }
 
 // Own returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user who may list
-// namespaces sees every tree. For others the search begins at the tenants that list the user, as far as the user may read
-// LNamespaces, and at home, the namespace that the kubeconfig names. closed are the namespaces whose children the user may not
-// read.
+// namespaces sees every tree. For other users the search begins at home, the namespace that the kubeconfig names. It also begins at the
+// tenants that list the user, as far as the user may read LNamespaces. closed are the namespaces whose children the user may not read.
 func Own(ctx context.Context, api client.Client, root, home string) (found []OwnNamespace, closed []string, err error) {
 	view, err := Forest(ctx, api)
 	tops := slices.DeleteFunc([]string{root}, func(name string) bool { return name == "" })
@@ -91,8 +90,8 @@ func findTops(ctx context.Context, api client.Client, root, home string) ([]stri
 	return tops, nil
 }
 
-// Climb returns the highest ancestor of a namespace that the user may read, and the tenant, which is the root of its tree and may
-// be higher. Both are empty if the namespace is in no tree.
+// Climb goes up from the namespace called name. It returns the highest namespace that the user may read, and the tenant, which is the
+// root of the tree and may be higher. Both are empty if the namespace is in no tree, or can't be read.
 func Climb(ctx context.Context, api client.Reader, name string) (top, tenant string, err error) {
 	for range forest.MaxDepth {
 		namespace, err := ReadNamespace(ctx, api, name)

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// AtOnce is how many namespaces a walk looks into at once.
+// AtOnce is how many namespaces a walk reads at once.
 const AtOnce = 8
 
 // step is a namespace that a walk reads: one that the user named (parent is ""), or a child that its parent's objects name.
@@ -35,8 +35,8 @@ type sight struct {
 	next       []step
 }
 
-// Walk goes down from names by what a user without cluster-wide rights may read in each namespace: its Namespace, its
-// SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces whose children the user may
+// Walk goes down from the namespaces called names. In each it reads what a user without cluster-wide rights may read: its Namespace,
+// its SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces whose children the user may
 // not read.
 func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
 	view = EmptyView()
@@ -131,7 +131,7 @@ func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight,
 }
 
 // readNamespace returns the namespace; nil if it doesn't exist, or not below the step's parent. If the user may not read it,
-// readNamespace returns what its parent says of it.
+// readNamespace returns it as the parent's objects describe it, or nil if they don't report that it exists.
 func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
 	object, err := ReadNamespace(ctx, api, s.name)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// columnsPrinter is kubectl's printer of columns that the user has chosen. Before it prints an object, the characters in it are escaped
-// that a terminal would obey, among them the line feed: kubectl escapes only some.
+// columnsPrinter is kubectl's printer of columns that the user has chosen. Before it prints an object, it escapes all characters that a
+// terminal would obey, among them the line feed: kubectl escapes only some.
 type columnsPrinter struct{ printers.ResourcePrinter }
 
 // PrintObj implements printers.ResourcePrinter.
@@ -27,7 +27,7 @@ func (p columnsPrinter) PrintObj(object runtime.Object, out io.Writer) error {
 	return p.ResourcePrinter.PrintObj(object, out)
 }
 
-// escape escapes the strings in a value in place, where it is no string itself, and returns it.
+// escape returns the value with its strings escaped. It changes maps and lists in place.
 func escape(value any) any {
 	switch v := value.(type) {
 	case string:

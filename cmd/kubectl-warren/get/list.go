@@ -20,13 +20,13 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// tableAccept asks the API server for a table. An API service that makes none answers with objects.
+// tableAccept asks the API server for a table. An API service that can't make one answers with objects.
 const tableAccept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 // pageSize is how many objects one request lists at most, as in kubectl.
 const pageSize = 500
 
-// requests ask for one kind.
+// requests makes the requests for one kind.
 type requests struct {
 	mapping          *meta.RESTMapping
 	client           rest.Interface
@@ -61,7 +61,7 @@ type answer struct {
 	refused            bool
 }
 
-// listNamespace lists one namespace page by page. A missing right is no error; the answer says so.
+// listNamespace lists one namespace page by page. If the user lacks the right, it returns no error, but an answer with refused set.
 func (r *requests) listNamespace(ctx context.Context, namespace string) (answer, error) {
 	found := answer{namespace: namespace}
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
@@ -93,7 +93,7 @@ type answers struct {
 	each []answer
 }
 
-// listAll lists all namespaces, several at once.
+// listAll lists the objects in all namespaces, several at once.
 func (r *requests) listAll(ctx context.Context, namespaces []string) (*answers, error) {
 	found := &answers{r, make([]answer, len(namespaces))}
 	group, ctx := errgroup.WithContext(ctx)
@@ -117,7 +117,8 @@ func (a *answers) refused() []string {
 	return names
 }
 
-// warnRefused prints one line with the namespaces that were left out for want of a right. It returns an error if all were.
+// warnRefused prints one line with the namespaces that were left out because the user lacks the right. It returns an error if a single
+// kind was asked for and all namespaces were left out.
 func warnRefused(inv *invocation.Invocation, all []*answers, namespaces int) error {
 	var resources, names []string
 	for _, a := range all {

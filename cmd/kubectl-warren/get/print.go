@@ -21,7 +21,7 @@ type tableOptions struct {
 	ColumnLabels          []string
 }
 
-// isTable reports whether the answer is a table, which the API server makes.
+// isTable reports whether the output is a table, which the API server makes.
 func (o *options) isTable() bool {
 	return (*o.print.OutputFormat == "" && *o.print.TemplatePrinterFlags.TemplateArgument == "") ||
 		*o.print.OutputFormat == invocation.OutputWide
@@ -31,7 +31,7 @@ func (o *options) isTable() bool {
 type printer struct {
 	*options
 	objects printers.ResourcePrinter // nil for a table
-	table   printers.ResourcePrinter // of a watch, which goes on with the table that was printed first
+	table   printers.ResourcePrinter // prints tables; a watch continues the table that was printed first
 }
 
 func (o *options) printer() (*printer, error) {
@@ -46,7 +46,7 @@ func (o *options) printer() (*printer, error) {
 	return &printer{options: o, objects: objects}, err
 }
 
-// printLists prints what was found of all kinds. A watch begins with the objects one by one.
+// printLists prints what was found of all kinds. For a watch, it prints the objects one by one and not as a list.
 func (p *printer) printLists(streams genericiooptions.IOStreams, all []*answers, watch bool) error {
 	if p.objects == nil {
 		return p.printTables(streams, all)
@@ -94,7 +94,7 @@ func (p *printer) newTable(a *answers, withKind bool) printers.ResourcePrinter {
 	})
 }
 
-// printChange prints an object that a watch has brought.
+// printChange prints an object that a watch has reported.
 func (p *printer) printChange(object runtime.Object, out io.Writer) error {
 	if p.objects != nil {
 		return p.objects.PrintObj(object, out)
@@ -117,7 +117,7 @@ func (a *answers) mergedTable() *metav1.Table {
 	return merged
 }
 
-// readTable makes a Table of an answer that is one. Anything else stays what it is.
+// readTable converts an answer of kind Table to a Table. It returns any other answer unchanged.
 func readTable(object runtime.Object) (runtime.Object, error) {
 	answered, ok := object.(*unstructured.Unstructured)
 	if !ok || answered.GetKind() != "Table" || answered.GroupVersionKind().Group != metav1.GroupName {
@@ -141,7 +141,7 @@ func readTable(object runtime.Object) (runtime.Object, error) {
 	return table, nil
 }
 
-// tableOf is an answer as a table; the names alone, where an API service made none.
+// tableOf returns an answer as a table. If an API service made none, the table has only the names of the objects.
 func tableOf(object runtime.Object) *metav1.Table {
 	if table, ok := object.(*metav1.Table); ok {
 		return table

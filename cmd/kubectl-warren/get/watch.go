@@ -45,7 +45,7 @@ func (f *follower) note(namespace string, watched bool) {
 	f.known[namespace] = watched
 }
 
-// watch prints what changes in each namespace since it was listed, and what there is in those that come later, until ctx is done or a
+// watch prints what changes in each namespace after it was listed, and all objects of later namespaces. It ends when ctx is done or a
 // watch fails.
 func (f *follower) watch(ctx context.Context) error {
 	var following context.Context
@@ -63,7 +63,7 @@ func (f *follower) watch(ctx context.Context) error {
 	return nil // the user has ended the command
 }
 
-// follow watches one namespace beside the others.
+// follow watches one namespace, at the same time as the others.
 func (f *follower) follow(ctx context.Context, one answer) {
 	f.note(one.namespace, true)
 	f.group.Go(func() error {
@@ -117,8 +117,8 @@ func (p *printer) exclusively(out io.Writer) func(runtime.Object) error {
 // watchPause is the least time between two watches of a namespace, so that an API server that ends them at once is not asked in a loop.
 const watchPause = time.Second
 
-// followNamespace watches one namespace. The API server ends every watch after a while; then the next one goes on from there, or from a new
-// list where the API server has forgotten what came since.
+// followNamespace watches one namespace. The API server ends every watch after a while. Then the next watch continues at the same
+// version, or after a new list if the API server no longer has the changes since that version.
 func (r *requests) followNamespace(ctx context.Context, from answer, show func(runtime.Object) error) error {
 	for {
 		var err error
@@ -143,7 +143,7 @@ func (r *requests) followNamespace(ctx context.Context, from answer, show func(r
 	}
 }
 
-// watchOnce shows what one watch brings, and returns the version up to which it came.
+// watchOnce shows what one watch reports, and returns the last version that it reported.
 func (r *requests) watchOnce(ctx context.Context, from answer, show func(runtime.Object) error) (version string, err error) {
 	version = from.version
 	stream, err := r.request(from.namespace, metav1.ListOptions{Watch: true, ResourceVersion: version, AllowWatchBookmarks: true}).Watch(ctx)
@@ -189,7 +189,7 @@ func versionOf(object runtime.Object) string {
 	return of.GetResourceVersion()
 }
 
-// showPages shows what a list brought: tables as they are, and of lists the objects.
+// showPages shows the pages of an answer: a table as a whole, a list object by object.
 func showPages(of answer, show func(runtime.Object) error) error {
 	for _, page := range of.pages {
 		if _, ok := page.(*metav1.Table); ok {

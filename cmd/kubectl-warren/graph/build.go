@@ -19,8 +19,8 @@ type Facts struct {
 	Unread []string
 }
 
-// Build makes the forest of the trees that begin at roots, or of all trees. It fails as tree.View.Below does. Equal facts give equal
-// forests.
+// Build makes the forest of the trees that begin at roots, or of all trees. It fails if a root does not exist, or is in no tree. Equal
+// facts give equal forests.
 func Build(facts Facts, roots ...string) (*Forest, error) {
 	b := newBuilder(facts)
 	tops := facts.View.All()
@@ -103,7 +103,7 @@ type builder struct {
 	Facts
 	subs    map[string][]*v1alpha1.SubNamespace // by parent, in the order of their names
 	tenants map[string]*v1alpha1.LNamespace     // by name
-	parents map[string]bool                     // the namespaces whose SubNamespaces stand in the drawing
+	parents map[string]bool                     // the namespaces whose SubNamespaces are in the drawing
 }
 
 func newBuilder(facts Facts) *builder {
@@ -179,7 +179,7 @@ func (b *builder) findSub(parent, name string) *v1alpha1.SubNamespace {
 	return b.subs[parent][i]
 }
 
-// unmadeBelow returns a node for each SubNamespace in parent whose namespace does not exist, or stands elsewhere.
+// unmadeBelow returns a node for each SubNamespace in parent whose namespace does not exist, or has another parent.
 func (b *builder) unmadeBelow(parent string) []*Node {
 	var nodes []*Node
 	for _, sub := range b.subs[parent] {
@@ -194,8 +194,8 @@ func (b *builder) unmadeBelow(parent string) []*Node {
 	return nodes
 }
 
-// strayNodes returns the trees that View.All doesn't know: LNamespaces without a namespace, and SubNamespaces in namespaces that are in no
-// tree.
+// strayNodes returns the trees that View.All doesn't return: LNamespaces without a namespace, and namespaces in no tree that have
+// SubNamespaces.
 func (b *builder) strayNodes() []*Node {
 	var nodes []*Node
 	for _, tenant := range b.tenants {
@@ -217,7 +217,8 @@ func (b *builder) strayNodes() []*Node {
 	return nodes
 }
 
-// addProblems adds the conditions that say False of types that the node has not: Ready only where nothing else reports why.
+// addProblems adds the conditions with status False whose type no problem of the node has yet. It never adds Stalled, and adds Ready
+// only if there is no other problem.
 func (n *Node) addProblems(of Object, conditions []metav1.Condition) {
 	add := func(c metav1.Condition) {
 		known := slices.ContainsFunc(n.Problems, func(p Condition) bool { return p.Type == c.Type })

@@ -22,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// formats maps the values of --output to what writes them.
+// formats maps the values of --output to the functions that write these formats.
 var formats = map[string]func(*Forest, io.Writer, Options) (warning string, err error){
 	"html": (*Forest).WriteHTML, "svg": (*Forest).WriteSVG, "dot": (*Forest).WriteDOT, "mermaid": (*Forest).WriteMermaid,
 }
@@ -103,7 +103,8 @@ func (r *request) run(ctx context.Context, inv *invocation.Invocation, roots []s
 	return err
 }
 
-// drawingTime is now, or what SOURCE_DATE_EPOCH says, so that the same forest gives the same bytes.
+// drawingTime returns the time in epoch, the value of SOURCE_DATE_EPOCH, or now if it is "". With a fixed time, the same forest gives
+// the same bytes.
 func drawingTime(epoch string) (time.Time, error) {
 	if epoch == "" {
 		return time.Now(), nil

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// dotShapes and mermaidShapes are the shapes of the kinds, by class. A kind that is missing there is a plain box. The two halves of a shape
-// of Mermaid stand around the text.
+// dotShapes and mermaidShapes are the shapes of the kinds of rows, by Kind.Class. A class that a map lacks gets a plain box. The two
+// halves of a Mermaid shape enclose the text.
 var (
 	dotShapes = map[string]string{
 		"tenant": "shape=box3d", "root": "shape=box, penwidth=2", "placed": "shape=box, style=dotted", "template": "shape=folder",
@@ -47,7 +47,7 @@ func (f *Forest) WriteDOT(w io.Writer, o Options) (warning string, err error) {
 	return "", err
 }
 
-// writeEdges calls node for each row and edge for each pair of a row and one below it, in the order in which they are drawn.
+// writeEdges calls node for each row, and edge for each pair of a row and one directly below it. The order is that of the drawing.
 func (f *Forest) writeEdges(node func(*Node), edge func(from, to *Node)) {
 	f.Walk(func(n *Node, _ int) {
 		node(n)
@@ -57,7 +57,7 @@ func (f *Forest) writeEdges(node func(*Node), edge func(from, to *Node)) {
 	})
 }
 
-// labelLines are what a box of a text format says: the name, what it is, its problems, its people.
+// labelLines returns the lines of a row's box in DOT and Mermaid: the name, what it is, its problems, its people.
 func (n *Node) labelLines(row *Row) []string {
 	words := row.Words
 	switch {
@@ -79,10 +79,10 @@ func (n *Node) labelLines(row *Row) []string {
 	return lines
 }
 
-// maxProblem is the length of a problem in a box, in bytes.
+// maxProblem is the greatest length of a problem in a box, in bytes.
 const maxProblem = 160
 
-// lines are the head, one sentence a line.
+// lines returns the head, one sentence a line.
 func (h Head) lines() []string {
 	lines := []string{"Forest of " + h.Context, h.Counts, "Read at " + h.Time + "."}
 	if h.Reader != "" {
@@ -94,7 +94,7 @@ func (h Head) lines() []string {
 	return append(lines, h.Unread...)
 }
 
-// quoteDOT returns lines as one quoted string. Graphviz takes \ and " for its own, and & for the begin of an entity of HTML.
+// quoteDOT returns lines as one quoted string. Graphviz treats \ and " as special characters, and & as the beginning of an HTML entity.
 func quoteDOT(lines ...string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
 	escaped := make([]string, len(lines))
@@ -104,7 +104,7 @@ func quoteDOT(lines ...string) string {
 	return `"` + strings.Join(escaped, `\n`) + `"`
 }
 
-// Limits of Mermaid's defaults.
+// Mermaid's default limits for one chart.
 const (
 	maxMermaidEdges = 500
 	maxMermaidSize  = 50_000

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Measures of a drawing, in pixels. A cell is a character of the widest usual monospaced font at 12 pixels.
+// Measures of a drawing, in pixels. A cell is the width of a character in the widest usual monospaced font at 12 pixels.
 const (
 	cell       = 7.5
 	lineHeight = 16
@@ -25,7 +25,7 @@ const (
 	signWidth  = 14
 )
 
-// maxCells is the longest line of people in a box; the title of the box has all of it.
+// maxCells is the greatest length of a line of people in a box, in cells. The box's title has the whole line.
 const maxCells = 48
 
 // Drawing is the forest as boxes and lines, from left to right.
@@ -54,7 +54,7 @@ type Box struct {
 	below []*Box
 }
 
-// Text is one line of text. Length is its width where the font may not tell it, and 0 otherwise.
+// Text is one line of text. Length is its width if it has characters beyond ASCII, which may be drawn in another font, and 0 otherwise.
 type Text struct {
 	Class        string
 	X, Y, Length int
@@ -157,7 +157,7 @@ func (b *Box) addProblem(words string) {
 func (b *Box) addText(class, line string, indent int) {
 	t := Text{Class: class, X: padding + indent, Y: padding + len(b.Texts)*lineHeight + 10, Text: line}
 	if utf8.RuneCountInString(line) != len(line) {
-		t.Length = widthOf(line) // another font may write what is not ASCII
+		t.Length = widthOf(line) // another font may be used for characters beyond ASCII
 	}
 	b.Texts = append(b.Texts, t)
 	b.Width = max(b.Width, widthOf(line)+indent)

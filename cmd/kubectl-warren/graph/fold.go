@@ -35,9 +35,9 @@ func (f *Forest) rowsByDepth() []int {
 	return counts
 }
 
-// fitLevels returns the forest with at most depth levels (all, if negative) and at most most rows. levels is how many levels it shows where
-// rows are left out for most, and -1 otherwise. Where the first rows of the trees alone are too many, only the first trees are kept, and
-// the number of the others is left.
+// fitLevels returns the forest with at most depth levels below the first row of each tree (all, if negative), and at most as many rows
+// as most. If it leaves out levels because of most, levels is the number of levels that it shows; otherwise -1. If even the first rows
+// of the trees are too many, it keeps only the first trees; left is the number of the other trees.
 func (f *Forest) fitLevels(depth, most int) (some *Forest, levels, left int) {
 	rows := f.rowsByDepth()
 	if depth < 0 || depth >= len(rows) {

@@ -12,19 +12,19 @@ import (
 type About struct {
 	// Context is the kubeconfig's context, or the server's address where there is none.
 	Context string
-	// Reader is who has read the forest; "" leaves that out.
+	// Reader is the user who has read the forest; "" hides the name.
 	Reader string
 	Time   time.Time
 }
 
-// Head is what stands above a drawing, in words.
+// Head is the text above a drawing.
 type Head struct {
 	Context, Reader string
 	// Time is in RFC 3339, in UTC.
 	Time string
-	// Counts is a sentence.
+	// Counts is a sentence with the numbers of namespaces and trees.
 	Counts string
-	// Nothing is the text that stands in place of the trees; "" where one is.
+	// Nothing is the text in place of the trees; "" if there is a tree.
 	Nothing string
 	Unread  []string
 }

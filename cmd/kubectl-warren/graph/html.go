@@ -13,21 +13,21 @@ import (
 //go:embed assets
 var Assets embed.FS
 
-// Templates are the parts of a page: "tree" of []*Row, "branch" and "row" of a *Row, "controls" of a page with fields People and Drawing,
-// "legend", and "drawing" of a *Drawing.
+// Templates are the parts of a page, each with the type of its data: "tree" of []*Row, "branch" and "row" of a *Row, "controls" of a
+// page with fields People and Drawing, "legend", and "drawing" of a *Drawing.
 var Templates = template.Must(template.ParseFS(Assets, "assets/*.html"))
 
 const (
 	// maxUnfolded is the number of rows up to which a page begins unfolded.
 	maxUnfolded = 300
-	// maxDrawn is the number of rows up to which a page holds the drawing too.
+	// maxDrawn is the greatest number of rows in a drawing. A page with more rows has no drawing.
 	maxDrawn = 500
 )
 
 // Options describe what a drawing shows.
 type Options struct {
 	About
-	// People has the lists of the tenants shown.
+	// People reports whether the lists of the tenants are shown.
 	People bool
 	// Depth is how many levels below the first row of a tree are shown or begin unfolded; negative for all.
 	Depth int
@@ -45,7 +45,7 @@ type page struct {
 	Drawing  *Drawing
 }
 
-// WriteHTML writes the forest as one HTML file that needs nothing else: all rows are in its markup, and no request leaves it.
+// WriteHTML writes the forest as one HTML file that needs nothing else: all rows are in its markup, and it sends no requests.
 func (f *Forest) WriteHTML(w io.Writer, o Options) (warning string, err error) {
 	p := page{Head: f.Head(o.About), People: o.People}
 	style := readAsset("forest.css")
@@ -62,7 +62,7 @@ func (f *Forest) WriteHTML(w io.Writer, o Options) (warning string, err error) {
 	return "", Templates.ExecuteTemplate(w, "page", p)
 }
 
-// openLevels is how many levels of a page begin unfolded.
+// openLevels returns how many levels of a page begin unfolded; -1 for all.
 func (f *Forest) openLevels(o Options) int {
 	switch {
 	case o.Depth >= 0:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// aspect is how much wider than high a drawing of many trees should be.
+// aspect is the ratio of width to height that a drawing of many trees should have.
 const aspect = 1.5
 
 // packTrees places the trees one below the other, in as many columns as make the drawing about as wide as a screen.
@@ -66,7 +66,7 @@ func (b *Box) placeColumns(x int, widths []int) {
 	}
 }
 
-// placeRows sets the heights of the boxes from y downwards, and returns how much of it the box and those below it take.
+// placeRows sets Y of the box and of those below it in the tree, from y downwards, and returns the height that they need.
 func (b *Box) placeRows(y int) int {
 	b.Y = y
 	if len(b.below) == 0 {
@@ -77,7 +77,7 @@ func (b *Box) placeRows(y int) int {
 		end += below.placeRows(end) + betweenRow
 	}
 	taken := end - betweenRow - y
-	if b.Height > taken { // the box is higher than what is below it
+	if b.Height > taken { // the box is higher than those below it in the tree together
 		for _, below := range b.below {
 			below.moveBy(0, (b.Height-taken)/2)
 		}
@@ -157,7 +157,7 @@ var legendKinds = []Kind{
 	KindUnmadeSub, KindUnmadeTenant,
 }
 
-// addLegend puts a box for each kind that is drawn below the others, in as many lines as the width asks for.
+// addLegend adds a box for each kind that the drawing has. These boxes are below all others, in as many lines as the width requires.
 func (d *Drawing) addLegend() {
 	drawn := map[string]bool{}
 	for _, b := range d.Boxes {

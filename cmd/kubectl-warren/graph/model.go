@@ -1,6 +1,6 @@
 // Package graph is the command "kubectl warren graph", which draws the forest: Warren's trees of namespaces. Read asks the API server;
-// everything else is pure. Build makes a Forest of what was read, Forest.Rows says it in words, and the Write functions draw it as HTML,
-// SVG, DOT and Mermaid.
+// everything else is pure. Build makes a Forest of what was read, Forest.Rows describes it in words, and the Write functions draw it as
+// HTML, SVG, DOT and Mermaid.
 package graph
 
 import (
@@ -10,7 +10,7 @@ import (
 // Kind describes what a row of the forest is, in the word that the reader sees.
 type Kind string
 
-// The kinds of rows. The last two stand for objects whose namespace does not exist, or is another's.
+// The kinds of rows. The last two are objects whose namespace does not exist, or belongs to another object.
 const (
 	KindTenant       Kind = "tenant"
 	KindRoot         Kind = "root"

@@ -18,7 +18,7 @@ import (
 )
 
 // Read reads what a drawing shows, by four paged lists. For a user who may not list namespaces it walks from roots instead, and fails
-// where there are none.
+// if no roots are named.
 func Read(ctx context.Context, api client.Reader, roots ...string) (Facts, error) {
 	view, err := gather.Forest(ctx, api)
 	switch {

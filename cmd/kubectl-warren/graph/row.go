@@ -32,7 +32,7 @@ type Row struct {
 	Children []*Row `json:"-"`
 }
 
-// RowOptions describe what rows tell, and which of them begin unfolded.
+// RowOptions describe what rows contain, and which of them begin unfolded.
 type RowOptions struct {
 	People bool
 	// OpenLevels is how many levels begin unfolded: 0 shows the first row of each tree. A negative number unfolds all.
@@ -75,7 +75,7 @@ func (n *Node) Row(options RowOptions) *Row {
 	return row
 }
 
-// describeNode describe what the node is.
+// describeNode returns words such as "sub-namespace, terminating".
 func (n *Node) describeNode() string {
 	words := []string{string(n.Kind)}
 	if n.Template != "" {
@@ -90,7 +90,7 @@ func (n *Node) describeNode() string {
 	return strings.Join(words, ", ")
 }
 
-// sentence describes what is wrong. The messages of an LNamespace name people.
+// sentence describes what is wrong. Unless people is true, it leaves out the message of an LNamespace, which may name people.
 func (c Condition) sentence(people bool) string {
 	message := c.Message
 	if c.Of == OfTenant && !people {

@@ -13,7 +13,7 @@ type Build struct {
 	Platform  string `json:"platform"`
 }
 
-// NewBuild fills in what the linker was not told from what the Go tool wrote into the program.
+// NewBuild describes this program. For a version or commit that is "", it takes what the Go tool wrote into the program.
 func NewBuild(version, commit string) Build {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if version == "" {

@@ -22,7 +22,7 @@ func (c *Choice) String() string { return c.Value }
 // Type implements pflag.Value: --help shows the allowed words, as client|server.
 func (c *Choice) Type() string { return strings.Join(c.allowed, "|") }
 
-// Set refuses what is not allowed, so that a wrong word is told before any request is made.
+// Set refuses a word that is not allowed, so that it is reported before any request is made.
 func (c *Choice) Set(value string) error {
 	if !slices.Contains(c.allowed, value) {
 		return fmt.Errorf("must be %s or %s", strings.Join(c.allowed[:len(c.allowed)-1], ", "), c.allowed[len(c.allowed)-1])
@@ -31,7 +31,7 @@ func (c *Choice) Set(value string) error {
 	return nil
 }
 
-// AddChoice gives cmd a flag that takes one of the words allowed, and completes them.
+// AddChoice gives cmd a flag that takes one of the words allowed, and completes these words.
 func AddChoice(cmd *cobra.Command, name, shorthand, value, usage string, allowed ...string) *Choice {
 	c := &Choice{Value: value, allowed: allowed}
 	cmd.Flags().VarP(c, name, shorthand, usage)

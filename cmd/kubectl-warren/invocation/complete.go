@@ -13,14 +13,14 @@ import (
 // completionPatience is how long a press of the tab key may take.
 const completionPatience = "3s"
 
-// BoundCompletion lets a press of the tab key take no longer than completionPatience, unless the user said otherwise.
+// BoundCompletion lets a press of the tab key take no longer than completionPatience, unless the user set --request-timeout.
 func (inv *Invocation) BoundCompletion(cmd *cobra.Command) {
 	if !cmd.Flags().Changed("request-timeout") {
 		*inv.Flags.Timeout = completionPatience
 	}
 }
 
-// CompleteFirst offers the namespaces in trees for the first arguments of a command.
+// CompleteFirst offers the namespaces in trees for the arguments of a command, but for no more arguments than most.
 func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(named) >= most {

@@ -25,27 +25,27 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
-// FieldOwner is the manager of the fields that the plugin writes.
+// FieldOwner is the name of the plugin in metadata.managedFields.
 const FieldOwner = ProgramName
 
-// RESTConfig is how to reach the API server, as flags and kubeconfig say.
+// RESTConfig returns the configuration of a client that reaches the API server as flags and kubeconfig say.
 func (inv *Invocation) RESTConfig() (*rest.Config, error) {
 	return kubectl.Config(inv.Flags, inv.Streams.ErrOut, ProgramName+"/"+inv.Build.Version)
 }
 
-// Connect returns a client for Warren's kinds and those of Kubernetes that the commands need. It knows their resources, so
-// it asks for no discovery.
+// Connect returns a client for Warren's kinds and those of Kubernetes that the commands need. The client knows the resources of these
+// kinds, so it makes no discovery requests.
 func (inv *Invocation) Connect() (client.Client, error) { return inv.connectBy(knownResources()) }
 
-// ConnectUnwarned returns a client as Connect does, but it shows no warnings of the API server. It is for requests whose warnings soon
-// no longer hold: after the next step, or once the operator has seen the step before.
+// ConnectUnwarned returns a client as Connect does, but discards the API server's warnings to the user. It is for a step of a command
+// that causes a warning about a state that the next step corrects.
 func (inv *Invocation) ConnectUnwarned() (client.Client, error) {
 	unwarned := *inv
 	unwarned.Streams.ErrOut = io.Discard
 	return unwarned.Connect()
 }
 
-// ConnectDiscovering returns a client for every kind that the API server has, in the form of metadata.
+// ConnectDiscovering returns a client for every kind that the API server has; for most kinds, it can read only metadata.
 func (inv *Invocation) ConnectDiscovering() (client.Client, error) {
 	mapper, err := inv.Flags.ToRESTMapper()
 	if err != nil {
@@ -54,7 +54,7 @@ func (inv *Invocation) ConnectDiscovering() (client.Client, error) {
 	return inv.connectBy(mapper)
 }
 
-// Discovery asks the API server itself what it serves, and keeps nothing on disk.
+// Discovery returns a client that asks the API server itself what it serves, without a cache on disk.
 func (inv *Invocation) Discovery() (*discovery.DiscoveryClient, error) {
 	config, err := inv.RESTConfig()
 	if err != nil {
@@ -63,7 +63,7 @@ func (inv *Invocation) Discovery() (*discovery.DiscoveryClient, error) {
 	return discovery.NewDiscoveryClientForConfig(config)
 }
 
-// ServedResources knows what the API server serves now.
+// ServedResources returns a mapper for what the API server serves now.
 func (inv *Invocation) ServedResources() (meta.RESTMapper, error) {
 	api, err := inv.Discovery()
 	if err != nil {
@@ -120,7 +120,7 @@ func knownResources() meta.RESTMapper {
 	return mapper
 }
 
-// serverVersionPatience bounds the wait for a server that may not be there; --request-timeout goes over it.
+// serverVersionPatience bounds the wait for a server that may not be there. --request-timeout overrides it.
 const serverVersionPatience = 5 * time.Second
 
 // ServerVersion asks the API server for its version. It gives up after five seconds, or --request-timeout if that is set.

@@ -16,5 +16,5 @@ type StatusError struct {
 // Error describes what happened.
 func (e StatusError) Error() string { return e.Err.Error() }
 
-// Unwrap lets others see what happened.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e StatusError) Unwrap() error { return e.Err }

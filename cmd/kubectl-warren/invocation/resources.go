@@ -20,7 +20,7 @@ func (e UnservedError) Error() string {
 	return fmt.Sprintf("the API server has no resource %q: kubectl api-resources lists them", e.name)
 }
 
-// FindMapping finds the kind of a resource.
+// FindMapping returns the mapping of the resource called name.
 func (inv *Invocation) FindMapping(name string) (*meta.RESTMapping, error) {
 	mapper, err := inv.Flags.ToRESTMapper()
 	if err != nil {

@@ -40,7 +40,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// TreeCommand is the command "tree NS…", list under the name that users of HNC know.
+// TreeCommand is the command "tree NS…". It does what list does, under the name that users of the Hierarchical Namespace Controller
+// know.
 func TreeCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "tree {NAMESPACE… | -A}",
@@ -58,7 +59,7 @@ func TreeCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// AddOutput gives a command that lists something the flag --output, and returns what it is set to; empty is a table.
+// AddOutput adds the flag --output to a command that lists something, and returns its value; "" means text, such as drawn trees.
 func AddOutput(cmd *cobra.Command) *invocation.Choice {
 	return invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName,
 		invocation.OutputWide)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// statusWaits is the exit status of a request that is stored and not carried out.
+	// statusWaits is the exit status for a request that is stored, but not carried out.
 	statusWaits = 2
 	// answerPatience bounds the wait for the operator's answer to a request.
 	answerPatience = 30 * time.Second
@@ -22,7 +22,7 @@ const (
 	lookEvery = 300 * time.Millisecond
 )
 
-// await waits for the operator's answer to the request, and returns an error that explains why the namespace does not stand there.
+// await waits for the operator's answer to the request. It returns an error if the namespace doesn't have the place that was asked for.
 func (p *placement) await(ctx context.Context, generation int64) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
@@ -38,7 +38,7 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 			return false, nil
 		}
 		answer = whyNotThere(hc)
-		// An older answer than the mark, or the new root, is still there for a moment.
+		// For a moment, the answer may be older than the mark or than the label that made the parent a root.
 		return answer == nil || p.marked == nil && !p.madeRoot, nil
 	})
 	switch {
@@ -54,7 +54,8 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 		p.name, err)}
 }
 
-// whyNotThere returns why a namespace does not stand, or gets nothing, where its HierarchyConfiguration asks for; nil if all is well.
+// whyNotThere returns why a namespace doesn't have the place that its HierarchyConfiguration asks for, or is halted in it; nil if all
+// is well.
 func whyNotThere(hc *v1alpha1.HierarchyConfiguration) error {
 	applied := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionParentApplied)
 	halted := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionHalted)

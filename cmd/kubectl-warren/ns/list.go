@@ -37,7 +37,7 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// listOwn has cmd list one's own namespaces.
+// listOwn makes cmd list the user's own namespaces.
 func listOwn(inv *invocation.Invocation, cmd *cobra.Command) {
 	tenant := inv.AddTenant(cmd)
 	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,

@@ -1,4 +1,4 @@
-// Package ns is the commands about namespaces: which are one's own, and of one its type, its place in a tree, its protection.
+// Package ns is the commands about namespaces: to list one's own, and to show or set the type, the place and the protection of one.
 package ns
 
 import (

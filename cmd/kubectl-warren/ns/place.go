@@ -31,8 +31,8 @@ type placement struct {
 	madeRoot bool
 }
 
-// prepare does what only a cluster admin may do, if the user is one: it makes a plain parent a root, and marks a plain namespace where
-// policy strict-placement asks for a mark.
+// prepare does what only a cluster admin may do, if the user is one. It makes a parent that is in no tree a root. It marks a namespace
+// that is in no tree if policy strict-placement requires a mark.
 func (p *placement) prepare(ctx context.Context) error {
 	if admin, err := p.mayUpdateNamespaces(ctx); err != nil || !admin {
 		return err // others may have no right to read the Namespaces
@@ -67,8 +67,8 @@ func (p *placement) mayUpdateNamespaces(ctx context.Context) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// makeParentRoot makes the parent a root if it is a plain namespace that asks for no place of its own. In every other case the API
-// server's answer to the request describes what is wrong with the parent.
+// makeParentRoot makes the parent a root if it is in no tree and its HierarchyConfiguration asks for no place. In every other case the
+// API server's answer to the request describes what is wrong with the parent.
 func (p *placement) makeParentRoot(ctx context.Context) error {
 	parent, err := gather.ReadNamespace(ctx, p.api, p.parent)
 	if err != nil || !isPlain(parent) {
@@ -90,7 +90,7 @@ func (p *placement) makeParentRoot(ctx context.Context) error {
 	return p.report(root, changed, "made a root")
 }
 
-// isPlain reports whether a namespace has no part in any tree, and may get one.
+// isPlain reports whether a namespace is in no tree and uses no template, and may join a tree.
 func isPlain(namespace *metav1.PartialObjectMetadata) bool {
 	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected,
 		v1alpha1.LabelReleased} {
@@ -129,7 +129,7 @@ func (p *placement) mark(ctx context.Context, namespace *metav1.PartialObjectMet
 	return p.report(namespace, changed, "marked")
 }
 
-// isStrict reports whether policy strict-placement asks for a mark, or the user may not find out.
+// isStrict reports whether policy strict-placement asks for a mark. It assumes so if the user may not find out.
 func (p *placement) isStrict(ctx context.Context) (bool, error) {
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
 	err := p.api.Get(ctx, client.ObjectKey{Name: "warren-strict-placement"}, binding)
@@ -151,7 +151,7 @@ func (p *placement) report(namespace *metav1.PartialObjectMetadata, changed bool
 	return change.PrintDone(p.inv, namespace, p.change, operation)
 }
 
-// takeBack undoes what prepare did, after the request was refused: nothing can use the mark later, and the parent is plain again.
+// takeBack undoes what prepare did, after the request was refused: nothing can use the mark later, and the parent is no root.
 func (p *placement) takeBack(ctx context.Context, refusal error) error {
 	if p.marked != nil {
 		if _, err := change.Mark(ctx, p.api, p.marked, "", p.change); err != nil {

@@ -82,12 +82,12 @@ func refuseNamespace(cmd *cobra.Command) error {
 	return nil
 }
 
-// requireSubcommand lets a command that groups others print its help, unless it means something by itself, and refuse words that it
-// doesn't know.
+// requireSubcommand makes a command that groups others refuse words that it doesn't know. Without words, it does what the command does
+// by itself or, if that is nothing, prints its help.
 func requireSubcommand(group *cobra.Command) {
 	group.Args = cobra.ArbitraryArgs
 	group.SuggestionsMinimumDistance = 2 // cobra sets its default only on a path that we don't take
-	alone := group.RunE                  // what a group does that means something by itself
+	alone := group.RunE                  // what the group does without words, if anything
 	if alone == nil {
 		alone = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
@@ -98,7 +98,7 @@ func requireSubcommand(group *cobra.Command) {
 		return unknownSubcommand(cmd, args[0])
 	}
 	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if words := cmd.Flags().Args(); cmd == group && len(words) > 0 { // the flag is that of a command that group doesn't have
+		if words := cmd.Flags().Args(); cmd == group && len(words) > 0 { // the flag belongs to a command that group doesn't have
 			return unknownSubcommand(cmd, words[0])
 		}
 		return err

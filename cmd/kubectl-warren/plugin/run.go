@@ -20,11 +20,11 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tenant"
 )
 
-// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
-// status: 0, or 1 after any error; vet and set have more. An error is one line on ErrOut, or one for each problem of a file, and then
-// nothing is written to Out, but for what doctor and vet found, and for what set has stored.
+// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status:
+// 0, or 1 after any error; vet and set have more. An error is one line on ErrOut, or one for each problem of a file. Nothing is written
+// to Out then, except what doctor and vet found, what set has stored, and what get --watch has shown.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build invocation.Build) int {
-	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
+	log.SetLogger(logr.Discard()) // otherwise controller-runtime writes to stderr that it has no logger
 	streams.Out, streams.ErrOut = terminal.NewWriter(streams.Out), terminal.NewWriter(streams.ErrOut)
 	inv := &invocation.Invocation{Flags: genericclioptions.NewConfigFlags(true), Streams: streams, Build: build}
 	name, rest := calledAs(args)
@@ -71,7 +71,7 @@ func calledAs(args []string) (name string, rest []string) {
 		return invocation.ProgramName, []string{}
 	}
 	name = strings.TrimSuffix(filepath.Base(args[0]), ".exe")
-	rest = append([]string{}, args[1:]...) // never nil, which cobra takes for os.Args
+	rest = append([]string{}, args[1:]...) // never nil: cobra replaces nil by os.Args
 	if completed, ok := strings.CutPrefix(name, completePrefix); ok {
 		return "kubectl-" + completed, append([]string{cobra.ShellCompRequestCmd}, rest...)
 	}

@@ -1,4 +1,4 @@
-// Package setup is the commands for whoever installs Warren: the operator's configuration, the vetting of what users hold, versions.
+// Package setup is the commands for whoever installs Warren: the operator's configuration, the vetting of users' rights, versions.
 package setup
 
 import (
@@ -48,7 +48,7 @@ func validateCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// printValidity prints text if a file's content is valid, or all that it says.
+// printValidity prints text if a file's content is valid or, with a format, the whole configuration with its defaults.
 func printValidity(inv *invocation.Invocation, name string, data []byte, format, text string) error {
 	c, err := configfile.Parse(name, data)
 	if err != nil {

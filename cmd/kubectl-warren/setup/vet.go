@@ -22,9 +22,9 @@ import (
 
 // Exit statuses of vet.
 const (
-	statusNew    = 1 // users hold what nobody has vetted
-	statusDanger = 2 // users hold what is dangerous
-	statusUnseen = 3 // nobody knows, because something went wrong
+	statusNew    = 1 // users have rights that were not vetted
+	statusDanger = 2 // users have dangerous rights
+	statusUnseen = 3 // the rights are unknown, because something went wrong
 )
 
 // vettingDocument is what vet prints as JSON or YAML.
@@ -78,7 +78,7 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// held is what vet compares with the vetted list.
+// held is the role that vet compares with the vetted list, and its server.
 type held struct {
 	server server
 	role   *rolevetting.Role
@@ -176,7 +176,7 @@ func writeFindings(out io.Writer, role string, findings []rolevetting.Finding, l
 	return table.Flush()
 }
 
-// withoutFindings gives an error that says nothing of findings the status for that: a script must not take it for a finding.
+// withoutFindings gives an error that is not about findings the status statusUnseen: a script must not take it for a finding.
 func withoutFindings(err error) error {
 	if err == nil || errors.As(err, &invocation.StatusError{}) {
 		return err

@@ -15,11 +15,11 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
-// lookEvery is the time between two reads of an object that the command waits for. It polls and doesn't watch, because a user may
-// have the right to get a namespace and not to watch it.
+// lookEvery is the time between two reads of an object that the command waits for. The command polls and doesn't watch, because a user
+// may have the right to get a namespace and not to watch it.
 const lookEvery = 300 * time.Millisecond
 
-// pollUntil looks again and again until done is true or an error ends it.
+// pollUntil calls done again and again until it returns true or an error, or ctx ends.
 func pollUntil(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, lookEvery, true, done)
 }
@@ -49,7 +49,7 @@ func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamesp
 // namespace.
 func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata) error {
 	return pollUntil(ctx, func(ctx context.Context) (bool, error) {
-		// In this order, because the operator deletes the namespace before it removes its finalizer from the SubNamespace.
+		// The SubNamespace is read first, because the operator deletes the namespace before it removes its finalizer from the SubNamespace.
 		sub, err := gather.ReadSubNamespace(ctx, api, deleted.Namespace, deleted.Name)
 		if err != nil {
 			return false, err
@@ -74,11 +74,11 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 	})
 }
 
-// cascadePatience bounds the wait for the operator to take note of a permission to cascade.
+// cascadePatience bounds the wait for the operator to apply allowCascadingDeletion.
 const cascadePatience = 30 * time.Second
 
-// awaitCascading waits until the operator has written on a namespace that the namespaces below may be deleted with it. The webhook
-// for deletions decides by that.
+// awaitCascading waits until the operator has written the annotation on a namespace that lets the namespaces below be deleted with it.
+// The webhook for deletions decides by this annotation.
 func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 	patient, cancel := context.WithTimeout(ctx, cascadePatience)
 	defer cancel()

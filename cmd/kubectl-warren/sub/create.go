@@ -56,7 +56,8 @@ func createCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// CreateCommand is the command "create NAME -n PARENT", sub create under the name that users of HNC know.
+// CreateCommand is the command "create NAME -n PARENT". It does what "sub create" does, under the name that users of the Hierarchical
+// Namespace Controller know.
 func CreateCommand(inv *invocation.Invocation) *cobra.Command {
 	n := &newChild{}
 	cmd := &cobra.Command{
@@ -112,7 +113,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	return change.PrintDone(inv, sub, n.change, "created")
 }
 
-// withoutRight adds what to do where RBAC has refused the parent, which it does in the same words whether the namespace exists or not.
+// withoutRight adds advice to RBAC's refusal to create in parent. RBAC refuses in the same words whether that namespace exists or not.
 func withoutRight(err error, parent string) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
 		return err

@@ -35,7 +35,7 @@ func cutSub(ctx context.Context, inv *invocation.Invocation, name string, c chan
 	if err != nil {
 		return err
 	}
-	var owner string // the parent in which a SubNamespace owns it
+	var owner string // the namespace of the SubNamespace that owns it; "" if none
 	namespace, changed, err := change.Relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
 		owner = ""
 		if now.Labels[v1alpha1.LabelType] == v1alpha1.TypeRoot && now.Labels[v1alpha1.LabelParent] == "" {

@@ -54,7 +54,7 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 // move takes a sub-namespace from one parent to another.
 type move struct {
 	api client.Client
-	// unwarned creates the new SubNamespace. The user sees no warning that the name is taken, for the next step puts that right.
+	// unwarned creates the new SubNamespace, about which the API server warns until the namespace is moved.
 	unwarned client.Client
 	name, to string
 	leave    bool // the old SubNamespace stays
@@ -62,7 +62,7 @@ type move struct {
 
 	// from is the old parent; "" if there is none any more.
 	from string
-	// made is the SubNamespace that was made in the new parent; nil if it was there.
+	// made is the SubNamespace that was made in the new parent; nil if it already existed.
 	made *v1alpha1.SubNamespace
 
 	namespace *metav1.PartialObjectMetadata
@@ -95,7 +95,8 @@ func (m *move) run(ctx context.Context) (err error) {
 	return m.deleteOldSub(ctx)
 }
 
-// createNewSub makes the SubNamespace in the new parent, as the old one is. Until the namespace comes, it waits in Conflict.
+// createNewSub makes the SubNamespace in the new parent, with the spec of the old one. Until the namespace has that parent, the new
+// SubNamespace reports that another namespace has its name.
 func (m *move) createNewSub(ctx context.Context) error {
 	waiting, err := gather.ReadSubNamespace(ctx, m.api, m.to, m.name)
 	if err != nil {
@@ -140,7 +141,7 @@ func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, err
 	return sub, nil
 }
 
-// changeParent changes the parent, unless somebody else has done so meanwhile.
+// changeParent changes the parent, unless another client has changed it meanwhile.
 func (m *move) changeParent(ctx context.Context) error {
 	namespace, changed, err := change.Relabel(ctx, m.api, m.name, m.change, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
 		if parent := now.Labels[v1alpha1.LabelParent]; now.UID != m.namespace.UID || parent != m.namespace.Labels[v1alpha1.LabelParent] &&
@@ -171,7 +172,7 @@ func (m *move) undoCreation(ctx context.Context, why error) error {
 	return why
 }
 
-// deleteOldSub deletes the SubNamespace that no longer has a namespace.
+// deleteOldSub deletes the SubNamespace that no longer has a namespace, and the annotation that named its parent.
 func (m *move) deleteOldSub(ctx context.Context) error {
 	if m.leave || m.from == "" || !m.change.IsStored() {
 		return nil

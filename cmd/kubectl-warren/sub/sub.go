@@ -28,14 +28,14 @@ func Commands(inv *invocation.Invocation) *cobra.Command {
 	return sub
 }
 
-// New is the SubNamespace name in parent, which knows its kind.
+// New returns the SubNamespace called name in parent, with its kind set.
 func New(parent, name string, spec v1alpha1.SubNamespaceSpec) *v1alpha1.SubNamespace {
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name}, Spec: spec}
 	sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SubNamespace"))
 	return sub
 }
 
-// parentOf is the namespace below which a sub-namespace stands.
+// parentOf returns the parent of a sub-namespace; bound reports whether a SubNamespace owns it.
 func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound bool, err error) {
 	parent = namespace.Labels[v1alpha1.LabelParent]
 	if parent == "" {
@@ -44,8 +44,8 @@ func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound boo
 	return parent, namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True, nil
 }
 
-// deleteReplacedSub deletes a SubNamespace that has just lost its namespace to another parent. Until the operator has seen that, it
-// refuses the deletion if the namespace has sub-namespaces, so deleteReplacedSub tries again.
+// deleteReplacedSub deletes a SubNamespace that has just lost its namespace, which has another parent now or is a root. Until the
+// operator has seen that, it refuses the deletion if the namespace has sub-namespaces, so deleteReplacedSub tries again.
 func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5}
 	err := retry.OnError(backoff, apierrors.IsForbidden, func() error {
@@ -57,8 +57,7 @@ func deleteReplacedSub(ctx context.Context, api client.Client, parent, name stri
 	return nil
 }
 
-// checkUnplaced returns an error for a namespace whose HierarchyConfiguration asks for its present parent, because that would undo
-// the move.
+// checkUnplaced returns an error for a namespace whose HierarchyConfiguration asks for a parent, because that would undo the move.
 func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) error {
 	hc, err := gather.ReadHierarchy(ctx, api, name)
 	if err != nil || hc == nil || hc.Spec.Parent == nil || *hc.Spec.Parent == "" {

@@ -105,7 +105,7 @@ func unsetCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// referenceTemplate has a namespace reference a template, or none.
+// referenceTemplate makes a namespace reference a template, or none.
 func referenceTemplate(ctx context.Context, inv *invocation.Invocation, name, template string, c change.Options) error {
 	api, err := inv.Connect()
 	if err != nil {
@@ -125,7 +125,8 @@ func referenceTemplate(ctx context.Context, inv *invocation.Invocation, name, te
 	return referenceOf(ctx, inv, api, tenant, template, c)
 }
 
-// referenceOf has a tenant reference a template: its root's label follows, and would be put back if that alone were changed.
+// referenceOf makes a tenant reference a template by its LNamespace: the operator sets the root's label by it, and would revert a
+// change of the label alone.
 func referenceOf(ctx context.Context, inv *invocation.Invocation, api client.Client, tenant *v1alpha1.LNamespace, template string,
 	c change.Options) error {
 	operation := "configured"

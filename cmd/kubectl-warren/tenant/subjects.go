@@ -17,7 +17,7 @@ type subjects struct {
 	serviceAccounts serviceAccounts
 }
 
-// addFlags gives cmd the flags of a list. They repeat rather than split at commas, which names of users may hold.
+// addFlags gives cmd the flags of a list. A flag is repeated and not split at commas, because names of users may have commas.
 func (s *subjects) addFlags(cmd *cobra.Command, list, who string) {
 	cmd.Flags().StringArrayVar(&s.users, list, nil, "User "+who+"; can be repeated")
 	cmd.Flags().StringArrayVar(&s.groups, list+"-group", nil, "Group "+who+"; can be repeated")

@@ -98,7 +98,7 @@ func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name,
 	return Of(c), nil
 }
 
-// readConfiguration sets how the configuration has the kind propagated, if the user may read it.
+// readConfiguration sets the kind's mode and the rules for copies as the configuration has them, if the user may read it.
 func (c *Case) readConfiguration(ctx context.Context, api client.Reader, operator string) error {
 	name, text, err := gather.ReadStoredConfig(ctx, api, operator)
 	if failure.Unavailable(err) {
@@ -118,7 +118,7 @@ func (c *Case) readConfiguration(ctx context.Context, api client.Reader, operato
 	return nil
 }
 
-// readAbove reads the object, and its namesakes where a source can stand.
+// readAbove reads the object, and the objects of its name in the namespaces where its source can be.
 func readAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, c *Case) error {
 	here, err := readPlace(ctx, api, kind, c.Slot.Namespace, c.Slot.Name)
 	switch {
@@ -145,7 +145,8 @@ func readAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionK
 	return nil
 }
 
-// readPlace reads the object of a namespace as metadata. A Secret is read whole for its type, which its reader may see, too.
+// readPlace reads the object of a namespace as metadata. A Secret is read whole, to know its type: the right to get it includes its
+// content.
 func readPlace(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (Place, error) {
 	place := Place{Namespace: namespace}
 	object := &metav1.PartialObjectMetadata{}

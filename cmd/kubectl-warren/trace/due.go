@@ -10,11 +10,11 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// nextTrouble is where condition Propagated begins to tell of another object, or reports how many more there are.
+// nextTrouble matches where the message of condition Propagated goes on to another object, or to the number of further objects.
 var nextTrouble = regexp.MustCompile(`; ([A-Z][A-Za-z0-9]* "[^"]*" from "|and [0-9]+ more$)`)
 
-// describeDue returns the end of a sentence about a copy from a namespace that is due and not there: what condition Propagated says of
-// it here or, about limits, where the source stands; that it is not there yet if nothing is said.
+// describeDue returns the end of a sentence about a missing copy of a source in the namespace from. It is what condition Propagated
+// reports about that copy in this namespace or, for limits, in the source's. If neither reports it, the copy does not exist yet.
 func (c Case) describeDue(from string) string {
 	for _, namespace := range []string{c.Slot.Namespace, from} {
 		found := v1alpha1.FindCondition(c.View.Conditions[namespace], v1alpha1.ConditionPropagated)
@@ -28,10 +28,10 @@ func (c Case) describeDue(from string) string {
 	return ", but does not exist yet"
 }
 
-// findTrouble returns what a condition says of the object; "" if it tells of others alone.
+// findTrouble returns the part of a condition's message about the object; "" if the message is only about others.
 func (c Case) findTrouble(condition *metav1.Condition, from string) string {
 	switch v1alpha1.Reason(condition.Reason) {
-	case v1alpha1.ReasonNotObserved, v1alpha1.ReasonWaitingForRemoval: // what it names holds up others
+	case v1alpha1.ReasonNotObserved, v1alpha1.ReasonWaitingForRemoval: // the objects in the message delay others, too
 		return strings.TrimSpace(condition.Message)
 	}
 	_, text, found := strings.Cut(condition.Message, fmt.Sprintf("%s %q from %q: ", c.Slot.Kind.Kind, c.Slot.Name, from))

@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// WhyNotCopied returns why no copy will come of an object that asks for copies by its label: its namespace is in no tree, or its selector
-// is none. It is "" if copies can come, or the object asks for none.
+// WhyNotCopied returns why the operator can't copy an object that asks for copies by its label: its namespace is in no tree, or its
+// label or selector is invalid. It returns "" if copies are possible, or if the object asks for none.
 func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.PartialObjectMetadata) string {
 	slot := copies.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
 	source, ok := copies.Rules{}.SourceOf(slot, meta, copies.OptIn)
@@ -27,8 +27,8 @@ func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.Partia
 	return outsideTrees(s, meta.Namespace)
 }
 
-// outsideTrees returns why nothing is copied from the namespace called name: it is neither in a tree nor a template. It is "" for all
-// others.
+// outsideTrees returns why nothing is copied from the namespace called name: it is protected, or is neither in a tree nor a template.
+// It returns "" for all other namespaces.
 func outsideTrees(s *forest.Snapshot, name string) string {
 	if s.Protected(name) {
 		return "namespace " + name + " is protected, and can be in no tree"
@@ -45,7 +45,7 @@ func asksForCopies(meta *metav1.PartialObjectMetadata) bool {
 	return labelled && value != v1alpha1.ModeNone
 }
 
-// whyNoSource returns why an object is no source whatever its label says; "" if only its label decides.
+// whyNoSource returns why an object is no source whatever value its label propagate has; "" if only that label decides.
 func (c Case) whyNoSource(meta *metav1.PartialObjectMetadata) string {
 	switch distribution := meta.Labels[v1alpha1.LabelDistributedBy]; {
 	case distribution != "":
@@ -56,8 +56,8 @@ func (c Case) whyNoSource(meta *metav1.PartialObjectMetadata) string {
 	return ""
 }
 
-// mistakenAnnotations returns a sentence for each annotation by which the author of an object may mean to propagate it, and which does
-// nothing.
+// mistakenAnnotations returns a sentence for each annotation that has no effect, although the author of the object may have set it to
+// propagate the object.
 func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	var notes []string
 	for _, key := range slices.Sorted(maps.Keys(meta.Annotations)) {
@@ -73,8 +73,8 @@ func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	return notes
 }
 
-// missingLabels returns a note that names the labels of the source that a copy lacks because of propagation.excludedLabels. HNC and
-// Accurate copy such labels, so users who come from there look for them.
+// missingLabels returns a note on the source's labels that the configuration excludes from copies, if this copy lacks any. Users of
+// other operators expect them on copies.
 func (c Case) missingLabels(from string) []string {
 	source := c.foundAbove(from).Object
 	if source == nil || c.Rules.ExcludedLabel == nil {

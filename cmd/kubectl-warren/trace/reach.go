@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// Presence describes what stands of a source in a namespace that it could reach.
+// Presence describes what exists of a source in a namespace that it could reach.
 type Presence string
 
 // The presences. Nested is a copy of another source of that name, or such a source itself.
@@ -34,7 +34,7 @@ const (
 // Reach is a source with the namespaces that it could reach.
 type Reach struct {
 	Object Object
-	// Mode is that of the source, and From its namespace where the object is itself a copy.
+	// Mode is the source's mode. From is the source's namespace if the object is itself a copy.
 	Mode, From string
 	// Problem explains why the object is no source; "" where it is one.
 	Problem string
@@ -45,11 +45,11 @@ type Reach struct {
 type Reached struct {
 	Namespace string
 	Presence  Presence
-	// Note says more, such as what to do about a conflict.
+	// Note has details, such as what to do about a conflict.
 	Note string
 }
 
-// ReadReach reads the object as metadata, and its namesakes in the namespaces below it in view.
+// ReadReach reads the object as metadata, and the objects of its name in the namespaces below it in view.
 func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind schema.GroupVersionKind, namespace,
 	name string) (*Reach, error) {
 	source, err := readMetadata(ctx, api, kind, namespace, name)
@@ -98,7 +98,7 @@ func readMetadata(ctx context.Context, api client.Reader, kind schema.GroupVersi
 	return object, nil
 }
 
-// namesBelow returns the existing namespaces below a namespace, as trees are drawn.
+// namesBelow returns the existing namespaces below a namespace, in the order in which trees are drawn.
 func namesBelow(view tree.View, namespace string) []string {
 	var names []string
 	for node := range tree.Existing([]*tree.Node{view.Node(namespace)}) {
@@ -109,7 +109,8 @@ func namesBelow(view tree.View, namespace string) []string {
 	return names
 }
 
-// reached describes what stands of a source in a namespace below; object is nil where nothing of that name does.
+// reached describes what exists of a source in a namespace below. object is the object of the source's name there; nil if there is
+// none.
 func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot copies.Slot, below string,
 	object *metav1.PartialObjectMetadata) Reached {
 	place := Reached{Namespace: below}

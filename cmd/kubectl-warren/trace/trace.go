@@ -22,7 +22,7 @@ type Case struct {
 	// Here is the object, nil if there is none, and Type the type of a Secret.
 	Here *metav1.PartialObjectMetadata
 	Type string
-	// Above are the namespaces from which a copy can come, topmost first, and that from which Here came.
+	// Above are the namespaces from which a copy can come, topmost first. If Here is a copy, its source's namespace is among them.
 	Above []Place
 	// Mode is the kind's configured mode of propagation; "" if the kind isn't configured. It is valid only if Configured is true.
 	Mode       copies.KindMode
@@ -54,7 +54,7 @@ const (
 type Trace struct {
 	Object  Object  `json:"object"`
 	Verdict Verdict `json:"verdict"`
-	// From is the namespace of the source of a copy, and Path the way from there, both ends included.
+	// From is the namespace of the source of a copy, and Path has the namespaces from there to the copy's, both included.
 	From string   `json:"from,omitempty"`
 	Path []string `json:"path,omitempty"`
 	Mode string   `json:"mode,omitempty"`
@@ -133,8 +133,8 @@ func Of(c Case) *Trace {
 	return t
 }
 
-// kindMode returns the kind's mode of propagation. If the configuration can't be read, a copy whose source has no label of its own
-// shows mode All; else the default mode is assumed.
+// kindMode returns the kind's mode of propagation. If the configuration can't be read, it is All for a copy whose source lacks the
+// label propagate, and otherwise OptIn, the default.
 func (c Case) kindMode() copies.KindMode {
 	switch {
 	case c.Configured:
@@ -308,7 +308,7 @@ func (c Case) whyAbsent() []string {
 	return notes
 }
 
-// frozenSource returns the namespace above whose source can't be determined; "" if there is none.
+// frozenSource returns a sentence about a source above because of which no copy here is written or deleted; "" if there is none.
 func (c Case) frozenSource() string {
 	for _, p := range c.Above {
 		if s := c.sourceIn(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {

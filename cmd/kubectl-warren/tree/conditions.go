@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// badConditions returns n's problems: those that its HierarchyConfiguration reports or, if it reports none (it can't be read, or
-// the operator doesn't run), those that the labels of the namespaces show.
+// badConditions returns n's problems: those that its HierarchyConfiguration reports, and those of other types that the labels of the
+// namespaces show. The HierarchyConfiguration reports none if it can't be read, or the operator doesn't run.
 func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition {
 	conditions := []Condition{}
 	for _, c := range v.Conditions[n.Name] {
@@ -27,8 +27,8 @@ func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition
 	return conditions
 }
 
-// IsProblem reports whether a condition of a HierarchyConfiguration is a problem to show. Ready repeats the others; Unknown follows from
-// Halted.
+// IsProblem reports whether a condition of a HierarchyConfiguration is a problem to show. Ready is none, because it repeats the others.
+// A condition with status Unknown is none, because it follows from Halted.
 func IsProblem(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:

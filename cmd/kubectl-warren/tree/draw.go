@@ -43,7 +43,7 @@ func DrawWide(w io.Writer, nodes []*Node) error {
 	return notes.write(w, nodes)
 }
 
-// WriteNames writes namespace/NAME for each namespace that exists, once even if it stands in two of the trees.
+// WriteNames writes namespace/NAME for each namespace that exists, once even if two of the trees have it.
 func WriteNames(w io.Writer, nodes []*Node) error {
 	written := map[string]bool{}
 	for n := range Existing(nodes) {
@@ -168,7 +168,7 @@ func (f *footnotes) nodeLine(n *Node) string {
 	return line
 }
 
-// write explains the marks that were used.
+// write writes the meaning of the mark [s], and the footnotes.
 func (f *footnotes) write(w io.Writer, nodes []*Node) error {
 	var legend []string
 	for n := range flat(nodes) {

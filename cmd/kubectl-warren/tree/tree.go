@@ -34,8 +34,8 @@ type View struct {
 // Type describes what a namespace is.
 type Type string
 
-// The types of namespaces. TypeMissing stands for a parent or template that does not exist, TypeNone for a parent that is
-// neither a root nor a sub-namespace, or a template that is none.
+// The types of namespaces. TypeMissing is for a parent or template that does not exist. TypeNone is for a parent that is neither a root
+// nor a sub-namespace, or a namespace that is referenced as a template but is none.
 const (
 	TypeRoot         Type = "root"
 	TypeTemplate     Type = "template"
@@ -56,7 +56,7 @@ type Node struct {
 	Name  string `json:"name"`
 	Type  Type   `json:"type"`
 	Bound bool   `json:"bound"`
-	// Depth is the distance to the root; nil where the namespace is halted, in no tree, or it could not be told.
+	// Depth is the distance to the root; nil if the namespace is halted or in no tree, or if the distance is not known.
 	Depth *int   `json:"depth,omitempty"`
 	Phase string `json:"phase,omitempty"`
 	// Conditions are the namespace's problems.
@@ -124,7 +124,8 @@ func groupRank(n *Node) int {
 	return slices.Index(order, n.Type)
 }
 
-// parentShown is the name under which n is shown, or "". A root's template is not above it: roots begin trees of their own.
+// parentShown is the name under which n is shown, or "". Unless References is set, a root is not shown under its template: it begins a
+// tree.
 func (v View) parentShown(n *forest.Namespace) string {
 	if !v.References && (n.Parent() != "" || n.Type() == v1alpha1.TypeRoot) {
 		return n.Parent()
@@ -140,7 +141,8 @@ func (v View) childrenShown(name string) []string {
 	return slices.Compact(names)
 }
 
-// isShown reports whether the namespace called name has a place in a drawing of its own accord, or because others hang below it.
+// isShown reports whether the namespace called name has a place in a drawing: at the top, below another namespace, or because others
+// are below it.
 func (v View) isShown(name string) bool {
 	n := v.Forest.Namespace(name)
 	if n == nil {
@@ -184,8 +186,8 @@ func (v View) climbToTop(name string, seen map[string]bool) (top string, ok bool
 	return "", false
 }
 
-// makeNode makes the node of name, below parent (nil at the top). A namespace has one parent at most, so a drawing can come
-// back only to the name where it started, which ends a cycle.
+// makeNode makes the node of name, below parent (nil at the top); start is the name at the top. A namespace has one parent at most, so
+// only start can be reached again, in a cycle. Then makeNode leaves it out.
 func (v View) makeNode(name, start string, parent *Node) *Node {
 	node := &Node{Name: name, Type: TypeMissing, Conditions: []Condition{}, Children: []*Node{}}
 	if n := v.Forest.Namespace(name); n != nil {
@@ -237,7 +239,7 @@ func (v View) depthOf(n *forest.Namespace, place forest.Place, parent *Node) *in
 	return labelledDepth(n)
 }
 
-// labelledDepth returns the depth by the operator's tree labels: the distance to the farthest ancestor.
+// labelledDepth returns the depth that the operator's tree labels show: the distance to the farthest ancestor; nil if there are none.
 func labelledDepth(n *forest.Namespace) *int {
 	var depth *int
 	for key, value := range n.Labels {
