@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// What Accurate's documentation calls its API group and its keys.
+// Accurate's API group and keys, as its documentation names them.
 const (
 	accurateGroup     = "accurate.cybozu.com"
 	accurateType      = accurateGroup + "/type"
@@ -27,7 +27,7 @@ const (
 	accurateGenerator = accurateGroup + "/propagate-generated"
 )
 
-// AccurateConfiguration is what Accurate's configuration file says of what flows down its trees.
+// AccurateConfiguration is the content of Accurate's configuration file.
 type AccurateConfiguration struct {
 	LabelKeys                      []string              `json:"labelKeys"`
 	AnnotationKeys                 []string              `json:"annotationKeys"`
@@ -41,7 +41,7 @@ type AccurateConfiguration struct {
 
 type accurateWatch struct{ Group, Version, Kind string }
 
-// EstateOfAccurate says in Warren's words what Accurate's labels, annotations and SubNamespaces say. file is its
+// EstateOfAccurate returns the Estate that Accurate's labels, annotations and SubNamespaces describe. file is the content of Accurate's
 // configuration file, or empty.
 func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, ours *config.OperatorConfiguration) (*Estate, error) {
 	e := newEmptyEstate()
@@ -74,7 +74,7 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	return e, nil
 }
 
-// compareModeAll names a kind of mode All: Accurate copies annotated objects of the kinds that it watches, and nothing else.
+// compareModeAll adds a gap for a kind in mode All, because Accurate copies only annotated objects of the kinds that it watches.
 func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurateWatch) {
 	const advice = "propagation.kinds has the kind in mode All, so Warren would copy them all: set mode OptIn, or remove the kind"
 	if slices.ContainsFunc(watches, func(w accurateWatch) bool { return w.Group == kind.Group && w.Kind == kind.Kind }) {
@@ -85,7 +85,7 @@ func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurate
 		"watches, and "+advice)
 }
 
-// placeOfAccurate reads a namespace's labels. SubNamespaces in the parent own lives.
+// placeOfAccurate adds the place of a namespace by its labels. If owned has a SubNamespace for it, the place gets one, too.
 func (e *Estate) placeOfAccurate(n *metav1.PartialObjectMetadata, owned map[string]unstructured.Unstructured, allowed AllowedKeys) {
 	place := Place{Type: n.Labels[accurateType], Parent: n.Labels[accurateParent], Template: n.Labels[accurateTemplate]}
 	if place.Type == "" && place.Parent == "" && place.Template == "" {
@@ -105,7 +105,7 @@ func mapOf(object unstructured.Unstructured, field string) map[string]string {
 	return pairs
 }
 
-// objectOfAccurate records a source or a copy. A copy bears the annotations of its source, too.
+// objectOfAccurate records an object that is a source or a copy. Annotation from is read first: a copy also has its source's annotations.
 func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadata) {
 	slot, notes := kind.slotOfObject(object), object.Annotations
 	if notes[accurateGenerator] != "" {
@@ -127,7 +127,7 @@ func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadat
 	}
 }
 
-// configurationOfAccurate names what Warren's configuration lacks.
+// configurationOfAccurate adds a gap for each setting that Warren's configuration lacks.
 func (e *Estate) configurationOfAccurate(theirs AccurateConfiguration, ours *config.OperatorConfiguration) {
 	lists := []struct {
 		name  string

@@ -29,7 +29,7 @@ const atOnce = 16
 const (
 	// patience is how long the migration waits for the other operator to stop, and for Warren to write its copies.
 	patience = 2 * time.Minute
-	// refusalPatience is how long a request is tried again that is refused: Warren's webhooks may not have seen the last write yet.
+	// refusalPatience is how long a refused request is tried again: Warren's webhooks may not have seen the last write yet.
 	refusalPatience = 20 * time.Second
 	retryPause      = time.Second
 )
@@ -40,24 +40,24 @@ const (
 type executor struct {
 	*reader
 	plan func(*Estate, Cluster) (Plan, error)
-	// tenants are the LNamespaces that the plan was about to which the user has agreed: one that can't be any more ends the run.
+	// tenants are the LNamespaces of the plan to which the user has agreed. The run ends if one of them can't be migrated any more.
 	tenants []string
-	// agreed are the places to which the user has agreed; the record says them from its first writing on.
+	// agreed are the places to which the user has agreed. The record has them as soon as it is written.
 	agreed map[string]string
-	// until is the last phase that is carried out; "" is all.
+	// until is the last phase that is carried out; "" for all phases.
 	until Phase
 	out   io.Writer
 	// begun reports whether anything has been written, by this run or an earlier one.
 	begun bool
-	// stopped reports whether the other operator is to have no replica.
+	// stopped reports whether the other operator's Deployments are scaled to 0.
 	stopped bool
-	// lastDone is when the last write was accepted, or what is waited for came nearer.
+	// lastDone is the time of the last progress: the start of the run, an accepted write, or a change of lastAwaited.
 	lastDone time.Time
-	// lastAwaited is what was waited for then.
+	// lastAwaited describes what the run waited for last.
 	lastAwaited string
 }
 
-// runUntilDone carries out all that is to be done, and returns what is left.
+// runUntilDone carries out all steps up to phase until, and returns the plan of what is left.
 func (x *executor) runUntilDone(ctx context.Context) (Plan, error) {
 	x.lastDone = time.Now()
 	for {
@@ -123,8 +123,8 @@ func (x *executor) lostTenant(estate *Estate) error {
 	return nil
 }
 
-// reasonToWait returns what must happen before the next wave; "" if nothing must. The other operator must have stopped before any of its
-// objects is changed; in the last phase, Warren must have written the copies of one wave before the next.
+// reasonToWait returns what must happen before the next wave; "" if nothing must. The other operator must have stopped before the later
+// waves of phase Rest and all later phases. In the last phase, Warren must have written the copies of one wave before the next.
 func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 	stopped := restFinalizers
 	if c.Peer.hasAnyGrants() {
@@ -146,7 +146,7 @@ func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 	return ""
 }
 
-// nextWave returns the first wave of what is to be done.
+// nextWave returns the first wave of steps; nil if its phase comes after until.
 func (x *executor) nextWave(steps []Step) []Step {
 	if len(steps) == 0 || x.until != "" && slices.Index(phaseOrder, steps[0].Phase) > slices.Index(phaseOrder, x.until) {
 		return nil
@@ -182,7 +182,8 @@ func staleCopiesReason(estate *Estate, c Cluster) string {
 		count)
 }
 
-// carryOut performs the steps of a wave in parallel, and returns the first error after all have been tried.
+// carryOut performs the steps of a wave in parallel. After all have been tried, it returns one error: if possible, one that a retry can't
+// remedy.
 func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 	failures := make([]error, len(wave))
 	group := errgroup.Group{}
@@ -236,7 +237,8 @@ func sendStepRequest(ctx context.Context, api client.Client, step Step) error {
 	return api.Patch(ctx, object, client.RawPatch(kind, body))
 }
 
-// guardedPatchBody returns the body of a patch that only holds for the object that was read.
+// guardedPatchBody returns the body of a patch that fails if the object has changed since it was read. A JSON patch already has its own
+// test.
 func (s Step) guardedPatchBody() ([]byte, types.PatchType, error) {
 	merge, ok := s.Body.(map[string]any)
 	if !ok {
@@ -253,8 +255,8 @@ func (s Step) guardedPatchBody() ([]byte, types.PatchType, error) {
 	return body, types.MergePatchType, err
 }
 
-// isTransientRefusal reports whether the same request may succeed in a moment: the object was changed by somebody else,
-// or Warren's webhooks haven't seen the last write yet.
+// isTransientRefusal reports whether the same request may succeed in a moment: for example because another client changed the object, or
+// because Warren's webhooks haven't seen the last write yet.
 func isTransientRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

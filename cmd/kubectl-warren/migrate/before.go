@@ -19,8 +19,9 @@ const (
 	annotationsField = "propagatedAnnotations"
 )
 
-// valuesBefore returns the values of Warren's keys on objects that the migration may write, as they are before its first write, so that
-// undoing can restore them. Objects without such keys are left out.
+// valuesBefore returns the values that Warren's keys have on objects that the migration may write, before its first write: undoing restores
+// them. An object without such keys is left out, unless the migration would create it if it were missing: then its empty entry shows that
+// it existed.
 func (p *planner) valuesBefore() map[string]map[string]string {
 	found := map[string]map[string]string{}
 	note := func(object Object, keys map[string]string, wanted ...string) {
@@ -100,7 +101,7 @@ func (r *Record) valueBefore(object Object, key string) string {
 	return r.Before[object.idWithGroup()][key]
 }
 
-// existedBefore reports whether an object of Warren's own is older than the migration.
+// existedBefore reports whether the record shows by an entry, maybe an empty one, that an object is older than the migration.
 func (r *Record) existedBefore(object Object) bool {
 	_, there := r.Before[object.idWithGroup()]
 	return there
@@ -112,7 +113,7 @@ func (r *Record) keysAddedSince(object Object, field string, keys []string) []st
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(before, key) })
 }
 
-// isMadeByMigration reports whether an object that stands was made by this migration, and not by one before it.
+// isMadeByMigration reports whether this migration, and not an earlier one, made an object that is not being deleted.
 func (r *Record) isMadeByMigration(object Object, now metav1.Object) bool {
 	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil && !r.existedBefore(object)
 }

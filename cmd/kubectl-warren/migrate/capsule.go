@@ -50,7 +50,8 @@ type capsuleEstate struct {
 	cluster Cluster
 	rules   ourRules
 	claims  *capsuleClaims
-	// covered are the RoleBindings of Capsule's whose rights come from an LNamespace in the end: namespace/name.
+	// covered are the RoleBindings of Capsule's, as namespace/name, that may be deleted with their Tenant: an LNamespace grants their rights,
+	// or isRoleNotReplaced.
 	covered map[string]bool
 	// unlisted are the owners, by Tenant, whom its LNamespace can't list: their rights come from RoleBindings in the root.
 	unlisted map[string][]unlistedOwner
@@ -129,7 +130,7 @@ func (e *capsuleEstate) missSharedNamespaces() {
 	}
 }
 
-// isPlacedIn reports whether a namespace has the labels by which it is the root, or a child of it.
+// isPlacedIn reports whether a namespace has the labels of the root called root, or those of a child of it.
 func isPlacedIn(root string, n *metav1.PartialObjectMetadata) bool {
 	return n.Labels[v1alpha1.LabelParent] == root || n.Name == root && n.Labels[v1alpha1.LabelType] == v1alpha1.TypeRoot
 }
@@ -196,8 +197,8 @@ func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
 	return below
 }
 
-// missKindsInModeAll adds a gap for each kind whose objects Warren would copy from a Tenant's namespace that becomes
-// the root to the others.
+// missKindsInModeAll adds a gap for each kind in mode All. One namespace of the Tenant becomes the root, and Warren would copy its objects
+// to the others.
 func (e *capsuleEstate) missKindsInModeAll(root string) {
 	for _, kind := range e.cluster.Kinds {
 		if kind.Mode == copies.All {
@@ -237,8 +238,8 @@ func (e *capsuleEstate) tenantLimitsFor(t tenantOfCapsule, below int32) *v1alpha
 	return &v1alpha1.Limits{SubNamespaces: &most}
 }
 
-// findGarbageOwned finds the objects that the garbage collector would delete with Capsule's objects, except the bindings that an
-// LNamespace replaces, which may be deleted with their Tenant.
+// findGarbageOwned finds the objects that the garbage collector would delete with Capsule's objects, except the RoleBindings in covered,
+// which may be deleted with their Tenant.
 func (e *capsuleEstate) findGarbageOwned() {
 	owns := func(r metav1.OwnerReference) bool { return apiGroupOfOwner(r) == capsuleGroup }
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {

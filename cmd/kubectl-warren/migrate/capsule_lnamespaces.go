@@ -8,14 +8,16 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// capsuleClaims returns who has made the LNamespaces with the names of Tenants, and which of the Tenants' namespaces are in their trees.
+// capsuleClaims finds out who made the LNamespaces with the names of Tenants, and which of the Tenants' namespaces are in the trees of
+// these LNamespaces.
 type capsuleClaims struct {
 	cluster Cluster
 	rules   ourRules
 }
 
-// creatorToRecord returns the user whom the LNamespaces that the migration makes name as their maker, "" for nobody.
-// Where LNamespaces are counted, one that names a cluster admin would count for them, and be held back above the limit.
+// creatorToRecord returns the user that the LNamespaces of the migration name as their creator, "" for none. If the configuration limits
+// the LNamespaces of each creator, it is "": an LNamespace with the caller's name would count toward the caller's limit, and be held back
+// above it.
 func (c *capsuleClaims) creatorToRecord() string {
 	if c.rules.Tenants.MaxPerCreator > 0 {
 		return ""
@@ -24,7 +26,7 @@ func (c *capsuleClaims) creatorToRecord() string {
 }
 
 // reasonNotToAdopt returns why an LNamespace of the Tenant's name must not get the Tenant's namespaces; "" if it may. Where users may make
-// LNamespaces, somebody else may have taken the name, and would get rights in the namespaces by the lists.
+// LNamespaces, another user may have made one with this name. Then its lists would grant rights in the namespaces.
 func (c *capsuleClaims) reasonNotToAdopt(lns *v1alpha1.LNamespace, t tenantOfCapsule) string {
 	if c.isMadeByCaller(lns) || c.ownsAllNamespaces(lns, t) {
 		return ""
@@ -34,8 +36,9 @@ func (c *capsuleClaims) reasonNotToAdopt(lns *v1alpha1.LNamespace, t tenantOfCap
 		v1alpha1.AnnotationCreator + "=" + c.cluster.Caller + " --overwrite, and plan again"
 }
 
-// isMadeByCaller reports whether the maker of an LNamespace is who migrates, or has begun this migration. Where
-// LNamespaces are counted, the webhook signs them all but those of cluster admins: without a name it is one of theirs.
+// isMadeByCaller reports whether an LNamespace names as its creator the caller, or a user who ran this migration before. If the
+// configuration limits the LNamespaces of each creator, the webhook doesn't record cluster admins. Then one without a creator counts as the
+// caller's.
 func (c *capsuleClaims) isMadeByCaller(lns *v1alpha1.LNamespace) bool {
 	creator := lns.Annotations[v1alpha1.AnnotationCreator]
 	if creator == "" {
@@ -45,7 +48,8 @@ func (c *capsuleClaims) isMadeByCaller(lns *v1alpha1.LNamespace) bool {
 	return creator == c.cluster.Caller || record != nil && slices.Contains(record.Callers, creator)
 }
 
-// isMadeSinceRecord reports whether this migration made an LNamespace. The label alone doesn't: anybody may write it.
+// isMadeSinceRecord reports whether this migration made an LNamespace. The label created-by alone doesn't prove it, because any user may
+// write it.
 func (c *capsuleClaims) isMadeSinceRecord(lns *v1alpha1.LNamespace) bool {
 	record := c.cluster.Peer.Record
 	if record == nil || !c.isMadeByCaller(lns) || lns.Labels[v1alpha1.LabelCreatedBy] != madeHere {
@@ -64,7 +68,7 @@ func (c *capsuleClaims) ownsAllNamespaces(lns *v1alpha1.LNamespace, t tenantOfCa
 	return !slices.ContainsFunc(t.namespaces, func(name string) bool { return !isPlacedIn(lns.Name, c.cluster.Namespaces[name]) })
 }
 
-// hasMigrationTraces reports whether a migration has left something in a namespace of a Tenant that undoing takes back.
+// hasMigrationTraces reports whether a migration has written something in a namespace of a Tenant, or about it, that an undo removes.
 func (c *capsuleClaims) hasMigrationTraces(root, namespace string) bool {
 	if isPlacedIn(root, c.cluster.Namespaces[namespace]) {
 		return true
@@ -83,9 +87,9 @@ func (c *capsuleClaims) hasMigrationTraces(root, namespace string) bool {
 	})
 }
 
-// stopBelowForeignRoot sets Stop, so that only undoing may go on, if some of a Tenant's namespaces are below a root
-// whose name somebody else's LNamespace has by now. Undoing takes them out of that tree, and leaves that LNamespace as
-// it is.
+// stopBelowForeignRoot sets Stop, so that the migration can only be undone, if two things are true. A migration has already changed some of
+// a Tenant's namespaces, and another user's LNamespace now has the Tenant's name. An undo takes the namespaces out of its tree, and doesn't
+// change the LNamespace.
 func (e *capsuleEstate) stopBelowForeignRoot(t tenantOfCapsule, why string) {
 	if e.cluster.LNamespaces[t.GetName()] == nil || t.GetDeletionTimestamp() != nil {
 		return

@@ -44,8 +44,8 @@ var capsulePeer = peer{
 	},
 }
 
-// provisionersOfCapsule returns the ClusterRoles by which Capsule lets its users make and patch namespaces: that of its
-// documentation, and those that its configuration names instead.
+// provisionersOfCapsule returns the ClusterRoles by which Capsule lets its users make and patch namespaces: the one that its documentation
+// names, and those that its CapsuleConfigurations name instead.
 func provisionersOfCapsule(ctx context.Context, r *reader) ([]string, error) {
 	configurations, _, err := r.listPeerObjects(ctx, capsuleGroup, "CapsuleConfiguration")
 	return provisionersIn(configurations), err
@@ -61,7 +61,7 @@ func provisionersIn(configurations []unstructured.Unstructured) []string {
 	return names
 }
 
-// writtenByCapsule are the kinds that Capsule writes into the namespaces of Tenants, with the label of each.
+// writtenByCapsule are the kinds that Capsule writes into the namespaces of Tenants, with the label that objects of each kind have.
 var writtenByCapsule = []struct {
 	schema.GroupKind
 	label string
@@ -92,7 +92,8 @@ func (r *reader) readReplicas(ctx context.Context, found *Capsule) error {
 	return read(roleBindings.GroupKind(), &found.Made, client.MatchingLabels{v1alpha1.LabelCreatedBy: madeHere})
 }
 
-// replicatedKinds returns the kinds of which TenantResources and GlobalTenantResources report that they have replicated objects.
+// replicatedKinds returns the kinds of the objects that TenantResources and GlobalTenantResources have replicated, as their status lists
+// them.
 func replicatedKinds(resources []unstructured.Unstructured) map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, resource := range resources {

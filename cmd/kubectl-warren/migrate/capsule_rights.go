@@ -26,7 +26,7 @@ type bindingOfCapsule struct {
 	Annotations     map[string]string `json:"annotations,omitempty"`
 }
 
-// ownerOfCapsule is an owner of a Tenant, with the ClusterRoles that bind them in its namespaces.
+// ownerOfCapsule is an owner of a Tenant, with the ClusterRoles that Capsule binds to the owner in its namespaces.
 type ownerOfCapsule struct {
 	Kind         v1alpha1.SubjectKind `json:"kind"`
 	Name         string               `json:"name"`
@@ -52,7 +52,8 @@ func (o ownerOfCapsule) boundSubject() rbacv1.Subject {
 	return bound
 }
 
-// ownersOfTenant returns the owners in the Tenant's spec, and those in its status, which Capsule has found by its permissions.
+// ownersOfTenant returns the owners in the Tenant's spec, and those in its status, which Capsule has found by the Tenant's
+// spec.permissions.
 func ownersOfTenant(t tenantOfCapsule) (owners []ownerOfCapsule) {
 	for _, fields := range [][]string{{"spec", "owners"}, {"status", "owners"}} {
 		for _, owner := range decodeObjectList[ownerOfCapsule](t.Object, fields...) {
@@ -77,8 +78,8 @@ func decodeObjectList[T any](object map[string]any, fields ...string) (found []T
 	return found
 }
 
-// usersOfTenant returns the owners that become users of the LNamespace: those that have the ClusterRole of Warren's users, and that a
-// list can name. To other owners the list would give new rights.
+// usersOfTenant returns the owners that become users of the LNamespace: those that have the ClusterRole of Warren's users, and that a list
+// can name. An owner without that ClusterRole would get new rights by the list.
 func (e *capsuleEstate) usersOfTenant(t tenantOfCapsule) (users []v1alpha1.Subject) {
 	role := e.rules.Access.UserClusterRole
 	for _, owner := range ownersOfTenant(t) {
@@ -135,7 +136,7 @@ func (e *capsuleEstate) reasonNotToList(t tenantOfCapsule, s v1alpha1.Subject) s
 }
 
 // divideTenantRights divides the RoleBindings that Capsule keeps for a Tenant: kept are those to be made in the root, replaced those that
-// give owners the rights of Warren's users.
+// the users of the LNamespace don't need any more. Those for which isRoleNotReplaced is true are in neither.
 func (e *capsuleEstate) divideTenantRights(t tenantOfCapsule) (kept, replaced []bindingOfCapsule) {
 	users := e.Tenants[t.GetName()].Users
 	kept = slices.DeleteFunc(decodeObjectList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings"),
@@ -157,8 +158,8 @@ func (e *capsuleEstate) divideTenantRights(t tenantOfCapsule) (kept, replaced []
 	return kept, replaced
 }
 
-// addTenantRights has the RoleBindings that Capsule keeps in every namespace come from the root. Those that an
-// LNamespace replaces go with the Tenant; what Capsule keeps in some of the namespaces stays there.
+// addTenantRights adds a source in the root for each RoleBinding that Capsule keeps in every namespace, and records Capsule's objects as
+// its copies. Those that an LNamespace replaces are deleted with the Tenant. Those that Capsule keeps in only some namespaces stay there.
 func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	root := t.GetName()
 	kept, replaced := e.divideTenantRights(t)
@@ -187,7 +188,7 @@ func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	}
 	e.missUnlistableOwners(root, kept, names)
 	for _, made := range e.peer.Made {
-		if made.GetNamespace() == root { // by an earlier run: it gets its own mode in the last step, whatever the Tenant says by now
+		if made.GetNamespace() == root { // made by an earlier run: it needs its final mode, even if the Tenant has changed
 			e.Sources[slotOfBinding(root, made.GetName())] = Source{Mode: v1alpha1.ModeUpdate}
 		}
 	}
@@ -197,8 +198,8 @@ func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	}
 }
 
-// missUnlistableOwners records from where owners have rights whom the LNamespace can't list; names are those of the
-// RoleBindings in the root.
+// missUnlistableOwners adds a gap for each owner whom the LNamespace can't list. It names the root's RoleBindings by which the owner has
+// rights: names[i] is the name of kept[i].
 func (e *capsuleEstate) missUnlistableOwners(root string, kept []bindingOfCapsule, names []string) {
 	for _, owner := range e.unlisted[root] {
 		var from []string
@@ -212,7 +213,7 @@ func (e *capsuleEstate) missUnlistableOwners(root string, kept []bindingOfCapsul
 	}
 }
 
-// addBindingSource has a RoleBinding in the root, from which Warren copies it to the namespaces below.
+// addBindingSource adds a source to be made: a RoleBinding in the root, which Warren copies to the namespaces below.
 func (e *capsuleEstate) addBindingSource(slot copies.Slot, b bindingOfCapsule) {
 	subjects := make([]any, 0, len(b.Subjects))
 	for _, s := range b.Subjects {

@@ -81,7 +81,8 @@ func isNonEmptyValue(value any) bool {
 	return value != nil
 }
 
-// missTenantQuotas adds gaps about a Tenant's quotas. No controller enforces the sum of a quota of scope Tenant any more.
+// missTenantQuotas adds a gap for a Tenant's quotas, if it has any. In scope Tenant, Capsule limited their sum over all namespaces; Warren
+// doesn't.
 func (e *capsuleEstate) missTenantQuotas(t tenantOfCapsule) {
 	items, _, _ := unstructured.NestedSlice(t.Object, "spec", "resourceQuotas", "items")
 	if len(items) == 0 {
@@ -111,7 +112,7 @@ var othersOfCapsule = map[string]string{
 	"GlobalResourceQuota": "nothing limits the sum any more: use a ResourceQuota for each namespace, in a template",
 }
 
-// kindsOfCapsule returns the names of othersOfCapsule, and of the kind that holds its configuration.
+// kindsOfCapsule returns the names of the kinds of othersOfCapsule, and CapsuleConfiguration.
 func kindsOfCapsule() []string {
 	kinds := []string{"CapsuleConfiguration"}
 	for kind := range othersOfCapsule {
@@ -121,7 +122,7 @@ func kindsOfCapsule() []string {
 	return kinds
 }
 
-// missOtherObjects adds a gap for each object of a kind that has no counterpart.
+// missOtherObjects adds a gap for each object of a kind that has no counterpart, and for settings of a CapsuleConfiguration.
 func (e *capsuleEstate) missOtherObjects() {
 	for _, object := range e.peer.Others {
 		name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")

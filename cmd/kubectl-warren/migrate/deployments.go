@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// readDeployments finds the peer's Deployments. Without a namespace the peer is gone, and a Deployment of such a name
-// somewhere is somebody else's.
+// readDeployments finds the peer's Deployments. If no namespace is named, the peer is deleted: a Deployment with such a name elsewhere is
+// not the peer's.
 func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 	if r.peerNamespace == "" {
 		return nil
@@ -27,7 +27,7 @@ func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 		}
 		wanted, found, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 		if !found {
-			wanted = 1 // what the API server sets where nothing is said
+			wanted = 1 // the API server's default
 		}
 		running, err := r.countExistingPods(ctx, d)
 		if err != nil {
@@ -38,8 +38,8 @@ func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// countExistingPods returns how many Pods of a Deployment exist. Its status doesn't count those that are being deleted,
-// whose programs run on until the kubelet has stopped them, and write meanwhile.
+// countExistingPods returns how many Pods of a Deployment exist. The Deployment's status doesn't count Pods that are being deleted. Their
+// programs run on, and may still write, until the kubelet has stopped them.
 func (r *reader) countExistingPods(ctx context.Context, deployment unstructured.Unstructured) (int64, error) {
 	fields, _, _ := unstructured.NestedMap(deployment.Object, "spec", "selector")
 	given := &metav1.LabelSelector{}
@@ -57,7 +57,7 @@ func (r *reader) countExistingPods(ctx context.Context, deployment unstructured.
 	return max(reported, int64(len(pods))), err
 }
 
-// containerArguments returns the arguments of the programs of a Deployment.
+// containerArguments returns the commands and arguments of the containers of a Deployment.
 func containerArguments(deployment unstructured.Unstructured) (args []string) {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	for _, item := range containers {

@@ -10,8 +10,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// draft collects the steps of a plan, in any order, and its gaps. A gap is something of the peer's, the other operator's, that has
-// no counterpart in Warren.
+// draft collects the steps of a plan, in any order, and its gaps. A gap is a setting of the peer, which is the other operator, that has no
+// counterpart in Warren.
 type draft struct {
 	steps []Step
 	gaps  []Gap
@@ -19,16 +19,16 @@ type draft struct {
 	excesses []string
 }
 
-// madeHere marks the objects that a migration makes, so that undoing it takes away no others.
+// madeHere is the value of label created-by on the objects that a migration makes: an undo deletes no others.
 const madeHere = "kubectl-warren-migrate"
 
 // addDraftGap adds a gap.
 func (d *draft) addDraftGap(what, instead string) { d.gaps = append(d.gaps, Gap{what, instead}) }
 
-// phaseOrder of a plan and of its undoing.
+// phaseOrder has the phases of a plan in their order, and then those of an undo.
 var phaseOrder = []Phase{Rest, Tenants, Sources, Copies, Namespaces, Hierarchy, Finish, Leave, Owners, Release, Wake}
 
-// sortedPlan returns the plan, its steps in their order.
+// sortedPlan returns the plan, with the steps sorted by phase and wave.
 func (d *draft) sortedPlan() Plan {
 	slices.SortStableFunc(d.steps, func(a, b Step) int {
 		if a.Phase != b.Phase {
@@ -45,7 +45,7 @@ func (d *draft) sortedPlan() Plan {
 	return Plan{Steps: d.steps, Joins: []Join{}, NewCopies: []NewCopies{}, KeyChanges: []KeyChange{}, Gaps: d.gaps}
 }
 
-// withLabelChanges are labels with changes, of which "" takes one off.
+// withLabelChanges returns a copy of the labels with changes applied. The value "" removes a label.
 func withLabelChanges(now, changes map[string]string) map[string]string {
 	result := maps.Clone(now)
 	if result == nil {
@@ -59,7 +59,7 @@ func withLabelChanges(now, changes map[string]string) map[string]string {
 	return result
 }
 
-// pendingChanges returns the changes that aren't made yet, for a merge patch; nil if all are.
+// pendingChanges returns the changes that aren't made yet, as part of a merge patch; nil if all are made.
 func pendingChanges(now, changes map[string]string) map[string]any {
 	var patch map[string]any
 	for key, value := range changes {
@@ -77,7 +77,7 @@ func pendingChanges(now, changes map[string]string) map[string]any {
 	return patch
 }
 
-// addRelabelStep adds the step that changes labels and annotations of an object, where they aren't so yet.
+// addRelabelStep adds the step that sets labels and annotations of an object, if some of them have other values.
 func (d *draft) addRelabelStep(phase Phase, wave int, object *metav1.PartialObjectMetadata, labels, annotations map[string]string) {
 	metadata := map[string]any{}
 	if patch := pendingChanges(object.Labels, labels); patch != nil {
@@ -91,7 +91,7 @@ func (d *draft) addRelabelStep(phase Phase, wave int, object *metav1.PartialObje
 	}
 }
 
-// addPatchStep adds the step that changes an object as it was read.
+// addPatchStep adds the step that patches an object. The patch fails if the object has changed since it was read.
 func (d *draft) addPatchStep(phase Phase, wave int, object *metav1.PartialObjectMetadata, body any) {
 	d.steps = append(d.steps, Step{Phase: phase, wave: wave, Verb: Patch, Object: objectFromMetadata(object), Body: body,
 		uid: string(object.UID), version: object.ResourceVersion})
@@ -111,7 +111,7 @@ func warrenObject(kind, namespace, name string) Object {
 	return Object{v1alpha1.GroupVersion.String(), kind, namespace, name}
 }
 
-// addCreateStep adds the step that makes an object of ours.
+// addCreateStep adds the step that creates an object of a kind of Warren's.
 func (d *draft) addCreateStep(phase Phase, wave int, object Object, spec any) {
 	metadata := map[string]any{"name": object.Name, "labels": map[string]any{v1alpha1.LabelCreatedBy: madeHere}}
 	if object.Namespace != "" {
@@ -122,20 +122,21 @@ func (d *draft) addCreateStep(phase Phase, wave int, object Object, spec any) {
 	}})
 }
 
-// addDeleteStep adds the step that deletes an object that the migration made.
+// addDeleteStep adds the step of phase Owners that deletes an object.
 func (d *draft) addDeleteStep(wave int, object Object, now metav1.Object) {
 	d.steps = append(d.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID()),
 		version: now.GetResourceVersion()})
 }
 
-// addScaleStep adds the step that asks for replicas of a Deployment, where others are asked for.
+// addScaleStep adds the step that sets the number of replicas of a Deployment, if it asks for another number.
 func (d *draft) addScaleStep(phase Phase, wave int, deployment Deployment, replicas int64) {
 	if deployment.Wanted != replicas {
 		d.addPatchStep(phase, wave, deployment.PartialObjectMetadata, map[string]any{"spec": map[string]any{"replicas": replicas}})
 	}
 }
 
-// addWebhookStep adds the step that changes the failure policies of webhooks, where they are others, and whether they are restricted.
+// addWebhookStep adds the step that sets the failure policies of webhooks, and adds or removes restCondition. There is no step if nothing
+// must change.
 func (d *draft) addWebhookStep(phase Phase, wave int, w Webhooks, policies []string, atRest bool) {
 	var changes []any
 	for i, c := range w.Conditions {

@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// The operator does more than what the steps write: it makes copies, and hands labels and annotations down. Whatever of
-// that differs from what stands there is a part of the plan, so that no right and no rule comes unseen.
+// Warren's operator does more than what the steps write: it makes copies, and sets inherited labels and annotations. The plan lists what
+// this changes, so that the user sees every new right and rule before.
 
 // NewCopies are copies of one source that the operator will make and the other operator has not made.
 type NewCopies struct {
@@ -23,10 +23,10 @@ type NewCopies struct {
 	Namespaces []string `json:"namespaces"`
 }
 
-// KeyChange is a label, or an annotation (its key after @), that namespaces inherit in Warren's trees and don't have now.
+// KeyChange is a label, or an annotation (its key after @), whose value on namespaces changes by inheritance in Warren's trees.
 type KeyChange struct {
 	Key string `json:"key"`
-	// Was is the value before, nil for none; Becomes the value after, nil where the key goes.
+	// Was is the value before, nil for none; Becomes the value after, nil if the key is removed.
 	Was        *string  `json:"was"`
 	Becomes    *string  `json:"becomes"`
 	Namespaces []string `json:"namespaces"`
@@ -56,7 +56,7 @@ func (p *planner) findNewCopies(world *copies.World, objects map[copies.Slot]*me
 	return found
 }
 
-// findKeyChanges returns what the namespaces that join will inherit.
+// findKeyChanges returns the labels and annotations that inheritance changes on the namespaces that join.
 func (o *outlook) findKeyChanges() []KeyChange {
 	byChange := map[string]*KeyChange{}
 	note := func(namespace, mark string, now map[string]string, changes map[string]*string) {

@@ -18,21 +18,22 @@ type Engine struct {
 	// that they bind.
 	Grants     []Grant
 	GrantRoles []string
-	// OldStored are definitions that may have objects stored in old versions, with the version in which they are to be stored.
+	// OldStored are CustomResourceDefinitions that may have objects stored in old versions, by name, with the version in which they are to be
+	// stored.
 	OldStored map[string]string
 	// Record is what earlier runs have noted; nil where there is none yet.
 	Record *Record
-	// RecordAt names the ConfigMap that holds the record, RecordVersion guards it.
+	// RecordAt names the ConfigMap that holds the record. RecordUID and RecordVersion guard writes to it.
 	RecordAt                 Object
 	RecordUID, RecordVersion string
 }
 
-// Deployment is one of the other operator's.
+// Deployment is a Deployment of the other operator.
 type Deployment struct {
 	*metav1.PartialObjectMetadata
-	// Wanted are the replicas asked for, Running the Pods that exist, also those that are being deleted.
+	// Wanted is the number of replicas asked for, Running the number of existing Pods, including those that are being deleted.
 	Wanted, Running int64
-	// Args are the arguments of its programs.
+	// Args are the commands and arguments of its containers.
 	Args []string
 }
 
@@ -41,31 +42,32 @@ type Webhooks struct {
 	*metav1.PartialObjectMetadata
 	// Policies are the failure policies, in the order of the webhooks, AtRest those that they have while the peer is at rest.
 	Policies, AtRest []string
-	// Guards are the names of those webhooks that are asked about Namespaces, "" for others: they keep grants in bounds.
+	// Guards are, in the same order, the names of the webhooks that are asked about Namespaces, "" for others. These restrict what grants
+	// allow.
 	Guards []string
-	// Conditions are the restrictions of the webhooks, in their order; nil for a peer whose objects hold no namespaces.
+	// Conditions are the restrictions of the webhooks, in their order; none is wanted if the peer sets no finalizers.
 	Conditions []condition
 }
 
-// Record is what a migration must remember to be undone, and whether it may still be.
+// Record is what an undo needs. Finished reports that the migration can't be undone any more.
 type Record struct {
 	Finished bool `json:"finished"`
-	// Replicas and Policies are those of before, by object.
+	// Replicas and Policies are the replicas and failure policies before the migration, by object.
 	Replicas map[string]int64    `json:"replicas,omitempty"`
 	Policies map[string][]string `json:"policies,omitempty"`
 	// Subjects are those whom the peer's bindings named before, by object.
 	Subjects map[string][]any `json:"subjects,omitempty"`
-	// Finalizers are those of the peer's objects before, by object.
+	// Finalizers are the peer's finalizers on its objects before the migration, by object.
 	Finalizers map[string][]string `json:"finalizers,omitempty"`
-	// Callers are the users who have migrated: LNamespaces that one of them made are the migration's.
+	// Callers are the users who have run this migration: an LNamespace that one of them made counts as made by it.
 	Callers []string `json:"callers,omitempty"`
-	// Places are what the namespaces stand below, to which the user has agreed, by UID of the namespace: the UID of the parent or
-	// template, "" for roots and templates. Whatever else the peer's keys say later is refused.
+	// Places are the places to which the user has agreed: by UID of the namespace, the UID of its parent or template, its name if it did not
+	// exist yet, "" for roots and templates. If the peer's keys state another place later, it is refused.
 	Places map[string]string `json:"places,omitempty"`
-	// Inherited are the keys that namespaces inherit since, with the values of before.
+	// Inherited are the keys that namespaces inherit because of the migration, with the values before it.
 	Inherited []KeyChange `json:"inherited,omitempty"`
-	// Before are the values that Warren's keys had before the migration on what it may write, by object: undoing brings them back. An
-	// object of Warren's own that was there has an entry, if an empty one.
+	// Before are the values that Warren's keys had before the migration on objects that it may write, by object: an undo restores them. An
+	// object that existed where the migration would have made one has an entry, maybe an empty one.
 	Before map[string]map[string]string `json:"before,omitempty"`
 }
 
@@ -87,13 +89,13 @@ func (e Engine) firstRunningDeployment() string {
 	return ""
 }
 
-// isScaledDown reports whether no replica is asked for.
+// isScaledDown reports whether no Deployment asks for a replica.
 func (e Engine) isScaledDown() bool {
 	return !slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Wanted > 0 })
 }
 
 // planPeerShutdown stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to Ignore, except for
-// those on the peer's own kinds.
+// those on the peer's own kinds. It also removes the subjects of grants, and the peer's finalizers.
 func (p *planner) planPeerShutdown() {
 	if p.Peer.Record == nil {
 		p.planRecordChange(Rest, func(*Record) {})
@@ -119,7 +121,8 @@ func (p *planner) planPeerShutdown() {
 	p.planFinalizers()
 }
 
-// planRecordChange records a change in the record; the first note describes how the other operator ran.
+// planRecordChange adds the step that changes the record. The first record describes the other operator and the cluster before the
+// migration.
 func (p *planner) planRecordChange(phase Phase, change func(*Record)) {
 	r := p.Peer.Record
 	verb, body := Patch, map[string]any{}
@@ -148,7 +151,7 @@ func (p *planner) planRecordChange(phase Phase, change func(*Record)) {
 		version: p.Peer.RecordVersion})
 }
 
-// addCallerOnce returns the users who have migrated; the peers without tenants don't ask who does.
+// addCallerOnce returns callers with caller added. caller is "" for peers without tenants, whose migration doesn't use it.
 func addCallerOnce(callers []string, caller string) []string {
 	if caller == "" || slices.Contains(callers, caller) {
 		return callers
@@ -156,8 +159,8 @@ func addCallerOnce(callers []string, caller string) []string {
 	return append(slices.Clone(callers), caller)
 }
 
-// recordKey is where in its ConfigMap a record stands: compressed, for with the places of 10,000 namespaces it would
-// exceed what a ConfigMap may hold.
+// recordKey is the key of the record in its ConfigMap. The record is compressed: with the places of 10,000 namespaces it would else exceed
+// the size of a ConfigMap.
 const recordKey = "record.json.gz"
 
 func (r Record) packToJSON() []byte {
@@ -169,7 +172,7 @@ func (r Record) packToJSON() []byte {
 	return packed.Bytes()
 }
 
-// unpackRecord reads what pack has written.
+// unpackRecord reads what packToJSON has written.
 func unpackRecord(packed []byte) (*Record, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

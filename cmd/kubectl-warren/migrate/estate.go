@@ -1,9 +1,9 @@
-// Package migrate moves a cluster from another operator of tenants or namespace trees, the peer, to Warren: it reads the peer's
-// objects, plans the writes that say the same to Warren, and carries them out with the caller's rights.
+// Package migrate moves a cluster from another operator of tenants or namespace trees, the peer, to Warren: it reads the peer's objects,
+// plans the writes by which Warren takes over, and carries them out with the caller's rights.
 //
-// A peer's file (hnc.go, accurate.go, capsule.go) turns its objects into an Estate, which is independent of the peer. Plan and Undo
-// are pure: from the cluster's objects they compute the writes that are still missing, so that an interrupted migration continues
-// where it ended, and a finished one has nothing left to do.
+// For each peer, a file (hnc.go, accurate.go, capsule.go) turns the peer's objects into an Estate, which is independent of the peer.
+// NewPlan and NewUndo are pure: from the cluster's objects they compute the writes that are still missing. So an interrupted migration
+// continues where it ended, and a finished one has nothing left to do.
 package migrate
 
 import (
@@ -21,13 +21,14 @@ import (
 
 // Estate describes, in Warren's terms, what a peer's objects say.
 type Estate struct {
-	// Places are the namespaces that stand in one of the peer's trees, or that are its templates or reference one.
+	// Places are the namespaces that are in one of the peer's trees, that are its templates or that reference a template, by name.
 	Places map[string]Place
-	// Sources are the objects of which the peer describes how they are copied. In kinds of mode All the others are copied, too.
+	// Sources are the objects for which the peer describes how they are copied. In kinds of mode All, Warren also copies all other objects.
 	Sources map[copies.Slot]Source
 	// Copies are the objects that the peer has copied, with the namespace of each one's source.
 	Copies map[copies.Slot]string
-	// Tenants are the specs of the LNamespaces to be made, by name. Made are the sources that must be created in their roots.
+	// Tenants are the specs of the LNamespaces that the peer's tenants become, by name. Made are the sources that must exist in their root
+	// namespaces, and are created if they don't.
 	Tenants map[string]v1alpha1.LNamespaceSpec
 	Made    map[copies.Slot]MadeSource
 	// Creator is the user whom these LNamespaces name as their maker; "" for nobody.
@@ -36,13 +37,13 @@ type Estate struct {
 	Stop string
 	// IsGone reports that the API server has no definitions of the peer's any more: the migration can only be finished.
 	IsGone bool
-	// Owned are Namespaces and objects that the garbage collector deletes when an object of the peer's is deleted, which is of
-	// API group OwnerGroup; that ends with the last step.
+	// Owned are Namespaces and other objects that have an owner of API group OwnerGroup, the peer's. The garbage collector deletes them with
+	// this owner, until the last step removes these ownerReferences.
 	Owned      []*metav1.PartialObjectMetadata
 	OwnerGroup string
-	// Holding are objects of the peer's that may have finalizers for it, which would hold the deletion of their namespaces.
+	// Holding are objects of the peer's that may have its finalizers, which would keep their namespaces from being deleted.
 	Holding []*metav1.PartialObjectMetadata
-	// peer is whose objects these are.
+	// peer is the operator whose objects the estate describes.
 	peer peer
 	// Gaps are settings of the peer that have no counterpart in Warren, or that need an administrator.
 	Gaps []Gap
@@ -59,16 +60,17 @@ func newEmptyEstate() *Estate {
 type Place struct {
 	// Type is root, template or "".
 	Type string
-	// Parent is "" but for sub-namespaces, Template the template that a namespace references.
+	// Parent is the parent of a sub-namespace, else "". Template is the template that a namespace references, else "".
 	Parent, Template string
-	// Sub is the spec of the SubNamespace in the parent that owns the namespace; nil where it is only placed there.
+	// Sub is the spec of the SubNamespace in the parent that owns the namespace; nil where the namespace is only placed below the parent.
 	Sub *v1alpha1.SubNamespaceSpec
-	// Cascading, Labels and Annotations are for the HierarchyConfiguration of the namespace.
+	// Cascading, Labels and Annotations are settings for the namespace's HierarchyConfiguration: allowCascadingDeletion, and the propagated
+	// keys.
 	Cascading           bool
 	Labels, Annotations []string
 }
 
-// namespaceLabels returns those that the Namespace gets.
+// namespaceLabels returns the labels that the Namespace gets.
 func (p Place) namespaceLabels() map[string]string {
 	wanted := map[string]string{v1alpha1.LabelType: p.Type, v1alpha1.LabelParent: p.Parent, v1alpha1.LabelTemplate: p.Template}
 	if p.Sub != nil {
@@ -78,7 +80,7 @@ func (p Place) namespaceLabels() map[string]string {
 	return wanted
 }
 
-// Source states how an object is copied: its mode, or none, and to which of the namespaces below.
+// Source states how an object is copied: Mode is the value of its label propagate, Select its selector of the namespaces below.
 type Source struct{ Mode, Select string }
 
 // Gap is something of the peer's that has no counterpart, and what to do instead.
@@ -89,14 +91,14 @@ type Gap struct {
 
 func (e *Estate) addEstateGap(what, instead string) { e.Gaps = append(e.Gaps, Gap{what, instead}) }
 
-// AllowedKeys states which labels and annotations of a SubNamespace the configuration lets through.
+// AllowedKeys states which labels and annotations of a SubNamespace the configuration allows.
 type AllowedKeys struct{ Label, Annotation func(key string) bool }
 
-// mostAnnotations is how many characters the annotations of a SubNamespace may have together, as its definition says.
+// mostAnnotations is how many characters the annotations of a SubNamespace may have together, as its CustomResourceDefinition says.
 const mostAnnotations = 8192
 
-// subNamespaceSpecOf returns the SubNamespace that stands for an object of the peer's that owns a namespace. A key that
-// the configuration doesn't allow stays on the Namespace as it is.
+// subNamespaceSpecOf returns the spec of the SubNamespace that replaces owner, an object of the peer's that owns a namespace. A key that
+// the configuration doesn't allow is left out, and stays on the Namespace as it is.
 func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, annotations map[string]string,
 	allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
 	spec := &v1alpha1.SubNamespaceSpec{}

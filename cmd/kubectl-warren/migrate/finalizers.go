@@ -8,22 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Objects of the other operator's hold namespaces: their finalizers wait for a program that is stopped, and its
-// webhooks are asked about their deletion. So that namespaces can be deleted while it is at rest, the finalizers go,
-// into the record, and the webhooks on its own kinds refuse only what would change what these objects say.
+// Objects of the other operator can keep namespaces from being deleted: their finalizers wait for a program that is stopped, and its
+// webhooks can't allow their deletion. So at rest, only the record has the finalizers. The webhooks on its own kinds are restricted: they
+// refuse only writes that could change what these objects mean.
 
-// restFinalizers is the wave of phase Rest in which finalizers go: the other operator, which would put them back, has stopped by then.
+// restFinalizers is the wave of phase Rest in which finalizers are removed. The other operator, which would restore them, has stopped by
+// then.
 const restFinalizers = 3
 
-// condition states how a webhook on the peer's own kinds is restricted.
+// condition states whether restCondition restricts a webhook of the peer's, and whether it should.
 type condition struct {
-	// wanted reports that the webhook is restricted while the peer is at rest.
+	// wanted reports that the webhook must be restricted while the peer is at rest.
 	wanted bool
-	// count is how many match conditions it has, ours the index of the one below; -1 for none.
+	// count is how many match conditions the webhook has; ours is the index of restCondition among them, or -1.
 	count, ours int
 }
 
-// restCondition keeps webhooks from being asked about deletions together with a namespace, and about updates that leave spec as it is.
+// restCondition keeps webhooks from being asked about the deletion of an object with its namespace, and about updates that leave spec as it
+// is.
 var restCondition = map[string]any{
 	"name": "warren-migration",
 	"expression": "!(request.operation == 'DELETE' && ('system:serviceaccounts:kube-system' in request.userInfo.?groups.orValue([]) || " +
@@ -65,7 +67,7 @@ func (p *planner) peerFinalizers() map[string][]string {
 	return found
 }
 
-// planFinalizers adds the steps that take the peer's finalizers off.
+// planFinalizers adds the steps that remove the peer's finalizers from its objects.
 func (p *planner) planFinalizers() {
 	for _, object := range p.Holding {
 		if theirs, others := divideFinalizers(object, p.peer.group); len(theirs) > 0 {
@@ -74,7 +76,7 @@ func (p *planner) planFinalizers() {
 	}
 }
 
-// undoFinalizers adds the steps that put them back.
+// undoFinalizers adds the steps that restore the peer's finalizers.
 func (u *undoer) undoFinalizers() {
 	for _, object := range u.Holding {
 		before := u.Peer.Record.Finalizers[objectFromMetadata(object).String()]

@@ -19,16 +19,17 @@ type Grant struct {
 	Subjects []any
 }
 
-// The waves of phase Rest if there are grants. The grants' subjects are removed in restGrants: after the other operator has
-// stopped, because it would restore them, and before its webhooks on Namespaces get failure policy Ignore. In between, requests on
-// Namespaces fail rather than pass unchecked. The other webhooks get Ignore before, in restOthers, because they may match the
-// grants themselves.
+// The waves of phase Rest if there are grants. The grants' subjects are removed in restGrants: after the other operator has stopped,
+// because it would restore them, and before its webhooks on Namespaces get failure policy Ignore. In between, requests on Namespaces fail
+// rather than pass unchecked. The webhooks on other kinds get Ignore earlier, in restOthers: the API server may ask them about the grants,
+// too.
 const (
 	restOthers = 2
 	restGrants = 3
 )
 
-// splitByGuardWave returns the failure policies of webhooks on anything but Namespaces as they are at rest, and then those of the others.
+// splitByGuardWave returns two lists with the failure policies of all webhooks. In others, the webhooks that are not asked about Namespaces
+// have their policies at rest; in guards, those that are.
 func (w Webhooks) splitByGuardWave() (others, guards []string) {
 	others, guards = slices.Clone(w.Policies), slices.Clone(w.Policies)
 	for i, policy := range w.AtRest {
@@ -41,7 +42,7 @@ func (w Webhooks) splitByGuardWave() (others, guards []string) {
 	return others, guards
 }
 
-// hasServingReplica reports whether a replica of the peer's is there or wanted: then its webhooks are answered.
+// hasServingReplica reports whether a Deployment of the peer's has a Pod or asks for one: then the peer's webhooks are answered.
 func (e Engine) hasServingReplica() bool {
 	return slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Running > 0 || d.Wanted > 0 })
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// HNC is what the Hierarchical Namespace Controller's objects are, by kind.
+// HNC holds the objects of the Hierarchical Namespace Controller, by kind, and the settings of its flags.
 type HNC struct {
 	Anchors, Hierarchies, Configurations, Quotas []unstructured.Unstructured
 
 	settings hncSettings
 }
 
-// What HNC's documentation calls its API group, its keys and its modes.
+// HNC's API group, keys and modes, as its documentation names them.
 const (
 	hncGroup            = "hnc.x-k8s.io"
 	hncInheritedFrom    = hncGroup + "/inherited-from"
@@ -42,7 +42,7 @@ const (
 // hncResource is a kind that HNC is configured for.
 type hncResource struct{ group, resource, mode string }
 
-// EstateOfHNC says in Warren's words what HNC's objects say. allowed are the labels and annotations that a SubNamespace may set.
+// EstateOfHNC returns the Estate that HNC's objects describe. allowed are the labels and annotations that a SubNamespace may set.
 func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, kinds []Kind, allowed AllowedKeys) *Estate {
 	e := newEmptyEstate()
 	e.placeHNCNamespaces(peer, namespaces, allowed)
@@ -66,7 +66,8 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 	return e
 }
 
-// placeHNCNamespaces finds the trees: HierarchyConfigurations name the parents, anchors own the lives.
+// placeHNCNamespaces adds the places of the namespaces in HNC's trees. HNC's HierarchyConfigurations name the parents; anchors own
+// namespaces.
 func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, allowed AllowedKeys) {
 	hierarchies := map[string]unstructured.Unstructured{}
 	for _, hc := range peer.Hierarchies {
@@ -121,7 +122,7 @@ func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.Part
 	}
 }
 
-// isInParentCycle reports whether the way up from name never ends.
+// isInParentCycle reports whether name is in a cycle of parents, or below one.
 func isInParentCycle(parents map[string]string, name string) bool {
 	seen := map[string]bool{}
 	for at, ok := name, true; ok; at, ok = parents[at] {
@@ -133,7 +134,7 @@ func isInParentCycle(parents map[string]string, name string) bool {
 	return false
 }
 
-// keyValuePairs returns a list of keys and values, as HNC writes them.
+// keyValuePairs returns a list in spec as a map. Each item of the list has a key and a value.
 func keyValuePairs(object unstructured.Unstructured, field string) map[string]string {
 	pairs := map[string]string{}
 	list, _, _ := unstructured.NestedSlice(object.Object, "spec", field)
@@ -154,7 +155,7 @@ func nestedText(object map[string]any, fields ...string) string {
 	return value
 }
 
-// resourcesOfHNC returns the kinds that HNC is configured for. Roles and RoleBindings it always propagates.
+// resourcesOfHNC returns the kinds that HNC is configured for. HNC always propagates Roles and RoleBindings.
 func resourcesOfHNC(peer HNC) []hncResource {
 	resources := []hncResource{{"rbac.authorization.k8s.io", "roles", hncPropagate},
 		{"rbac.authorization.k8s.io", "rolebindings", hncPropagate}}
@@ -177,10 +178,10 @@ func modesOfHNC(peer HNC) map[schema.GroupResource]string {
 	return modes
 }
 
-// counterparts of HNC's modes.
+// counterparts has the mode of Warren for each of HNC's modes, except Ignore.
 var counterparts = map[string]copies.KindMode{hncPropagate: copies.All, hncAllowPropagate: copies.OptIn, hncRemove: copies.Remove}
 
-// configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for.
+// configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for, and adds a gap for each difference.
 func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	modes := modesOfHNC(peer)
 	for _, kind := range kinds {
@@ -215,7 +216,7 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	}
 }
 
-// recordHNCSource records an object that HNC copies, or excepts from being copied.
+// recordHNCSource records an object as a source, if Warren copies it as HNC does only with a label or a selector.
 func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings) {
 	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate ||
 		object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {

@@ -11,18 +11,19 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// hncSettings are what the flags of HNC's Deployments say.
+// hncSettings are the settings of the flags of HNC's Deployments.
 type hncSettings struct {
-	// uncopied are labels KEY=VALUE of objects that HNC copies nowhere.
+	// uncopied are labels KEY=VALUE. HNC never copies an object that has one of them.
 	uncopied []string
-	// excluded are namespaces that HNC leaves alone; included is nil, or matches the others.
+	// excluded are namespaces that HNC leaves alone. If included is set, HNC also leaves alone the namespaces that don't match it.
 	excluded []string
 	included *regexp.Regexp
-	// strippedLabels and strippedAnnotations are keys that HNC takes off copies.
+	// strippedLabels and strippedAnnotations are keys that HNC leaves out of copies.
 	strippedLabels, strippedAnnotations []string
 }
 
-// rancherLabel is on what Rancher makes in a project. HNC never copies that: by a flag of its manifests, in old versions by itself.
+// rancherLabel is on the objects that Rancher makes in a project. HNC never copies them: its manifests set a flag for that, and old
+// versions do it without a flag.
 const rancherLabel = "cattle.io/creator=norman"
 
 func settingsOfHNC(deployments []Deployment) (s hncSettings, err error) {
@@ -62,7 +63,8 @@ func (s hncSettings) leavesAlone(namespace string) bool {
 	return slices.Contains(s.excluded, namespace) || s.included != nil && !s.included.MatchString(namespace)
 }
 
-// neverCopies reports whether HNC copies an object nowhere, whatever its annotations say: by a flag, or because a platform wrote it.
+// neverCopies reports whether HNC never copies an object, whatever HNC's annotations on it: because of a flag, or because a platform wrote
+// it.
 func (s hncSettings) neverCopies(object *metav1.PartialObjectMetadata) bool {
 	for _, label := range s.uncopied {
 		key, wanted, _ := strings.Cut(label, "=")
@@ -82,12 +84,12 @@ func (s hncSettings) neverCopies(object *metav1.PartialObjectMetadata) bool {
 	return false
 }
 
-// isHelmRelease reports whether a Secret is of type helm.sh/release.v1, which its metadata shows by these two alone.
+// isHelmRelease reports whether a Secret is of type helm.sh/release.v1. Only metadata is read, so its label and its name decide.
 func isHelmRelease(secret *metav1.PartialObjectMetadata) bool {
 	return secret.Labels["owner"] == "helm" && strings.HasPrefix(secret.Name, "sh.helm.release.v1.")
 }
 
-// compareFlagsOfHNC names what Warren's configuration lacks that a flag of HNC says.
+// compareFlagsOfHNC adds a gap for each key that HNC's flags leave out of copies, but Warren's configuration doesn't leave out.
 func (e *Estate) compareFlagsOfHNC(s hncSettings, ours *config.OperatorConfiguration) {
 	for _, list := range []struct {
 		flag  string

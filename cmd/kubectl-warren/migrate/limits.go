@@ -11,17 +11,17 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// treeSize is what the limits of a tree bound.
+// treeSize holds the numbers of a tree that its limits bound.
 type treeSize struct{ subNamespaces, depth, copies int }
 
-// planTreeLimits adds a gap for each tree that would exceed a limit, and notes that it keeps the migration from
-// beginning: admission would refuse a namespace, or the operator hold copies back, when the other operator has been
-// stopped already. copies counts them by tree.
+// planTreeLimits adds a gap and an excess for each limit that a tree would exceed. An excess keeps the migration from beginning: else
+// admission would refuse a namespace, or the operator would hold back copies, after the other operator was stopped. copies counts the
+// copies by tree.
 func (p *planner) planTreeLimits(copies map[string]int) {
 	sizes := map[string]*treeSize{}
 	for name, place := range p.joining {
 		in := p.end.Place(name)
-		if !in.InTree() || p.Namespaces[name].Labels[v1alpha1.LabelParent] == place.Parent { // roots, and what is there already
+		if !in.InTree() || p.Namespaces[name].Labels[v1alpha1.LabelParent] == place.Parent { // roots, and namespaces already in place
 			continue
 		}
 		root := in.Path[0]
@@ -39,7 +39,7 @@ func (p *planner) planTreeLimits(copies map[string]int) {
 	}
 }
 
-// limitsOfTree returns the limits of the tree of root, of which the LNamespace may still be to come.
+// limitsOfTree returns the limits of the tree of root. If its LNamespace does not exist yet, they include those that it will have.
 func (p *planner) limitsOfTree(root string) v1alpha1.Limits {
 	limits := p.end.Limits(root)
 	if spec := p.Tenants[root]; spec.Limits != nil && p.LNamespaces[root] == nil {
@@ -66,7 +66,7 @@ func (s *treeSize) exceededLimits(limits v1alpha1.Limits) (found []string) {
 	return found
 }
 
-// checkNoLimitExceeded returns an error that names the limits that stand in the way, before anything is written.
+// checkNoLimitExceeded returns an error that names the limits that trees would exceed. The caller checks this before it writes anything.
 func (p Plan) checkNoLimitExceeded() error {
 	if len(p.excesses) == 0 {
 		return nil

@@ -12,9 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// planExistingCopies finds the source of each copy of the peer's, as Warren's own planner sees it, and adds the steps
-// that make it one of ours in mode create. In the end its source is put back into its own mode, whereupon the operator
-// writes the copy as it writes all others.
+// planExistingCopies finds, by Warren's own planner, the source of each copy of the peer's. It adds the steps that make the object a copy
+// of Warren's in mode create. The last step sets the final mode of the source. Then the operator updates the copy as it updates all others.
 func (p *planner) planExistingCopies() {
 	objects := p.objectsBySlot()
 	maps.Copy(objects, p.unmade)
@@ -94,7 +93,7 @@ func (p *planner) planSourceLabels(objects map[copies.Slot]*metav1.PartialObject
 	}
 }
 
-// finalPropagateMode is what the label propagate of an object says in the end; "" takes it off.
+// finalPropagateMode returns the value of label propagate that an object has after the last step; "" if it has no such label.
 func (e *Estate) finalPropagateMode(slot copies.Slot, modes map[schema.GroupKind]copies.KindMode) string {
 	mode := e.Sources[slot].Mode
 	if mode == "" {
@@ -128,7 +127,7 @@ func (c Cluster) objectsBySlot() map[copies.Slot]*metav1.PartialObjectMetadata {
 	return objects
 }
 
-// worldAfterMigration returns the world for Warren's planner after the migration: the sources as they will be, without the peer's copies.
+// worldAfterMigration returns the World of Warren's planner after the migration: the sources as they will be, without the peer's copies.
 func (p *planner) worldAfterMigration(objects map[copies.Slot]*metav1.PartialObjectMetadata) *copies.World {
 	world := copies.NewWorld(p.after)
 	modes := p.configuredKindModes()

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// While the other operator is at rest, none of its webhooks judges who places which namespace. So the places are agreed before: the
-// record holds the UID of each namespace and of the one above, as they were in the plan that the user has seen. A place that is not
-// among them ends the run.
+// While the other operator is at rest, none of its webhooks checks who places which namespace where. So the user agrees to the places
+// before: the record holds the UID of each namespace and of its parent or template, as they were in the plan that the user has seen. Any
+// other place ends the run.
 
 // agreedPlaces returns the places that the namespaces can take: for the UID of each, its parent or template.
 func (o *outlook) agreedPlaces(c Cluster) map[string]string {
@@ -21,8 +21,7 @@ func (o *outlook) agreedPlaces(c Cluster) map[string]string {
 	return agreed
 }
 
-// identifyPlaceAbove identifies what a place is below: the UID of the parent or template, its name if it does not exist
-// yet, "" for neither.
+// identifyPlaceAbove returns the UID of a place's parent or template; its name if it does not exist yet; "" if the place has neither.
 func (c Cluster) identifyPlaceAbove(place Place) string {
 	name := cmp.Or(place.Parent, place.Template)
 	if now := c.Namespaces[name]; now != nil {
@@ -31,8 +30,8 @@ func (c Cluster) identifyPlaceAbove(place Place) string {
 	return name
 }
 
-// placesAgreedByUser returns the places to which the user has agreed, by the record or by the plan that this run has
-// shown; nil before that.
+// placesAgreedByUser returns the places to which the user has agreed, by the record or by the plan that this run has shown; nil if the user
+// has agreed to no plan yet.
 func (c Cluster) placesAgreedByUser() map[string]string {
 	if record := c.Peer.Record; record != nil && record.Places != nil {
 		return record.Places
@@ -40,7 +39,8 @@ func (c Cluster) placesAgreedByUser() map[string]string {
 	return c.Agreed
 }
 
-// isPlaceAgreed reports whether the user has agreed to the place of a namespace. The root of a tenant may have been made since.
+// isPlaceAgreed reports whether the user has agreed to the place of a namespace. The root of a tenant may have been made since: then it was
+// agreed to by name.
 func (c Cluster) isPlaceAgreed(estate *Estate, name string, place Place) bool {
 	agreed := c.placesAgreedByUser()
 	if agreed == nil || c.Peer.Record.isMigrationFinished() {
@@ -69,14 +69,14 @@ func (p Plan) checkPlacesAgreed(peer peer) error {
 		strings.Join(p.refused, ", "), peer.title, peer.word)
 }
 
-// Join is which namespaces a plan brings below another one.
+// Join states which namespaces a plan places below another one.
 type Join struct {
 	// Below is the parent, or the template; "" for roots and templates.
 	Below      string   `json:"below"`
 	Namespaces []string `json:"namespaces"`
 }
 
-// joinsOfSteps returns the places of the namespaces that the steps of a draft label.
+// joinsOfSteps returns the places of the namespaces that are labeled by the steps.
 func (o *outlook) joinsOfSteps(steps []Step) []Join {
 	below := map[string][]string{}
 	for _, step := range steps {

@@ -14,15 +14,15 @@ import (
 // Phase is a part of a migration; the next begins when nothing of it is left.
 type Phase string
 
-// The phases, in their order. Until Finish all can be undone: sources are in mode create, so that Warren leaves alone what it has taken
-// over, wherever its namespace stands.
+// The phases, in their order. Until Finish all can be undone: sources are in mode create, so that Warren doesn't change the copies that it
+// has taken over, wherever their namespace is.
 const (
-	Rest       Phase = "rest"       // the other operator is scaled down, and its webhooks let everything pass
-	Tenants    Phase = "tenants"    // LNamespaces, of which Warren makes the roots
-	Sources    Phase = "sources"    // objects say whether and where they are copied
-	Copies     Phase = "copies"     // copies get the keys by which Warren knows its own
+	Rest       Phase = "rest"       // the other operator is scaled down, and most of its webhooks get failure policy Ignore
+	Tenants    Phase = "tenants"    // LNamespaces are made, and Warren makes their roots
+	Sources    Phase = "sources"    // sources get the labels that state whether and where they are copied
+	Copies     Phase = "copies"     // copies get the keys by which Warren recognizes its copies
 	Namespaces Phase = "namespaces" // namespaces join Warren's trees
-	Hierarchy  Phase = "hierarchy"  // SubNamespaces and HierarchyConfigurations
+	Hierarchy  Phase = "hierarchy"  // SubNamespaces and HierarchyConfigurations are made
 	Finish     Phase = "finish"     // copies follow their sources again: the last step
 )
 
@@ -45,7 +45,7 @@ type Step struct {
 	Body any `json:"body,omitempty"`
 	// wave orders the steps of a phase.
 	wave int
-	// uid and version guard the write against what came after the plan.
+	// uid and version make the write fail if the object has changed since the plan was made.
 	uid, version string
 }
 
@@ -64,10 +64,10 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// idWithGroup tells objects apart whose kinds have one name in several groups.
+// idWithGroup identifies an object, also if kinds of several groups have the same name.
 func (o Object) idWithGroup() string { return o.APIVersion + " " + o.String() }
 
-// Cluster is what stands in the cluster now.
+// Cluster holds the objects that are in the cluster now.
 type Cluster struct {
 	Namespaces map[string]*metav1.PartialObjectMetadata
 	Kinds      []Kind
@@ -77,7 +77,7 @@ type Cluster struct {
 	// LNamespaces are Warren's tenants by name.
 	LNamespaces map[string]*v1alpha1.LNamespace
 	Peer        Engine
-	// Agreed are the places that the plan had which this run has shown to the user; nil where it has shown none.
+	// Agreed are the places of the plan that this run has shown to the user; nil if it has shown none.
 	Agreed map[string]string
 	// Caller is the user who migrates, as the API server knows them.
 	Caller string
@@ -91,18 +91,18 @@ type Plan struct {
 	Steps []Step `json:"steps"`
 	// Joins are the places of the namespaces that the steps bring into trees.
 	Joins []Join `json:"joins"`
-	// NewCopies and KeyChanges are what the operator will do beside the steps.
+	// NewCopies and KeyChanges are what Warren's operator will do besides the steps.
 	NewCopies  []NewCopies `json:"newCopies"`
 	KeyChanges []KeyChange `json:"keyChanges"`
 	Gaps       []Gap       `json:"gaps"`
-	// agreed and refused are the places that the namespaces can take, and the names of those that nobody has agreed to.
+	// agreed are the places that the namespaces can take. refused are the namespaces to whose places the user has not agreed.
 	agreed  map[string]string
 	refused []string
 	// excesses are the limits that keep the migration from beginning.
 	excesses []string
 }
 
-// planner makes one plan; undoer makes one of the way back.
+// planner makes one plan of a migration; undoer makes one that undoes it.
 type planner struct {
 	*Estate
 	Cluster
@@ -110,11 +110,11 @@ type planner struct {
 	draft *draft
 	// unmade are the sources of Made that don't exist yet, as they will be.
 	unmade map[copies.Slot]*metav1.PartialObjectMetadata
-	// newCopies are known when the copies are planned.
+	// newCopies is filled by planExistingCopies.
 	newCopies []NewCopies
 }
 
-// NewPlan plans what takes the cluster to what the estate says.
+// NewPlan returns the plan that brings the cluster to the state that the estate describes.
 func NewPlan(estate *Estate, c Cluster) Plan {
 	d := &draft{gaps: slices.Clone(estate.Gaps)}
 	p := &planner{Estate: estate, Cluster: c, outlook: forecastOutlook(estate, c, d), draft: d, unmade: findMissingSources(estate, c)}
@@ -136,14 +136,14 @@ func NewPlan(estate *Estate, c Cluster) Plan {
 	return plan
 }
 
-// planNamespaces brings the namespaces into their trees, parents first.
+// planNamespaces adds the steps that label the namespaces, so that they join their trees, parents first.
 func (p *planner) planNamespaces() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		p.draft.addRelabelStep(Namespaces, p.depthInForest(name), p.Namespaces[name], p.joining[name].namespaceLabels(), nil)
 	}
 }
 
-// planHierarchy makes the SubNamespaces that own the namespaces, and the HierarchyConfigurations.
+// planHierarchy adds the steps that make the SubNamespaces that own the namespaces, and the HierarchyConfigurations.
 func (p *planner) planHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
@@ -179,7 +179,7 @@ func (p *planner) planHierarchyOf(name string, place Place) {
 	}
 }
 
-// mergeMetadataKeys returns the keys that are there and those to come, sorted; added reports whether any comes.
+// mergeMetadataKeys returns the keys of have and wanted, sorted; added reports whether have lacks one of wanted.
 func mergeMetadataKeys(have []v1alpha1.MetadataKey, wanted []string) (keys []string, added bool) {
 	for _, key := range have {
 		keys = append(keys, string(key))

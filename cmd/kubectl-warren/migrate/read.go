@@ -31,23 +31,24 @@ type peer struct {
 	namespace, prefix string
 	// group is the API group of its own kinds.
 	group string
-	// copyLabel is what the peer sets on each copy to call it its own, under a key that others read too.
+	// copyLabel is a label by which the peer marks each copy as its own, under a key that other programs use too.
 	copyLabel struct{ key, value string }
-	// labelAdvice states which of Warren's labels stand for the peer's, in the end of a sentence.
+	// labelAdvice is the end of a sentence that states which of Warren's labels replace the peer's.
 	labelAdvice string
 	// holdsNamespaces reports that objects of its kinds in namespaces have finalizers.
 	holdsNamespaces bool
 	// needsFile reports that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
-	// bystander begins the names of Deployments in that namespace that only serve users, and run on.
+	// bystander begins the names of Deployments in that namespace that only answer users. The migration doesn't stop them.
 	bystander string
-	// readGrantRoles reads the names of the ClusterRoles by which users do what only the peer's webhooks keep in bounds; nil without any.
+	// readGrantRoles reads the names of the ClusterRoles that give users broad rights which only the peer's webhooks restrict; nil if the peer
+	// has none.
 	readGrantRoles func(ctx context.Context, r *reader) ([]string, error)
-	// readEstate reads its objects, and returns what they mean.
+	// readEstate reads the peer's objects, and returns the Estate that they describe.
 	readEstate func(ctx context.Context, r *reader, c *Cluster) (*Estate, error)
 }
 
-// reader reads what a plan rests on, with the rights of the caller.
+// reader reads what a plan needs, with the rights of the caller.
 type reader struct {
 	api               client.Client
 	peer              peer
@@ -57,15 +58,16 @@ type reader struct {
 	peerConfiguration []byte
 }
 
-// readEverything reads everything anew.
+// readEverything reads the objects of the cluster and of the peer anew.
 func (r *reader) readEverything(ctx context.Context) (*Estate, Cluster, error) {
 	c := Cluster{
 		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
 		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, LNamespaces: map[string]*v1alpha1.LNamespace{},
 		Rules: rules.ForForest(r.configuration, r.operatorNamespace), CopyRules: rules.ForCopies(r.configuration),
 	}
-	// An LNamespace outlives its root. Read the other way round, a root that goes meanwhile would look like a namespace that took the
-	// name of a Tenant, which then would be left out, and the peer started before what was written is taken back.
+	// LNamespaces are read before namespaces, because an LNamespace is deleted after its root. In the other order, a root that is deleted in
+	// between would look like a namespace that took the name of a Tenant. The plan would leave out that Tenant, and start the peer before all
+	// is undone.
 	for _, read := range []func(context.Context, *Cluster) error{r.readWarrenObjects, r.readNamespaces, r.readConfiguredKinds,
 		r.readPeerEngine, r.readOldStoredVersions, r.readPeerGrants} {
 		if err := read(ctx, &c); err != nil {
@@ -144,7 +146,8 @@ func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind,
 	return nil
 }
 
-// listPeerObjects returns all objects of a kind of the peer's; served is false where the API server doesn't have the kind.
+// listPeerObjects returns the objects of a kind, the peer's or not, within scope; served is false where the API server doesn't have the
+// kind.
 func (r *reader) listPeerObjects(ctx context.Context, group, kind string,
 	scope ...client.ListOption) (found []unstructured.Unstructured, served bool, err error) {
 	mapping, err := r.api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
@@ -157,7 +160,7 @@ func (r *reader) listPeerObjects(ctx context.Context, group, kind string,
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind + "List"))
 	err = gather.Each(ctx, r.api, list, func(object client.Object) { found = append(found, *object.(*unstructured.Unstructured)) }, scope...)
-	if apierrors.IsNotFound(err) { // the definition went after the kinds were discovered
+	if apierrors.IsNotFound(err) { // the kind was deleted after discovery
 		return nil, false, nil
 	}
 	if err != nil {
@@ -185,9 +188,9 @@ func (r *reader) readPeerEngine(ctx context.Context, c *Cluster) error {
 	return r.readMigrationRecord(ctx, c)
 }
 
-// webhooksOfPeer returns the webhooks of a configuration, if the peer serves them, and how they are while it is at
-// rest: what it can't judge any more passes, but for its own objects. Those determine where namespaces belong, and tenants
-// may write them: nobody changes them then.
+// webhooksOfPeer returns the webhooks of a configuration, and whether the peer serves them. While the peer is at rest, they have failure
+// policy Ignore, except those on its own kinds, which have Fail. Objects of these kinds determine where namespaces belong, and tenants may
+// write them: at rest nobody may change them.
 func (r *reader) webhooksOfPeer(w unstructured.Unstructured) (found Webhooks, theirs bool) {
 	found = Webhooks{PartialObjectMetadata: partialMetadataOf(w), Guards: namespaceGuardNames(w)}
 	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
@@ -273,7 +276,7 @@ var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
 	copyLabel:   struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
 	labelAdvice: ", from NAME" + hncTreeSuffix + " to NAME" + v1alpha1.TreeLabelSuffix,
-	// without it, the API server can't tell which kinds it serves, and no namespace of the cluster can be deleted
+	// while it is stopped, discovery of the API server's kinds is incomplete, and no namespace of the cluster can be deleted
 	bystander: "hnc-resourcelist",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		found := HNC{}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// selecting are the kinds by whose selectors namespaces are let in or judged.
+// selecting are the kinds whose selectors decide which traffic reaches namespaces, or which policies and webhooks apply in them.
 var selecting = []schema.GroupKind{
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"},
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"},
@@ -19,8 +19,8 @@ var selecting = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
 }
 
-// readPeerSelectors adds a gap for each object that selects by labels of the peer's: no namespace that is made or moved
-// after the migration has them, or loses them.
+// readPeerSelectors adds a gap for each object that selects by labels of the peer's. After the migration, new namespaces don't get these
+// labels, and moved namespaces keep their old ones.
 func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 	for _, kind := range selecting {
 		objects, _, err := r.listPeerObjects(ctx, kind.Group, kind.Kind)
@@ -39,7 +39,7 @@ func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 	return nil
 }
 
-// isPeerCopy reports whether the peer has made an object from a source, which is named instead.
+// isPeerCopy reports whether the peer copied an object from a source. Then the gap names the source instead of the copy.
 func (p peer) isPeerCopy(object unstructured.Unstructured) bool {
 	return object.GetLabels()[hncInheritedFrom] != "" || object.GetAnnotations()[accurateFrom] != ""
 }

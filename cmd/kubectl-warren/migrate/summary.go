@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// outputTable is the format for people: a table per matter, without the bodies of the writes.
+// outputTable is the default output format, for people: tables, without the bodies of the writes.
 const outputTable = "table"
 
 // printMigrationPlan prints the plan: tables by default, or every write as YAML or JSON.
@@ -49,7 +49,8 @@ func writeTextTable(out io.Writer, headings []string, rows [][]string) {
 	fmt.Fprintln(out)
 }
 
-// writePlanTables writes what the steps do: how many writes of each phase, and by name whatever changes who has what.
+// writePlanTables writes how many writes each phase has and, by name, which namespaces join trees, which copies are new and which inherited
+// keys change.
 func (p Plan) writePlanTables(out io.Writer) {
 	if len(p.Steps) == 0 {
 		fmt.Fprintln(out, "Nothing is to be written.")

@@ -12,13 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// MadeSource is a source that the migration makes, where the other operator had no object in one place from which copies came.
+// MadeSource is a source that the migration makes, where the other operator wrote equal objects into many namespaces without a source.
 type MadeSource struct {
-	// APIVersion of its kind.
+	// APIVersion is the API version of its kind.
 	APIVersion string
-	// Labels and Annotations are those of the copies, without the other operator's own.
+	// Labels and Annotations are those that users configured for these objects, without the other operator's own.
 	Labels, Annotations map[string]string
-	// Content are its fields but metadata.
+	// Content has its other fields, without kind and metadata.
 	Content map[string]any
 }
 
@@ -30,8 +30,8 @@ func futureRootOf(name string) *metav1.PartialObjectMetadata {
 	return root
 }
 
-// planTenantObjects makes the LNamespaces. One whose root exists already adopts it in the last step only: an LNamespace
-// that is deleted takes its root with it, so that an adoption can't be undone.
+// planTenantObjects adds the steps that make the LNamespaces. One whose root exists already is made, and adopts that root, in the last step
+// only: a root is deleted with its LNamespace, so an adoption can't be undone.
 func (p *planner) planTenantObjects() {
 	unnoted := false
 	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
@@ -53,7 +53,8 @@ func (p *planner) planTenantObjects() {
 	}
 }
 
-// planTenantCreation adds the step that makes an LNamespace, which names its maker as the webhook would: so the next plan knows it again.
+// planTenantCreation adds the step that makes an LNamespace. It names its creator, as the webhook would, so that the next plan recognizes
+// it.
 func (p *planner) planTenantCreation(phase Phase, wave int, object Object) {
 	p.draft.addCreateStep(phase, wave, object, p.Tenants[object.Name])
 	if p.Creator != "" {
@@ -62,8 +63,8 @@ func (p *planner) planTenantCreation(phase Phase, wave int, object Object) {
 	}
 }
 
-// markForAdoption makes the adoption mark on a root name the LNamespace itself if the LNamespace doesn't name its maker, because no
-// webhook has set that.
+// markForAdoption adds the step that writes the UID of the LNamespace into the mark adopt of its root. That is necessary if the LNamespace
+// names no creator, because no webhook has set one.
 func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.PartialObjectMetadata) {
 	if hasNoRecordedCreator(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
 		p.draft.addRelabelStep(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
@@ -75,8 +76,8 @@ func hasNoRecordedCreator(lns *v1alpha1.LNamespace) bool {
 	return lns.Status.Namespace != lns.Name && lns.Annotations[v1alpha1.AnnotationCreator] == ""
 }
 
-// tenantToWaitFor returns the LNamespace for which the next wave has to wait, or "": one that was made gets its root namespace, and one
-// that is deleted has to be gone before the other operator is woken.
+// tenantToWaitFor returns what the next wave has to wait for, or "": an LNamespace that was made must get its root namespace, and one that
+// is being deleted must be gone before the other operator is started.
 func tenantToWaitFor(wave []Step, estate *Estate, c Cluster) string {
 	for _, name := range slices.Sorted(maps.Keys(estate.Tenants)) {
 		lns := c.LNamespaces[name]
@@ -85,7 +86,7 @@ func tenantToWaitFor(wave []Step, estate *Estate, c Cluster) string {
 		case lns.DeletionTimestamp != nil:
 			return fmt.Sprintf("LNamespace %s to be deleted: kubectl describe lns %s shows the cause", name, name)
 		case len(wave) > 0 && slices.Contains([]Phase{Release, Wake}, wave[0].Phase):
-		// the wave may bring the mark
+		// next case: the wave itself may write the mark adopt
 		case len(wave) > 0 && wave[0].Phase == Finish && hasNoRecordedCreator(lns) && estate.Places[name].Type == v1alpha1.TypeRoot:
 		case lns.Status.Namespace != name:
 			return fmt.Sprintf("the root namespace of LNamespace %s: kubectl describe lns %s shows the cause", name, name)
@@ -127,7 +128,7 @@ func (p *planner) planSourceCreation(slot copies.Slot, object *metav1.PartialObj
 	p.draft.steps = append(p.draft.steps, Step{Phase: Sources, Verb: Create, Object: objectFromMetadata(object), Body: body})
 }
 
-// sourcesAlreadyMade returns the objects that stand already where a source would be made.
+// sourcesAlreadyMade returns the objects that already exist where a source would be made.
 func (p *planner) sourcesAlreadyMade() (found []*metav1.PartialObjectMetadata) {
 	objects := p.objectsBySlot()
 	for slot := range p.Made {
@@ -138,9 +139,9 @@ func (p *planner) sourcesAlreadyMade() (found []*metav1.PartialObjectMetadata) {
 	return found
 }
 
-// planOwnerRemovals takes off the ownerReferences by which the garbage collector would delete namespaces and objects of
-// users together with the other operator's objects. It is a part of the last step, after the record: until then the
-// other operator can be woken, and goes by them.
+// planOwnerRemovals adds the steps that remove the ownerReferences to the other operator's objects. By these, the garbage collector would
+// delete namespaces and objects of users. They belong to the last step, after the change of the record: until then the other operator can
+// be started again, and needs these references.
 func (p *planner) planOwnerRemovals() {
 	for _, object := range p.Owned {
 		var kept []metav1.OwnerReference

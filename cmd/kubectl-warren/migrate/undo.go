@@ -14,8 +14,8 @@ import (
 // The phases of undoing, in their order.
 const (
 	Leave   Phase = "leave"   // namespaces leave Warren's trees, the deepest first
-	Owners  Phase = "owners"  // the SubNamespaces, HierarchyConfigurations, sources and LNamespaces that the migration made go
-	Release Phase = "release" // copies and sources lose Warren's keys
+	Owners  Phase = "owners"  // SubNamespaces, HierarchyConfigurations, sources and LNamespaces that the migration made are deleted
+	Release Phase = "release" // copies and sources lose Warren's keys; inherited keys and finalizers are restored
 	Wake    Phase = "wake"    // the other operator gets its webhooks and replicas back
 )
 
@@ -27,8 +27,8 @@ type undoer struct {
 	draft *draft
 }
 
-// NewUndo returns the plan that undoes the migration, so that the other operator can go on. Without a record the plan is empty:
-// nothing was begun, or all is undone.
+// NewUndo returns the plan that undoes the migration, so that the other operator can run again. Without a record the plan is empty: no
+// migration has begun, or all of it is undone.
 func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	switch record := c.Peer.Record; {
 	case record == nil:
@@ -85,7 +85,8 @@ func (u *undoer) undoHierarchyChanges() {
 	}
 }
 
-// undoHierarchyOf takes what the migration wrote out of a HierarchyConfiguration that the operator had made.
+// undoHierarchyOf removes what the migration wrote from a HierarchyConfiguration that is not deleted, because it has other settings or is
+// older.
 func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
 	spec, object := map[string]any{}, warrenObject("HierarchyConfiguration", hc.Namespace, hc.Name)
 	if place.Cascading && hc.Spec.AllowCascadingDeletion && u.Peer.Record.valueBefore(object, cascadingField) != v1alpha1.True {
@@ -115,7 +116,7 @@ func (u *undoer) isSourceOfMigration(slot copies.Slot, object *metav1.PartialObj
 }
 
 // undoTenantObjects deletes the sources and then the LNamespaces that the migration made. Warren then deletes the root namespaces that it
-// made for these.
+// made for these LNamespaces.
 func (u *undoer) undoTenantObjects() {
 	objects := u.objectsBySlot()
 	for _, slot := range sortedSlots(u.Made) {
@@ -130,7 +131,8 @@ func (u *undoer) undoTenantObjects() {
 	}
 }
 
-// undoCopyLabels takes Warren's keys off the copies that are still as the migration left them, and off their sources.
+// undoCopyLabels restores the earlier values of Warren's keys on copies and their sources. Copies that are no longer in mode create, as the
+// migration left them, stay as they are.
 func (u *undoer) undoCopyLabels() {
 	objects := u.objectsBySlot()
 	sources := map[copies.Slot]bool{}
@@ -173,7 +175,8 @@ func (u *undoer) undoCopyLabels() {
 	}
 }
 
-// undoPeerShutdown restores the webhooks and replicas of the other operator, and deletes the record.
+// undoPeerShutdown restores inherited values, finalizers, replicas, webhooks and grants as the record has them, and then deletes the
+// record.
 func (u *undoer) undoPeerShutdown() {
 	record := u.Peer.Record
 	u.undoInheritedValues()
@@ -193,7 +196,7 @@ func (u *undoer) undoPeerShutdown() {
 		version: u.Peer.RecordVersion})
 }
 
-// restorePeerGrants puts back the subjects that the grants had, once the other operator's webhooks answer as before.
+// restorePeerGrants restores the subjects of the grants. Its wave comes after the one that restores the other operator's webhooks.
 func (u *undoer) restorePeerGrants() {
 	for _, g := range u.Peer.Grants {
 		before := u.Peer.Record.Subjects[objectFromMetadata(g.PartialObjectMetadata).String()]

@@ -15,7 +15,7 @@ import (
 // Access is the report on all subjects that have rights in a tenant's tree, or can get them.
 type Access struct {
 	Tenant string `json:"tenant"`
-	// Namespaces of the tree, the root first.
+	// Namespaces are those of the tree, the root first.
 	Namespaces []string `json:"namespaces"`
 	Subjects   []Entry  `json:"subjects"`
 	// LeftOut is how many subjects were left out because they are parts of Kubernetes itself. A flag includes them.
@@ -29,7 +29,7 @@ type Entry struct {
 	Lists       []grants.List `json:"lists,omitempty"`
 	WithoutSudo []string      `json:"withoutSudo,omitempty"`
 	WithSudo    []string      `json:"withSudo,omitempty"`
-	// Namespaces of the tree in which a role is held, with sudo or without.
+	// Namespaces are those of the tree in which a role is held, with sudo or without.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Via        []Via    `json:"via,omitempty"`
 
@@ -37,7 +37,7 @@ type Entry struct {
 	near bool
 }
 
-// Access reports on a tenant. With everything, parts of Kubernetes itself are not left out. It fails if there is no such tenant.
+// Access reports on a tenant. If everything is set, parts of Kubernetes itself are not left out. It fails if there is no such tenant.
 func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*Access, error) {
 	of, err := r.readerAsCaller().readTenant(ctx, name)
 	switch {

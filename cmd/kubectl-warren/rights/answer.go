@@ -1,6 +1,6 @@
 package rights
 
-// Answer is yes, no, or unknown, because the caller may not read enough.
+// Answer is yes or no; or unknown, if the caller may not read enough.
 type Answer string
 
 // The answers.

@@ -20,14 +20,14 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// verbs are offered by the shell's completion. Others are as good.
+// verbs are offered by the shell's completion. Other verbs are accepted, too.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate",
 	"use"}
 
 // nameless are verbs of requests that act on no one object.
 var nameless = []string{"create", "list", "watch", "deletecollection"}
 
-// unlisted are resources that no API server serves: they stand in rules about impersonation only.
+// unlisted are resources that no API server serves. Only rules about impersonation name them.
 var unlisted = []string{"users", "groups", "uids", "userextras"}
 
 // readQuestion reads a verb and RESOURCE[/NAME] as `kubectl auth can-i` does, in the namespace of the command line.
@@ -66,7 +66,7 @@ func ReadQuestion(ctx context.Context, inv *invocation.Invocation, asked Questio
 		q.Namespace = asked.Namespace
 		err = checkNamespaceExists(ctx, reporter.API, q.Namespace)
 	case found.Group == "" && found.Resource == "namespaces" && !slices.Contains(nameless, asked.Verb):
-		q.Namespace = name // as the API server takes a request for one namespace
+		q.Namespace = name // a request for one Namespace is authorized in the namespace itself
 	}
 	return reporter, q, namespaced, err
 }

@@ -18,7 +18,7 @@ type rightDecision struct {
 
 // review is a way to ask the API server's authorizer.
 type review struct {
-	kind   string // what a caller may be refused
+	kind   string // the resource to create, which the caller may have no right to
 	object client.Object
 	status *authorizationv1.SubjectAccessReviewStatus
 }

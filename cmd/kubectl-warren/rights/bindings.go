@@ -21,8 +21,8 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// Via is why somebody may do something: a binding and the role that it binds. Where these can't be read, or don't grant it,
-// it is what the API server gave as its reason.
+// Via is why a subject may do something: a binding and the role that it binds. Where these can't be read, or don't allow it, it is the
+// reason that the API server gave.
 type Via struct {
 	// Through is the subject that the user must become first: "Group payments-sudoers" by sudo, or a ServiceAccount whose token the
 	// user can get.
@@ -65,7 +65,7 @@ type binding struct {
 // bindings are the bindings of one or more namespaces, or of the cluster.
 type bindings struct {
 	items []binding
-	// partial reports that some could not be read, or not what they grant.
+	// partial reports that some bindings or their roles could not be read.
 	partial bool
 }
 
@@ -92,11 +92,11 @@ func (b bindings) thoseGranting(q Question, id Identity) []Via {
 // candidate is a subject that a binding names.
 type candidate struct {
 	rbacv1.Subject
-	// via are the bindings known to grant it; none if only opaque ones name the subject.
+	// via are the bindings known to allow the request; none if only opaque bindings name the subject.
 	via []Via
 }
 
-// findCandidates returns the subjects to whom a binding allows the request, or may because its role can't be read; each once, in
+// findCandidates returns the subjects to whom a binding allows the request, or may allow it because its role can't be read; each once, in
 // the order of the bindings.
 func (b bindings) findCandidates(q Question) []candidate {
 	var found []candidate

@@ -29,7 +29,7 @@ func Person(name string, groups ...string) Identity {
 	return Identity{User: name, Groups: slices.Compact(all)}
 }
 
-// identityOfSubject returns the identity of whoever a binding names, with nothing but what its kind and name imply.
+// identityOfSubject returns the identity of the subject of a binding, with only the groups that its kind and name imply.
 func identityOfSubject(s rbacv1.Subject) Identity {
 	switch s.Kind {
 	case rbacv1.GroupKind:
@@ -61,12 +61,12 @@ func (id Identity) Unraised() Identity {
 	return Identity{User: id.User, Groups: groups}
 }
 
-// subjectOfBinding writes a subject of a list as a binding does.
+// subjectOfBinding returns a subject of a list in the form that bindings use.
 func subjectOfBinding(s v1alpha1.Subject) rbacv1.Subject {
 	return rbacv1.Subject{Kind: string(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }
 
-// subjectOfList returns the opposite of subjectOfBinding.
+// subjectOfList reverses subjectOfBinding: it returns the form that lists use.
 func subjectOfList(s rbacv1.Subject) v1alpha1.Subject {
 	return v1alpha1.Subject{Kind: v1alpha1.SubjectKind(s.Kind), Namespace: s.Namespace, Name: s.Name}
 }

@@ -16,7 +16,7 @@ type memory struct {
 	roles   remembered[roleTable]
 	bound   remembered[bindings]
 	tenants remembered[*tenant]
-	caller  remembered[Identity] // under "" alone
+	caller  remembered[Identity] // its only key is ""
 }
 
 // tenant is what is known of an LNamespace.

@@ -36,7 +36,8 @@ func (q Question) String() string {
 	return text
 }
 
-// admissionNote says of a request that changes something that the authorizer isn't the last to judge it; "" for one that reads.
+// admissionNote returns a note for a request that changes something: admission may still refuse what the authorizer allows; "" for one that
+// reads.
 func (q Question) admissionNote() string {
 	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.Verb) {
 		return ""
@@ -55,8 +56,8 @@ func (q Question) isAllowedByRules(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, q.matchesRule)
 }
 
-// matchesRule returns what the RBAC authorizer says of one rule (pkg/apis/rbac/v1/evaluation_helpers.go of Kubernetes, which can't be
-// imported). A suite compares it with the API server.
+// matchesRule reports whether a rule allows the request, as the RBAC authorizer does (pkg/apis/rbac/v1/evaluation_helpers.go of Kubernetes,
+// which can't be imported). An integration test compares it with the API server.
 func (q Question) matchesRule(rule rbacv1.PolicyRule) bool {
 	resource := q.Resource
 	if q.Subresource != "" {

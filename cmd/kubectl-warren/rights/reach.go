@@ -11,14 +11,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// reach says in which parts of a tenant a ClusterRoleBinding grants rights.
+// reach states whether a ClusterRoleBinding grants rights in a tenant, and in which of its namespaces.
 type reach struct {
 	any        bool
-	namespaces []string // of the tree, in which it gives something
+	namespaces []string // of the tree, in which it grants rights
 }
 
 // reachIntoTree returns where a ClusterRoleBinding grants rights in the tree: on objects in its namespaces, on the namespaces, on the
-// LNamespace, or to impersonate one of its people. A binding whose role can't be read counts as one that does.
+// LNamespace, or to impersonate one of its people. If the binding's role can't be read, it counts as one that grants some.
 func (s *survey) reachIntoTree(b binding) reach {
 	found := reach{any: b.opaque}
 	for _, rule := range b.rules {
@@ -82,7 +82,7 @@ func allowsImpersonation(rule rbacv1.PolicyRule) bool {
 	})
 }
 
-// isNamespaced reports whether the API server has such a resource in namespaces; in any group for "*".
+// isNamespaced reports whether the API server has a namespaced resource of this name in the group, or in any group if group is "*".
 func (s *survey) isNamespaced(group, resource string) bool {
 	for served, namespaced := range s.namespaced {
 		if namespaced && served.Resource == resource && (group == served.Group || group == rbacv1.APIGroupAll) {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Reporter answers one question as one caller: what it has read it doesn't read again. Its reader reads RBAC objects and LNamespaces
-// (read.go), and its asker puts questions to the API server's authorizer (authorizer.go); both share its memory (memory.go).
+// Reporter answers one question as one caller, and reads nothing twice. Its reader reads RBAC objects and LNamespaces (read.go), and its
+// asker puts questions to the API server's authorizer (authorizer.go); both share its memory (memory.go).
 type Reporter struct {
 	// API is the caller's. It needs the kinds of rbac, authorization, authentication and Warren.
 	API client.Client
@@ -27,17 +27,17 @@ type Reporter struct {
 	memory memory
 }
 
-// readerAsCaller reads as the caller, by what the report remembers.
+// readerAsCaller returns a reader with the caller's rights and the report's memory.
 func (r *Reporter) readerAsCaller() *reader {
 	return &reader{api: r.API, refused: r.Refused, memory: &r.memory}
 }
 
-// askerAsCaller asks the authorizer as the caller, by what the report remembers.
+// askerAsCaller returns an asker with the caller's rights and the report's memory.
 func (r *Reporter) askerAsCaller() *asker {
 	return &asker{read: r.readerAsCaller()}
 }
 
-// Caller is whom the API server takes the caller for.
+// Caller returns the identity as which the API server authenticates the caller.
 func (r *Reporter) Caller(ctx context.Context) (Identity, error) {
 	return r.readerAsCaller().readCaller(ctx)
 }

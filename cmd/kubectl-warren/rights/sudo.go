@@ -13,20 +13,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// form is a form of impersonation: how the API server asks whether it is allowed.
+// form is a form of impersonation: the API group and the verb of the right that the API server checks.
 type form struct {
 	group, verb string
-	// on begins the verb by which constrained impersonation asks for the request itself; empty if it doesn't.
+	// on is the prefix of a second verb: constrained impersonation also checks the right to the request itself; "" for none.
 	on string
 }
 
-// forms are those of modes Legacy and Constrained; a tenant uses one, or both while the operator switches.
+// forms are those of modes Legacy and Constrained; a tenant uses one, or both while the operator switches between them.
 var forms = []form{
 	{"", "impersonate", ""},
 	{authenticationv1.GroupName, "impersonate:user-info", "impersonate-on:user-info:"},
 }
 
-// tenantOfSudoGroup returns the tenant whose sudoers a group is, or false for other groups.
+// tenantOfSudoGroup returns the tenant whose group of sudoers a subject is; false for other subjects.
 func tenantOfSudoGroup(s rbacv1.Subject) (string, bool) {
 	name, ok := strings.CutSuffix(s.Name, v1alpha1.SudoersSuffix)
 	return name, ok && s.Kind == rbacv1.GroupKind && name != ""
@@ -60,8 +60,8 @@ func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject
 	return found, nil
 }
 
-// raiseBySudo reports whether an identity may impersonate the tenant's group of sudoers for a request, and returns the identity that
-// it has then: with its own user name if it may impersonate that, else with the powerless user that stands for sudoers. If only the
+// raiseBySudo reports whether an identity may impersonate the tenant's group of sudoers for a request, and returns the identity that it has
+// then: with its own user name if it may impersonate that, else with the tenant's sudo user, which has no rights of its own. If only the
 // LNamespace can be read, its list of sudoers decides.
 func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
 	all := No
@@ -94,7 +94,7 @@ func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Que
 	return Identity{}, Unknown, nil
 }
 
-// Raise returns the identity that the caller has by sudo of a tenant, and whether the caller may take it for a request.
+// Raise returns the identity that the caller has by sudo of a tenant, and whether the caller may use it for a request.
 func (r *Reporter) Raise(ctx context.Context, tenant string, q Question) (Identity, Answer, error) {
 	caller, err := r.Caller(ctx)
 	if err != nil {

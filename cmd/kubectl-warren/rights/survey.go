@@ -28,8 +28,8 @@ type survey struct {
 	found []*Entry
 }
 
-// boundSudoers returns the subjects that can sudo: those that the pair binds; if that can't be read, those that the LNamespace
-// lists; else the group itself.
+// boundSudoers returns the subjects that can sudo: those that the pair binds; if the pair can't be read, those that the LNamespace lists;
+// if it lists none that can be read, the group itself.
 func (s *survey) boundSudoers() []rbacv1.Subject {
 	if !s.wideRead {
 		var listed []rbacv1.Subject
@@ -61,7 +61,7 @@ func (s *survey) sortedEntries() []*Entry {
 	}
 	for _, b := range s.wide {
 		if _, self := grants.SelfUser(b.Name); self || b.Name == grants.SudoName(s.tenant) {
-			continue // this binding is only the first half of sudo, and the second half is reported
+			continue // it only lets sudoers become their group; that group's own bindings are reported
 		}
 		if reach := s.reachIntoTree(b); reach.any {
 			s.recordGrant(b, reach.namespaces, false)
@@ -95,7 +95,7 @@ func (s *survey) addListedSubjects(name grants.List, subjects []v1alpha1.Subject
 // needs sudo.
 func (s *survey) recordGrant(b binding, namespaces []string, near bool) {
 	if b.role.Name == grants.ImpersonateOnRole {
-		return // where constrained sudo may be used, not what it gives
+		return // it decides where constrained sudo may be used, not what sudo grants
 	}
 	for _, subject := range b.subjects {
 		name, sudo := tenantOfSudoGroup(subject)
@@ -118,7 +118,7 @@ func (s *survey) recordGrant(b binding, namespaces []string, near bool) {
 	}
 }
 
-// guessListOfEntry sets the list of a subject by the operator's own binding, if the LNamespace can't be read.
+// guessListOfEntry adds to an entry the list that b implies, if b is the operator's own binding and the LNamespace can't be read.
 func (s *survey) guessListOfEntry(e *Entry, b binding) {
 	for _, list := range grants.ListsOf(grants.Key(b.Ref), s.tenant) {
 		if !s.listed && !slices.Contains(e.Lists, list) {
@@ -206,7 +206,7 @@ func letsBecomeAccount(b binding, account string) bool {
 	})
 }
 
-// partOfKubernetes reports whether a subject is a component of the control plane, as its own ClusterRoleBindings name it.
+// partOfKubernetes reports whether a subject is a component of the control plane, by the namespace or name that such components have.
 func partOfKubernetes(s v1alpha1.Subject) bool {
 	switch s.Kind {
 	case v1alpha1.SubjectServiceAccount:

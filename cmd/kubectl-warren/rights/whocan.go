@@ -14,11 +14,11 @@ import (
 // atOnce is how many requests a report sends at once.
 const atOnce = 8
 
-// WhoCan is everybody who may make a request.
+// WhoCan lists everybody who may make a request.
 type WhoCan struct {
 	Question Question `json:"question"`
 	Subjects []Holder `json:"subjects"`
-	// LeftOut is how many subjects are parts of Kubernetes itself, which stand in the report only where one asks for them.
+	// LeftOut is how many subjects were left out because they are parts of Kubernetes itself. A flag includes them.
 	LeftOut int `json:"leftOut,omitempty"`
 	// Note states what the answer doesn't cover.
 	Note string `json:"note,omitempty"`
@@ -26,18 +26,18 @@ type WhoCan struct {
 	Incomplete []string `json:"incomplete,omitempty"`
 }
 
-// Holder is somebody who may, with or without sudo.
+// Holder is a subject that may make the request, with or without sudo.
 type Holder struct {
 	v1alpha1.Subject
 	Sudo bool `json:"sudo"`
-	// Tenant whose sudo it takes.
+	// Tenant is the tenant whose sudo the subject needs.
 	Tenant string `json:"tenant,omitempty"`
 	Via    []Via  `json:"via"`
 }
 
-// WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's
-// authorizer about each. Those bound in the namespace come first, then those bound in the whole cluster. Parts of
-// Kubernetes itself are left out, and counted, unless everything is wanted.
+// WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's authorizer about each. Those
+// bound in the namespace come first, then those with sudo, then those bound in the whole cluster. Parts of Kubernetes itself are counted
+// and left out, unless everything is set.
 func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*WhoCan, error) {
 	all, err := r.readerAsCaller().bindingsHolding(ctx, q.Namespace)
 	if err != nil {
@@ -69,7 +69,8 @@ func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*Wh
 	return result, nil
 }
 
-// confirmCandidate returns the candidate if it may really make the request. A group of sudoers stands for its sudoers.
+// confirmCandidate returns the candidate, unless the authorizer denies the request or nothing is known to allow it. For a group of sudoers
+// it returns its sudoers.
 func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) ([]Holder, error) {
 	v, err := a.askWhetherMay(ctx, identityOfSubject(c.Subject), q)
 	if err != nil || v.answer == No || v.answer == Unknown && len(c.via) == 0 {
@@ -98,7 +99,7 @@ func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) (
 	return a.sudoersWhoMay(ctx, sudoers, name, via, q)
 }
 
-// sudoersWhoMay returns the sudoers that may sudo and then make the request.
+// sudoersWhoMay returns the sudoers that may sudo and then make the request, or for whom this is unknown.
 func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via, q Question) ([]Holder, error) {
 	var holders []Holder
 	for _, s := range sudoers {
@@ -111,7 +112,7 @@ func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, nam
 		if err != nil {
 			return nil, err
 		}
-		if answer != No { // the group may, and the subject is listed or bound; what is not known is told below
+		if answer != No { // the group may, and the subject is listed or bound; Incomplete states what is unknown
 			holders = append(holders, Holder{Subject: subjectOfList(s), Sudo: true, Tenant: name, Via: via})
 		}
 	}
@@ -122,7 +123,8 @@ func compareHolders(a, b Holder) int {
 	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant))
 }
 
-// rankOfHolder orders holders: those that a RoleBinding names come before those that only a ClusterRoleBinding names, and sudo comes last.
+// rankOfHolder orders holders: those that a RoleBinding names come first, then those with sudo, then those that only a ClusterRoleBinding
+// names.
 func (h Holder) rankOfHolder() int {
 	wide := !slices.ContainsFunc(h.Via, func(v Via) bool { return v.Binding == nil || v.Binding.Kind == kindRoleBinding })
 	switch {

@@ -30,7 +30,7 @@ type Why struct {
 type Case struct {
 	Sudo    bool   `json:"sudo"`
 	Allowed Answer `json:"allowed"`
-	// Tenant whose sudo allows it, and As whom the person becomes then.
+	// Tenant is the tenant whose sudo allows the request, and As the identity that the person then has.
 	Tenant string    `json:"tenant,omitempty"`
 	As     *Identity `json:"as,omitempty"`
 	Via    []Via     `json:"via,omitempty"`
@@ -38,7 +38,7 @@ type Case struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Why answers for an identity: see Person.
+// Why reports whether an identity may make a request, and why. Person returns such an identity.
 func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, error) {
 	ask := r.askerAsCaller()
 	v, err := ask.askWhetherMay(ctx, id, q)
@@ -59,7 +59,7 @@ func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, erro
 	}, nil
 }
 
-// answerWithSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace first.
+// answerWithSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace's own tenant first.
 func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Case, error) {
 	place, names, err := a.read.candidateTenants(ctx, id, q)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 	}
 	switch {
 	case len(unsure) > 0:
-		if slices.Contains(unsure, place) { // where the namespace's own tenant can't be told, that of others says little
+		if slices.Contains(unsure, place) { // if sudo of the namespace's own tenant is unsure, other tenants matter little
 			unsure = []string{place}
 		}
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
@@ -185,7 +185,8 @@ func (r *reader) addOwnTenants(ctx context.Context, id Identity, names []string)
 	return append(names, mine...), nil
 }
 
-// tenantOfQuestion returns the tenant of the question's namespace; "" if it has none, or the caller may not read it.
+// tenantOfQuestion returns the tenant of the question's namespace, or of the LNamespace that it is about; "" if there is none, or the
+// caller may not read the namespace.
 func (r *reader) tenantOfQuestion(ctx context.Context, q Question) (string, error) {
 	if q.Group == v1alpha1.GroupVersion.Group && q.Resource == "lnamespaces" {
 		return q.Name, nil

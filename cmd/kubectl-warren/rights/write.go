@@ -36,7 +36,7 @@ func (a *Access) Write(w io.Writer) error {
 	return writeIncomplete(w, a.Incomplete)
 }
 
-// namespacesOfEntry is "all" for the whole tree.
+// namespacesOfEntry returns the namespaces of an entry; "all" for the whole tree.
 func (a *Access) namespacesOfEntry(e Entry) string {
 	if len(a.Namespaces) > 0 && len(e.Namespaces) == len(a.Namespaces) {
 		return "all"
@@ -44,7 +44,8 @@ func (a *Access) namespacesOfEntry(e Entry) string {
 	return joinTableCell(e.Namespaces)
 }
 
-// describeBriefly is via in words. The column NAMESPACES shows where, so that the copies of one binding are told once.
+// describeBriefly returns via in words, without the namespaces of the bindings, which column NAMESPACES shows. So the copies of one binding
+// appear once.
 func describeBriefly(via []Via) []string {
 	var told []string
 	for _, v := range via {
@@ -81,7 +82,7 @@ func joinTableCell[T ~string](list []T) string {
 	return text.String()
 }
 
-// Write writes the report as a table, one line for each subject and way.
+// Write writes the report as a table, one line for each holder: a subject, with or without sudo.
 func (c *WhoCan) Write(w io.Writer) error {
 	table := printers.GetNewTabWriter(w)
 	if len(c.Subjects) > 0 {

@@ -23,23 +23,23 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
 )
 
-// actionPage is the body of the page of a change: its form, its preview, or what came of it.
+// actionPage is the body of the page of a change: its form, its preview, or its result.
 type actionPage struct {
 	Asked url.Values
-	// Title, Command and the answer are those of the change that the form describes; empty before it is sent.
+	// Title, Command and Answer are those of the change that the form describes; empty before the form is sent.
 	Title, Command string
 	Answer         *changes.Answer
-	// Run is what may be sent, and SudoTenant the tenant by whose sudo it would be; nil and "" for none.
+	// Run is the change that may now be sent, and SudoTenant the tenant by whose sudo it would be sent; nil and "" for none.
 	Run        *changes.Run
 	SudoTenant string
-	// Ran reports whether the change was sent. Place is the page that shows it, Again the form as it was filled in.
+	// Ran reports whether the change was sent. Place is the page that shows its result, Again the address of the form as it was filled in.
 	Ran          bool
 	Place, Again string
 }
 
 func sentence(err error) string { return terminal.Escape(failure.Sentence(err)) }
 
-// serveAction shows the form of a change. Where the pages change nothing, it shows the command, too.
+// serveAction shows the form of a change. If the form was sent with show, as where the pages change nothing, it also shows the command.
 func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	frame, page := v.newFrame("Change"), &actionPage{Asked: asked}
@@ -207,7 +207,7 @@ func (v *server) send(ctx context.Context, form url.Values, page *actionPage) er
 	return nil
 }
 
-// readForm reads the form of a request, or answers why it can't.
+// readForm reads the form of a request, and reports whether it could. If not, it has answered with the reason.
 func readForm(w http.ResponseWriter, r *http.Request) bool {
 	err := r.ParseForm()
 	if err == nil && r.URL.RawQuery == "" {

@@ -61,13 +61,13 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 		defer stop()
-		signal.Ignore(syscall.SIGPIPE) // else a reader of the output that ends, as head does, would end the program before it cleans up
+		signal.Ignore(syscall.SIGPIPE) // else the program would end without its cleanup once a reader of its output, such as head, ends
 		return run(ctx, inv, s)
 	}
 	return cmd
 }
 
-// connectionFlags are the flags by which a command of a page reaches the same API server as the same user.
+// connectionFlags returns the flags by which a command on a page reaches the same API server as the same user, without secrets.
 func connectionFlags(cmd *cobra.Command) []string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.InheritedFlags().VisitAll(func(flag *pflag.Flag) {

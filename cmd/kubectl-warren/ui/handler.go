@@ -21,7 +21,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// handler answers the pages, whose paths begin behind RUN, until end is done.
+// handler returns the handler of the pages. It gets paths without /RUN, the secret with which addresses begin. When end is done, it ends
+// the event streams.
 func (v *server) handler(end context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", v.serveForest)
@@ -43,7 +44,7 @@ func (v *server) handler(end context.Context) http.Handler {
 
 var errUnknownPage = errors.New("there is no such page")
 
-// serveUnknown says so on a page like others: for one without an icon, the browser asks for /favicon.ico.
+// serveUnknown answers with a page like all others, which names an icon: for a page without one, the browser would ask for /favicon.ico.
 func (v *server) serveUnknown(w http.ResponseWriter, _ *http.Request) {
 	v.write(w, "problem", v.newFrame("Not found"), errUnknownPage)
 }
@@ -64,7 +65,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// parseTemplates returns the templates of the pages: those of the graph's pages, with rows that are links, and our own.
+// parseTemplates returns the templates of the pages: those of the graph's pages, and our own, which replace the rows by rows with links.
 func parseTemplates() *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
 		"text": terminal.Escape, "path": url.PathEscape,
@@ -79,20 +80,20 @@ func parseTemplates() *template.Template {
 // frame is what surrounds each page.
 type frame struct {
 	Title   string
-	Base    string // RUN, with both slashes
+	Base    string // /RUN/, the secret path of this run
 	Place   string
 	Reader  string
 	Changes bool
 	Version int
-	// Watch are the rows whose change concerns the page.
+	// Watch names the rows of the forest whose change concerns the page.
 	Watch  []string
 	Unread []string
-	// Error explains why there is nothing else; "" where there is.
+	// Error explains what failed; "" where nothing did.
 	Error string
 	Body  any
 }
 
-// reader names who reads, and whom that person acts as.
+// reader names the user as which the API server authenticates the caller, with the groups of --as-group, and whether --as chose the user.
 func (v *server) reader() string {
 	name := v.caller.User
 	if len(*v.inv.Flags.ImpersonateGroup) > 0 {

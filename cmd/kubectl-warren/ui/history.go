@@ -20,10 +20,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// sudoHistory tells the uses of sudo of a tenant.
+// sudoHistory lists the uses of a tenant's sudo.
 type sudoHistory struct {
 	Uses []sudoUse
-	// Missing explains why the uses are not shown; "" where they are.
+	// Missing explains why no uses are shown, or which are left out; "" where all are shown.
 	Missing string
 }
 
@@ -97,7 +97,7 @@ func readUses(log io.Reader, tenant string) (uses []sudoUse, missing string) {
 	}
 }
 
-// readLine reads a line into a buffer. long reports that it has more than maxAuditLine bytes, and is left out.
+// readLine reads a line into a buffer. long reports that the line has more than maxAuditLine bytes, and is not complete.
 func readLine(from *bufio.Reader, buffer []byte) (line []byte, long bool, err error) {
 	line = buffer[:0]
 	for {
@@ -111,7 +111,7 @@ func readLine(from *bufio.Reader, buffer []byte) (line []byte, long bool, err er
 	}
 }
 
-// sudoUseOf returns the use of a tenant's sudo that an audit event tells; ok is false for other events.
+// sudoUseOf returns the use of a tenant's sudo that an audit event records; ok is false for other events.
 func sudoUseOf(event *auditv1.Event, tenant string) (use sudoUse, ok bool) {
 	as := event.ImpersonatedUser
 	if as == nil || !slices.Contains(as.Groups, v1alpha1.SudoersGroup(tenant)) {

@@ -24,7 +24,7 @@ type namespacePage struct {
 	Way    []string
 	Keys   []describe.Inherited
 	Quotas []quotaRow
-	// Access is nil where the namespace is in no tenant's tree, or the caller may not read the tenant.
+	// Access is nil where the namespace is in no tenant's tree, or the report on its rights failed.
 	Access *rights.Access
 }
 
@@ -75,7 +75,7 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 	return page, unread, nil
 }
 
-// readAccess names who has rights in a tenant's tree; nil where that can't be told, and then unread explains why.
+// readAccess returns the report on who has rights in a tenant's tree; nil where it fails, and then it adds the reason to unread.
 func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string) *rights.Access {
 	reading := v.newReading()
 	reporter, err := rights.NewReporter(reading.Invocation)
@@ -90,7 +90,7 @@ func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string
 	return nil
 }
 
-// readKeys returns the labels and annotations of a namespace, with where each was set.
+// readKeys returns the labels and annotations of a namespace, each with where it was set.
 func readKeys(ctx context.Context, api client.Reader, described *describe.Namespace) ([]describe.Inherited, error) {
 	namespace, err := gather.ReadNamespace(ctx, api, described.Name)
 	if err != nil {

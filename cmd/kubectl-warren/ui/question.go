@@ -17,7 +17,7 @@ type questionPage struct {
 	Command string
 }
 
-// serveQuestion answers who-can, or why where a user is named. The address holds the question.
+// serveQuestion answers the question in the address as who-can does or, where the question names a user, as why does.
 func (v *server) serveQuestion(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	frame, page := v.newFrame("Who may do what"), &questionPage{Asked: asked}
@@ -61,7 +61,7 @@ func nonEmpty(values []string) []string {
 	return all
 }
 
-// commandOf is the command that answers the same question.
+// commandOf returns the command that answers the same question.
 func (v *server) commandOf(q rights.Question, user string, groups []string) string {
 	words := []string{"kubectl", "warren", "who-can"}
 	if user != "" {

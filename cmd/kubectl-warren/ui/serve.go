@@ -37,7 +37,7 @@ func (v *server) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listening on 127.0.0.1: %w: choose another --port", err)
 	}
-	// Without the cause of ctx, which names a signal.
+	// ending does not inherit the cause of ctx, which names a signal.
 	ending, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	over := time.AfterFunc(v.settings.lifetime, func() { end(fmt.Errorf("kubectl warren ui has ended: --lifetime %s is over", v.settings.lifetime)) })

@@ -34,7 +34,7 @@ type server struct {
 	follower  *live.Follower
 	runs      *changes.Store
 	templates *template.Template
-	// caller is whom the API server takes the plugin for, and place the kubeconfig's context or the server.
+	// caller is the identity as which the API server authenticates the plugin. place is the kubeconfig's context or the server's address.
 	caller rights.Identity
 	place  string
 }
@@ -98,7 +98,7 @@ func placeOf(inv *invocation.Invocation, config *rest.Config) (string, error) {
 	return cmp.Or(*inv.Flags.Context, raw.CurrentContext, config.Host), err
 }
 
-// reading is an invocation for one request of a page, and what its functions have warned of.
+// reading is an invocation for one request of a page, with the warnings that its functions wrote.
 type reading struct {
 	*invocation.Invocation
 	warnings *bytes.Buffer
@@ -112,7 +112,7 @@ func (v *server) newReading() reading {
 	return r
 }
 
-// unread are the warnings, one a sentence: what the caller may not read, and what the API server warns of.
+// unread returns the warnings, each a sentence: what the caller may not read, and what the API server warns of.
 func (r reading) unread() []string {
 	var all []string
 	for line := range strings.Lines(r.warnings.String()) {
@@ -123,8 +123,8 @@ func (r reading) unread() []string {
 	return all
 }
 
-// findHomes returns the roots at which a caller begins who may not list namespaces: those of the LNamespaces that the caller may read by
-// name, those of whose sudoers the caller is one, and that of the context's namespace.
+// findHomes returns the roots at which the pages begin for a caller who may not list namespaces: of the LNamespaces that the caller may
+// read by name, of the tenants whose sudoer the caller is, and of the context's namespace.
 func (v *server) findHomes(ctx context.Context) ([]string, error) {
 	if len(v.settings.roots) > 0 {
 		return nil, nil

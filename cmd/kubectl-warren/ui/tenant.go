@@ -37,7 +37,7 @@ type tenantPage struct {
 type listPart struct {
 	Title, List string
 	Subjects    []v1alpha1.Subject
-	// Changeable reports whether the page offers to add and remove entries.
+	// Changeable reports whether the page offers to add entries, Removable whether it offers to remove them.
 	Changeable, Removable bool
 }
 
@@ -84,7 +84,8 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 	return nil
 }
 
-// readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace are in default.
+// readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace are in namespace
+// default.
 func readTenantEvents(ctx context.Context, api client.Reader, name string, unread *[]string) ([]describe.Event, error) {
 	var events []describe.Event
 	fields := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": name}

@@ -27,19 +27,20 @@ type Action struct {
 	ContentType string
 	// Words are the command that sends the same request, without the flags of the connection.
 	Words []string
-	// Place is the page that shows what has changed, below the first address.
+	// Place is the path of the page that shows what has changed, such as namespaces/pay-x.
 	Place string
-	// Tenant is the tenant whose sudo could allow the change, or a Namespace in its tree; Question is the right that the change takes.
+	// Tenant is the tenant whose sudo could allow the change; if it is "", Namespace is a namespace in its tree. Question is the right that
+	// the change needs.
 	Tenant, Namespace string
 	Question          rights.Question
 }
 
-// Command is the command for a shell, with the flags of the connection.
+// Command returns the command for a shell, with the flags of the connection.
 func (a *Action) Command(flags []string) string {
 	return Quote(slices.Concat(a.Words, flags)...)
 }
 
-// SudoCommand is the command for a shell that does the same with sudo.
+// SudoCommand returns the command for a shell that does the same with sudo.
 func (a *Action) SudoCommand(flags []string, tenant, reason string) string {
 	words := []string{"kubectl", "sudo", "--tenant", tenant}
 	if reason != "" {
@@ -50,7 +51,7 @@ func (a *Action) SudoCommand(flags []string, tenant, reason string) string {
 
 const path = "/apis/tenancy.warren.dev/v1alpha1/"
 
-// CreateSub is the creation of a sub-namespace. labels are KEY=VALUE, with commas between.
+// CreateSub returns the action that creates a sub-namespace. labels are KEY=VALUE, with commas between.
 func CreateSub(parent, name, labels string) (*Action, error) {
 	if err := invocation.CheckNamespaces(name, parent); err != nil {
 		return nil, err
@@ -81,15 +82,15 @@ func CreateSub(parent, name, labels string) (*Action, error) {
 	}, nil
 }
 
-// operation is one of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// marshalSorted writes a value as JSON with the keys in the order in which kubectl patch sends them. Characters that would turn or hide
-// parts of the command that a page shows are escaped, which means the same to the API server.
+// marshalSorted writes a value as JSON with the keys in the order in which kubectl patch sends them. It escapes characters that would hide
+// or reorder parts of the command on a page. For the API server, the JSON means the same.
 func marshalSorted(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -103,7 +104,7 @@ func marshalSorted(value any) ([]byte, error) {
 	return text.EscapeJSON(data), err
 }
 
-// patchTenant is a change of an LNamespace, as kubectl patch sends it.
+// patchTenant returns the action that changes an LNamespace, with the request that kubectl patch sends.
 func patchTenant(tenant, title string, operations ...operation) (*Action, error) {
 	if err := invocation.CheckName("tenant", tenant); err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func patchTenant(tenant, title string, operations ...operation) (*Action, error)
 	}, nil
 }
 
-// listOf returns a list of a tenant that the page can change.
+// listOf returns one of the two lists of a tenant that the page can change: users or sudoers.
 func listOf(tenant *v1alpha1.LNamespace, list string) ([]v1alpha1.Subject, error) {
 	switch list {
 	case "users":
@@ -134,8 +135,8 @@ func listOf(tenant *v1alpha1.LNamespace, list string) ([]v1alpha1.Subject, error
 
 var errListChanged = errors.New("the list has changed: look again")
 
-// storedSubject is an entry as the API server keeps it: with a namespace always, for the CRD's default is the empty one. Operation "test"
-// compares with that.
+// storedSubject is an entry as the API server stores it: always with a namespace, because the CRD's default for it is the empty string.
+// Operation "test" compares with the stored entry.
 type storedSubject struct {
 	Kind      v1alpha1.SubjectKind `json:"kind"`
 	Namespace string               `json:"namespace"`
@@ -150,7 +151,8 @@ func storedSubjects(subjects []v1alpha1.Subject) []storedSubject {
 	return stored
 }
 
-// AddSubject puts a subject on the list users or sudoers of a tenant, if the list is as it was read.
+// AddSubject returns the action that adds a subject to the list users or sudoers of a tenant. If the list was not empty and has changed
+// since it was read, the API server refuses it.
 func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subject) (*Action, error) {
 	present, err := listOf(tenant, list)
 	switch {
@@ -168,8 +170,8 @@ func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subje
 	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, storedSubjects(present)}, operation{"add", "/spec/" + list + "/-", subject})
 }
 
-// RemoveSubject takes the subject at a place off the list users or sudoers of a tenant, if it is still there. subject is how the person saw
-// it.
+// RemoveSubject returns the action that removes the subject at index place of the list users or sudoers, if it is still there. subject is
+// its text as the person saw it.
 func RemoveSubject(tenant *v1alpha1.LNamespace, list string, place int, subject string) (*Action, error) {
 	present, err := listOf(tenant, list)
 	if err != nil {

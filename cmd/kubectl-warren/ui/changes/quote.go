@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// plain are words that no POSIX shell reads as anything else.
+// plain matches the words that every POSIX shell reads literally.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@,+-][A-Za-z0-9_./:@,+=-]*$`)
 
 // Quote writes a command for a POSIX shell.

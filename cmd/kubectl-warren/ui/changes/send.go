@@ -78,10 +78,11 @@ func roundTrip(ctx context.Context, config *rest.Config, action *Action, uri str
 	return readAnswer(response, body, action), nil
 }
 
-// testFailed is how the API server answers where operation "test" of a JSON patch finds another value: it names neither.
+// testFailed is the API server's answer if operation "test" of a JSON patch finds another value. It names neither the operation nor the
+// value.
 const testFailed = "the server rejected our request due to an error in our request"
 
-// readAnswer says in words what the API server has answered.
+// readAnswer describes in words what the API server has answered.
 func readAnswer(response *http.Response, body []byte, action *Action) Answer {
 	answer := Answer{Done: response.StatusCode < http.StatusMultipleChoices, Refused: response.StatusCode == http.StatusForbidden}
 	warnings, _ := utilnet.ParseWarningHeaders(response.Header["Warning"])

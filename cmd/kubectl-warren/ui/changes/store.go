@@ -23,7 +23,7 @@ type Run struct {
 	Command string
 	// Asked are the fields of the form.
 	Asked url.Values
-	// Sudo is whom the request impersonates, and Tenant whose sudo that is; nil and "" for none.
+	// Sudo is the identity that the request impersonates, and Tenant the tenant whose sudo that is; nil and "" for none.
 	Sudo   *rest.ImpersonationConfig
 	Tenant string
 

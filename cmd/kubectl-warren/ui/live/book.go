@@ -9,17 +9,17 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 )
 
-// Line is a row, and where it stands: below which row, and after which of the rows there.
+// Line is a row and its position: the IDs of its parent row, and of the row before it below the same parent; "" for none.
 type Line struct {
 	*graph.Row
 	Parent string `json:"parent"`
 	After  string `json:"after"`
-	// HasChildren reports whether rows stand below.
+	// HasChildren reports whether there are rows below.
 	HasChildren bool `json:"hasChildren"`
 	version     int
 }
 
-// Message tells a page that knows version From what is different in Version. Lines are in the order in which they are drawn.
+// Message is for a page that shows version From: what is different in Version. Lines are in the order in which they are drawn.
 type Message struct {
 	From    int      `json:"from"`
 	Version int      `json:"version"`
@@ -52,7 +52,7 @@ type Book struct {
 	first   chan struct{}
 	lines   map[string]Line
 	order   []string
-	removed map[string]int // the version in which a row went
+	removed map[string]int // by row, the version in which it went away
 	next    chan struct{}  // closed when there is a new version
 }
 
@@ -63,7 +63,7 @@ func newBook(roots, homes []string) *Book {
 	}
 }
 
-// AddHome has the tree below a namespace shown, too.
+// AddHome adds a namespace to the homes: a walk then shows its tree, too.
 func (b *Book) AddHome(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,7 @@ func (b *Book) AddHome(name string) {
 	}
 }
 
-// tops are where a walk begins.
+// tops returns the namespaces at which a walk begins.
 func (b *Book) tops() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +99,7 @@ func (b *Book) write(facts graph.Facts, trouble Trouble, failed error) {
 	defer b.mu.Unlock()
 	page := Page{Forest: built, Problem: sentenceOf(failed), Trouble: trouble.String()}
 	if built == nil {
-		page.Forest = b.page.Forest // what was known
+		page.Forest = b.page.Forest // the last one stays
 	}
 	page.Head = page.Forest.Head(graph.About{})
 	page.Version = b.page.Version + 1
@@ -125,7 +125,7 @@ func (t Trouble) String() string {
 	return "Since " + t.Since.UTC().Format(time.RFC3339) + " nothing is new: " + t.Sentence
 }
 
-// turn takes the rows of a new version, and reports whether any is different.
+// turn replaces the rows by those of a new version, and reports whether any is different.
 func (b *Book) turn(rows []*graph.Row, version int) bool {
 	lines, order := make(map[string]Line, len(b.lines)), make([]string, 0, len(b.order))
 	changed := false
@@ -158,7 +158,7 @@ func (b *Book) turn(rows []*graph.Row, version int) bool {
 	return changed
 }
 
-// equal reports whether a page shows both lines alike. The page counts positions by itself.
+// equal reports whether a page shows both lines alike. Positions and sizes are not compared, because the page counts them itself.
 func (l Line) equal(other Line) bool {
 	return l.Parent == other.Parent && l.After == other.After && l.HasChildren == other.HasChildren && l.Level == other.Level &&
 		l.Name == other.Name && l.Class == other.Class && l.Words == other.Words && l.Below == other.Below && l.Hidden == other.Hidden &&

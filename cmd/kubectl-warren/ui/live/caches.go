@@ -22,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// caches hold what the four cluster-wide watches show. mu guards the maps and sinks' states.
+// caches hold what the four cluster-wide watches show. mu guards view, subs, tenants and the sinks' status.
 type caches struct {
 	mu      sync.Mutex
 	view    graph.Facts
@@ -109,7 +109,7 @@ func (c *caches) state() watchset.Status {
 	return c.sinks[0].status
 }
 
-// settled reports whether all four watches have said what they can show.
+// settled reports whether each of the four watches is synced, or has reported why it is not.
 func (c *caches) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

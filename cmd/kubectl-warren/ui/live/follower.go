@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// reviewInterval is how often rights are reviewed while a page looks: the API server ends no watch when it takes a right away.
+	// reviewInterval is how often rights are reviewed while a page is open: the API server ends no watch when the right to it is revoked.
 	reviewInterval = 8 * time.Second
 	// publishInterval is the least time between two messages to a page.
 	publishInterval = 200 * time.Millisecond
@@ -49,15 +49,16 @@ type Follower struct {
 	// pages counts the open event streams.
 	pages atomic.Int32
 	wake  chan struct{}
-	// walked is what a walk from roots found last, for a caller who may not list namespaces. mu guards it.
+	// walked is what the last successful walk found, for a caller who may not list namespaces. walkError is the error of the last walk. mu
+	// guards both.
 	mu        sync.Mutex
 	walked    graph.Facts
 	walkError error
 	book      *Book
 }
 
-// New makes a follower of the trees that begin at roots, or of all. For a caller who may not list namespaces, it shows what can be found
-// from homes, where roots is empty.
+// New makes a follower of the trees that begin at roots or, if roots is empty, of all. For a caller who may not list namespaces, it follows
+// the trees of roots and homes.
 func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*Follower, error) {
 	set, err := watchset.New(newGate(config), watchset.Options{
 		Scheme: scheme, WatchRBAC: watchset.Off, WatchCRDs: watchset.Off, VerifyInterval: ptr.To(time.Duration(0)),
@@ -71,10 +72,10 @@ func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*F
 	return f, nil
 }
 
-// Book holds the rows that pages show.
+// Book returns the book of the rows that pages show.
 func (f *Follower) Book() *Book { return f.book }
 
-// noteChange has the rows made anew soon.
+// noteChange wakes publish, which makes the rows anew.
 func (f *Follower) noteChange() {
 	select {
 	case f.wake <- struct{}{}:
@@ -82,7 +83,7 @@ func (f *Follower) noteChange() {
 	}
 }
 
-// Run follows until ctx is done.
+// Run follows the forest until ctx is done.
 func (f *Follower) Run(ctx context.Context) error {
 	for i, resource := range resources {
 		form := watchset.Full
@@ -102,7 +103,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	return f.set.Start(ctx)
 }
 
-// reviewWhileSeen reviews the rights while a page looks, and makes no request else.
+// reviewWhileSeen reviews the rights while a page is open. Otherwise it makes no request.
 func (f *Follower) reviewWhileSeen(ctx context.Context) {
 	tick := time.NewTicker(reviewInterval)
 	defer tick.Stop()
@@ -137,7 +138,7 @@ func (f *Follower) publish(ctx context.Context) {
 	}
 }
 
-// facts are what the caller sees: everything, or what a walk found; without a forest before the first walk.
+// facts returns what the caller may see: the whole forest, or what the last walk found. Before the first walk, it has no forest.
 func (f *Follower) facts() (graph.Facts, Trouble, error) {
 	facts, trouble := f.caches.facts()
 	if f.caches.state().State != watchset.Forbidden {
@@ -148,8 +149,8 @@ func (f *Follower) facts() (graph.Facts, Trouble, error) {
 	return f.walked, trouble, f.walkError
 }
 
-// walkWhileForbidden walks from the homes each time when something has changed in the trees that a walk found, for a caller who may not
-// list namespaces. The walk reads through informers, one for each kind and namespace.
+// walkWhileForbidden walks from the roots and homes for a caller who may not list namespaces: every second, and whenever something has
+// changed in the trees that a walk found. The walk reads through informers, one for each kind and namespace.
 func (f *Follower) walkWhileForbidden(ctx context.Context) {
 	controller := f.set.For(controllerName)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -178,11 +179,11 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 		case watchset.Synced:
 			controller.Release(request.NamespacedName)
 		}
-		queue.AddAfter(request, time.Second) // what a walk could not read yet, and changes of the right to list
+		queue.AddAfter(request, time.Second) // for what a walk could not read yet, and changes of the right to list
 	}
 }
 
-// walk reads the trees of the homes through informers. A home in which the caller may read nothing is shown by its name alone.
+// walk reads the trees of the roots and homes through informers. One in which the caller may read nothing is shown by its name alone.
 func (f *Follower) walk(ctx context.Context, session *watchset.Session) {
 	reader := session.Reader(watchset.SyncTimeout(reviewInterval))
 	tops, closed := f.book.tops(), []string{}
@@ -210,7 +211,7 @@ func (f *Follower) walk(ctx context.Context, session *watchset.Session) {
 	f.walkError = err
 }
 
-// sentenceOf says in one line why the forest can't be shown.
+// sentenceOf returns the reason why the forest can't be shown, in one line; "" for no error.
 func sentenceOf(err error) string {
 	if err == nil {
 		return ""

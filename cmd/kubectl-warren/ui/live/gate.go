@@ -8,18 +8,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// askInterval is the least time between two requests while the API server does not answer, or knows the credentials no more.
+// askInterval is the least time between two requests while the API server does not answer, or rejects the credentials.
 const askInterval = 1500 * time.Millisecond
 
-// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one of them asks at a time: informers that
-// each asked by themselves would ask too often at first, and wait too long when the API server is back. mu guards what is below it.
+// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one at a time is sent as a trial.
+// Informers that each tried by themselves would try too often at first, and wait too long when the API server is back. mu guards what is
+// below it.
 type gate struct {
 	mu     sync.Mutex
 	opened chan struct{} // closed when requests may pass again; nil while they may
-	turn   time.Time     // when the next request may ask
+	turn   time.Time     // when the next trial may be sent
 }
 
-// newGate makes the requests of config pass a gate. It returns a copy of config.
+// newGate returns a copy of config whose requests pass a gate.
 func newGate(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	g := &gate{}
@@ -33,10 +34,10 @@ type gatedTransport struct {
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (g *gatedTransport) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// RoundTrip sends a request, when its turn has come. A request that has waited is sent again until the API server answers.
+// RoundTrip sends a request, when its turn has come. A request without a body that has waited is sent again until the API server answers.
 func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		waited, err := g.waitForTurn(r)
@@ -58,7 +59,8 @@ func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// isAway reports whether an answer is that of a proxy whose API server is away, or of an API server that rejects the credentials.
+// isAway reports whether an answer comes from a proxy that doesn't reach its API server, or from an API server that rejects the
+// credentials.
 func isAway(answer *http.Response) bool {
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -67,7 +69,7 @@ func isAway(answer *http.Response) bool {
 	return false
 }
 
-// waitForTurn returns when the request may be sent, and reports whether that was because its turn has come.
+// waitForTurn waits until the request may be sent. waited reports that the gate is closed, and that it is the turn of this request.
 func (g *gate) waitForTurn(r *http.Request) (waited bool, err error) {
 	for {
 		opened, wait := g.takeTurn()
@@ -83,7 +85,8 @@ func (g *gate) waitForTurn(r *http.Request) (waited bool, err error) {
 	}
 }
 
-// takeTurn returns nil where requests may pass. Else it takes the next turn, or returns how long to wait for it.
+// takeTurn returns a nil channel where requests may pass. Else the caller gets the turn if wait is at most 0, and otherwise must wait that
+// long.
 func (g *gate) takeTurn() (opened <-chan struct{}, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

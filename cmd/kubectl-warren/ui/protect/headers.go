@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// policy lets a page use nothing but its own script, style and addresses, and no HTML that a script puts together.
+// policy lets a page use only scripts, styles, images and addresses of its own server, and lets no script insert HTML from text.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -16,8 +16,8 @@ const (
 	MaxHeader = 64 << 10
 )
 
-// setHeaders sets what every answer carries. A browser that may send no Referer at all sends "Origin: null" with a form, which isOwnOrigin
-// refuses; so pages may tell their own server where a request comes from, but for those whose address holds a token.
+// setHeaders sets the headers of every answer. With Referrer-Policy no-referrer, a browser sends "Origin: null" with a form, which
+// isOwnOrigin refuses. So pages have same-origin, except for those whose address holds a token.
 func setHeaders(h http.Header, holdsToken bool) {
 	referrer := "same-origin"
 	if holdsToken {

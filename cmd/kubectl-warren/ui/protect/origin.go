@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// isOwnHost reports whether the request names this machine. A page whose name was bound anew to 127.0.0.1 is told by its Host alone:
-// its requests have no Sec-Fetch headers and, as GET, no Origin.
+// isOwnHost reports whether the header Host names this machine. Only Host reveals a foreign page whose DNS name was bound anew to
+// 127.0.0.1: its requests have no Sec-Fetch headers and, as GET, no Origin.
 func isOwnHost(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -21,8 +21,8 @@ func isOwnOrigin(r *http.Request) bool {
 	return !sent || len(origins) == 1 && origins[0] == "http://"+r.Host
 }
 
-// isOwnSite reports whether the browser states that a page of this server or the person sent the request, or says nothing. A page on
-// another port of this machine is same-site, and its requests carry the session's cookie.
+// isOwnSite reports whether the browser states that a page of this server or the person sent the request, or says nothing. It refuses
+// same-site: a page on another port of this machine is that, and its requests carry the session's cookie.
 func isOwnSite(r *http.Request) bool {
 	sites, sent := r.Header["Sec-Fetch-Site"]
 	return !sent || len(sites) == 1 && (sites[0] == "same-origin" || sites[0] == "none")

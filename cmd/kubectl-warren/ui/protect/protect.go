@@ -24,7 +24,7 @@ const (
 type Guard struct {
 	run      string
 	sessions *sessions
-	// report tells the person at the terminal what somebody has tried.
+	// report writes to the terminal that an address was opened twice.
 	report func(sentence string)
 	now    func() time.Time
 }
@@ -34,7 +34,7 @@ func New(report func(sentence string), now func() time.Time) *Guard {
 	return &Guard{run: newSecret(runSize), sessions: newSessions(), report: report, now: now}
 }
 
-// newSecret returns size random bytes, for use in an address or a cookie.
+// newSecret returns size random bytes in base64, for use in an address or a cookie.
 func newSecret(size int) string {
 	bytes := make([]byte, size)
 	_, _ = rand.Read(bytes) // crypto/rand ends the program where it can't read
@@ -58,8 +58,8 @@ func (g *Guard) OnLogin(login string, done func()) {
 // tokenParameter is the parameter of an address that holds a token.
 const tokenParameter = "token"
 
-// Handler answers a request by next, whose paths begin behind RUN, if the request comes from a page of this server or from the
-// address line, begins with RUN and has a session.
+// Handler returns a handler that passes a request to next under three conditions. It comes from a page of this server or from the address
+// line, its path begins with /RUN/, and it has a session. next gets the path after RUN.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		holdsToken := r.URL.Query().Has(tokenParameter)
@@ -81,13 +81,13 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// cutRun returns the path behind RUN, which it compares in constant time.
+// cutRun returns the path after the secret RUN. ok reports whether the secret is right; the comparison takes constant time.
 func (g *Guard) cutRun(path string) (rest string, ok bool) {
 	run, rest, found := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return "/" + rest, found && subtle.ConstantTimeCompare([]byte(run), []byte(g.run)) == 1
 }
 
-// serveLimited answers by next a request whose body is small enough.
+// serveLimited passes a request with path rest to next, if its body is small enough.
 func (g *Guard) serveLimited(w http.ResponseWriter, r *http.Request, rest string, next http.Handler) {
 	if r.ContentLength > MaxBody {
 		refuse(w, http.StatusRequestEntityTooLarge, "The request is larger than 64 KiB.")

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// cookieName is the name of the session's cookie. Its path is RUN, so that other servers on 127.0.0.1 don't get it.
+// cookieName is the name of the session's cookie. The cookie's path is Guard.Path, so that other servers on 127.0.0.1 don't get it.
 const cookieName = "warren-ui"
 
-// digest is what the server keeps of a secret, so that finding it takes the same time however much of a guess is right.
+// digest is what the server keeps of a secret: the time of a lookup does not depend on how much of a guessed secret is right.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
@@ -20,7 +20,7 @@ func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 type token struct {
 	expires time.Time
 	used    bool
-	// again reports whether a second use was told.
+	// again reports whether a second use was reported.
 	again bool
 	onUse func()
 }
@@ -53,7 +53,7 @@ func (s *sessions) onUse(secret string, done func()) {
 	}
 }
 
-// redeem begins a session for a token. again reports a second use; later ones are refused silently.
+// redeem begins a session for a token. again is true at the second use of the token; later uses are refused silently.
 func (s *sessions) redeem(secret string, now time.Time) (session string, ok, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +80,8 @@ func (s *sessions) isOpen(session string) bool {
 	return s.open[digestOf(session)]
 }
 
-// logIn begins a session. Its answer is a page that goes on by itself: a browser that comes from a file or another program does not
-// send a Strict cookie on after a redirect.
+// logIn begins a session. It answers with a page that loads the first page by itself, and not with a redirect: after a redirect, a browser
+// that comes from a file or another program would not send a Strict cookie.
 func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
@@ -96,7 +96,7 @@ func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 		refuseSession(w)
 		return
 	}
-	// Without Secure: on loopback there is no TLS, and not every browser takes such a cookie from there.
+	// The cookie has no Secure: on loopback there is no TLS, and not every browser accepts a Secure cookie from there.
 	cookie := &http.Cookie{Name: cookieName, Value: session, Path: g.Path(), HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // as said above
 	http.SetCookie(w, cookie)
 	w.Header().Set("Refresh", "0;url="+g.Path())
@@ -104,7 +104,7 @@ func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 	writePage(w, http.StatusOK, "Warren", icon, "<p><a href=\""+g.Path()+"\">Go on</a></p>")
 }
 
-// sessionOf returns the session that a request names; "" if it names none.
+// sessionOf returns the open session that a cookie of the request names; "" if none does.
 func (g *Guard) sessionOf(r *http.Request) string {
 	for _, cookie := range r.CookiesNamed(cookieName) {
 		if g.sessions.isOpen(cookie.Value) {

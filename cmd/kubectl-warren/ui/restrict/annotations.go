@@ -15,7 +15,7 @@ import (
 )
 
 // Reader is a client that drops annotations which the page must not know, as soon as an object arrives. The annotation
-// last-applied-configuration of a Secret holds its values.
+// last-applied-configuration of a Secret holds the Secret's values.
 type Reader struct{ client.Client }
 
 // NewReader returns api without those annotations.
@@ -43,8 +43,8 @@ func (r Reader) List(ctx context.Context, list client.ObjectList, options ...cli
 	})
 }
 
-// DropAnnotations removes from an object that was read as metadata all annotations but Warren's, and from a Namespace
-// last-applied-configuration alone. It changes object and returns it.
+// DropAnnotations removes managed fields and the annotation last-applied-configuration from an object. If the object was read as metadata
+// and is no Namespace, only Warren's annotations stay. It changes object and returns it.
 func DropAnnotations(object client.Object) client.Object {
 	object.SetManagedFields(nil)
 	annotations := object.GetAnnotations()

@@ -1,5 +1,5 @@
-// Package restrict bounds what the page's server may ask the API server: reads, reviews and dry runs, of the objects of others
-// nothing but metadata, and a change only where the person has confirmed exactly that request.
+// Package restrict bounds what the page's server may ask the API server: reads, reviews, dry runs, and changes of which the person has
+// confirmed exactly that request. Of objects of most kinds, it may read nothing but metadata.
 package restrict
 
 import (
@@ -38,16 +38,16 @@ type Transport struct {
 	prefix string
 }
 
-// NewTransport returns a transport that sends by next what it lets pass. prefix is the path of the API server's address, "" or such as
-// "/k8s/clusters/one".
+// NewTransport returns a transport that sends the requests that it allows through next. prefix is the path of the API server's address, ""
+// or such as "/k8s/clusters/one".
 func NewTransport(next http.RoundTripper, prefix string) http.RoundTripper {
 	return &Transport{next, strings.TrimSuffix(prefix, "/")}
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip refuses a request that the page's server has no business to send.
+// RoundTrip sends a request if checkRequest allows it, and asks for metadata alone where only that may be read.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	onlyMetadata, err := t.checkRequest(r)
 	if err != nil {
@@ -76,7 +76,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("kubectl warren ui does not send %s %s: %s", e.Method, e.Path, e.Why)
 }
 
-// checkRequest returns an error for a request that must not be sent. onlyMetadata reports whether an answer may hold nothing but metadata.
+// checkRequest returns an error for a request that must not be sent. onlyMetadata reports whether the answer must hold nothing but
+// metadata.
 func (t *Transport) checkRequest(r *http.Request) (onlyMetadata bool, err error) {
 	path, within := strings.CutPrefix(r.URL.Path, t.prefix)
 	info, err := resolver.NewRequestInfo(&http.Request{Method: r.Method, URL: &url.URL{Path: path, RawQuery: r.URL.RawQuery}})
@@ -111,19 +112,19 @@ func isRead(r *http.Request, info *request.RequestInfo) bool {
 		(!info.IsResourceRequest || slices.Contains([]string{"get", "list", "watch"}, info.Verb))
 }
 
-// whole are the API groups, and the resources of the core group, whose objects are read whole.
+// wholeGroups are the API groups, and wholeCore the resources of the core group, whose objects may be read whole.
 var (
 	wholeGroups = []string{v1alpha1.GroupVersion.Group, "rbac.authorization.k8s.io", "events.k8s.io"}
 	wholeCore   = []string{"events", "resourcequotas"}
 )
 
-// isReadWhole reports whether objects are read whole: ours, and those of the kinds above. Discovery has no objects.
+// isReadWhole reports whether a request may read objects whole: those of the kinds above. Discovery, which reads no objects, counts too.
 func isReadWhole(info *request.RequestInfo) bool {
 	return !info.IsResourceRequest || slices.Contains(wholeGroups, info.APIGroup) || info.APIGroup == "" && slices.Contains(wholeCore, info.Resource)
 }
 
-// metadataForms returns those of the forms that a request accepts which hold nothing but metadata. Clients also accept the whole object,
-// for servers that know no other form.
+// metadataForms returns the media types of a request's header Accept by which the answer holds nothing but metadata. Clients also accept
+// the whole object, for servers that know no other type.
 func metadataForms(r *http.Request) []string {
 	var forms []string
 	for _, accepted := range r.Header.Values("Accept") {
@@ -136,7 +137,7 @@ func metadataForms(r *http.Request) []string {
 	return forms
 }
 
-// isReview reports whether the request asks a question. The API server stores no review.
+// isReview reports whether the request creates a review, which asks a question. The API server stores no review.
 func isReview(info *request.RequestInfo) bool {
 	reviews := map[string][]string{
 		"authentication.k8s.io": {"selfsubjectreviews"},
