@@ -54,16 +54,16 @@ func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copie
 }
 
 // checkRemoval returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its
-// source, is not above it. It also returns nil to leave the decision to a new plan: if from is above it by the view and by the State, or if
-// the view shows its namespace as halted or gone. It returns ErrBehind if the forest may be too old. One read of the namespaces above
+// source, is not above it. It also returns nil to leave the decision to a new plan: if, by the view and by the State, from is above it, or
+// its namespace is halted or gone. It returns ErrBehind if the forest may be too old. One read of the namespaces above
 // serves all copies in a namespace. A Namespace that is newer than in the forest is entered in the view.
 func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from, version string) error {
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()
 	above, ok := f.Sources(slot.Namespace)
 	switch {
-	case ok && above.Has(from) && !isAbove(c.knownForest(), from, slot.Namespace):
-		return copies.ErrBehind // another worker's read has brought a forest that the State does not know yet
+	case ok && above.Has(from) && !isAbove(c.knownForest(), from, slot.Namespace), !ok && isManaged(c.knownForest(), slot.Namespace):
+		return copies.ErrBehind // the view has a newer forest, which the State does not know yet
 	case !ok || above.Has(from) || forest.IsNewer(seen, version):
 		return nil
 	}
@@ -92,6 +92,12 @@ func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from
 func (c *removalChecks) knownForest() (f *forest.Snapshot) {
 	c.read(func(s *copies.State) { f = s.Forest() })
 	return f
+}
+
+// isManaged reports whether the operator writes copies in the namespace called name: it exists, and is neither halted nor protected.
+func isManaged(f *forest.Snapshot, name string) bool {
+	_, ok := f.Sources(name)
+	return ok
 }
 
 // isAbove reports whether objects are propagated from the namespace called from to namespace in the forest f.

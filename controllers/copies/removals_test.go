@@ -110,4 +110,11 @@ func TestRemovalChecks(t *testing.T) {
 			t.Errorf("%v after %d reads, while the State has the old forest", err, a.reads)
 		}
 	})
+	t.Run("PROP-V6 a plan that is older than the halt of its namespace deletes nothing", func(t *testing.T) {
+		c, a, v := grown()
+		v.Observe(namespaceAt("child", "8", v1alpha1.LabelParent, "missing"))
+		if err := c.checkRemoval(t.Context(), slot, "new", "4"); !errors.Is(err, copies.ErrBehind) || a.reads != 0 {
+			t.Errorf("%v after %d reads, while the State takes child for managed", err, a.reads)
+		}
+	})
 }

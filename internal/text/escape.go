@@ -48,7 +48,7 @@ func AppendEscaped(out, value []byte, keep string) []byte {
 			out = append(out, `\t`...)
 		case r == '\r':
 			out = append(out, `\r`...)
-		case r < 0x80:
+		case r < ' ': // JSON that was printed has none
 			out = fmt.Appendf(out, `\x%02x`, r)
 		default:
 			out = appendUnits(out, r)

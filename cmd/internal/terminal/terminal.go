@@ -51,7 +51,7 @@ type writer struct {
 }
 
 // NewWriter returns a writer that passes text on to w, and escapes everything that a terminal obeys except line feeds and tabs. In
-// JSON, the escapes of characters beyond ASCII mean the same characters.
+// JSON that a library printed, the escapes mean the same characters.
 func NewWriter(w io.Writer) io.Writer { return &writer{to: w} }
 
 // Is reports whether w writes to a terminal, directly or through a writer that NewWriter returned.

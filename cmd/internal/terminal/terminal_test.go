@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestEscape(t *testing.T) {
 		"a forged line":         {"eve\nUser  admin", `eve\nUser  admin`},
 		"a forged column":       {"eve\tyes", `eve\tyes`},
 		"an overwritten line":   {"eve\rmia", `eve\rmia`},
-		"deleted characters":    {"eve\b\b\b\x7f", `eve\x08\x08\x08\x7f`},
+		"deleted characters":    {"eve\b\b\b\x7f", `eve\x08\x08\x08\u007f`},
 		"a turned text":         {"a\u202eb\u2066c\u200f", `a\u202eb\u2066c\u200f`},
 		"other line ends":       {"a\u0085b\u2028c\u2029d", `a\u0085b\u2028c\u2029d`},
 		"a byte order mark":     {"\ufeffa", `\ufeffa`},
@@ -52,5 +53,24 @@ func TestEscape(t *testing.T) {
 				t.Errorf("Writer: got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// SEC-X38: JSON that a library has printed is JSON behind a writer, and means the same.
+func TestWriterKeepsJSON(t *testing.T) {
+	for r := range rune(0x2100) {
+		want := "a" + string(r) + "b"
+		data, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if _, err := NewWriter(&out).Write(data); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got != want {
+			t.Errorf("%U: %s is read as %q: %v", r, out.String(), got, err)
+		}
 	}
 }

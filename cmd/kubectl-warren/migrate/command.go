@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,7 +186,7 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 		return o.withRecoveryAdvice(err, r.peer, x.stopped)
 	}
 	if err != nil {
-		return fmt.Errorf("nothing was written: %w%s", err, adviceBeforeStart(err, r.peer))
+		return fmt.Errorf("nothing was written: %w%s", err, r.adviceBeforeStart(err))
 	}
 	if !o.undo {
 		for _, gap := range left.Gaps {
@@ -208,12 +209,12 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 }
 
 // adviceBeforeStart returns what to do if the first write failed because a webhook doesn't answer; "" for other errors.
-func adviceBeforeStart(err error, p peer) string {
+func (r *reader) adviceBeforeStart(err error) string {
 	if !strings.Contains(err.Error(), "failed calling webhook") {
 		return ""
 	}
-	return fmt.Sprintf(". Start %s first if the webhook is its own (kubectl get deployments -n %s), then give the command again", p.title,
-		p.namespace)
+	return fmt.Sprintf(". Start %s first if the webhook is its own (kubectl get deployments -n %s), then give the command again", r.peer.title,
+		cmp.Or(r.peerNamespace, r.peer.namespace))
 }
 
 // withRecoveryAdvice adds to an error that ended the run whether the other operator runs or is stopped, and what the user can do.

@@ -164,8 +164,9 @@ func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subje
 		return nil, fmt.Errorf("%s is one of the %s already", subject, list)
 	}
 	title := fmt.Sprintf("Add %s to the %s of %s", subject, list, tenant.Name)
-	if len(present) == 0 {
-		return patchTenant(tenant.Name, title, operation{"add", "/spec/" + list, []v1alpha1.Subject{subject}})
+	if len(present) == 0 { // a list that may not be there can't be tested, but the generation counts every change of the spec
+		return patchTenant(tenant.Name, title, operation{"test", "/metadata/generation", tenant.Generation},
+			operation{"add", "/spec/" + list, []v1alpha1.Subject{subject}})
 	}
 	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, storedSubjects(present)}, operation{"add", "/spec/" + list + "/-", subject})
 }

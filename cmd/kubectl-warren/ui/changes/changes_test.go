@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -56,6 +57,11 @@ func TestActions(t *testing.T) {
 	addition, err := changes.AddSubject(tenant, "users", subject("o'hara $(x)"))
 	if err != nil || !strings.Contains(string(addition.Body), `{"op":"test","path":"/spec/users","value":[{"kind":"User","name":"alice","namespace":""}]}`) {
 		t.Errorf("WEB-C3: %v %s", err, addition.Body)
+	}
+	bare := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", Generation: 7}}
+	first, err := changes.AddSubject(bare, "sudoers", subject("alice"))
+	if err != nil || !strings.HasPrefix(string(first.Body), `[{"op":"test","path":"/metadata/generation","value":7},{"op":"add","path":"/spec/sudoers"`) {
+		t.Errorf("WEB-C4: %v %s", err, first.Body)
 	}
 	for name, try := range map[string]func() (*changes.Action, error){
 		"no such list":         func() (*changes.Action, error) { return changes.AddSubject(tenant, "managers", subject("x")) },
