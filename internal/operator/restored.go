@@ -43,7 +43,7 @@ func (r restoreLook) Start(ctx context.Context) error {
 			return false, fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process "+
 				"ends because what it "+
 				"remembers is of a later time; the kubelet starts it again; outside of a Pod, start it yourself", last, now)
-		case last == "" || forest.IsNewer(now, last):
+		default:
 			last = now
 		}
 		return false, nil
