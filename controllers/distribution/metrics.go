@@ -33,7 +33,7 @@ func countWrite(verb string, err error) {
 	writes.WithLabelValues(verb, result).Inc()
 }
 
-// gauges reports the numbers of the State when it is asked.
+// gauges reports the numbers of the State whenever Prometheus collects them.
 type gauges struct{ runner *Runner }
 
 // Describe implements prometheus.Collector.

@@ -122,7 +122,7 @@ func (w *copyWrite) deleteCopy(ctx context.Context) error {
 	return w.unlessAbsent(err)
 }
 
-// unlessAbsent records that there is no such object, where err says so; it returns any other error.
+// unlessAbsent records that the object doesn't exist if err reports that; it returns any other error.
 func (w *copyWrite) unlessAbsent(err error) error {
 	if apierrors.IsNotFound(err) {
 		w.answer.Absent = true
@@ -203,7 +203,8 @@ func (w *copyWrite) readPlanned(ctx context.Context) (map[string]any, error) {
 	return object, nil
 }
 
-// compare reads a copy that may have been changed while no watch was open, or an obstacle, and records whether it is as it should be.
+// compare reads an obstacle, or a copy that may have been changed while no watch was open. It records whether the object is as it should
+// be.
 func (w *copyWrite) compare(ctx context.Context, isSame func(object map[string]any) bool) error {
 	object, err := w.readPlanned(ctx)
 	if err != nil || object == nil {
@@ -213,7 +214,8 @@ func (w *copyWrite) compare(ctx context.Context, isSame func(object map[string]a
 	return nil
 }
 
-// overwriteObstacle replaces an obstacle's content by the template. The object keeps its own labels, annotations and ownerReferences.
+// overwriteObstacle replaces an obstacle's content by the template. The object keeps its own labels, annotations, finalizers and
+// ownerReferences.
 func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 	meta, err := w.API.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	if err != nil {
@@ -230,7 +232,7 @@ func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 	return w.putObject(ctx, body)
 }
 
-// compareCopy applies a DriftFound for a copy that is not what its template says, if the plan sees nothing to do there.
+// compareCopy applies a DriftFound for a copy that differs from its template, unless the plan has a write for the copy already.
 func (r *Runner) compareCopy(_ context.Context, slot copies.Slot, _ schema.GroupVersionResource, object map[string]any) error {
 	u := unstructured.Unstructured{Object: object}
 	drift := distribute.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}

@@ -1,11 +1,11 @@
-// Package distribution keeps a copy of a ResourceDistribution's object in every namespace that the ResourceDistribution targets: it feeds
+// Package distribution keeps a copy of a ResourceDistribution's object in every namespace that the ResourceDistribution targets. It feeds
 // internal/distribute.State with what happens, and carries out what the State decides. All decisions are the State's.
 //
-// The way of a changed ResourceDistribution: pkg/watchset shows it to a sink (watches.go), which applies it to the State under the one lock
-// (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
-// Started: a review plans all targets together. It may ask for a list of obstacles, then for a write of the status, which must record what
-// a restarted operator has to know; then it queues the targets. For each of them a worker gets a request to write one copy, sends it
-// (requests.go), and applies the answer.
+// The way of a changed ResourceDistribution: pkg/watchset shows it to a sink (watches.go), which applies it to the State under the one
+// lock (applyInput, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and
+// applies a Started: a review plans all targets together. It may ask for a list of obstacles, then for a write of the status, which must
+// record what a restarted operator has to know. Then it queues the targets. For each of them a worker gets a request to write one copy,
+// sends it (requests.go), and applies the answer.
 package distribution
 
 import (
@@ -43,10 +43,10 @@ type Options struct {
 	Scrub       copying.Scrub
 	// Informers follow ResourceDistributions and their copies. The manager starts them.
 	Informers *watchset.Set
-	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change locked copies. The operator
+	// Unprotected reports whether the ValidatingAdmissionPolicy that lets only the operator change locked copies is missing. The operator
 	// asks guard.Guard.Missing.
 	Unprotected func() bool
-	// After is closed when copies may be written; nil if they always may. The operator gives access.Reconciler.Revoked.
+	// After is closed when copies may be written; nil if they always may. The operator sets access.Reconciler.Revoked.
 	After <-chan struct{}
 }
 
@@ -96,7 +96,7 @@ func (r *Runner) readState(look func(*distribute.State)) {
 	look(r.state)
 }
 
-// applyInput applies an Input, and carries out the Outputs, but for the request that they may hold: this is returned.
+// applyInput applies an Input, and carries out the Outputs. A Request among them is not carried out but returned.
 func (r *Runner) applyInput(input distribute.Input) (request distribute.Request) {
 	r.mu.Lock()
 	outputs := r.state.Apply(time.Now(), input)
@@ -129,7 +129,7 @@ func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.runWorkers)))
 }
 
-// watch keeps the State on every replica until ctx is done, so that a new leader starts with all that is known.
+// watch keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that is known.
 func (r *Runner) watch(ctx context.Context) error {
 	if err := r.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
@@ -144,7 +144,7 @@ func (r *Runner) runWorkers(ctx context.Context) error {
 	}
 	r.queue.Lead()
 	r.applyInput(distribute.Elected{})
-	// only tenants' work rests
+	// false, because only the work of tenants rests after a failure
 	r.queue.Work(r.Concurrency, func(key distribute.Key) (inVain bool) { r.workOnKey(ctx, key); return false }, func() {
 		r.scrubCopies(ctx) // until ctx is done
 	})

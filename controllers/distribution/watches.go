@@ -84,10 +84,10 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// followSoon has the watches of obstacles follow the State soon.
+// followSoon makes runWatches call followObstacles soon.
 func (w *watches) followSoon() { signal(w.due) }
 
-// followObstacles begins and ends watches of obstacles, so that there are those that the State wants.
+// followObstacles begins and ends watches of obstacles, so that exactly those exist that the State wants.
 func (w *watches) followObstacles() {
 	var wanted map[*distribute.ObstacleWatch]bool
 	w.runner.readState(func(s *distribute.State) { wanted = s.ObstacleWatches() })
@@ -106,17 +106,17 @@ func (w *watches) followObstacles() {
 			Resource: watch.Resource, LabelSelector: isNoCopy, FieldSelector: hasName, Sink: &obstacleSink{w.runner, watch},
 		})
 		if err != nil {
-			return // the set has stopped, as the process does
+			return // the set has stopped, because the process stops
 		}
 		w.leases[watch] = lease
 	}
 }
 
-// selectorsOf returns the selectors of a distribution's possible obstacles. Objects without the label match too.
+// selectorsOf returns the selectors of a distribution's possible obstacles. Objects without the label distributed-by match too.
 func selectorsOf(w *distribute.ObstacleWatch) (isNoCopy labels.Selector, hasName fields.Selector) {
 	notOurs, err := labels.NewRequirement(v1alpha1.LabelDistributedBy, selection.NotEquals, []string{w.Distribution})
 	if err != nil {
-		panic(err) // the name of a ResourceDistribution is that of a label's value: its CRD says so
+		panic(err) // the CRD allows only names that are valid values of a label
 	}
 	return labels.NewSelector().Add(*notOurs), fields.OneTermEqualSelector("metadata.name", w.Name)
 }

@@ -10,9 +10,9 @@ func (t *Template) Identical(object map[string]any) bool {
 	return reflect.DeepEqual(contentOf(t.object), contentOf(object))
 }
 
-// Holds reports whether a copy still has all of the template's content. If foreign is set, another field manager owns content, and the
-// copy must have nothing else; so must a Secret or ConfigMap. Otherwise further fields are allowed, because the API server and mutating
-// admission set defaults.
+// Holds reports whether a copy still has all of the template's content. It may have further fields, because the API server and mutating
+// admission set defaults. But it must have nothing else if it is a Secret or ConfigMap, or if another field manager owns content
+// (foreign).
 func (t *Template) Holds(object map[string]any, foreign bool) bool {
 	if foreign || t.holdsData() {
 		return t.Identical(object)
@@ -20,7 +20,7 @@ func (t *Template) Holds(object map[string]any, foreign bool) bool {
 	return isWithin(contentOf(object), contentOf(t.object))
 }
 
-// holdsData reports whether the template is a Secret or a ConfigMap, of which the API server stores what it is sent.
+// holdsData reports whether the template is a Secret or a ConfigMap. The API server stores these as it gets them.
 func (t *Template) holdsData() bool {
 	return t.Kind.Group == "" && (t.Kind.Kind == "Secret" || t.Kind.Kind == "ConfigMap")
 }
@@ -39,7 +39,7 @@ func contentOf(object map[string]any) map[string]any {
 	return c
 }
 
-// isWithin reports whether there has all fields of wanted with equal values.
+// isWithin reports whether the object there has all fields of the object wanted, with equal values.
 func isWithin(there, wanted map[string]any) bool {
 	for key, value := range wanted {
 		if inner, ok := value.(map[string]any); ok {

@@ -26,7 +26,7 @@ type Copy struct {
 	// Owner is the UID in the ownerReference to By; "" where there is none.
 	Owner                        string
 	Terminating, Locked, Adopted bool
-	// Foreign reports that a field manager other than the operator owns content of the copy. After a start, that shows drift.
+	// Foreign reports that a field manager other than the operator owns content of the copy. After a start, this is a sign of drift.
 	Foreign bool
 	// Digest is a hash of who owns which content field, and of the labels and annotations that the operator wrote. If it differs
 	// from the digest after the operator's last write, the copy has drifted.
@@ -38,7 +38,7 @@ type Copy struct {
 	Kept *copies.Kept
 }
 
-// Over returns the values of the copy that a PUT of the template over it must carry.
+// Over returns what a PUT of the template over the copy must repeat: UID, resourceVersion, and the metadata that others added.
 func (c *Copy) Over(t *Template) *copies.Copy {
 	over := &copies.Copy{UID: c.UID, ResourceVersion: c.ResourceVersion}
 	if c.Kept != nil {
@@ -50,7 +50,7 @@ func (c *Copy) Over(t *Template) *copies.Copy {
 	return over
 }
 
-// dropKeys returns the entries of all whose keys ours lacks, because the template's value wins where both have a key.
+// dropKeys returns the entries of all, without those whose keys are in ours: the template's value wins where both have a key.
 func dropKeys(all, ours map[string]string) map[string]string {
 	left := maps.Clone(all)
 	maps.DeleteFunc(left, func(key, _ string) bool { _, has := ours[key]; return has })
@@ -106,7 +106,7 @@ func writtenKeys(meta *metav1.PartialObjectMetadata) copies.Keys {
 	written := fields{}
 	for _, entry := range meta.ManagedFields {
 		if entry.Manager == v1alpha1.OperatorName && entry.Subresource == "" && entry.FieldsV1 != nil {
-			_ = json.Unmarshal(entry.FieldsV1.GetRawBytes(), &written) // what can't be read names nothing
+			_ = json.Unmarshal(entry.FieldsV1.GetRawBytes(), &written) // fields that can't be read have no keys
 		}
 	}
 	in := func(keys map[string]struct{}) func(string) bool {
@@ -115,8 +115,8 @@ func writtenKeys(meta *metav1.PartialObjectMetadata) copies.Keys {
 	return copies.Keys{Label: in(written.Metadata.Labels), Annotation: in(written.Metadata.Annotations)}
 }
 
-// notOurs returns what reports whether others added a key, and may keep it: the operator did not write it, and it is not reserved, unless
-// the object was adopted and the key describes what its owner wants propagated.
+// notOurs returns a function that reports whether others added a key, and may keep it. The operator must not have written the key, and it
+// must not be reserved. In an adopted object it may be reserved if it describes what the owner wants propagated.
 func notOurs(ours func(string) bool, adopted bool) func(string) bool {
 	return func(key string) bool {
 		return !ours(key) && (!v1alpha1.IsReservedKey(key) || adopted && !isOperators(key))
@@ -153,7 +153,7 @@ func metaOf(object map[string]any) (*metav1.ObjectMeta, error) {
 }
 
 // HandBackMeta removes all labels, annotations and ownerReferences of the operator, so that an adopted object is its former owner's
-// again. What the owner says about propagation stays.
+// again. The owner's keys about propagation stay.
 func HandBackMeta(meta *metav1.ObjectMeta) {
 	operators := func(key, _ string) bool { return isOperators(key) }
 	maps.DeleteFunc(meta.Labels, operators)
@@ -161,7 +161,7 @@ func HandBackMeta(meta *metav1.ObjectMeta) {
 	dropOwner(meta)
 }
 
-// isOperators reports whether a label or annotation of an object is the operator's alone: it is reserved, and none of those by which
+// isOperators reports whether a label or annotation of an object is the operator's alone. It is reserved, and is none of those by which
 // the object's owner describes what is propagated.
 func isOperators(key string) bool {
 	switch key {
@@ -171,7 +171,7 @@ func isOperators(key string) bool {
 	return v1alpha1.IsReservedKey(key)
 }
 
-// UnlockMeta removes the annotation by which only the operator may change the object.
+// UnlockMeta removes the annotation that keeps all others from changing the object.
 func UnlockMeta(meta *metav1.ObjectMeta) { delete(meta.Annotations, v1alpha1.AnnotationLocked) }
 
 func dropOwner(meta *metav1.ObjectMeta) {
@@ -226,7 +226,7 @@ func holdsAll(there, wanted map[string]string) bool {
 	return true
 }
 
-// OverStranger returns the values of somebody else's object that a PUT of the template over it must carry, so that its finalizers,
+// OverStranger returns what a PUT of the template over somebody else's object must repeat, so that the object's finalizers,
 // ownerReferences, labels and annotations stay.
 func OverStranger(meta *metav1.PartialObjectMetadata, t *Template) *copies.Copy {
 	owners := func(all map[string]string) map[string]string {

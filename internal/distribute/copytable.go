@@ -30,8 +30,8 @@ func (of Family) Slot(namespace string) copies.Slot {
 }
 
 // Copies holds all objects with the label distributed-by, whoever wrote them. A copy takes a record of 56 bytes in a map and no
-// allocation of its own: with 10,000 namespaces, single allocations scattered among the garbage of a roll-out would keep many times
-// their size in memory pages.
+// allocation of its own. With 10,000 namespaces, single allocations would be scattered among the garbage of a roll-out, and would keep
+// many times their size in memory pages.
 type Copies struct {
 	families map[Family]map[string]record // by namespace
 	// name returns the string for a namespace that is in memory elsewhere already, so that its bytes are not kept twice.
@@ -110,7 +110,7 @@ type record struct {
 	resourceVersion uint64
 	digest          uint64
 	texts           unique.Handle[texts]
-	rare            *rare // nil for nearly all
+	rare            *rare // nil for nearly all copies
 	flags           flags
 }
 
@@ -295,7 +295,7 @@ func (t *copyTable) keysOf(slot copies.Slot, by string) []Key {
 }
 
 // takeWritten puts the answer to the operator's own write into the table, so that the next plan knows it before a watch does. known
-// reports that the copy's content need not be read. It reports whether the copy is there now.
+// reports that the copy's content need not be read. The result is false if a watch has already shown a newer version, or the deletion.
 func (t *copyTable) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata, known bool) bool {
 	one, watched := t.reader.Copy(slot, meta), t.At(slot)
 	one.Known = known
@@ -341,7 +341,7 @@ func (t *copyTable) findWriters(gk *schema.GroupKind) map[string]bool {
 	return names
 }
 
-// findFarewells returns the keys of copies that a deleted distribution has left, and that must be deleted, handed back or unlocked.
+// findFarewells returns the keys of copies that a deleted distribution has left, and that must be handed back or unlocked.
 func (t *copyTable) findFarewells(by string) (keys []Key) {
 	for slot, one := range t.All() {
 		if one.By == by && Farewell(one) != Nothing {

@@ -40,15 +40,15 @@ type Distribution struct {
 	Drift    v1alpha1.DriftPolicy
 	Deletion v1alpha1.DeletionPolicy
 	Suspend  bool
-	// Deleting reports that it has a deletionTimestamp. From then on the garbage collector decides about its copies.
+	// Deleting reports that the object has a deletionTimestamp. From then on the garbage collector decides about its copies.
 	Deleting bool
 	Rollout  Rollout
-	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed counts as long as
-	// Check is the same.
+	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed stays valid as long as Check is
+	// the same.
 	Check string
-	// Named is the record of the status that was read with the spec; nil if that has none of these targets.
+	// Named is the record of names in the status that was read with the spec; nil if that status has no record for these targets.
 	Named Named
-	// unrecorded reports that the operator has served the object before, and that no version of it has recorded names.
+	// unrecorded reports that the status counts targets but has no record of names: an earlier version of the operator wrote it.
 	unrecorded bool
 	// written is when the spec was written last, by the API server's clock.
 	written time.Time
@@ -99,13 +99,13 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	return d
 }
 
-// Choose reports whether a namespace is a target, by the record of names in the status that was read with the spec.
+// Choose reports whether a namespace is a target, according to Named, the record in the status that was read with the spec.
 func (d *Distribution) Choose(f *forest.Snapshot, namespace string, protected func(string) bool) Choice {
 	return d.Targets.Choose(f, namespace, protected, d.Named)
 }
 
-// writtenAt returns when the spec was written last, as far as the managedFields tell: the API server dates each manager's last
-// change. Whoever takes them away makes the spec older.
+// writtenAt returns when the spec was written last, according to the managedFields: the API server dates each manager's last change in
+// them. Without managedFields, the time is that of the object's creation.
 func writtenAt(rd *v1alpha1.ResourceDistribution) time.Time {
 	at := rd.CreationTimestamp.Time
 	for _, entry := range rd.ManagedFields {
@@ -141,7 +141,7 @@ func checkOf(rd *v1alpha1.ResourceDistribution) string {
 }
 
 func hashOf(values ...any) string {
-	text, _ := json.Marshal(values) // no channels, no functions
+	text, _ := json.Marshal(values) // fails only for channels and functions
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
@@ -179,7 +179,7 @@ func (d *Distribution) marks(namespace string, adopted bool, content string) cop
 	return m
 }
 
-// AllOrNothing reports whether no copy may be created while any target is in conflict.
+// AllOrNothing reports whether a conflict in one target keeps the operator from creating copies in all targets.
 func (d *Distribution) AllOrNothing() bool {
 	return d.Conflict == v1alpha1.ConflictFail || d.Conflict == v1alpha1.ConflictAdoptIdentical
 }
@@ -343,8 +343,8 @@ func (t *Template) normaliseObject(object map[string]any) error {
 	return nil
 }
 
-// asStored returns the data of a Secret or ConfigMap as the API server returns them: null as an empty text, and base64 without line
-// ends.
+// asStored returns the data of a Secret or ConfigMap as the API server returns it. Null becomes an empty text; if encoded is true, base64
+// loses its line ends.
 func asStored(data any, encoded bool) any {
 	all, ok := data.(map[string]any)
 	if !ok {

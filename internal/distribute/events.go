@@ -18,7 +18,8 @@ func (s *State) announceResult(d *Distribution, warning bool, reason v1alpha1.Re
 	})
 }
 
-// deedReasons maps the verbs whose success is reported in Events, because users may miss the object, to the Event's reason.
+// deedReasons has, for each verb whose success is reported in an Event, the Event's reason. These verbs change or delete objects that
+// users may look for.
 var deedReasons = map[Verb]v1alpha1.Reason{
 	Adopt: v1alpha1.ReasonAdopted, Overwrite: v1alpha1.ReasonOverwrote, Delete: v1alpha1.ReasonRemoved, HandBack: v1alpha1.ReasonRemoved,
 }
@@ -58,8 +59,8 @@ func firstNames(names []string) string {
 	return text
 }
 
-// announceChange sends Events for changes of the conditions ConflictFree and Ready. It reports whether the distribution is ready, for
-// another reason than before.
+// announceChange sends Events for changes of the conditions ConflictFree and Ready. nowReady is true if the distribution is ready and the
+// reason of Ready has changed.
 func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistributionStatus) (nowReady bool) {
 	free, before := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionConflictFree),
 		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)

@@ -17,7 +17,7 @@ type Key struct{ Distribution, Namespace string }
 
 func reviewKey(distribution string) Key { return Key{Distribution: distribution} }
 
-// Input is something that has happened. Apply takes it into a State.
+// Input is something that has happened. State.Apply takes it in.
 type Input interface{ applyTo(s *State) }
 
 // ForestChanged reports that the forest has changed, and for which namespaces, existing or not, targets may differ now.
@@ -64,8 +64,8 @@ type CopyGone struct {
 	Object *metav1.PartialObjectMetadata
 }
 
-// ObstacleWatch is a watch of the objects that have the kind and the name of a distribution's copies and are none of them. No other watch
-// shows unrelated objects. It goes on as long as the distribution is in conflict.
+// ObstacleWatch is a watch of the objects that have the kind and the name of a distribution's copies but are not its copies. No other
+// watch shows unrelated objects. It goes on as long as the distribution is in conflict.
 type ObstacleWatch struct {
 	Distribution string
 	Kind         schema.GroupKind
@@ -85,13 +85,13 @@ type ObstacleSeen struct {
 	Object *metav1.PartialObjectMetadata
 }
 
-// ObstacleGone reports that an object was deleted that the watch has shown.
+// ObstacleGone reports that an object that the watch has shown was deleted, or is a copy now.
 type ObstacleGone struct {
 	Watch  *ObstacleWatch
 	Object *metav1.PartialObjectMetadata
 }
 
-// Elected reports that this replica leads from now on: everything that is known is worked on.
+// Elected reports that this replica leads from now on: it reviews all known distributions.
 type Elected struct{}
 
 // Started reports that a worker has taken a Key from the queue. A Started, or an answer, leads to at most one Request.
@@ -140,7 +140,7 @@ type DriftFound struct {
 // Output is something that the caller must do or report: a copies.Event, a copies.Log, or one of the following.
 type Output any
 
-// Queue has keys worked on, at once or when some time has passed.
+// Queue asks the caller to queue keys, at once or when some time has passed.
 type Queue struct {
 	Keys  []Key
 	After time.Duration
@@ -155,13 +155,13 @@ type RolloutEnded struct{ Since time.Time }
 // Request is an Output that a worker carries out: it makes the requests and applies their answer.
 type Request interface{ isRequest() }
 
-// ListObstacles asks for a list of the objects that a new ObstacleWatch would show, and an ObstaclesFound.
+// ListObstacles asks for a list of the objects that a new ObstacleWatch would show; the answer is an ObstaclesFound.
 type ListObstacles struct {
 	ObstacleWatch
-	of *Distribution // as it was then
+	of *Distribution // as it was at the request
 }
 
-// WriteStatus asks for a write of a status, and a StatusWritten.
+// WriteStatus asks for a write of a status; the answer is a StatusWritten.
 type WriteStatus struct {
 	Name, UID, ResourceVersion string
 	Status                     v1alpha1.ResourceDistributionStatus
@@ -169,11 +169,11 @@ type WriteStatus struct {
 	run     *run
 	of      *Distribution                       // as it was when this status was found
 	was     v1alpha1.ResourceDistributionStatus // the status before
-	urgent  bool                                // nothing is written before this status
+	urgent  bool                                // no copy is written before this status
 	results []Result
 }
 
-// WriteCopy asks for the requests that carry out an Action, and a CopyWritten.
+// WriteCopy asks for the requests that carry out an Action; the answer is a CopyWritten.
 type WriteCopy struct {
 	Slot     copies.Slot
 	Resource schema.GroupVersionResource

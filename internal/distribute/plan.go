@@ -15,10 +15,10 @@ import (
 type Verb int
 
 // The verbs. Update writes the template over a copy. Remark replaces a copy's marks (the operator's label, annotations and
-// ownerReference) and leaves its content. Inspect reads a whole copy that may have been changed while the operator didn't watch.
-// Examine reads an obstacle, somebody else's object; Adopt makes it a copy without a change of its content, and Overwrite writes
-// the template over it. HandBack removes all marks from an adopted object; Unlock removes only the annotation by which only the
-// operator may change the object.
+// ownerReference) and leaves its content. Inspect reads a whole copy that may have been changed while the operator didn't watch. Examine
+// reads an obstacle, somebody else's object; Adopt makes it a copy without a change of its content, and Overwrite writes the template
+// over it. HandBack removes all marks from an adopted object. Unlock removes only the annotation that keeps all others from changing the
+// object.
 const (
 	Nothing Verb = iota
 	Create
@@ -65,7 +65,7 @@ type Target struct {
 	Choice    Choice
 	// Copy is the object of the template's kind and name if it has the label distributed-by, whoever wrote it.
 	Copy *Copy
-	// Obstacle is an object without that label in the slot, as far as it is known.
+	// Obstacle is an object without that label in the slot; nil if none is known.
 	Obstacle *Obstacle
 }
 
@@ -77,8 +77,8 @@ type Action struct {
 	Conflict *Obstacle
 }
 
-// Plan returns the next action for one namespace. After a successful action the next plan is Nothing, except that Inspect and
-// Examine may lead to a write.
+// Plan returns the next action for one namespace. After a successful action the next plan is Nothing, with two exceptions. Inspect and
+// Examine may lead to a write, and under driftPolicy Revert a write leads to an Inspect.
 func (d *Distribution) Plan(t Target, gate Gate) Action {
 	if d.Problem != "" || t.Choice == Frozen {
 		return Action{}
@@ -149,7 +149,7 @@ func (d *Distribution) planCopy(t Target, gate Gate) Action {
 	return Action{State: Current}
 }
 
-// marked reports whether a copy has the ownerReference and the lock that it should have.
+// marked reports whether a copy's ownerReference and lock are exactly as they should be.
 func (d *Distribution) marked(c *Copy) bool {
 	owner := ""
 	if d.Deletion == v1alpha1.DeletionDelete && !c.Adopted {
@@ -177,7 +177,8 @@ func (d *Distribution) planObstacle(o *Obstacle, gate Gate) Action {
 	return a
 }
 
-// Blocks reports whether a target keeps the check for conflicts from passing. unknown reports that an obstacle must be examined first.
+// Blocks reports whether a target keeps the check for conflicts from passing. d's own copy (ours) never does. unknown reports that an
+// obstacle must be examined first.
 func (d *Distribution) Blocks(a Action, ours bool) (blocks, unknown bool) {
 	if a.State != InConflict || ours {
 		return false, false
@@ -202,7 +203,7 @@ func Farewell(c *Copy) Verb {
 	return Nothing
 }
 
-// Unmarked reports whether a copy of d lacks marks that it should have. c may be nil.
+// Unmarked reports whether a copy of d has other marks than it should have. c may be nil.
 func (d *Distribution) Unmarked(c *Copy) bool {
 	return c != nil && c.Ours && c.By == d.Name && !c.Terminating && !d.marked(c)
 }
@@ -218,15 +219,15 @@ type Obstacle struct {
 	Reason               v1alpha1.Reason
 	// By names the object's controller, source namespace or ResourceDistribution, if it has one.
 	By string
-	// Examined reports that the object was read whole, or that the API server refused to overwrite it: Reason is final for this
-	// resourceVersion. Identical reports that its content is the template's.
+	// Examined reports that Reason is final for this resourceVersion: the object was read whole, or the API server refused its adoption or
+	// overwriting. Identical reports that its content is the template's.
 	Examined, Identical bool
 }
 
-const byLength = 64 // of the text in By, in bytes
+const byLength = 64 // most bytes in By
 
-// ReadObstacle returns the obstacle that an object is for a distribution of which it is no copy. source reports whether propagation
-// copies the object to other namespaces.
+// ReadObstacle describes an object that is no copy as an Obstacle. source reports whether propagation copies the object to other
+// namespaces.
 func ReadObstacle(meta *metav1.PartialObjectMetadata, source bool) *Obstacle {
 	o := &Obstacle{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
 	controller := metav1.GetControllerOfNoCopy(meta)
@@ -254,7 +255,7 @@ func (o *Obstacle) unexamined() *Obstacle {
 	return &before
 }
 
-// ofCopy returns the obstacle that an object with the label distributed-by is for a distribution of which it is no valid copy.
+// ofCopy describes an object with the label distributed-by as an Obstacle. It is a copy of another distribution, or not the operator's.
 func ofCopy(c *Copy) *Obstacle {
 	o := &Obstacle{UID: c.UID, ResourceVersion: c.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
 	switch {

@@ -22,8 +22,9 @@ func (k Started) applyTo(s *State) {
 	s.startWrite(k.Key)
 }
 
-// startReview plans all targets of a distribution together: whether copies may be created, which may be updated now, which writes to queue,
-// and what the status reports. For a deleted distribution it queues the copies that still exist.
+// startReview plans all targets of a distribution together. It decides whether copies may be created, which may be updated now, which
+// writes to queue, and what the status reports. For a deleted distribution it queues the copies that must still be handed back or
+// unlocked.
 func (s *State) startReview(name string) {
 	r := s.runs[name]
 	switch {
@@ -36,8 +37,8 @@ func (s *State) startReview(name string) {
 	}
 }
 
-// reviewSoon queues a review of a distribution. It queues the review at once if no target of the distribution is queued or being written.
-// Otherwise it queues the review after Timing.Pace, unless a review is due already.
+// reviewSoon queues a review of a distribution. It queues the review at once if no target of the distribution is queued. Otherwise it
+// queues the review after Timing.Pace, unless a review is due already.
 func (s *State) reviewSoon(r *run) {
 	switch isLate := r.dueAt.IsZero() || s.now.After(r.dueAt); {
 	case len(r.open) == 0:
@@ -165,8 +166,8 @@ func (s *State) planAll(r *run) []Result {
 	return all
 }
 
-// mustLook reports whether obstacles must be listed now: before the first copies are created, and after a start if copies are missing.
-// They are not listed for a target that is added later, because the answer to the POST of its copy shows an obstacle.
+// mustLook reports whether obstacles must be listed now: before the first copies are created, and after a start or while suspended if
+// copies are missing. They are not listed for a target that is added later, because the answer to the POST of its copy shows an obstacle.
 func (r *run) mustLook(results []Result) bool {
 	if r.watch != nil && r.watching {
 		return false
@@ -348,8 +349,8 @@ func (s *State) FindScrubParts() (all []copies.ScrubPart) {
 	return all
 }
 
-// FindUnchanged returns the copy in slot, and its distribution, if the copy still has this UID and resourceVersion and the plan sees
-// no write for it. Otherwise it returns nil for both.
+// FindUnchanged returns the copy in slot, and its distribution. It returns nil for both unless the copy still has this UID and
+// resourceVersion and the plan has no write for it.
 func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*Distribution, *Copy) {
 	known := s.copies.atUID(slot, uid)
 	if known == nil || known.ResourceVersion != resourceVersion || known.Drifted {

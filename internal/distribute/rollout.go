@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Rollout says in what order, and how many at a time, copies that exist are updated.
+// Rollout determines in what order existing copies are updated, and how many at a time.
 type Rollout struct {
 	partition, batch *intstr.IntOrString
 	interval         time.Duration
@@ -45,7 +45,7 @@ func (r Rollout) Batched() bool { return r.batch != nil && r.interval > 0 }
 // Interval is the pause between batches.
 func (r Rollout) Interval() time.Duration { return r.interval }
 
-// Order sorts namespaces as they are updated: those that first selects, then by name.
+// Order sorts namespaces as they are updated: first those that match spec.rollout.first, and each group by name.
 func (r Rollout) Order(f *forest.Snapshot, namespaces []string) {
 	early := make(map[string]bool, len(namespaces))
 	for _, name := range namespaces {
@@ -62,16 +62,16 @@ func (r Rollout) Order(f *forest.Snapshot, namespaces []string) {
 	})
 }
 
-// Open returns the outdated copies, in their order, without those that the partition holds back. copies is the number of all
+// Open returns the outdated copies, in their order, without the last ones, which the partition holds back. copies is the number of all
 // existing copies.
 func (r Rollout) Open(outdated []string, copies int) []string {
 	return outdated[:max(0, len(outdated)-scaleValue(r.partition, copies, 0))]
 }
 
-// Batch returns how many copies are updated without a pause; at least 1.
+// Batch returns how many of all existing copies are updated without a pause; at least 1.
 func (r Rollout) Batch(copies int) int { return max(1, scaleValue(r.batch, copies, copies)) }
 
-// scaleValue returns value as a number, where a percentage is one of all, rounded up; otherwise if value is nil.
+// scaleValue returns value as a number. A percentage is taken of all, and rounded up. If value is nil or invalid, it returns otherwise.
 func scaleValue(value *intstr.IntOrString, all, otherwise int) int {
 	if value == nil {
 		return otherwise

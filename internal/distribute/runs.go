@@ -21,25 +21,25 @@ type run struct {
 	resourceVersion string
 	reported        v1alpha1.ResourceDistributionStatus
 	reportedAt      time.Time
-	admitted        string // the check for conflicts that has passed
+	admitted        string // the value of Check for which the check for conflicts has passed
 	named           Named  // which namespaces the names in the spec mean
 	gate            Gate
-	// judged is the spec for which the gate was decided. unreported reports that the status must record that decision before anything is
-	// written, and does not yet.
+	// judged is the spec for which the gate was decided. unreported reports that the status must still record that decision, or a change of
+	// named, before anything is written.
 	judged     *Distribution
 	unreported bool
 	// batch are the targets of the present batch of updates, and next is when the next batch may begin.
 	batch map[string]bool
 	next  time.Time
 
-	open     map[string]bool    // the targets that are queued or being written
+	open     map[string]bool    // the targets that are queued
 	dueAt    time.Time          // when a review is due that was put off
 	troubles map[string]trouble // by namespace
 	deeds    map[v1alpha1.Reason][]string
 
 	obstacles map[string]*Obstacle // by namespace
 	looked    bool                 // obstacles have been listed since this replica knows the distribution
-	watch     *ObstacleWatch       // nil while nothing is in the way
+	watch     *ObstacleWatch       // nil while there is no obstacle
 	watching  bool                 // the watch has shown all obstacles
 }
 
@@ -137,7 +137,7 @@ func (r *run) follows(rd *v1alpha1.ResourceDistribution) bool {
 }
 
 // takeStatus takes the status of an object whose spec has not changed. It reports whether the status differs from the one reported last,
-// because somebody else has written it.
+// which means that somebody else has written it.
 func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
 	r.resourceVersion = rd.ResourceVersion
 	if reflect.DeepEqual(r.reported, rd.Status) {
@@ -152,7 +152,7 @@ func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
 }
 
 // takeSpec replaces the spec. It restarts the batches if the template's content has changed, and clears all troubles, because the API
-// server may accept the new template. What obstacles were examined for was the old spec.
+// server may accept the new template. All obstacles become unexamined, because they were compared with the old spec.
 func (s *State) takeSpec(r *run, d *Distribution, status v1alpha1.ResourceDistributionStatus) {
 	if r.Template == nil || d.Template == nil || r.Template.Content != d.Template.Content {
 		r.batch = nil
@@ -218,7 +218,7 @@ func (s *State) obstacleWatchOf(r *run) ObstacleWatch {
 	return ObstacleWatch{Distribution: r.Name, Kind: gk, Name: r.Template.Name, Resource: s.kinds[gk].resource}
 }
 
-// ObstacleWatches returns the watches of obstacles that there are to be now.
+// ObstacleWatches returns the watches of obstacles that must exist now.
 func (s *State) ObstacleWatches() map[*ObstacleWatch]bool {
 	all := map[*ObstacleWatch]bool{}
 	for _, r := range s.runs {
@@ -229,7 +229,7 @@ func (s *State) ObstacleWatches() map[*ObstacleWatch]bool {
 	return all
 }
 
-// findWatching returns the run whose watch of obstacles this is; nil if that has ended.
+// findWatching returns the run whose watch of obstacles this is; nil if the watch has ended.
 func (s *State) findWatching(w *ObstacleWatch) *run {
 	if r := s.runs[w.Distribution]; r != nil && r.watch == w {
 		return r
@@ -274,7 +274,7 @@ func (o ObstacleGone) applyTo(s *State) {
 	s.queue(Key{r.Name, o.Object.Namespace}, reviewKey(r.Name))
 }
 
-// readObstacle returns an object as an obstacle; nil for a copy of any distribution, which the table of copies has.
+// readObstacle returns an object as an obstacle; nil if it has the label distributed-by, because the table of copies has such objects.
 func (s *State) readObstacle(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) *Obstacle {
 	if _, labelled := meta.Labels[v1alpha1.LabelDistributedBy]; labelled {
 		return nil
@@ -309,7 +309,7 @@ func keepExamined(known, now *Obstacle) *Obstacle {
 func asReturned(s v1alpha1.ResourceDistributionStatus) v1alpha1.ResourceDistributionStatus {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // no channels, no functions
+		panic(err) // fails only for channels and functions
 	}
 	same := v1alpha1.ResourceDistributionStatus{}
 	if err := json.Unmarshal(data, &same); err != nil {

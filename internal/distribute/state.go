@@ -11,9 +11,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// State is what the operator knows of all ResourceDistributions and their copies, and decides what is to be done. It makes no requests and
-// has no lock, no goroutine and no clock: the runner (controllers/distribution) calls Apply, one Input after the other, and carries out the
-// Outputs. A standby replica applies the same Inputs, and discards the Outputs.
+// State is what the operator knows of all ResourceDistributions and their copies, and decides what is to be done. It makes no requests
+// and has no lock, no goroutine and no clock. The runner (controllers/distribution) calls Apply, one Input after the other, and carries
+// out the Outputs. A standby replica applies the same Inputs, and discards the Outputs.
 type State struct {
 	options Options
 	forest  *forest.Snapshot
@@ -22,13 +22,13 @@ type State struct {
 	kinds   map[schema.GroupKind]*watchedKind
 	repairs *copies.Repairs
 
-	served   bool      // the CRD of ResourceDistributions exists
-	servedAt time.Time // since when the CRD exists, or this process watches it
+	served   bool      // the CRD of ResourceDistributions exists, or was not looked for yet
+	servedAt time.Time // when the CRD was first seen, or the watch began
 	listed   bool      // all ResourceDistributions are known: nothing is written before
 	leading  bool
 
 	now time.Time // of the Input that is being applied
-	out []Output  // of that Input
+	out []Output  // the Outputs of that Input
 }
 
 // Options are the settings of a State.
@@ -38,14 +38,14 @@ type Options struct {
 	Covered func(schema.GroupKind) bool
 	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
-	// DegradedAfter is how long copies, or ResourceDistributions, may be without a complete list before readiness waits no longer.
+	// DegradedAfter is how long readiness waits for a complete list of ResourceDistributions, or of copies.
 	DegradedAfter time.Duration
 	Timing        Timing
 }
 
 // Timing holds time constants, so that tests can shrink them.
 type Timing struct {
-	// Pace is the least time between two writes of a status while work goes on, Last before the one at its end.
+	// Pace is the least time between two writes of a status while work goes on, Last when it has ended.
 	Pace, Last time.Duration
 	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
 	TransientMin, TransientMax time.Duration
@@ -102,7 +102,7 @@ func (s *State) Apply(now time.Time, input Input) []Output {
 
 func (s *State) emitOutput(one Output) { s.out = append(s.out, one) }
 
-// queue has keys worked on by the leader. Until then their targets are open: no review queues them a second time.
+// queue queues keys if this replica leads. Until a worker takes them their targets are open: no review queues them a second time.
 func (s *State) queue(keys ...Key) {
 	if !s.leading || len(keys) == 0 {
 		return
@@ -115,7 +115,7 @@ func (s *State) queue(keys ...Key) {
 	s.emitOutput(Queue{Keys: keys})
 }
 
-// queueAfter has a key worked on when some time has passed.
+// queueAfter queues a key when some time has passed.
 func (s *State) queueAfter(key Key, delay time.Duration) {
 	s.emitOutput(Queue{Keys: []Key{key}, After: max(delay, 1)})
 }
@@ -151,8 +151,8 @@ func (c ForestChanged) applyTo(s *State) {
 	}
 }
 
-// findAffected returns the keys of the namespaces that a change of the forest concerns: they are targets now or were before, or have a
-// copy.
+// findAffected returns the keys of the namespaces whose choice or UID has changed with the forest, or whose plan has a write. If
+// spec.targets names one of them, the review's key is added.
 func (s *State) findAffected(r *run, change ForestChanged) []Key {
 	if r.Problem != "" {
 		return nil
@@ -204,8 +204,8 @@ func (c KindChanged) applyTo(s *State) {
 	}
 }
 
-// CheckSynced returns an error unless, where the CRD is served, all ResourceDistributions and their copies have been listed. It stops
-// waiting for a list after DegradedAfter.
+// CheckSynced returns an error while the CRD is served and a list of ResourceDistributions or copies is missing. It stops waiting for a
+// list after DegradedAfter.
 func (s *State) CheckSynced(now time.Time) error {
 	if s.served && !s.listed && now.Sub(s.servedAt) < s.options.DegradedAfter {
 		return fmt.Errorf("the ResourceDistributions are not synced yet")

@@ -32,7 +32,7 @@ type Result struct {
 	Namespace string
 	Action
 	Failure *Failure
-	// Unmarked reports that the copy lacks marks that it should have.
+	// Unmarked reports that the copy has other marks than it should have.
 	Unmarked bool
 	copy     *Copy // the copy there; nil if there is none
 }

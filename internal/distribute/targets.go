@@ -18,9 +18,8 @@ import (
 // Choice reports whether a namespace is a target.
 type Choice int
 
-// The choices. In a Frozen namespace nothing is written or removed: it is protected, terminating or gone, another namespace was meant
-// by its name, or it lies below a tree of spec.targets but its ancestors can't be followed to the root, because of a cycle or a
-// missing parent.
+// The choices. In a Frozen namespace nothing is written or removed. It is protected, terminating or gone, or spec.targets means another
+// namespace by its name. Or it lies below a tree of spec.targets but is halted: a cycle or a missing parent breaks its path to the root.
 const (
 	Unchosen Choice = iota
 	Chosen
@@ -33,7 +32,7 @@ type Targets struct {
 	selector             labels.Selector // nil where none is set
 	trees, excludedTrees []string
 	union                bool
-	hash                 string // of spec.targets; it tells a record of names (Named) from that of other targets
+	hash                 string // of spec.targets; a record of names (Named) with another hash was made for other targets
 }
 
 // ReadTargets reads spec.targets.
@@ -102,12 +101,12 @@ func (t Targets) NotFound(f *forest.Snapshot) []string {
 	return slices.DeleteFunc(t.Named(), func(name string) bool { return f.Namespace(name) != nil })
 }
 
-// Everybody reports whether nothing in spec.targets chooses: every namespace is a target that isn't protected or excluded.
+// Everybody reports whether nothing in spec.targets limits the choice: every namespace that isn't protected or excluded is a target.
 func (t Targets) Everybody() bool {
 	return len(t.included) == 0 && len(t.trees) == 0 && (t.selector == nil || t.selector.Empty())
 }
 
-// DescribeEverybody returns the sentence that warns of targets that choose nothing, and so select count namespaces.
+// DescribeEverybody returns the warning for targets of which Everybody is true, and which select count namespaces.
 func (t Targets) DescribeEverybody(count int) string {
 	but := ""
 	if len(t.excluded)+len(t.excludedTrees) > 0 {
@@ -118,8 +117,8 @@ func (t Targets) DescribeEverybody(count int) string {
 		"if all are meant, set allNamespaces: true", count, but)
 }
 
-// Covers returns the names in which copies may be written by targets that are bounded, and the trees below which they may. Under
-// Intersection, names alone bound the targets if there are any.
+// Covers returns where targets that are bounded may lie: the namespaces named, and the trees. There are no trees if the combination is
+// Intersection and includedNamespaces is set, because then the names alone limit the targets.
 func (t Targets) Covers() (names, trees []string) {
 	names = slices.DeleteFunc(t.Included(), func(name string) bool { return t.excluded[name] })
 	if len(t.included) > 0 && !t.union {
@@ -128,8 +127,8 @@ func (t Targets) Covers() (names, trees []string) {
 	return names, t.trees
 }
 
-// Choose reports whether a namespace is a target, where named names which namespaces the names mean. A namespace is never a target if
-// protected says so for its name, or if it has the label for protected namespaces.
+// Choose reports whether a namespace is a target. named records which namespaces the names in spec.targets mean. A namespace is never a
+// target if protected returns true for its name, or if it has the label for protected namespaces.
 func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool, named Named) Choice {
 	n := f.Namespace(namespace)
 	if n == nil || n.Terminating || protected(namespace) || n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {
@@ -177,7 +176,7 @@ func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(str
 	return Chosen
 }
 
-// anyOf returns Chosen if one vote is, else Frozen if one is.
+// anyOf returns Chosen if one vote is Chosen, else Frozen if one is Frozen, else Unchosen.
 func anyOf(votes []Choice) Choice {
 	switch {
 	case slices.Contains(votes, Chosen):
@@ -195,7 +194,7 @@ func chosenIf(yes bool) Choice {
 	return Unchosen
 }
 
-// meant returns the choice of an option that names a namespace: Frozen for what would be chosen if the name means another one.
+// meant returns choice, but Frozen in place of Chosen if name, from spec.targets, means another namespace than the present one.
 func meant(choice Choice, name string, f *forest.Snapshot, named Named) Choice {
 	if choice == Chosen && !named.Means(f, name) {
 		return Frozen
@@ -203,7 +202,7 @@ func meant(choice Choice, name string, f *forest.Snapshot, named Named) Choice {
 	return choice
 }
 
-// inTree returns Chosen for a namespace that is tree or lies below it, and Frozen for one that may do so but is halted.
+// inTree returns Chosen for a namespace that is tree or lies below it, and Frozen for a halted one that may lie below it.
 func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree string) Choice {
 	switch {
 	case namespace == tree, slices.Contains(place.Path, tree):
@@ -216,25 +215,26 @@ func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree strin
 	return Unchosen
 }
 
-// Named names which namespaces the names in includedNamespaces and trees mean: for each name a digest of the namespace's UID. So
-// whoever takes the name of a namespace that is missing or gone gets no copy. The zero value takes every namespace for the one that
-// its name means.
+// Named records which namespaces the names in includedNamespaces and trees mean: for each name a digest of the namespace's UID. So a
+// namespace that takes the name of a missing or deleted one gets no copy. In the zero value, every name means the namespace that has it
+// now.
 type Named map[string]string
 
-// nobody is recorded for a name while no namespace is meant.
+// nobody is the record of a name that means no namespace yet.
 const nobody = "-"
 
-// appliedTogether is for how long after spec.targets a tenant's namespace may be made and still be the one that is meant: the files
-// of one `kubectl apply -f DIR` come in any order.
+// appliedTogether is how much younger than the spec an LNamespace or SubNamespace may be if its namespace is the one that is meant. The
+// files of one `kubectl apply -f DIR` come in any order.
 const appliedTogether = time.Minute
 
-// digestOf returns the record of a UID: 48 bits, because a status holds up to 600 of them, and nobody chooses the UID of a namespace.
+// digestOf returns the record of a UID. 48 bits suffice, because nobody can choose the UID of a namespace; a status holds up to 600
+// records.
 func digestOf(uid string) string {
 	sum := sha256.Sum256([]byte(uid))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// ReadNamed returns the record in a status; nil if the status has none of these targets.
+// ReadNamed returns the record in a status; nil if the status has no record for these targets.
 func (t Targets) ReadNamed(status *v1alpha1.ResourceDistributionStatus) Named {
 	names := t.Named()
 	if status.Named == nil || status.Named.Targets != t.hash || len(status.Named.UIDs) != len(names) {
@@ -247,7 +247,7 @@ func (t Targets) ReadNamed(status *v1alpha1.ResourceDistributionStatus) Named {
 	return named
 }
 
-// write returns the record as a status holds it; nil if t names no namespace.
+// write returns the record as a status holds it; nil if it is empty.
 func (n Named) write(t Targets) *v1alpha1.NamedNamespaces {
 	if len(n) == 0 {
 		return nil
@@ -259,7 +259,7 @@ func (n Named) write(t Targets) *v1alpha1.NamedNamespaces {
 	return record
 }
 
-// Means reports whether the namespace that has a name now is the one that the name means.
+// Means reports whether the namespace that has a name now is the one that the name means. It is true for a name without a record.
 func (n Named) Means(f *forest.Snapshot, name string) bool {
 	recorded, ok := n[name]
 	if !ok {
@@ -269,7 +269,7 @@ func (n Named) Means(f *forest.Snapshot, name string) bool {
 	return namespace != nil && recorded == digestOf(namespace.UID)
 }
 
-// Replaced returns the names that another namespace has taken than the one that was meant, in alphabetical order.
+// Replaced returns the names that now belong to another namespace than the one that was meant, in alphabetical order.
 func (n Named) Replaced(f *forest.Snapshot) []string {
 	var names []string
 	for name := range n {
@@ -281,8 +281,9 @@ func (n Named) Replaced(f *forest.Snapshot) []string {
 	return names
 }
 
-// RecordNames records which namespaces the names mean that have none recorded in known. changed reports whether the result differs from
-// known. A status that an earlier version wrote has no record: then whatever has the name is meant.
+// RecordNames returns known with a record added for each name that had none and now has a namespace that is meant. changed reports
+// whether the result differs from known. A status that an earlier version wrote has no record: then each name means the namespace that
+// has it.
 func (d *Distribution) RecordNames(f *forest.Snapshot, known Named) (named Named, changed bool) {
 	named = Named{}
 	for _, name := range d.Targets.Named() {
@@ -299,10 +300,10 @@ func (d *Distribution) RecordNames(f *forest.Snapshot, known Named) (named Named
 	return named, changed
 }
 
-// isMeant reports whether a namespace that has a name of spec.targets, and wasn't there before, is the one that was meant. A
-// namespace that somebody made directly is: that takes a right in the whole cluster, which no tenant has. One that the operator made
-// for an LNamespace or a SubNamespace is only if that object is about as old as spec.targets, or older: otherwise a tenant could
-// take the name.
+// isMeant reports whether a namespace that has a name of spec.targets, and wasn't there before, is the one that was meant. A namespace
+// that somebody created directly is meant: creating one takes a right in the whole cluster, which no tenant has. A namespace that the
+// operator made for an LNamespace or a SubNamespace is meant only if that object was created at most appliedTogether after the spec.
+// Otherwise a tenant could take the name.
 func (d *Distribution) isMeant(f *forest.Snapshot, n *forest.Namespace) bool {
 	var made time.Time
 	switch t := f.Tenant(n.Name); {

@@ -72,7 +72,7 @@ func (s *State) waitsInLoop(w WriteCopy) bool {
 	return wait > 0
 }
 
-// loopWait returns how long an action must wait that restores a copy which somebody changes in a loop; 0 for any other action.
+// loopWait returns how long an action must wait: 0 unless it restores a copy that somebody changes in a loop.
 func (s *State) loopWait(r *run, namespace string, a Action, c *Copy) time.Duration {
 	if !r.isRepair(a, c) {
 		return 0
@@ -80,7 +80,7 @@ func (s *State) loopWait(r *run, namespace string, a Action, c *Copy) time.Durat
 	return s.repairs.Wait(r.Template.Slot(namespace), s.now, s.options.Timing.LoopWindow)
 }
 
-// startFarewell deletes, hands back or unlocks the next of the copies in one namespace that a deleted distribution has left.
+// startFarewell hands back or unlocks the next copy that a deleted distribution has left in one namespace.
 func (s *State) startFarewell(k Key) {
 	if !s.listed || s.runs[k.Distribution] != nil {
 		return // once all are known, a distribution that is not found is deleted
@@ -129,7 +129,7 @@ func (s *State) takeAnswer(c CopyWritten) {
 		s.copies.change(c.Slot, c.Copy.UID, c.Copy.ResourceVersion, func(known *Copy) {
 			known.Known, known.Drifted = true, known.Drifted || !a.Same
 		})
-		s.queue(c.key()) // the next plan restores the copy
+		s.queue(c.key()) // the next plan restores the copy if it has drifted
 	case a.Compared:
 		s.takeExamined(c)
 	case c.Err == nil && c.Action.Verb == Create: // what was in the way has gone
@@ -137,7 +137,7 @@ func (s *State) takeAnswer(c CopyWritten) {
 	}
 }
 
-// takeAbsent removes the copy and the obstacle in a slot, after the API server has said that the object is gone or is not a copy any more.
+// takeAbsent removes the copy and the obstacle in a slot, after the API server's answer that the object is gone or no copy any more.
 func (s *State) takeAbsent(c CopyWritten) {
 	if c.Copy != nil {
 		s.queue(s.copies.dropUID(c.Slot, c.Copy.UID)...)
@@ -156,7 +156,7 @@ func (s *State) takeWritten(c CopyWritten) {
 			if r := s.runs[name]; r != nil {
 				delete(r.obstacles, c.Slot.Namespace)
 			}
-			if name != c.by { // its status names this copy as what is in the way; the watch brings nothing new
+			if name != c.by { // the copy is an obstacle of this distribution; no watch will show it again
 				s.queue(Key{name, c.Slot.Namespace})
 			}
 		}
@@ -223,7 +223,8 @@ func (s *State) recordSuccess(r *run, c CopyWritten) {
 	}
 }
 
-// putOff counts one more failed try of a target, and queues the target for when backoff says. A nil failure leaves an earlier one in place.
+// putOff counts one more failed try of a target, and queues the target again after the time that backoff returns. A nil failure leaves an
+// earlier one in place.
 func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tries int) time.Duration) (tries int) {
 	known := r.troubles[c.Slot.Namespace]
 	known.tries++
@@ -237,15 +238,15 @@ func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tri
 	return known.tries
 }
 
-// backoffAt returns how long a refused write at slot waits after so many tries.
+// backoffAt returns a function that returns how long a refused write at slot waits after so many tries.
 func (s *State) backoffAt(slot copies.Slot) func(tries int) time.Duration {
 	return func(tries int) time.Duration {
 		return copies.Backoff(s.options.RetryMin, s.options.RetryMax, tries, slot)
 	}
 }
 
-// recordNotTaken records that an obstacle could not be adopted or overwritten: it stays in conflict until it changes. The target is put
-// off, because the object may go, or change, meanwhile.
+// recordNotTaken records that an obstacle could not be adopted or overwritten. If a field that can't change is the cause, the reason
+// stays until the object changes. The target is put off, because the object may be deleted or changed meanwhile.
 func (s *State) recordNotTaken(r *run, c CopyWritten) {
 	namespace := c.Slot.Namespace
 	s.putOff(r, c, nil, s.backoffAt(c.Slot))
@@ -269,7 +270,7 @@ func (s *State) recordRefusal(r *run, c CopyWritten) {
 	} else if apierrors.IsForbidden(c.Err) {
 		f.Reason = v1alpha1.ReasonForbidden
 	}
-	if apianswer.IsQuotaExceeded(c.Err) { // room comes when something else in the namespace goes
+	if apianswer.IsQuotaExceeded(c.Err) { // room comes when something else in the namespace is deleted
 		f.Final, f.Message = false, f.Message+"; the operator tries again by itself; raise the quota, or free room in it"
 	}
 	s.putOff(r, c, f, s.backoffAt(c.Slot))
@@ -285,8 +286,8 @@ func (s *State) retryLater(r *run, c CopyWritten) {
 	}
 }
 
-// describeRefusal returns the API server's message. For an object whose fields are invalid it returns only the fields' paths, because
-// the message has values, which may be secret. A policy or a webhook of the cluster names no field, and its message is shown.
+// describeRefusal returns the API server's message. For an object whose fields are invalid it returns only the fields' paths, because the
+// message has values, which may be secret. A refusal by a policy or a webhook names no field, so its message is returned.
 func describeRefusal(err error) string {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {

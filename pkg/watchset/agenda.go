@@ -2,22 +2,22 @@ package watchset
 
 import "time"
 
-// pokeSpacing is the least time between two reviews of one part that hints ask for. pokeRepeat is the time after which such a
-// review is repeated once if its answer was the old one: the authorizer's cache may lag behind the watch that brought the hint.
+// pokeSpacing is the least time between two reviews of one part that hints ask for. After pokeRepeat such a review is repeated once if it
+// changed nothing: the authorizer's cache may lag behind the watch that brought the hint.
 const (
 	pokeSpacing = time.Second
 	pokeRepeat  = 2 * time.Second
 )
 
-// agenda holds the times at which a part's next actions are due; the zero time means never. One timer serves all of them. A hint is
-// an event of RBAC or of a CRD, or a call of Set.Poke, after which the part's rights may be others than before.
+// agenda holds the times at which a part's next actions are due; the zero time means never. One timer serves all of them. A hint is an
+// event of RBAC or of a CRD, or a call of Set.Poke, after which the part's rights may have changed.
 type agenda struct {
 	retry    time.Time // when to review whether a part that is Forbidden or NotServed may begin again
 	verify   time.Time // when to review the rights of a part that is Synced
 	poked    time.Time // when to review because of a hint
 	repeat   time.Time // when to review once more because of the same hint
 	hinted   time.Time // when the last hint came
-	began    bool      // the last hint's review made the part begin a run; the repeated review is dropped while that run goes on
+	began    bool      // the last hint's review changed the part's state; its repetition is dropped if the part has a run by then
 	reviewed time.Time // when the last review ended
 	degrade  time.Time // when the part becomes Degraded unless its watch works by then
 	expire   time.Time // when the part is closed unless a lease needs it by then
@@ -111,8 +111,8 @@ func zeroTimeIf(cond bool, at time.Time) time.Time {
 	return at
 }
 
-// scheduleReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce. Pokes that come before
-// that review add no other one.
+// scheduleReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce. Further calls before that
+// review cause no additional one.
 func (p *part) scheduleReview(debounce time.Duration) {
 	if p.state == Pending || p.gone {
 		return
@@ -129,7 +129,7 @@ func (p *part) scheduleReview(debounce time.Duration) {
 	a.armTimer(p)
 }
 
-// closeUnneededAfter closes a part that nothing needs, after grace; 0 is at once. A part that has leases stays.
+// closeUnneededAfter closes a part that nothing needs, after grace; if grace is 0, at once. A part that has leases stays.
 func (p *part) closeUnneededAfter(grace time.Duration) {
 	if !p.demand.hasNoLeases() {
 		return

@@ -24,8 +24,8 @@ const (
 	clusterRoleBindingKind = "clusterrolebindings"
 )
 
-// bindings records the RoleBindings and ClusterRoleBindings that give the Set's identity a role, so that events of RBAC that
-// concern other identities cause no reviews: in a cluster of many tenants these are most events. The Set's lock guards it.
+// bindings records the RoleBindings and ClusterRoleBindings that give the Set's identity a role. So events of RBAC that concern other
+// identities, which are most events in a cluster of many tenants, cause no reviews. The Set's lock guards it.
 type bindings struct {
 	held  map[bindingKey]roleKey
 	roles map[roleKey]map[string]int // role -> namespace in which it is bound -> bindings; "" is cluster-wide
@@ -39,8 +39,8 @@ type bindingKey struct {
 // roleKey names a role; a ClusterRole has no namespace.
 type roleKey types.NamespacedName
 
-// binding is the part of a RoleBinding or ClusterRoleBinding that the Set reads: its name, its role, and whether the Set's identity
-// is one of its subjects (ours).
+// binding is the part of a RoleBinding or ClusterRoleBinding that the Set reads: its name and its role. ours reports whether the Set's
+// identity is one of its subjects.
 type binding struct {
 	metav1.PartialObjectMetadata
 	role roleKey
@@ -94,9 +94,9 @@ func (b *bindings) replaceBindingsOfKind(kind string, objects []client.Object) {
 	}
 }
 
-// recordRBACEvent records an event of RBAC and returns the namespaces in which the identity's rights may be others than before; "" stands
-// for the whole cluster. known reports whether all bindings are recorded; if not, a Role may be bound in its namespace, and a
-// ClusterRole anywhere.
+// recordRBACEvent records an event of RBAC and returns the namespaces in which the identity's rights may have changed; "" stands for the
+// whole cluster. known reports whether all bindings are recorded; if not, a Role may be bound in its namespace, and a ClusterRole
+// anywhere.
 func (b *bindings) recordRBACEvent(kind string, object client.Object, gone, known bool) []string {
 	if bound, ok := object.(*binding); ok {
 		key := bindingKey{kind, client.ObjectKeyFromObject(object)}
@@ -146,8 +146,8 @@ func (b *bindings) dropKnownBinding(key bindingKey) bool {
 	return true
 }
 
-// identity is the user, and that user's groups, as which the Set makes its requests. While the user isn't known, every binding
-// counts as the identity's own.
+// identity is the user as which the Set makes its requests, and that user's groups. While the user isn't known, every binding counts as
+// the identity's own.
 type identity struct {
 	mu     sync.Mutex
 	user   string
@@ -170,7 +170,7 @@ func (i *identity) readIdentityOnce(ctx context.Context, c *clients) {
 	}
 }
 
-// isAmongSubjects reports whether one of a binding's subjects is the identity. It says true while the identity isn't known.
+// isAmongSubjects reports whether one of a binding's subjects is the identity. It returns true while the identity isn't known.
 func (i *identity) isAmongSubjects(subjects []rbacv1.Subject) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

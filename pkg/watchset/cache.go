@@ -11,9 +11,9 @@ import (
 )
 
 // NewCache returns a function for manager.Options.NewCache. The cache that it makes is read-only, its informers follow the identity's
-// rights, and no missing right keeps the manager from starting. The cache leases each namespace, or for a List without one the cluster,
-// at the first read and for as long as the manager runs. It runs a Set of its own with the options o; a Scheme, Mapper or HTTPClient that
-// o lacks is the manager's.
+// rights, and no missing right keeps the manager from starting. At the first read in a namespace, the cache leases that namespace for as
+// long as the manager runs. For a read without a namespace it leases the cluster. It runs a Set of its own with the options o; a Scheme,
+// Mapper or HTTPClient that o lacks is the manager's.
 //
 // Event handlers (and so For, Owns and Watches of a controller) and indexes fail with an ErrInvalid whose message describes what to use
 // instead.

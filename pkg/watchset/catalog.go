@@ -137,7 +137,7 @@ func (c *catalog) cachedAnswer(gv schema.GroupVersion, since time.Time) (answer,
 	return known, ok && time.Since(known.asked) < discoveryCache && !known.asked.Before(since)
 }
 
-// rememberedResource returns the resource of a kind, and false unless an earlier call of remember recorded that kind.
+// rememberedResource returns the resource of a kind, and false unless an earlier call of rememberPlural recorded that kind.
 func (c *catalog) rememberedResource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -164,7 +164,8 @@ type typedClient struct {
 	scheme   *runtime.Scheme
 }
 
-// typedClientFor returns nil where the scheme is nil or doesn't know a kind whose usual plural is the resource's name.
+// typedClientFor returns a client that decodes into the scheme's Go types. It returns nil if the scheme is nil or doesn't know a kind
+// whose usual plural is the resource's name.
 func (c *clients) typedClientFor(resource schema.GroupVersionResource, scheme *runtime.Scheme) *typedClient {
 	if scheme == nil {
 		return nil

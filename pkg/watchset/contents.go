@@ -48,7 +48,7 @@ func (c *contents) applyToStore(object client.Object, what change) (difference, 
 	return d, !isSameVersion(d.before, d.now)
 }
 
-// findStoredObject returns the object of a name, namespace/name for an object in a namespace; nil if there is none.
+// findStoredObject returns the object with this key: namespace/name, or only the name if it is cluster-scoped; nil if there is none.
 func (c *contents) findStoredObject(key string) client.Object {
 	if obj, ok, _ := c.store.GetByKey(key); ok {
 		return obj.(client.Object)
@@ -79,8 +79,8 @@ func (c *contents) selectStoredObjects(namespace string, sel labels.Selector, in
 // objectsByName returns the objects by namespace/name.
 func (c *contents) objectsByName() map[string]client.Object { return storedObjects(c.store) }
 
-// recordAlreadySent records, of the objects that a feed got from another part, those in a namespace, so that the first list here passes on
-// differences only.
+// recordAlreadySent records the objects of a namespace that a feed got from another part. told holds all objects that it got there. So
+// this part's first list passes on only differences.
 func (c *contents) recordAlreadySent(f *feed, told map[string]client.Object, namespace string) {
 	for key, object := range told {
 		if object.GetNamespace() != namespace {

@@ -50,8 +50,8 @@ func (c Controller) ownerOfRequest(request types.NamespacedName) Owner {
 	return Owner{Controller: c.name, NamespacedName: request}
 }
 
-// Static returns an Owner for informers that a program needs as long as it runs, independently of any object. No controller is
-// enqueued for such an owner.
+// Static returns an Owner for informers that a program needs as long as it runs, independently of any object. No controller reconciles
+// such an owner.
 func Static(name string) Owner {
 	return Owner{Controller: "static", NamespacedName: types.NamespacedName{Name: name}}
 }
@@ -76,7 +76,7 @@ func (c *sessionClient) List(ctx context.Context, out client.ObjectList, o ...cl
 }
 
 // GetAs is Lease.Get for a lease that holds objects of type T: the Go type of its kind, *unstructured.Unstructured, or
-// *metav1.PartialObjectMetadata. Another type is ErrInvalid. The object is shared: callers must not change it.
+// *metav1.PartialObjectMetadata. For any other T it returns ErrInvalid. The object is shared: callers must not change it.
 func GetAs[T client.Object](l *Lease, key types.NamespacedName) (T, error) {
 	object, err := l.Get(key)
 	if object == nil {

@@ -35,7 +35,7 @@ func (c *coverage) chooseNeededPlaces(limit int) []place {
 }
 
 // chooseNamespaces returns places for at most limit of the NamespaceSet's namespaces; the others wait. Namespaces that have a part
-// already come first, so that a new name never displaces them.
+// already are chosen first, so that a new name never displaces them.
 func (c *coverage) chooseNamespaces(limit int) []place {
 	uids := c.scope.set.copyNamespaceUIDs()
 	followed := map[string]bool{}

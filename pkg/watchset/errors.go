@@ -55,7 +55,7 @@ func (e *ForbiddenError) Status() metav1.Status {
 	}
 }
 
-// NotServedError reports that the server serves no such resource or kind, whichever the Request names, or not in this scope.
+// NotServedError reports that the server doesn't serve the resource or kind that the Request names, or not in this scope.
 // meta.IsNoMatchError is true for it.
 type NotServedError struct {
 	Resource schema.GroupVersionResource
@@ -86,7 +86,7 @@ func (e *NotServedError) describeKindOrResource() string {
 	return text + " is not served"
 }
 
-// Unwrap returns what makes it a meta.NoResourceMatchError, or a meta.NoKindMatchError.
+// Unwrap returns a *meta.NoKindMatchError if the Request names a kind, else a *meta.NoResourceMatchError.
 func (e *NotServedError) Unwrap() error {
 	if !e.Kind.Empty() {
 		return &meta.NoKindMatchError{GroupKind: e.Kind.GroupKind(), SearchedVersions: []string{e.Kind.Version}}
@@ -94,8 +94,8 @@ func (e *NotServedError) Unwrap() error {
 	return &meta.NoResourceMatchError{PartialResource: e.Resource}
 }
 
-// DegradedError reports that an informer had no working watch for Options.DegradedAfter. Objects that a read returns beside it are as
-// the informer saw them last, and may be outdated.
+// DegradedError reports that an informer had no working watch for Options.DegradedAfter. Objects that a read returns with it are as the
+// informer saw them last, and may be outdated.
 type DegradedError struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
@@ -116,7 +116,7 @@ func (e *DegradedError) Error() string {
 func (e *DegradedError) Unwrap() error { return e.Cause }
 
 // PartialError states which namespaces could not be seen, and why each, while others could. It unwraps to none of its errors, because
-// each of them holds for one namespace only.
+// each of them concerns one namespace only.
 type PartialError struct {
 	Namespaces map[string]error
 }

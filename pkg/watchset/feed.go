@@ -18,8 +18,8 @@ type feedKey struct {
 	resource   schema.GroupVersionResource
 }
 
-// feed passes events to the handler of one Source, in a goroutine of its own, so that a slow handler delays no other. It holds at
-// most one entry per part and object: changes that the handler hasn't got yet become one.
+// feed passes events to the handler of one Source, in a goroutine of its own, so that a slow handler delays no other. It holds at most
+// one entry per part and object: all changes that the handler hasn't got yet are combined in it.
 type feed struct {
 	feedKey
 	handler   handler.EventHandler
@@ -27,7 +27,7 @@ type feed struct {
 	queue     workqueue.TypedRateLimitingInterface[reconcile.Request]
 	work      workqueue.TypedInterface[entryKey]
 
-	mu      sync.Mutex // taken after the Set's lock
+	mu      sync.Mutex // guards entries; taken after the Set's lock
 	entries map[entryKey]*entry
 }
 
@@ -120,7 +120,7 @@ func (f *feed) passEntriesOn(ctx context.Context) {
 	}
 }
 
-// partShowing is the key of the part in a handler's context.
+// partOf is the key of the part in a handler's context.
 type partOf struct{}
 
 func (f *feed) callHandlerFor(ctx context.Context, e *entry) {

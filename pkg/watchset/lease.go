@@ -65,8 +65,8 @@ func (l *Lease) releaseParts() {
 	l.wakeWaitingCalls()
 }
 
-// closingGrace returns how long the informers of a lease outlive it: IdleGrace, or 0 if the request has a Sink, because no other lease
-// could use these informers.
+// closingGrace returns how long the informers of a lease outlive it: IdleGrace, or 0 if the request has a Sink. No other lease could use
+// the informers of a Sink.
 func (l *Lease) closingGrace() time.Duration {
 	if l.key.sink != nil {
 		return 0
@@ -153,7 +153,8 @@ func (l *Lease) detachPart(p *part) {
 	p.demand.removeLease(l)
 }
 
-// movePendingEvents moves the pending events of this controller's feeds from p to heir, the part that takes p's place; nil moves nothing.
+// movePendingEvents moves the pending events of this controller's feeds from p to heir, the part that takes p's place. It moves nothing
+// if heir is nil, or if another lease of the controller holds p.
 func (l *Lease) movePendingEvents(p, heir *part) {
 	for f := range p.feedsOfPart() {
 		if f.controller == l.owner.Controller && p.demand.isLastOfController(l) && heir != nil {

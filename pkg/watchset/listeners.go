@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// listeners are those who get what a Set tells: the feeds of Sources, and the queues of States. The Set's lock guards it.
+// listeners get what a Set reports: feeds of Sources get events, queues of States get owners. The Set's lock guards it.
 type listeners struct {
 	feeds  map[feedKey][]*feed
 	states map[string][]*stateQueue // by controller

@@ -99,8 +99,8 @@ func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 	return all
 }
 
-// newerElsewhere returns the objects that parts of namespaces hold in Auto leases at a later resourceVersion than this
-// listing of p has. Without them, readers who change to p would miss these objects until the watch brings them.
+// newerElsewhere returns the objects that parts of namespaces hold in Auto leases at a later resourceVersion than this listing of p has.
+// Without them, readers that change to p would miss these objects until the watch brings them.
 func (l *listing) newerElsewhere(p *part) []client.Object {
 	var newer []client.Object
 	for _, q := range p.demand.partsStandingInFor(p) {

@@ -15,18 +15,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Options configure a Set. The zero value of each field stands for its default.
+// Options configure a Set. The zero value of a field means its default.
 type Options struct {
-	// Backoff is the time between two reviews of whether an informer that is Forbidden or NotServed may begin again; the zero value
-	// means 5s, doubling up to 5m, each ±20 %. The delay starts from Initial again once the informer was Synced.
+	// Backoff is the delay before each review of whether an informer that is Forbidden or NotServed may begin again. The zero value means
+	// 5s, doubled each time up to 5m, each ±20 %. The delay starts from Initial again once the informer was Synced.
 	Backoff Backoff
 	// VerifyInterval is the time, ±20 %, between two reviews of the rights of a Synced informer; nil means 5m, a pointer to 0 never.
 	VerifyInterval *time.Duration
 	// RBACDebounce is the time from the first event of RBAC to the review that it causes; 0 means 250ms.
 	RBACDebounce time.Duration
-	// WatchRBAC reports whether the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is NotServed.
-	// WatchRBAC may be WhileForbidden: then a right that is gained shows as soon as else, and one that is lost when the informer's stream
-	// is opened again or its rights are reviewed (VerifyInterval). That spares a Set of few, cluster-wide informers four watches.
+	// WatchRBAC states when the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is NotServed. With
+	// WatchRBAC WhileForbidden, the Set notices a gained right as soon as with WhereAllowed. It notices a lost right only when the
+	// informer's stream is opened again, or when its rights are reviewed (VerifyInterval). This saves four watches, and suits a Set of few,
+	// cluster-wide informers.
 	WatchRBAC, WatchCRDs WatchMode
 	// IdleGrace is how long an informer without leases lives on; nil means 30s, a pointer to 0 not at all.
 	IdleGrace *time.Duration
@@ -34,33 +35,34 @@ type Options struct {
 	DegradedAfter time.Duration
 	// StartConcurrency is how many initial lists are under way at a time; 0 means 16.
 	StartConcurrency int
-	// MaxInformers is how many informers a Set runs, MaxNamespaces how many namespaces one lease follows; 0 means 2000 and 500.
-	// Informers and namespaces beyond that stay Pending with ErrLimit, and start in alphabetical order when others end.
+	// MaxInformers is how many informers a Set runs, MaxNamespaces how many namespaces one lease follows; 0 means 2000 informers and 500
+	// namespaces. Informers and namespaces beyond that stay Pending with ErrLimit, and start in alphabetical order when others end.
 	MaxInformers, MaxNamespaces int
-	// Transform runs before an object is stored, by resource, in place of DefaultTransform. The function may return a smaller
-	// object, of a type of the caller's own, but must keep namespace, name, UID and resourceVersion. It may change its argument,
-	// and must not return nil.
+	// Transform has, by resource, the function that changes an object before it is stored, in place of DefaultTransform. The function may
+	// return a smaller object, of a type of the caller's own, but must keep namespace, name, UID and resourceVersion. It may change its
+	// argument, and must not return nil.
 	Transform map[schema.GroupVersionResource]func(client.Object) client.Object
-	// Mapper tells Session.Reader the resource of a kind; nil means that discovery is asked. For a Request of a Kind discovery is always
-	// asked, because a Mapper may go on answering for kinds that are no longer served.
+	// Mapper finds the resource of a kind for Session.Reader; nil means that the Set asks discovery. For a Request of a Kind the Set always
+	// asks discovery, because a Mapper may still have kinds that are no longer served.
 	Mapper meta.RESTMapper
-	// Scheme gives objects in Full their Go types, where it knows the kind.
+	// Scheme has the Go types for objects in form Full. Objects of other kinds are unstructured.
 	Scheme *runtime.Scheme
 	// HTTPClient makes the requests; nil means one made from the rest.Config.
 	HTTPClient *http.Client
 	// Registerer gets the metrics; nil means no metrics.
 	Registerer prometheus.Registerer
-	// Logger gets one line for each change of a part's state; the zero value drops them.
+	// Logger gets one line when an informer changes to Synced, Forbidden, NotServed or Degraded; the zero value drops these lines.
 	Logger logr.Logger
 }
 
 // Backoff is a delay that doubles from Initial to Max.
 type Backoff struct{ Initial, Max time.Duration }
 
-// WatchMode reports whether the Set watches a kind in order to notice changes of rights or resources.
+// WatchMode states when the Set watches the kinds of RBAC, or CRDs, in order to notice changes of rights or resources.
 type WatchMode string
 
-// Modes of watching. The empty one is WhereAllowed. WhileForbidden is WhereAllowed while an informer is Forbidden, else Off.
+// Modes of watching. WhereAllowed, the default, watches wherever the identity may. WhileForbidden does so only while an informer is
+// Forbidden. Off never watches.
 const (
 	WhereAllowed   WatchMode = "Auto"
 	WhileForbidden WatchMode = "WhileForbidden"
@@ -98,7 +100,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// nextRegularCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time is never.
+// nextRegularCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time means never.
 func (o *Options) nextRegularCheck() time.Time {
 	if *o.VerifyInterval == 0 {
 		return time.Time{}

@@ -35,7 +35,7 @@ func (o *ownership) recordSession(owner Owner, sequence uint64) {
 	}
 }
 
-// removeHeldLease removes a lease, and its owner's record with the last one.
+// removeHeldLease removes a lease. With the owner's last lease it also removes the owner's record.
 func (o *ownership) removeHeldLease(l *Lease) {
 	held := o.records[l.owner]
 	if held == nil || held.leases[l.key] != l {

@@ -15,15 +15,15 @@ var (
 	crdKind   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// ownWatches are what a Set watches for itself, in order to notice that the rights of its parts, or the resources that the server
-// serves, may be others than before. The Set's lock guards it, but for the identity, which has a lock of its own.
+// ownWatches are what a Set watches for itself. They show that the rights of its parts, or the resources that the server serves, may have
+// changed. The Set's lock guards it, except the identity, which has a lock of its own.
 type ownWatches struct {
 	set      *Set
 	rbac     []*part // the parts that watch the kinds of RBAC
 	bindings bindings
 	identity identity
 	crds     *part         // the part that watches CRDs while some part is NotServed
-	counts   map[State]int // of parts that are Forbidden or NotServed
+	counts   map[State]int // of parts; only those for Forbidden and NotServed are used
 }
 
 // haltOwnParts ends the Set's own parts for good.
@@ -51,8 +51,8 @@ func trimToNameOnly(object client.Object) client.Object {
 	}}
 }
 
-// startRBACWatches starts one watch for each kind of RBAC, unless there are such watches, or none is needed. Each has
-// the same back-off as all parts, and a missing right on one kind doesn't stop the others.
+// startRBACWatches starts one watch for each kind of RBAC, unless such watches exist already or none is needed. Each has the same
+// back-off as all parts, and a missing right on one kind doesn't stop the others.
 func (w *ownWatches) startRBACWatches() {
 	if w.rbac != nil || !w.needsRBAC() {
 		return
@@ -71,8 +71,8 @@ func (w *ownWatches) startRBACWatches() {
 	}
 }
 
-// reviewAfterRBACEvent pokes the parts whose rights an event may have changed. For the first list it pokes the Forbidden parts, and for a
-// later list all parts, because nobody knows which events were missed.
+// reviewAfterRBACEvent schedules reviews of the parts whose rights an event may have changed. For the first list it schedules reviews of
+// the Forbidden parts. For a later list it schedules reviews of all parts, because the Set doesn't know which events it missed.
 func (w *ownWatches) reviewAfterRBACEvent(own *part, c change, objects []client.Object) {
 	kind := own.selection.targetResource().Resource
 	w.set.metrics.pokes.WithLabelValues(kind).Inc()
@@ -89,7 +89,8 @@ func (w *ownWatches) reviewAfterRBACEvent(own *part, c change, objects []client.
 	}
 }
 
-// scheduleReviewsIn pokes the parts of the given namespaces. "" among them pokes all parts, since a cluster-wide right may have changed.
+// scheduleReviewsIn schedules reviews of the parts of the given namespaces; if "" is among them, of all parts, since a cluster-wide right
+// may have changed.
 func (w *ownWatches) scheduleReviewsIn(namespaces []string) {
 	if slices.Contains(namespaces, "") {
 		for _, p := range w.set.parts.all {
@@ -114,8 +115,8 @@ func (w *ownWatches) knowsAllBindings() bool {
 	return true
 }
 
-// countStateChange counts a part that changes its state; to is "" for a part that is closed. It begins the watches that
-// the new state calls for.
+// countStateChange counts a part that changes its state; to is "" for a part that is closed. It starts or ends the Set's own watches, as
+// the new state requires.
 func (w *ownWatches) countStateChange(from, to State) {
 	if from == to {
 		return
@@ -154,7 +155,7 @@ func (w *ownWatches) needsRBAC() bool {
 
 // arrangeRBACWatches is arrangeCRDWatch for the kinds of RBAC where WatchRBAC is WhileForbidden.
 func (w *ownWatches) arrangeRBACWatches() {
-	if slices.ContainsFunc(w.rbac, func(p *part) bool { return p.gone }) { // their grace was over
+	if slices.ContainsFunc(w.rbac, func(p *part) bool { return p.gone }) { // they ended after IdleGrace
 		w.haltRBACWatches()
 	}
 	w.startRBACWatches()
@@ -171,13 +172,14 @@ func (w *ownWatches) haltRBACWatches() {
 	w.rbac, w.bindings = nil, bindings{}
 }
 
-// keepOrExpire keeps one of the Set's own parts, or lets it end after IdleGrace.
+// keepOrExpire keeps one of the Set's own parts if it is needed, and otherwise lets it end after IdleGrace.
 func (w *ownWatches) keepOrExpire(own *part, needed bool) {
 	own.demand.needed = needed
 	own.closeUnneededAfter(*w.set.options.IdleGrace)
 }
 
-// reviewAfterCRDEvent pokes the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may define.
+// reviewAfterCRDEvent schedules reviews of the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may
+// define.
 func (w *ownWatches) reviewAfterCRDEvent(_ change, crds ...client.Object) {
 	w.set.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
 	resources, groups := map[schema.GroupResource]bool{}, map[string]bool{}

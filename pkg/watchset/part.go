@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// part is one informer: a list and watch with the store that it fills, shared by all leases with an equal key. The Set's lock guards
-// its fields, but for the selection.
+// part is one informer: a list and watch with the store that it fills, shared by all leases with an equal key. The Set's lock guards its
+// fields, except the selection.
 type part struct {
 	set       *Set
 	selection selection
@@ -23,7 +23,7 @@ type part struct {
 	state    State
 	since    time.Time
 	err      error
-	settled  State // the last state that owners were told of
+	settled  State // the last settled state, for which owners were enqueued
 	attempts int   // failed attempts to be Synced since the part was Synced last
 	lastSync time.Time
 	cause    error // the last error, for a *DegradedError
@@ -42,12 +42,12 @@ func (s *Set) newPart(key partKey, r Request) *part {
 	return p
 }
 
-// hasCompleteStore reports whether the store is complete: with all objects that exist (Synced), or that existed while
-// the watch worked (Degraded).
+// hasCompleteStore reports whether the store may be read: it has all objects that exist (Synced), or those seen last (Degraded). A part
+// that is Degraded before its first list has none.
 func (p *part) hasCompleteStore() bool { return p.state == Synced || p.state == Degraded }
 
-// beginListAndWatch starts to list and watch, if the Set runs and the part doesn't. It reviews no rights, because the first request shows a
-// missing one.
+// beginListAndWatch starts to list and watch, if the Set runs and the part doesn't. It reviews no rights, because the first request shows
+// whether one is missing.
 func (p *part) beginListAndWatch() {
 	if !p.set.mayMakeRequests() || p.run != nil {
 		return
@@ -93,7 +93,7 @@ func (p *part) closeUnneededPart() {
 	}
 }
 
-// enterState changes the state, wakes calls of Wait, and enqueues owners where the state is settled and new to them.
+// enterState changes the state, wakes calls of Wait, and enqueues owners if the state is settled and new to them.
 func (p *part) enterState(state State, err error) {
 	from, changed := p.state, p.state != state
 	p.state, p.err = state, err
@@ -165,8 +165,8 @@ func (p *part) endRunAndEmpty(state State, err error) {
 	}
 }
 
-// takePendingEntries drops the pending events of feeds, and returns the objects that each feed got before. With these an Auto lease that
-// changes from the cluster to its namespaces passes on the differences only.
+// takePendingEntries drops the pending events of feeds. It returns the objects that each feed got before, if an Auto lease changes from
+// the cluster to its namespaces. So the parts of the namespaces pass on only differences.
 func (p *part) takePendingEntries(state State) map[*feed]map[string]client.Object {
 	memory := map[*feed]map[string]client.Object{}
 	for f := range p.feedsOfPart() {
@@ -222,7 +222,7 @@ func (p *part) newDegradedError() *DegradedError {
 	return &DegradedError{Resource: p.selection.targetResource(), Namespace: p.selection.key.namespace, LastSync: p.lastSync, Cause: cause}
 }
 
-// replaceStateError replaces the error of a state that goes on, and tells the Sink if the error says something else than before.
+// replaceStateError replaces the error of a state that goes on, and reports it to the Sink if the error's text is new.
 func (p *part) replaceStateError(err error) {
 	news := p.err == nil || p.err.Error() != err.Error()
 	if p.err = err; news {
@@ -230,7 +230,7 @@ func (p *part) replaceStateError(err error) {
 	}
 }
 
-// isWaitingForRoom reports whether the part waits because MaxInformers others run.
+// isWaitingForRoom reports whether the part waits because as many other parts run as MaxInformers allows.
 func (p *part) isWaitingForRoom() bool { return !p.admitted && p.set.ctx != nil }
 
 func (p *part) currentStatus() Status {
@@ -248,7 +248,7 @@ func (p *part) currentStatus() Status {
 	return status
 }
 
-// readProblem returns the error that a read returns beside, or in place of, objects; nil if the part is Synced.
+// readProblem returns the error that a read returns together with objects, or instead of them; nil if the part is Synced.
 func (p *part) readProblem() error {
 	switch {
 	case p.state == Synced:

@@ -16,15 +16,16 @@ func (l *Lease) Status() (status Status) {
 	return status
 }
 
-// StatusFor returns the state of the informer that shows a namespace. A namespace that the lease doesn't follow is Pending.
+// StatusFor returns the state of the informer that shows a namespace. A namespace that the lease doesn't follow is Pending, or in an Auto
+// lease has the state of the cluster-wide informer.
 func (l *Lease) StatusFor(namespace string) (status Status) {
 	l.set.lock.readUnderLock(func() { status = l.cover.statusInNamespace(namespace) })
 	return status
 }
 
-// Wait blocks until none of the lease's informers is Syncing, or Pending for another reason than ErrLimit. It returns nil if all
-// are Synced; *ForbiddenError, *NotServedError, *DegradedError or ErrLimit if none is; *PartialError if some are. After Release it
-// returns ErrReleased, after the end of Start ErrStopped, and if ctx is done first ctx.Err().
+// Wait blocks until none of the lease's informers is Syncing, or Pending for another reason than ErrLimit. It returns nil if all are
+// Synced, and *PartialError if only some are. If none is, it returns *ForbiddenError, *NotServedError, *DegradedError or ErrLimit. After
+// Release it returns ErrReleased, after the end of Start ErrStopped, and if ctx is done first ctx.Err().
 func (l *Lease) Wait(ctx context.Context) error {
 	for {
 		var (
@@ -84,8 +85,8 @@ func (l *Lease) unreadableError() error {
 	return l.closedError()
 }
 
-// readErrorOf returns the error that a read of these parts returns beside its objects: nil if all are Synced, *PartialError if some
-// are, the worst part's error if none is. It adds the parts' errors to missing.
+// readErrorOf returns the error that a read of these parts returns with its objects. It is nil if all are Synced, *PartialError if some
+// are, and the worst part's error if none is. It adds the parts' errors to missing.
 func readErrorOf(parts []*part, missing map[string]error) error {
 	if len(parts) == 0 && len(missing) == 0 {
 		return ErrNotSynced
@@ -114,8 +115,8 @@ func readErrorOf(parts []*part, missing map[string]error) error {
 	return ErrLimit
 }
 
-// Get returns an object, which callers must not change: it is shared. An error that apierrors.IsNotFound knows reports that it is
-// not there. *DegradedError may come with the object as it was last known. Other errors are those of Wait, and ErrNotSynced.
+// Get returns an object, which callers must not change: it is shared. If the object doesn't exist, apierrors.IsNotFound is true for the
+// error. *DegradedError may come with the object as it was last known. Other errors are those of Wait, ErrNotSynced and ErrInvalid.
 func (l *Lease) Get(key types.NamespacedName) (object client.Object, err error) {
 	l.set.lock.readUnderLock(func() { object, err = l.findLeasedObject(key) })
 	return object, err

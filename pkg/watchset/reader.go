@@ -117,7 +117,7 @@ func nameInFieldSelector(o *client.ListOptions) (string, error) {
 	return name, nil
 }
 
-// requestForRead returns the Request for a read into out, whose scope the caller sets, and the kind of the objects.
+// requestForRead returns the Request for a read into out, and the kind of the objects. The caller sets the Request's scope.
 func (r *reader) requestForRead(ctx context.Context, out runtime.Object) (Request, schema.GroupVersionKind, error) {
 	scheme := r.session.set.options.Scheme
 	if scheme == nil {

@@ -2,7 +2,7 @@ package watchset
 
 import "slices"
 
-// registry holds a Set's parts, but for those that the Set watches for itself. The Set's lock guards it.
+// registry holds a Set's parts, except those that the Set watches for itself. The Set's lock guards it.
 type registry struct {
 	all      map[partKey]*part
 	local    map[string]map[*part]struct{} // by namespace; parts without a namespace are under ""

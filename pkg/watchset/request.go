@@ -21,25 +21,25 @@ type Request struct {
 	// Resource to list and watch. Its version and its resource are needed.
 	Resource schema.GroupVersionResource
 	// Kind to list and watch, in place of Resource. An empty version means the one that the server prefers. The Set asks discovery for the
-	// kind's resource, also anew after the server has ceased to serve the kind; Status names which resource that is.
+	// kind's resource, and asks again after the server has stopped serving the kind. Status names the resource.
 	Kind schema.GroupVersionKind
-	// Scope says in which namespaces, or for which object; the zero value is Cluster().
+	// Scope limits the Request to namespaces or to one object; the zero value is Cluster().
 	Scope Scope
 	// Form is how much of an object is held; the zero value is Metadata.
 	Form Form
 	// LabelSelector and FieldSelector are applied by the server; nil selects everything.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
-	// Sink, if it is set, gets the objects, as the server sent them, in place of a store: reads of such a lease return ErrInvalid.
-	// A Sink must be comparable, such as a pointer; informers with different Sinks are not shared.
+	// Sink, if it is set, gets the objects as the server sent them. The Set then keeps no store: reads of such a lease return ErrInvalid. A
+	// Sink must be comparable, such as a pointer; informers with different Sinks are not shared.
 	Sink Sink
 }
 
 // Form is how much of an object is held.
 type Form string
 
-// Forms of objects. Metadata gives *metav1.PartialObjectMetadata. Full gives the Go type where Options.Scheme knows the kind,
-// else *unstructured.Unstructured.
+// Forms of objects. An object in form Metadata is a *metav1.PartialObjectMetadata. An object in form Full has its Go type if
+// Options.Scheme knows the kind; otherwise it is an *unstructured.Unstructured.
 const (
 	Metadata Form = ""
 	Full     Form = "Full"
@@ -70,7 +70,7 @@ const (
 	autoScope
 )
 
-// Cluster returns the scope of all namespaces, and the only scope besides Object for a cluster-scoped resource.
+// Cluster returns the scope of all namespaces. For a cluster-scoped resource, use it or Object.
 func Cluster() Scope { return Scope{} }
 
 // Namespace returns the scope of one namespace, whatever its UID.
@@ -85,18 +85,18 @@ func Object(namespace, name string) Scope {
 // Namespaces returns a scope with one informer per namespace of set.
 func Namespaces(set *NamespaceSet) Scope { return Scope{kind: namespacesScope, set: set} }
 
-// Auto returns the scope of the whole cluster while the identity may list and watch there, else it is like Namespaces(set).
+// Auto returns a scope that is the whole cluster while the identity may list and watch there, and otherwise is like Namespaces(set).
 func Auto(set *NamespaceSet) Scope { return Scope{kind: autoScope, set: set} }
 
-// String describes the scope as metrics and logs have it: cluster, namespace, object; namespaces and auto for leases alone.
+// String returns the scope's name in metrics and logs: cluster, namespace or object. Only the scope of a lease can be namespaces or auto.
 func (s Scope) String() string {
 	return [...]string{"cluster", "namespace", "object", "namespaces", "auto"}[s.kind]
 }
 
-// view states which objects of a resource an informer shows and in which form; a place says in which namespace.
+// view states which objects of a resource an informer shows, and in which form. A place states in which namespace.
 type view struct {
 	resource       schema.GroupVersionResource
-	gvk            schema.GroupVersionKind // in place of resource
+	gvk            schema.GroupVersionKind // instead of resource, if the request names a kind
 	form           Form
 	labels, fields string
 	sink           Sink
@@ -109,13 +109,13 @@ type place struct {
 	uid             types.UID
 }
 
-// partKey states which leases share a part.
+// partKey identifies a part. Leases share parts with equal keys.
 type partKey struct {
 	view
 	place
 }
 
-// requestKey states which requests of an owner are equal.
+// requestKey identifies a request: equal requests of an owner have the same key.
 type requestKey struct {
 	view
 	scope Scope

@@ -66,7 +66,7 @@ func (e *examined) endDoubt() bool {
 	return true
 }
 
-// isClusterScoped asks discovery whether the resource of a cluster-wide part is cluster-scoped, so that an Auto lease has no namespaces
+// isClusterScoped asks discovery whether the resource of a cluster-wide part is cluster-scoped. If it is, an Auto lease has no namespaces
 // to fall back to.
 func (e *examined) isClusterScoped(ctx context.Context) bool {
 	p := e.part

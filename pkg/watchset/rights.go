@@ -41,10 +41,10 @@ type rights struct {
 
 // rightsDecision is what reviews say of one part.
 type rightsDecision struct {
-	missing   []string // verbs that are denied, of list and watch; empty: none is
+	missing   []string // list or watch or both, if they are denied; empty if none is
 	cause     error    // the authorizer's reason for a denial, if it gave one
 	partial   bool     // watch is denied, and list was not asked about
-	uncertain bool     // an authorizer reported an error beside the denial, which may be wrong then
+	uncertain bool     // an authorizer reported an error together with the denial, so the denial may be wrong
 	err       error    // why no review could be made; the other fields are empty then
 }
 
@@ -155,8 +155,8 @@ func (r *rights) askNamespaceRules(ctx context.Context, namespace string, limite
 	return &namespaceRules{rules: answer.Status.ResourceRules, complete: !answer.Status.Incomplete && answer.Status.EvaluationError == ""}
 }
 
-// decideFromRules returns what the rules say of a part. known is false if n is nil or incomplete and allows too little: then only a review
-// of the part itself can decide.
+// decideFromRules returns what the rules say of a part. known is false if n is nil, or if n is incomplete and doesn't allow list and
+// watch. Then only a review of the part itself can decide.
 func (n *namespaceRules) decideFromRules(sel *selection) (d rightsDecision, known bool) {
 	if n == nil {
 		return rightsDecision{}, false

@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// run is one period in which a part lists and watches: from its start to the loss of a right, of the resource or of the last lease.
-// A reflector of client-go makes the requests, and repeats those that fail for other reasons; run's methods list and watch see each
-// of them.
+// run is one period in which a part lists and watches. It ends when a right, the resource or the last lease is lost. A reflector of
+// client-go makes the requests, and repeats those that fail for other reasons. Each request is a call of listForReflector or
+// watchForReflector.
 type run struct {
 	part   *part
 	ctx    context.Context
@@ -28,7 +28,7 @@ type run struct {
 	over      bool
 	open      bool      // a watch is open
 	fresh     bool      // the store is complete: a list, or the initial events of the open watch, have filled it
-	undecoded error     // why an object's last state could not be decoded; nil while all could
+	undecoded error     // why an object's last state could not be decoded; nil if all could be
 	staged    *listing  // a list that readers get once a watch from its resourceVersion is open
 	listed    bool      // the server has answered a list
 	slot      bool      // the run holds a slot: one of the StartConcurrency initial lists that may go on at a time
@@ -66,8 +66,8 @@ func (r *run) listAndWatch() {
 	r.calls.waitForRequests() // a list may outlive the reflector for a moment
 }
 
-// newRunBackoff returns how long a run waits between failed requests. The reflector's own back-off may wait for a minute after the server
-// is back.
+// newRunBackoff returns how long a run waits between failed requests. With its own default, a reflector may still wait for a minute after
+// the server is back.
 func newRunBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second}
 }
@@ -83,7 +83,7 @@ func (r *run) endRunLocked() {
 	r.cancel()
 }
 
-// isWatchWorking reports whether a watch is open and the store is complete and as the server has it.
+// isWatchWorking reports whether a watch is open and the store is complete, with each object as the server has it.
 func (r *run) isWatchWorking() bool { return r.open && r.fresh && r.undecoded == nil }
 
 func (r *run) listForReflector(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -144,9 +144,8 @@ func (r *run) recordWatchOpened(initial bool) {
 	r.becomeSyncedOnce()
 }
 
-// recordWatchClosed records the end of a watch. Servers end watches regularly and the reflector opens the next, so this
-// is an error only if the initial objects were not complete. The server doesn't explain why such a stream ends; a list may
-// be told.
+// recordWatchClosed records the end of a watch. Servers end watches regularly and the reflector opens the next, so this is an error only
+// if the initial objects were not complete. The server doesn't explain why such a stream ends, but the error of a list may explain it.
 func (r *run) recordWatchClosed() {
 	ask := false
 	r.callUnderSetLock(func() {
@@ -190,7 +189,7 @@ func (r *run) becomeSyncedOnce() {
 	r.part.becomeSynced()
 }
 
-// degradeIfLasting makes the part Degraded, and frees its slot, unless it is Synced within DegradedAfter.
+// degradeIfLasting plans to make the part Degraded and to free its slot after DegradedAfter, unless it is Synced by then.
 func (r *run) degradeIfLasting() {
 	p := r.part
 	if (p.state != Degraded || r.slot) && p.agenda.degrade.IsZero() {
@@ -225,9 +224,8 @@ func (r *run) handleWatchTrouble(err error) {
 	r.degradeIfLasting()
 }
 
-// decideStateOfFailure returns Forbidden or NotServed for a request that failed with 403 or 404. It asks discovery
-// first, because the server checks rights before it looks whether a resource exists, and so answers 403 for some
-// resources that don't exist.
+// decideStateOfFailure returns Forbidden or NotServed for a request that failed with 403 or 404. It asks discovery first: the server
+// checks rights before it looks whether a resource exists, and so answers 403 for some resources that don't exist.
 func (r *run) decideStateOfFailure(ctx context.Context, verb string, err error) (State, error) {
 	p := r.part
 	served, lookErr := p.set.catalog.findResource(ctx, p.selection.targetResource(), time.Time{})
@@ -257,8 +255,8 @@ func (r *run) reviewListRight(ctx context.Context) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// waitForListSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed when all objects are
-// there, when a request fails, or when the part becomes Degraded. The Set's own parts need none.
+// waitForListSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed when all objects
+// have arrived, when a request fails, or when the part becomes Degraded. The Set's own parts need no slot.
 func (r *run) waitForListSlot(ctx context.Context) error {
 	s, has := r.part.set, r.part.selection.isWatchedForSet()
 	r.callUnderSetLock(func() {
@@ -284,7 +282,7 @@ func (r *run) waitForListSlot(ctx context.Context) error {
 	return nil
 }
 
-// recordListStart records that the first list begins.
+// recordListStart records that a list begins. Without a complete store, the part becomes Syncing.
 func (r *run) recordListStart() {
 	p := r.part
 	if r.began.IsZero() {
@@ -333,7 +331,7 @@ func (s *stream) Stop() {
 	s.closed()
 }
 
-// inflight counts the requests of a run or of a catalog, so that its end can wait for them.
+// inflight counts the requests of a run or of a catalog, so that the run or the Set can wait for them at its end.
 type inflight struct {
 	mu   sync.Mutex
 	over bool

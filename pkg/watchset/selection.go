@@ -31,7 +31,7 @@ type selection struct {
 // isWatchedForSet reports whether the Set watches the part for itself: the kinds of RBAC, and CRDs.
 func (sel *selection) isWatchedForSet() bool { return sel.observer != nil }
 
-// withSelectors returns o with the selection's label and field selectors; an Object scope adds metadata.name.
+// withSelectors returns o with the selection's label and field selectors. For an Object scope it adds a field selector for metadata.name.
 func (sel *selection) withSelectors(o metav1.ListOptions) metav1.ListOptions {
 	o.LabelSelector, o.FieldSelector = sel.key.labels, sel.key.fields
 	if sel.key.kind == objectScope {
@@ -97,7 +97,7 @@ func (sel *selection) checkServedResource(served *metav1.APIResource) error {
 	return nil
 }
 
-// newForbiddenError returns the error of a part that misses these verbs.
+// newForbiddenError returns the error of a part for which these verbs are not allowed.
 func (sel *selection) newForbiddenError(missing []string, cause error) *ForbiddenError {
 	slices.Sort(missing)
 	return &ForbiddenError{Resource: sel.targetResource(), Namespace: sel.key.namespace, Name: sel.key.name, Missing: slices.Compact(missing),
@@ -125,8 +125,8 @@ func (sel *selection) prepareObject(obj any) (client.Object, error) {
 	return DefaultTransform(object), nil
 }
 
-// decodeToFormType returns an object from a list or watch with its kind set, in the Go type that the form promises: the Scheme's
-// type for Full where the Scheme knows the kind.
+// decodeToFormType returns an object from a list or watch in the Go type that the form promises, with its kind set. For Full this is the
+// Scheme's type where the Scheme knows the kind.
 func (sel *selection) decodeToFormType(obj runtime.Object) (client.Object, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
@@ -152,7 +152,7 @@ func (sel *selection) decodeToFormType(obj runtime.Object) (client.Object, error
 	return result, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, result)
 }
 
-// newObjectStore returns a store of the objects by namespace/name, and for the whole cluster by namespace too.
+// newObjectStore returns a store that finds objects by namespace/name, and for a cluster-wide selection also by namespace.
 func (sel *selection) newObjectStore(objects []client.Object) cache.Indexer {
 	indexers := cache.Indexers{}
 	if sel.key.kind == clusterScope {

@@ -39,10 +39,10 @@ func (x *Session) Commit() {
 	})
 }
 
-// Reader returns a client.Reader that reads through informers: a read starts the informer that it needs, and waits until the
-// informer is Synced. Get leases the one object, List leases the namespace, or the cluster if none is given. Label selectors of a
-// List are applied locally, and so is Limit; field selectors other than metadata.name, and Continue, return ErrInvalid. Results are
-// copies. While an informer is Degraded, reads return *DegradedError alone.
+// Reader returns a client.Reader that reads through informers: a read starts the informer that it needs, and waits until the informer is
+// Synced. Get leases the one object, List leases the namespace, or the cluster if none is given. Label selectors of a List are applied
+// locally, and so is Limit; field selectors other than metadata.name, and Continue, return ErrInvalid. Results are copies. While an
+// informer is Degraded, reads return a *DegradedError and no objects.
 func (x *Session) Reader(o ...ReaderOption) client.Reader {
 	r := &reader{session: x, timeout: defaultSyncTimeout}
 	for _, option := range o {

@@ -13,7 +13,7 @@ import (
 // from one goroutine.
 type sink struct {
 	run *run
-	// undecoded are the objects, by namespace/name, whose last state could not be decoded, and why.
+	// undecoded holds, by namespace/name, why an object's last state could not be decoded.
 	undecoded map[string]error
 }
 
@@ -30,7 +30,7 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 	for _, obj := range objs {
 		object, err := s.prepareAndRecord(obj)
 		if err != nil {
-			object = s.findKnownObject(obj) // what was known of it stays: it isn't gone
+			object = s.findKnownObject(obj) // the object stays in its last known state: it isn't gone
 		}
 		if object != nil {
 			all = append(all, object)
@@ -52,7 +52,7 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 	return nil
 }
 
-// Transformer implements cache.TransformingStore. The reflector so transforms each of a watch's initial objects as it arrives, and
+// Transformer implements cache.TransformingStore. With it the reflector transforms each of a watch's initial objects as it arrives, and
 // never holds all of them untransformed. An object that can't be decoded is left to Replace, because the reflector would drop it.
 func (s *sink) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
@@ -79,7 +79,7 @@ func (s *sink) prepareAndRecord(obj any) (client.Object, error) {
 	return object, err
 }
 
-// findKnownObject returns what the part knows of an object; nil if nothing.
+// findKnownObject returns an object as the part's store has it; nil if it isn't there.
 func (s *sink) findKnownObject(obj any) (known client.Object) {
 	if raw, ok := obj.(client.Object); ok {
 		s.run.part.set.lock.readUnderLock(func() { known = s.run.part.contents.findStoredObject(objectKey(raw)) })
@@ -87,7 +87,7 @@ func (s *sink) findKnownObject(obj any) (known client.Object) {
 	return known
 }
 
-// firstUndecoded returns one of the reasons in undecoded, always the same; nil if all objects could be decoded.
+// firstUndecoded returns the reason of the first name in undecoded, in alphabetical order; nil if all objects could be decoded.
 func (s *sink) firstUndecoded() error {
 	for _, key := range slices.Sorted(maps.Keys(s.undecoded)) {
 		return s.undecoded[key]
@@ -95,8 +95,8 @@ func (s *sink) firstUndecoded() error {
 	return nil
 }
 
-// decodeEventObject is prepare for an event. Of a deleted object that can't be decoded it returns the last known state.
-// It brings the state of the part up to date, which is Degraded while an object's last state can't be decoded.
+// decodeEventObject is prepareAndRecord for an event. For a deleted object that can't be decoded it returns the last known state. It also
+// updates the part's state: the part becomes Degraded if an object can't be decoded for DegradedAfter.
 func (s *sink) decodeEventObject(obj any, c change) (client.Object, error) {
 	before := len(s.undecoded)
 	object, err := s.prepareAndRecord(obj)
@@ -152,7 +152,7 @@ type change int8
 const (
 	put change = iota
 	removed
-	initial // it was there when the watch began
+	initial // a list, or the beginning of a watch, has it
 )
 
 // stored wraps an object that Transformer has transformed, so that it isn't transformed twice.

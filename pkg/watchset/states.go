@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// stateQueue is the queue of one controller, as States was given it.
+// stateQueue is the queue of one controller, in which the source of Set.States enqueues owners.
 type stateQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// States enqueues each owner of this controller whose lease entered Synced, Forbidden, NotServed or Degraded, or did so before the
-// source was started. A new lease on an informer that is in such a state already enqueues nobody, because the lease has that state
-// from the beginning.
+// States returns a source. It enqueues each owner of this controller whose lease enters Synced, Forbidden, NotServed or Degraded, or did
+// so before the source was started. A new lease on an informer that is in such a state already enqueues no owner, because the lease has
+// that state from the beginning.
 func (s *Set) States(controller string) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		var err error
@@ -24,7 +24,7 @@ func (s *Set) States(controller string) source.Source {
 	})
 }
 
-// startQueueing makes the queue get a controller's owners until ctx is done, and at once those whose leases are in a settled state. The
+// startQueueing has a controller's owners enqueued in q until ctx is done. It begins with those whose leases are in a settled state. The
 // caller holds the Set's lock.
 func (q *stateQueue) startQueueing(ctx context.Context, s *Set, controller string) error {
 	if s.stopped {

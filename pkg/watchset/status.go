@@ -29,8 +29,8 @@ func (s State) isSettled() bool { return s != Pending && s != Syncing }
 // Status is the state of a lease, or of one informer.
 type Status struct {
 	State State
-	// Resource is what the informer lists and watches, Kind the kind of a Request that names one, with the version of Resource. They are
-	// empty while the server isn't known to serve the kind, and where there is no informer.
+	// Resource is what the informer lists and watches. Kind is set only for a Request that names a kind, with the version of Resource. Both
+	// are empty while the server isn't known to serve the kind, and where there is no informer.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
 	// Since is when the state began.
@@ -39,7 +39,7 @@ type Status struct {
 	Err error
 	// Missing lists the verbs, of list and watch, that the identity may not use.
 	Missing []string
-	// Retry is when the next review of a Forbidden or NotServed informer is due without a hint; else zero.
+	// Retry is when a Forbidden or NotServed informer is reviewed next, unless an event of RBAC or CRDs causes an earlier review; else zero.
 	Retry time.Time
 	// Objects is how many objects are held.
 	Objects int

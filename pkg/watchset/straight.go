@@ -8,27 +8,26 @@ import (
 // locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the
 // order in which things happened.
 type Sink interface {
-	// Replace reports that exactly these objects existed at a resourceVersion: in a namespace, or in the whole cluster if
-	// namespace is empty. The Set calls it only when a watch is open. After Pending, Forbidden and NotServed, it calls
-	// Replace before the state becomes Synced. In Synced and Degraded, it calls Replace when a watch can't continue where
-	// the last one ended, for example because that resourceVersion has expired. After that, Degraded becomes Synced. While
-	// an Auto lease changes between the cluster and its namespaces, objects that another informer of the lease has put
-	// before may be newer.
+	// Replace reports that exactly these objects existed at a resourceVersion: in a namespace, or in the whole cluster if namespace is
+	// empty. The Set calls it only when a watch is open. After Pending, Forbidden and NotServed, it calls Replace before the state becomes
+	// Synced. In Synced and Degraded, it calls Replace when a watch can't continue where the last one ended, for example because that
+	// resourceVersion has expired. After that, Degraded becomes Synced. While an Auto lease changes between the cluster and its namespaces,
+	// objects put before by another informer of the lease may be newer.
 	Replace(namespace, resourceVersion string, all []client.Object)
 	// Put reports that an object exists, Gone that it doesn't, or no longer matches the selectors.
 	Put(client.Object)
 	Gone(client.Object)
-	// State gives the state of the informer of a namespace, or of the cluster-wide one if namespace is empty, when the state begins and
-	// when its error changes. A watch that ends and is opened again within Options.DegradedAfter changes nothing.
+	// State reports the state of the informer of a namespace, or of the cluster-wide one if namespace is empty. It is called when the state
+	// begins and when its error changes. A watch that ends and is opened again within Options.DegradedAfter changes nothing.
 	//
 	// In Synced, the objects put so far are those that exist. In Degraded, they are as last seen; there are none if no Replace came since
-	// Forbidden, NotServed or Pending. Options.DegradedAfter after the first attempt, an informer that never listed anything is Degraded,
-	// too. The Set tries again by itself; Put and Gone may come meanwhile. In Forbidden and NotServed, objects put before no longer count,
-	// and no Put or Gone follows before the next Replace. Pending means that no informer follows the namespace: objects put before no
-	// longer count, unless another informer of the lease shows them. In an Auto lease, the cluster-wide informer becomes Synced before
-	// those of the namespaces become Pending, and Forbidden before they begin.
+	// Forbidden, NotServed or Pending. An informer that never listed anything becomes Degraded, too, when Options.DegradedAfter has passed
+	// since the first attempt. The Set tries again by itself; Put and Gone may come meanwhile. In Forbidden and NotServed, objects put
+	// before no longer count, and no Put or Gone follows before the next Replace. Pending means that no informer follows the namespace:
+	// objects put before no longer count, unless another informer of the lease shows them. In an Auto lease, the cluster-wide informer
+	// becomes Synced before those of the namespaces become Pending, and Forbidden before these begin.
 	//
-	// For a Request of a Kind, now says in Synced and Forbidden by which resource and version the server serves the kind.
+	// For a Request of a Kind, now has in Synced and Forbidden the resource and version by which the server serves the kind.
 	State(namespace string, now Status)
 }
 
@@ -41,15 +40,16 @@ func passEventToSink(s Sink, object client.Object, c change) {
 	s.Put(object)
 }
 
-// reportStateToSink passes the part's status to the request's Sink, if it has one. The caller holds the Set's lock.
+// reportStateToSink reports the part's status to the request's Sink, if it has one. The caller holds the Set's lock.
 func (p *part) reportStateToSink() {
 	if p.selection.key.sink != nil {
 		p.selection.key.sink.State(p.selection.key.namespace, p.currentStatus())
 	}
 }
 
-// reportWaitingPlaces tells the Sink which namespaces have no informer because of MaxNamespaces, and which of those in before have left the
-// NamespaceSet since. The caller holds the Set's lock.
+// reportWaitingPlaces reports to the Sink which namespaces have no informer because of MaxNamespaces. It also reports the namespaces in
+// before, which had none earlier, that the lease needs no longer. followed holds the namespaces that have an informer. The caller holds
+// the Set's lock.
 func (l *Lease) reportWaitingPlaces(before []string, followed map[string]bool) {
 	if l.key.sink == nil {
 		return

@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// target is where the requests of a part go. For a Request of a kind it is a guess without a client until discovery has the kind, and
-// another one when the server serves the kind in another way.
+// target is the resource that a part lists and watches. For a Request of a kind it is a guess, without a client, until discovery has
+// found the kind. If the server later serves the kind by another resource, the part gets a new target.
 type target struct {
 	resource schema.GroupVersionResource
 	kind     schema.GroupVersionKind // empty for a Request of a resource
 	client   resourceClient          // nil for a guess
 }
 
-// firstTargetOf returns the target of a new part. Only messages and metrics use a guess.
+// firstTargetOf returns the target of a new part. For a kind it is a guess, which only messages and metrics use.
 func (s *Set) firstTargetOf(v view) *target {
 	if v.gvk.Empty() {
 		return &target{resource: v.resource, client: s.clients.resourceClientFor(v.resource, v.form, s.options.Scheme)}
@@ -29,7 +29,7 @@ func (s *Set) firstTargetOf(v view) *target {
 // targetResource returns the resource that the part lists and watches.
 func (sel *selection) targetResource() schema.GroupVersionResource { return sel.target.Load().resource }
 
-// requestNamesKind reports whether the request names a kind, whose resource discovery knows.
+// requestNamesKind reports whether the request names a kind instead of a resource.
 func (sel *selection) requestNamesKind() bool { return !sel.key.gvk.Empty() }
 
 // newNotServedError returns the error of a part whose resource or kind the server doesn't serve.
@@ -37,8 +37,8 @@ func (sel *selection) newNotServedError(reason string) *NotServedError {
 	return &NotServedError{Resource: sel.key.resource, Kind: sel.key.gvk, reason: reason}
 }
 
-// discoverServed asks discovery for what the part's request names; nil if it is not served. Cached answers that are older than since are
-// not used.
+// discoverServed asks discovery for the resource or kind that the part's request names; nil if it is not served. Cached answers that are
+// older than since are not used.
 func (p *part) discoverServed(ctx context.Context, since time.Time) (*metav1.APIResource, error) {
 	if p.selection.requestNamesKind() {
 		return p.set.catalog.findKind(ctx, p.selection.key.gvk, since)
