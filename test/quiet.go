@@ -9,11 +9,10 @@ import (
 // window is how long "nothing happens" is watched unless TEST_WINDOW says otherwise.
 const window = 2 * time.Second
 
-// Quiet stands for "nothing happens for d" of the specification: how long to look, for
-// Consistently(…).WithTimeout(test.Quiet(d)). TEST_WINDOW shortens it: unset, to 2 s at most; a duration, to that at
-// most; "full" keeps d. A wrong TEST_WINDOW panics, for a test that looks too briefly passes by mistake.
-// Quiet is not for the length of a given fault, nor for the time in which at most n requests are allowed: a shorter one
-// would pass where the case fails.
+// Quiet stands for "nothing happens for d" of the specification: how long to look, for Consistently(…).WithTimeout(test.Quiet(d)).
+// TEST_WINDOW limits it: if it is unset, to 2 s; if it is a duration, to that; "full" keeps d. A wrong TEST_WINDOW panics, because a test
+// that looks too briefly passes by mistake. Quiet is not for how long a fault lasts, nor for a time in which at most n requests are
+// allowed: with a shorter time, a case would pass that should fail.
 func Quiet(d time.Duration) time.Duration {
 	switch text := os.Getenv("TEST_WINDOW"); text {
 	case "":
@@ -29,6 +28,6 @@ func Quiet(d time.Duration) time.Duration {
 	}
 }
 
-// IsLong reports whether the tests run with TEST_WINDOW=full, as `make test-long` has it. A case that gives more than
-// `make test` has time for names `make test-long` in its row, and counts as passed only from such a run.
+// IsLong reports whether the tests run with TEST_WINDOW=full, as `make test-long` runs them. A case that takes longer than `make test`
+// allows names `make test-long` in its row. It counts as passed only from such a run.
 func IsLong() bool { return os.Getenv("TEST_WINDOW") == "full" }

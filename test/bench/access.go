@@ -18,10 +18,10 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 )
 
-// revocation is how long a sudoer may go on who was taken off the list, in mode Legacy.
+// revocation is the longest time for which a sudoer who was taken off the list may still use sudo, in mode Legacy.
 const revocation = time.Second
 
-// sudoer is on the list of every tenant: all share one pair of role and binding.
+// sudoer is a sudoer of every tenant, so all tenants share one self pair.
 const sudoer = "bob"
 
 func tenantName(i int) string { return fmt.Sprintf("bench-t%03d", i) }
@@ -29,8 +29,8 @@ func tenantName(i int) string { return fmt.Sprintf("bench-t%03d", i) }
 // accessBench measures what it costs to keep the rights of many tenants.
 type accessBench struct{ *bench }
 
-// measureAccess measures section 2.6 of docs/behaviour/access.md with many tenants: how soon a sudoer is refused who was
-// taken off, and how many writes an edit and rest cost.
+// measureAccess measures section 2.6 of docs/behaviour/access.md with many tenants: how soon a sudoer who was taken off the list is
+// refused, and how many writes the operator makes after an edit and at rest.
 func measureAccess(ctx context.Context, on *bench) ([]result, error) {
 	b := accessBench{on}
 	tenants := 200
@@ -59,7 +59,7 @@ func measureAccess(ctx context.Context, on *bench) ([]result, error) {
 	return append(results, rest, refused), err
 }
 
-// plantTenants makes tenants with a user, a manager and the one sudoer, and waits until all is granted.
+// plantTenants makes tenants with a user, a manager and the one sudoer, and waits until the rights of all of them are granted.
 func (b accessBench) plantTenants(ctx context.Context, tenants int) error {
 	err := inParallel(ctx, tenants, func(ctx context.Context, i int) error {
 		return b.Admin().Create(ctx, build.Tenant(tenantName(i)).Users("alice").Managers("mia").Sudoers(sudoer).Object())
@@ -84,7 +84,7 @@ func (b accessBench) plantTenants(ctx context.Context, tenants int) error {
 	return b.waitForIdle(ctx)
 }
 
-// edit is a change of one list of one tenant, and back.
+// edit is a change of one list of one tenant, and the change back.
 type edit struct {
 	id, name, list string
 	budget         int
@@ -92,7 +92,7 @@ type edit struct {
 	with, without []v1alpha1.Subject
 }
 
-// budgetedEdits are those that have a budget.
+// budgetedEdits returns the edits that have a budget of writes.
 func budgetedEdits(tenants int) []edit {
 	one := func(subjects ...v1alpha1.Subject) []v1alpha1.Subject { return append(build.Users(sudoer), subjects...) }
 	shared := func(s v1alpha1.Subject) string {
@@ -107,8 +107,8 @@ func budgetedEdits(tenants int) []edit {
 	}
 }
 
-// writesOf makes an edit in several tenants, one after the other, and takes it back, so that a pair is made, shared, left and
-// deleted. What the most expensive of them took counts; status and copies don't.
+// writesOf makes an edit in several tenants, one after the other, and takes it back, so that a pair is made, shared, left and deleted. The
+// result is the largest number of writes after one edit, without those to a status.
 func (b accessBench) writesOf(ctx context.Context, e edit) (result, error) {
 	const tenants = 3
 	r := result{id: e.id, counted: true}
@@ -186,7 +186,7 @@ func (b accessBench) writesAtRest(ctx context.Context, tenants int) (result, err
 	return r, err
 }
 
-// timeRevocations takes the sudoer off one tenant after the other, and asks with sudo until the answer is a refusal.
+// timeRevocations takes the sudoer off the list of one tenant after the other, and asks with sudo until the answer is a refusal.
 func (b accessBench) timeRevocations(ctx context.Context, tenants int) (result, error) {
 	r := result{id: "S1"}
 	var all []time.Duration

@@ -16,17 +16,17 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// owner is cluster-admin in the plain namespace and nowhere else: every question of the policies is asked for them.
+// owner is cluster-admin in the plain namespace and nowhere else, so that the policies make all their checks for this user's requests.
 const owner = "carol"
 
-// annotations is how many a heavy Namespace has.
+// annotations is the number of annotations of a heavy Namespace.
 const annotations = 1000
 
-// request is one that is measured with our policies and without.
+// request is a request whose duration is measured with our policies and without them.
 type request struct {
 	id, name string
 	send     func(ctx context.Context, i int) error
-	// ratio and slack are the budget: p50 with ≤ ratio × p50 without + slack.
+	// ratio and slack are the budget: p50 with policies ≤ ratio × p50 without policies + slack.
 	ratio float64
 	slack time.Duration
 }
@@ -34,8 +34,8 @@ type request struct {
 // admissionBench measures requests with and without policies and webhooks.
 type admissionBench struct{ *bench }
 
-// measureAdmission measures what our policies, and webhooks where they are installed, add to a request: SEC-P5. The
-// operator runs. Sides take turns, because the machine drifts.
+// measureAdmission measures what our policies, and webhooks where they are installed, add to a request: SEC-P5. The operator runs. Both
+// sides take turns, because the speed of the machine changes over time.
 func measureAdmission(ctx context.Context, on *bench) ([]result, error) {
 	b := admissionBench{on}
 	if err := b.startOperator(ctx); err != nil {
@@ -74,7 +74,7 @@ func measureAdmission(ctx context.Context, on *bench) ([]result, error) {
 	return results, b.setWalls(ctx, walls, true)
 }
 
-// plantAdmission makes a namespace outside of the forest with many annotations, and a tenant's.
+// plantAdmission makes a namespace outside of the forest with many annotations, and the root of a tree.
 func (b admissionBench) plantAdmission(ctx context.Context) error {
 	plain := build.Namespace("bench-plain")
 	plain.Annotations = map[string]string{}
@@ -129,7 +129,7 @@ func (b admissionBench) timeRequest(ctx context.Context, r request) ([]time.Dura
 	return all, nil
 }
 
-// findWalls are our bindings and webhook configurations, as they were found.
+// findWalls returns our policy bindings and webhook configurations as they are before the measurement.
 func (b admissionBench) findWalls(ctx context.Context) ([]client.Object, error) {
 	var walls []client.Object
 	bindings := &admissionv1.ValidatingAdmissionPolicyBindingList{}
@@ -157,7 +157,7 @@ func (b admissionBench) findWalls(ctx context.Context) ([]client.Object, error) 
 	return walls, nil
 }
 
-// setWalls puts the walls up or takes them down, and waits until the API server has noticed: a refusal tells.
+// setWalls creates or deletes the walls, and waits until the API server refuses, or no longer refuses, a change that only they forbid.
 func (b admissionBench) setWalls(ctx context.Context, walls []client.Object, up bool) error {
 	for _, wall := range walls {
 		var err error
@@ -180,7 +180,7 @@ func (b admissionBench) setWalls(ctx context.Context, walls []client.Object, up 
 	})
 }
 
-// judge compares the medians of the rounds.
+// judge compares the medians of the rounds with and without walls.
 func (r request) judge(with, without []time.Duration) result {
 	var ratios []float64
 	for i := range with {

@@ -29,7 +29,7 @@ const root = "bench"
 
 func childName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// makeTree makes a root and so many children with the names that name gives.
+// makeTree makes a root and, below it, as many children as children says; name returns their names.
 func (b *bench) makeTree(ctx context.Context, root string, name func(int) string, children int) error {
 	if err := b.Admin().Create(ctx, build.Root(root)); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (b *bench) makeTree(ctx context.Context, root string, name func(int) string
 	})
 }
 
-// plantTree makes the root and its children, and waits until the operator, which must run, has labelled them.
+// plantTree makes the root and its children, and waits until the operator, which must run, has labelled the children and counted them.
 func (b *bench) plantTree(ctx context.Context, children int) error {
 	if err := b.makeTree(ctx, root, childName, children); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (b *bench) waitForIdle(ctx context.Context) error {
 	return nil
 }
 
-// newSecret is a source of one KiB that isn't one yet.
+// newSecret returns a Secret of one KiB that isn't a source yet.
 func newSecret(name, fill string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: root, Name: name},
@@ -134,7 +134,7 @@ func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) 
 	return context.Cause(ctx)
 }
 
-// waitFor asks until the answer is yes, for ten minutes at most.
+// waitFor calls done until it returns true, for ten minutes at most.
 func waitFor(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -154,7 +154,7 @@ func waitFor(ctx context.Context, what string, done func(context.Context) (bool,
 	}
 }
 
-// writeConfig gives the operator a configuration of its own, before its first start.
+// writeConfig sets the operator's configuration. It must be called before the operator's first start.
 func (b *bench) writeConfig(text string) {
 	b.OperatorConfig = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n" + text + "\n"
 }

@@ -25,13 +25,13 @@ const (
 
 // crowd is a number of tenants that are alike. No person belongs to two of them.
 type crowd struct {
-	name, prefix string // prefix is that of the tenants' names
+	name, prefix string // prefix of the tenants' names
 	tenants      int
 	lists        func(tenant *build.LNamespace, name string) *build.LNamespace
 	judged       bool
 }
 
-// crowds returns those that are measured; the first one is empty, and the others are compared with it.
+// crowds returns the crowds that are measured; the first one is empty, and the others are compared with it.
 func crowds(small bool) []crowd {
 	one := func(t *build.LNamespace, name string) *build.LNamespace {
 		return t.Managers(name + "-a").Sudoers(name + "-a")
@@ -134,7 +134,7 @@ func measureBindings(ctx context.Context, on *bench) ([]result, error) {
 // crowdCost is what one round measured of a crowd.
 type crowdCost struct {
 	bindings int
-	cpu      [2]float64 // seconds of the API server for each of the bystanderRequests
+	cpu      [2]float64 // seconds of CPU time of the API server for each of the bystanderRequests
 }
 
 func (b *bindingsBench) measureCrowd(ctx context.Context, c crowd) (crowdCost, error) {
@@ -155,7 +155,7 @@ func (b *bindingsBench) measureCrowd(ctx context.Context, c crowd) (crowdCost, e
 	return measured, nil
 }
 
-// plantBindings makes the wanted bindings the only ones of tenants.
+// plantBindings makes the wanted ClusterRoleBindings the only ones of tenants in the cluster.
 func (b *bindingsBench) plantBindings(ctx context.Context, wanted map[string]*rbacv1.ClusterRoleBinding) error {
 	superfluous, missing := maps.Clone(b.planted), maps.Clone(wanted)
 	maps.DeleteFunc(superfluous, func(name string, _ *rbacv1.ClusterRoleBinding) bool { return wanted[name] != nil })

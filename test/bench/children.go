@@ -23,15 +23,15 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// childBudget is what SubNamespaces may cost, in times of a floor that no webhook judges, and childWrites what the operator writes for
-// each: the Namespace and the status.
+// childBudget is the largest quotient that is allowed: the time for SubNamespaces, divided by that of a floor that no webhook judges.
+// childWrites is the largest number of the operator's writes for each SubNamespace: the Namespace and the status.
 const (
 	childBudget = 1.5
 	childWrites = 2.0
 )
 
-// measureChildren measures B10: SubNamespaces until all are Ready, against a bare writer of the same three objects, in turns, and beside
-// as many plain Namespaces.
+// measureChildren measures B10: the time until new SubNamespaces are all Ready. In turns, a bare writer sends the same three requests. The
+// time for as many plain Namespaces is measured, too.
 func measureChildren(ctx context.Context, b *bench) ([]result, error) {
 	f, err := b.newFamily(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *bench) newFamily(ctx context.Context) (*family, error) {
 	return &family{bench: b, pattern: pattern, writes: map[string]int{}}, err
 }
 
-// runRound lets plain Namespaces, the floor and the operator have a turn each; in every other round the operator comes before the floor.
+// runRound gives one turn each to plain Namespaces, the floor and the operator; in every other round the operator comes before the floor.
 func (f *family) runRound(ctx context.Context, round int) error {
 	took, err := f.makeNamespaces(ctx, round)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *family) runRound(ctx context.Context, round int) error {
 	return nil
 }
 
-// runFloor times the floor. The operator rests meanwhile: it would have a share in it.
+// runFloor times the floor. The operator is stopped meanwhile, because it would otherwise do a part of the work.
 func (f *family) runFloor(ctx context.Context, round int) error {
 	if err := f.waitForIdle(ctx); err != nil {
 		return err
@@ -137,12 +137,12 @@ func (f *family) judge() []result {
 	}
 }
 
-// childPattern are the bodies of the three requests that a SubNamespace costs at the least, with patternName for its name.
+// childPattern has the bodies of the three requests that a SubNamespace needs at least, with patternName in place of its name.
 type childPattern struct{ sub, namespace, status []byte }
 
 const patternName = "bench-pattern"
 
-// makePattern has the operator make one child, and takes from it what the floor is to write.
+// makePattern lets the operator make one child, and takes from it the bodies that the floor is to write.
 func (b *bench) makePattern(ctx context.Context) (p childPattern, err error) {
 	sub := build.SubNamespace(root, patternName)
 	if err := b.Admin().Create(ctx, sub); err != nil {
@@ -174,8 +174,8 @@ func (b *bench) makePattern(ctx context.Context) (p childPattern, err error) {
 	return p, nil
 }
 
-// writeChildren is the floor: 16 workers with the operator's identity, whom no webhook judges, write SubNamespace, Namespace and status of
-// each child one after the other, and know everything beforehand.
+// writeChildren is the floor: 16 workers write the SubNamespace, Namespace and status of each child, one after the other. They have the
+// operator's identity, so no webhook judges their requests. The bodies are known beforehand.
 func (f *family) writeChildren(ctx context.Context, p childPattern, round int) (time.Duration, error) {
 	c, err := f.floorClient(operatorUser)
 	if err != nil {
@@ -200,7 +200,7 @@ func (f *family) writeChildren(ctx context.Context, p childPattern, round int) (
 	return time.Since(begin), err
 }
 
-// makeNamespaces times Namespaces that are nobody's. The operator may not make such, so the admin does.
+// makeNamespaces times the creation of plain Namespaces. The operator may not create those, so the admin does.
 func (f *family) makeNamespaces(ctx context.Context, round int) (time.Duration, error) {
 	c, err := f.floorClient(controlplane.Admin)
 	if err != nil {
@@ -223,7 +223,7 @@ func (f *family) makeNamespaces(ctx context.Context, round int) (time.Duration, 
 	return time.Since(begin), err
 }
 
-// makeSubNamespaces makes SubNamespaces of the root as a user would, and waits until a watch has shown each as Ready.
+// makeSubNamespaces makes SubNamespaces in the root as a user would, and waits until a watch has shown each as Ready.
 func (f *family) makeSubNamespaces(ctx context.Context, round int) (time.Duration, error) {
 	list := &v1alpha1.SubNamespaceList{}
 	if err := f.Admin().List(ctx, list, client.InNamespace(root)); err != nil {
@@ -237,7 +237,7 @@ func (f *family) makeSubNamespaces(ctx context.Context, round int) (time.Duratio
 	defer events.Stop()
 	begin, took, prefix := time.Now(), time.Duration(0), fmt.Sprintf("child-%d-", round)
 	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() (err error) { // at once, or the API server ends a watch that nobody reads
+	both.Go(func() (err error) { // beside the writes, or the API server ends a watch that nobody reads
 		took, err = awaitReady(ctx, events, prefix, f.scale.children, begin)
 		return err
 	})
@@ -249,7 +249,7 @@ func (f *family) makeSubNamespaces(ctx context.Context, round int) (time.Duratio
 	return took, both.Wait()
 }
 
-// awaitReady says how long after begin the last of n SubNamespaces with names of that prefix was Ready.
+// awaitReady returns how long after begin the last of n SubNamespaces with that prefix in their names became Ready.
 func awaitReady(ctx context.Context, events watch.Interface, prefix string, n int, begin time.Time) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -272,7 +272,7 @@ func awaitReady(ctx context.Context, events watch.Interface, prefix string, n in
 	return time.Since(begin), nil
 }
 
-// countWrites adds up what the operator wrote since a mark, by resource.
+// countWrites adds to into how many writes the operator has made since a mark, by resource.
 func (f *family) countWrites(ctx context.Context, mark audit.Position, into map[string]int) error {
 	all, err := f.Requests(ctx, mark)
 	for _, r := range all {

@@ -8,14 +8,15 @@ import (
 )
 
 const (
-	// controlPlaneBudget is how much CPU time etcd, API server and controller manager may spend while the operator writes copies, in times of
-	// what they spend while the floor does.
+	// controlPlaneBudget is the largest quotient that is allowed: the CPU time of etcd, API server and controller manager while the operator
+	// writes copies, divided by the same while the floor writes them.
 	controlPlaneBudget = 1.1
-	// operatorBudget is how much CPU time the operator may spend itself, in times of the same: the fastest core there is makes both less.
+	// operatorBudget is the largest quotient that is allowed: the operator's own CPU time, divided by that of the control plane while the
+	// floor writes. A faster core makes both less.
 	operatorBudget = 0.25
 )
 
-// cpu adds up the CPU time of all turns, in seconds. The floor's own is not in it: it is a part of this process.
+// cpu adds up the CPU time of all turns, in seconds. The floor's own CPU time is left out, because the floor runs in this process.
 type cpu struct {
 	controlPlane [2][3]float64
 	operator     [3]float64
@@ -46,7 +47,7 @@ func readCPUTime(pid int) (float64, error) {
 	return stat.CPUTime(), err
 }
 
-// measureCPU adds what the processes spend while a turn is taken.
+// measureCPU runs a turn, and adds to f.cpu what the processes spend meanwhile.
 func (f *fan) measureCPU(who side, phase int, turn func() error) error {
 	planeBefore, operatorBefore, err := f.readCPU()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// measureDistribution measures B9: one ResourceDistribution takes copies in all children through the phases, against a writer that
-// knows everything beforehand. A copy goes because its namespace is a target no longer.
+// measureDistribution measures B9: how long one ResourceDistribution takes to create, update and delete copies in all children, against a
+// writer that knows everything beforehand. The copies are deleted because their namespaces are no longer targets.
 func measureDistribution(ctx context.Context, b *bench) ([]result, error) {
 	err := inParallel(ctx, b.scale.children, func(ctx context.Context, i int) error {
 		return b.Admin().Create(ctx, build.Namespace(childName(i), "bench", "yes"))
@@ -59,7 +59,7 @@ func measureDistribution(ctx context.Context, b *bench) ([]result, error) {
 type distributing struct {
 	bench    *bench
 	observer *observer
-	asked    map[string]int // by verb, of the operator about Secrets, in all its turns
+	asked    map[string]int // how many requests for Secrets the operator has sent in all its turns, by verb
 	turns    int
 	// conflicts is the conflictPolicy; "" is the default.
 	conflicts v1alpha1.ConflictPolicy
@@ -79,7 +79,7 @@ func (f *distributing) round(ctx context.Context, round int) (took [2]times, err
 	return took, nil
 }
 
-// turn times one phase of one side. The operator has nothing to do while the floor writes: it has never heard of that name.
+// turn times one phase of one side. The operator has nothing to do while the floor writes: there is no ResourceDistribution with that name.
 func (f *distributing) turn(ctx context.Context, who side, name string, phase int) (time.Duration, error) {
 	bodies, err := f.bodies(who, name, phase)
 	if err != nil {
@@ -116,7 +116,7 @@ func (f *distributing) turn(ctx context.Context, who side, name string, phase in
 	return end.Sub(begin), err
 }
 
-// ask has the operator do a phase.
+// ask lets the operator do a phase of a distribution.
 func (f *distributing) ask(ctx context.Context, name string, phase int) error {
 	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	selecting := func(value string) v1alpha1.DistributionTargets {
@@ -146,7 +146,7 @@ func (f *distributing) ask(ctx context.Context, name string, phase int) error {
 	return f.bench.Admin().Update(ctx, rd)
 }
 
-// bodies are the requests of the floor.
+// bodies returns the bodies of the floor's requests.
 func (f *distributing) bodies(who side, name string, phase int) ([][]byte, error) {
 	if who != floor {
 		return nil, nil
@@ -164,7 +164,8 @@ func (f *distributing) bodies(who side, name string, phase int) ([][]byte, error
 			s.Namespace, s.UID, s.ResourceVersion = childName(i), types.UID(over.uid), over.resourceVersion
 			s.Labels = map[string]string{v1alpha1.LabelDistributedBy: name}
 			s.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: "update:0123456789abcdef:" + strings.Repeat("ab"[phase:phase+1], 32)}
-			// Without blockOwnerDeletion and of a cluster-scoped kind that is served and has such an object, it stays.
+			// The reference has no blockOwnerDeletion, and its owner is an object that exists, of a cluster-scoped kind: the garbage collector keeps
+			// the copy.
 			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: childName(i),
 				UID: f.bench.namespaceUID(childName(i)), Controller: &yes}}
 			bodies[i], err = json.Marshal(s)
@@ -176,14 +177,14 @@ func (f *distributing) bodies(who side, name string, phase int) ([][]byte, error
 	return bodies, nil
 }
 
-// namespaceUID is that of a namespace, "" if it can't be read.
+// namespaceUID returns the UID of a namespace, "" if it can't be read.
 func (b *bench) namespaceUID(name string) types.UID {
 	n := &corev1.Namespace{}
 	_ = b.Admin().Get(context.Background(), client.ObjectKey{Name: name}, n)
 	return n.UID
 }
 
-// write is what the operator does, with 16 workers.
+// write sends the floor's requests as the operator would, with 16 workers.
 func (f *distributing) write(ctx context.Context, name string, phase int, bodies [][]byte) error {
 	c, err := f.bench.floorClient(operatorUser)
 	if err != nil {
@@ -203,7 +204,7 @@ func (f *distributing) write(ctx context.Context, name string, phase int, bodies
 	})
 }
 
-// result judges the requests: one write a copy and change, one list before the first, no read.
+// result judges the operator's requests: one write for each change of a copy, at most one list for each distribution, and no read.
 func (f *distributing) result() result {
 	distributions := f.turns / len(phases)
 	n := distributions * f.bench.scale.children
@@ -215,7 +216,7 @@ func (f *distributing) result() result {
 	return r
 }
 
-// waitForReports waits until every status says that all is done: what it doesn't say yet a restart would write.
+// waitForReports waits until the status of every distribution reports that all is done. A restart would write what is still missing in it.
 func (b *bench) waitForReports(ctx context.Context) error {
 	return waitFor(ctx, "the status of every distribution", func(ctx context.Context) (bool, error) {
 		list := &v1alpha1.ResourceDistributionList{}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// manyTargets is how many namespaces DIST-D71 has; obstructed of them hold an object of the name already.
+	// manyTargets is the number of target namespaces of DIST-D71. In obstructed of them, an object with the name of the copy exists already.
 	manyTargets, obstructed = 10000, 150
 	statusLimit             = 64 << 10
 	bytesPerCopy            = 1024
@@ -28,7 +28,7 @@ func measureManyTargets(ctx context.Context, b *bench) ([]result, error) {
 	if b.scale.small {
 		n, blocked = 300, 120
 	}
-	// As long as a name may be, for a status of full size.
+	// Names are nearly as long as they may be, so that the status has its full size.
 	name := func(i int) string { return fmt.Sprintf("%s-%057d", "many", i) }
 	err := inParallel(ctx, n, func(ctx context.Context, i int) error {
 		if err := b.Admin().Create(ctx, build.Namespace(name(i), "bench", "yes")); err != nil || i >= blocked {

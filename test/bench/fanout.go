@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 )
 
-// The three things that happen to copies, one after the other.
+// The three phases of copies, one after the other.
 const (
 	creates = iota
 	updates
@@ -21,18 +21,18 @@ const (
 
 var phases = []string{creates: "create", updates: "update", deletes: "delete"}
 
-// goals are what the observer sees of each.
+// goals are the events that the observer counts in each phase.
 var goals = []watch.EventType{creates: watch.Added, updates: watch.Modified, deletes: watch.Deleted}
 
 // batch is a set of sources × children copies that one side takes through the phases.
 type batch interface {
 	// prepare gets ready what need not be timed.
 	prepare(ctx context.Context, phase int) error
-	// run does one phase, and returns when all of it was asked for.
+	// run sends all requests of one phase, and returns when they are answered.
 	run(ctx context.Context, phase int) error
 }
 
-// sides are who works on a batch.
+// side is who works on a batch: the floor, which is a bare writer, or the operator.
 type side int
 
 const (
@@ -40,8 +40,8 @@ const (
 	operator
 )
 
-// turnOrder is who has the turns of one phase in a round, two a side. No trend of the machine favours one; every other round
-// begins with the other.
+// turnOrder returns whose turn it is in one phase of a round, two turns a side. This order favours no side on a machine that gets slower or
+// faster. Every other round begins with the other side.
 func turnOrder(round int) [4]side {
 	if round%2 == 0 {
 		return [4]side{floor, operator, operator, floor}
@@ -49,7 +49,7 @@ func turnOrder(round int) [4]side {
 	return [4]side{operator, floor, floor, operator}
 }
 
-// times are how long each phase took a side in one round.
+// times has how long one side took for each phase in one round.
 type times [3]time.Duration
 
 // fanOut measures B1 to B4, and B11.
@@ -90,13 +90,13 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	return append(results, f.requests.result(), f.cpu.judge()), nil
 }
 
-// fan runs rounds.
+// fan runs rounds of fanOut.
 type fan struct {
 	bench    *bench
 	observer *observer
 	requests *requests
 	cpu      cpu
-	running  bool // the operator
+	running  bool // whether the operator runs
 }
 
 // runRound takes two batches of each side through the phases. The turns of one phase come right after one another, because a
@@ -127,7 +127,7 @@ func (f *fan) runRound(ctx context.Context, round, repeats int) (took [2]times, 
 	return took, nil
 }
 
-// timeTurn times one phase of one batch. The operator runs, and is idle, in its own turns alone.
+// timeTurn times one phase of one batch. The operator runs only in its own turns, and is idle when they begin.
 func (f *fan) timeTurn(ctx context.Context, who side, work batch, phase int) (time.Duration, error) {
 	if err := f.setRunning(ctx, who == operator); err != nil {
 		return 0, err
@@ -136,7 +136,7 @@ func (f *fan) timeTurn(ctx context.Context, who side, work batch, phase int) (ti
 		return 0, err
 	}
 	if who == floor {
-		time.Sleep(time.Second) // as long as the operator must have been idle
+		time.Sleep(time.Second) // before its turn, the operator must have been idle for as long
 	}
 	copies := f.bench.scale.sources * f.bench.scale.children
 	mark, err := f.bench.Mark(ctx)
@@ -260,7 +260,8 @@ func isHousekeeping(r audit.Request) bool {
 	return r.Resource == "leases" || r.Resource == "events" || r.Resource == "tokenreviews" || r.Resource == "subjectaccessreviews"
 }
 
-// result judges B4. A source has two versions that are read, and when it goes it and its namespace are looked for once.
+// result judges B4. The operator may read each source once in each of its two versions. For a deleted source, it may look once for the
+// source and once for its namespace.
 func (q *requests) result() result {
 	n := float64(q.copies)
 	turns := q.copies / (q.bench.scale.sources * q.bench.scale.children)

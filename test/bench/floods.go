@@ -33,7 +33,7 @@ func floods() []*flood {
 	}
 }
 
-// inherited is a label that namespaces inherit by default, and that may have as many values as there are versions.
+// inherited is a label that namespaces inherit by default, and whose value may be any version, such as v1.30.
 const inherited = "pod-security.kubernetes.io/warn-version"
 
 // setInherited sets the label of a namespace that all below it inherit.
@@ -57,7 +57,8 @@ func prepareRoot(ctx context.Context, f *flood) error {
 	return f.plantTenant(ctx, build.Tenant(f.root).Object())
 }
 
-// beginMaking returns when half are asked for, so that the others are timed beside the operator's work rather than after it.
+// beginMaking returns when half of the SubNamespaces are made, so that the probes are timed beside the operator's work rather than after
+// it.
 func beginMaking(ctx context.Context, f *flood) error {
 	made := make(chan error, 1)
 	f.goOn = func(context.Context, *flood, int) error {
@@ -117,7 +118,8 @@ func beginLarge(ctx context.Context, f *flood) error {
 	return f.putSources(ctx, 20, strings.Repeat("x", 1<<20-1<<10))
 }
 
-// refusal is a policy of the cluster that lets no Secret into one namespace, and says so of each in other words.
+// refusal returns a policy of the cluster that forbids new Secrets in one namespace, and its binding. Its message is another one for each
+// Secret.
 func (f *flood) refusal(namespace string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	policy, binding := build.Policy(namespace, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"), "false", "")
 	policy.Spec.Validations[0].MessageExpression = "object.metadata.namespace + ' has no room for ' + object.metadata.name"
@@ -165,7 +167,8 @@ func prepareFull(ctx context.Context, f *flood) error {
 	return f.plantTenant(ctx, build.Tenant(f.root).Limits(1, -1).Object())
 }
 
-// Admission refuses most of them. Those that are asked for at the same time as the last for which there is room are stored, and wait.
+// beginWaiting asks for more SubNamespaces than there is room for. Admission refuses most. Those that come together with the last that fits
+// are stored, and wait.
 func beginWaiting(ctx context.Context, f *flood) error {
 	return inParallel(ctx, f.size(500), func(ctx context.Context, i int) error { return askForRoom(ctx, f, i) })
 }
@@ -225,7 +228,7 @@ func prepareSudoers(ctx context.Context, f *flood) error {
 	return f.plantTenant(ctx, build.Tenant(f.root).Users("alice").Sudoers(sudoer).Object())
 }
 
-// toggle takes all sudoers off the list, and puts one on again.
+// toggle takes all sudoers off the list and puts one on again, by turns.
 func toggle(ctx context.Context, f *flood, n int) error {
 	if n%2 == 0 {
 		return f.setList(ctx, f.root, "sudoers", []v1alpha1.Subject{})

@@ -17,16 +17,16 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// operatorUser is the identity of both sides.
+// operatorUser is the identity of both the operator and the floor.
 const operatorUser = controlplane.Operator
 
-// accept is what the operator asks for too: an answer without the content, which is the least work for both sides.
+// accept asks for an answer with the metadata alone, as the operator does, too: this is the least work for both sides.
 const accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// acceptJSON is the same for custom resources.
+// acceptJSON asks for the same of custom resources, as JSON.
 const acceptJSON = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// floorBatch is what the operator does, by a program that knows everything beforehand: 16 workers on one queue, bodies ready.
+// floorBatch does the operator's work as a program that knows everything beforehand: 16 workers on one queue send bodies that are ready.
 type floorBatch struct {
 	bench    *bench
 	observer *observer
@@ -47,12 +47,12 @@ func newFloorBatch(b *bench, o *observer, name string) (*floorBatch, error) {
 	return f, nil
 }
 
-// at is where copy i stands.
+// at returns the place of copy i.
 func (f *floorBatch) at(i int) (namespace, name string) {
 	return childName(i % f.bench.scale.children), fmt.Sprintf("%s-%d", f.name, i/f.bench.scale.children)
 }
 
-// kindAt is what copy i is.
+// kindAt returns the kind of copy i.
 func (f *floorBatch) kindAt(i int) benchKind { return f.bench.scale.kindOf(i / f.bench.scale.children) }
 
 func (f *floorBatch) prepare(_ context.Context, phase int) error {
@@ -96,7 +96,7 @@ func (f *floorBatch) run(ctx context.Context, phase int) error {
 	})
 }
 
-// floorClient has no limit of its own. It is for the core group.
+// floorClient returns a client for the core group that does not limit its own requests.
 func (b *bench) floorClient(user string) (*rest.RESTClient, error) {
 	return b.floorClientOf(user, corev1.SchemeGroupVersion)
 }

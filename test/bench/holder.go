@@ -26,7 +26,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// The ways in which a holder holds the metadata of Secrets.
+// The ways in which a process of its own holds the metadata of Secrets.
 const (
 	holdNothing       = "nothing"
 	setOfCluster      = "watchset, cluster"
@@ -35,7 +35,7 @@ const (
 	cacheOfNamespaces = "controller-runtime, namespaces"
 )
 
-// holding is what a process of its own is to hold: it comes on the process's standard input.
+// holding says what a process of its own is to hold: the process reads it from its standard input.
 type holding struct {
 	Access     controlplane.Access
 	User       string
@@ -43,20 +43,22 @@ type holding struct {
 	Namespaces []string
 	Selector   string // of labels; empty: all
 	Objects    int    // how many there are
-	Changes    int    // how many to wait for; only where the objects are passed on
+	Changes    int    // how many changes to wait for; only where the objects are passed on to a ledger
 	Idle       time.Duration
 }
 
-// cost is what that takes: the process prints it.
+// cost is what a holding takes: the process prints it.
 type cost struct {
-	// Watches and Requests are what was asked for until all was there; Received are the bytes that came, encrypted as they are.
+	// Watches and Requests count the watches and the other requests until all objects were there. Received is what came from the network until
+	// then, in bytes, still encrypted.
 	Watches, Requests, Received int64
 	Synced                      time.Duration
-	// Heap is in use, Resident is what the system counts when the garbage has been given back, Peak the most it has counted; bytes.
+	// Heap is the memory of heap and stacks in use. Resident is the resident memory after the garbage was given back, and Peak the largest
+	// ever; bytes.
 	Heap, Resident, Peak float64
-	// Asked is what was asked for while nothing happened, but watches.
+	// Asked counts the requests after that, without watches.
 	Asked int64
-	// Started and Changed are CPU time, until all was there and for the changes after that; seconds.
+	// Started is the CPU time until all objects were there, Changed that for the changes after it; seconds.
 	Started, Changed float64
 }
 
@@ -107,7 +109,8 @@ func holdInformers(ctx context.Context, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(c)
 }
 
-// open begins to hold, and returns what counts the objects; an error where not all can be read yet counts as none.
+// open starts the informers, and returns a function that counts the objects. This function waits, or returns less, as long as some can't be
+// read yet.
 func (h holding) open(ctx context.Context, m *meter, passed *ledger) (func(context.Context) (int, error), error) {
 	cfg := m.measured(h.Access.Config(h.User))
 	switch h.How {
@@ -181,7 +184,7 @@ func (h holding) openCache(ctx context.Context, cfg *rest.Config) (func(context.
 
 var residentNow = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
 
-// memoryOf reads a line of a process's status, in bytes. Linux alone tells.
+// memoryOf returns what one line of a process's status says, in bytes. It works on Linux alone.
 func memoryOf(pid int, line *regexp.Regexp) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 
 const (
 	kibibyte = 1 << 10
-	// What informers by namespace may take: so much at rest, for each object, and for each watch.
+	// What informers by namespace may take in bytes: at rest, for each object, and for each watch.
 	informersBase, informersObject, informersWatch = 64 * mebibyte, 1 * kibibyte, 48 * kibibyte
-	// labelledObject is what one object may take of which only the metadata is held.
+	// labelledObject is how many bytes one object may take if only its metadata is held.
 	labelledObject = 2 * kibibyte
-	// inEach are the Secrets in each namespace that informers look at.
+	// inEach is the number of Secrets that informers watch in each namespace.
 	inEach = 10
 )
 
-// watchedName is a namespace that informers look at, and that belongs to no tree.
+// watchedName returns the name of a namespace that informers watch, and that belongs to no tree.
 func watchedName(i int) string { return fmt.Sprintf("bench-w%04d", i) }
 
-// informersBench measures informers by namespace beside others.
+// informersBench measures informers by namespace beside informers of other kinds.
 type informersBench struct{ *bench }
 
 // measureInformers measures what informers by namespace cost, by themselves and in the operator, and how soon they follow RBAC. It
@@ -68,7 +68,7 @@ func measureInformers(ctx context.Context, on *bench) ([]result, error) {
 	return []result{{id: "informers", text: "all budgets", passed: passed, counted: true}}, nil
 }
 
-// plantWatched makes namespaces with Secrets of one KiB, so that there are n where there were made.
+// plantWatched makes namespaces with Secrets of one KiB until there are n of them, of which made exist already.
 func (b informersBench) plantWatched(ctx context.Context, made, n int) error {
 	return inParallel(ctx, n-made, func(ctx context.Context, i int) error {
 		name := watchedName(made + i)
@@ -86,7 +86,8 @@ func (b informersBench) plantWatched(ctx context.Context, made, n int) error {
 	})
 }
 
-// compareInformers holds the same objects in each way, one after the other. Only watchset's are judged, at rest, too, if rests.
+// compareInformers measures each way of holding the same objects, one after the other. Only watchset's by namespace are judged: their
+// memory and, if rests is set, their requests at rest.
 func (b informersBench) compareInformers(ctx context.Context, n int, rests bool) ([]result, error) {
 	h := holding{Access: b.Access, User: operatorUser, Selector: "bench=watched", Objects: n * inEach}
 	for i := range n {
@@ -121,7 +122,7 @@ func (b informersBench) compareInformers(ctx context.Context, n int, rests bool)
 	return results, nil
 }
 
-// holdLabelled measures INF-I40: some of many Secrets are held, and none of their content.
+// holdLabelled measures INF-I40: the memory for informers that hold some of many Secrets, and of these only the metadata.
 func (b informersBench) holdLabelled(ctx context.Context) ([]result, error) {
 	const namespace = "bench-labelled"
 	labelled, all := 10000, 50000
@@ -158,7 +159,8 @@ func (b informersBench) holdLabelled(ctx context.Context) ([]result, error) {
 		float64(some.Received)/mebibyte)}}, err
 }
 
-// operatorInNamespaces measures the operator in scope Namespaces: two watches, and copies of all sources, in each.
+// operatorInNamespaces measures the memory of the operator in scope Namespaces, with two watches and copies of all sources in each
+// namespace.
 func (b informersBench) operatorInNamespaces(ctx context.Context, children int) ([]result, error) {
 	b.writeConfig(fmt.Sprintf("propagation: {kinds: [{kind: Secret, scope: Namespaces}]}\ninformers: {maxInformers: %d, maxNamespaces: %d}",
 		4*children+100, 2*children+100))
@@ -186,10 +188,10 @@ func (b informersBench) operatorInNamespaces(ctx context.Context, children int) 
 		watches, copies, resident/mebibyte, peak/mebibyte, allowed/mebibyte)}}, nil
 }
 
-// measure holds in a process of its own, and returns what that took.
+// measure lets a process of its own hold the objects, and returns what that cost.
 func (h holding) measure(ctx context.Context) (cost, error) { return h.measureDuring(ctx, nil) }
 
-// measureDuring is measure; change makes the changes that the holder waits for when it holds all.
+// measureDuring does so, too. If change is not nil, it makes the changes that the process waits for once it holds all objects.
 func (h holding) measureDuring(ctx context.Context, change func(context.Context) error) (c cost, err error) {
 	text, err := json.Marshal(h)
 	if err != nil {

@@ -20,7 +20,7 @@ const modeAll = "All"
 type benchKind struct {
 	schema.GroupVersionResource
 	kind string
-	// make is a source that isn't one yet, or a copy; fill is a letter of its content.
+	// make returns an object that may become a source, or a copy; its content repeats the letter fill.
 	make func(name, fill string) client.Object
 }
 
@@ -46,10 +46,10 @@ var benchKinds = []benchKind{
 
 func metaOf(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: root, Name: name} }
 
-// kindOf is the kind of the source with this index: they take turns.
+// kindOf returns the kind of source i; the kinds take turns.
 func (s scale) kindOf(i int) benchKind { return s.kinds[i%len(s.kinds)] }
 
-// newSource is the source with this index, which isn't one yet.
+// newSource returns an object that startPatch makes source i.
 func (s scale) newSource(i int, name string) client.Object {
 	source := s.kindOf(i).make(name, "a")
 	if s.mode == modeAll {
@@ -58,7 +58,7 @@ func (s scale) newSource(i int, name string) client.Object {
 	return source
 }
 
-// startPatch makes a source of an object: by the label, or in mode All by taking off the one that holds it back.
+// startPatch makes a source of an object: by the label propagate, or in mode All by removing the label that keeps it from being one.
 func (s scale) startPatch() []byte {
 	value := `"` + v1alpha1.ModeUpdate + `"`
 	if s.mode == modeAll {
@@ -67,7 +67,7 @@ func (s scale) startPatch() []byte {
 	return []byte(`{"metadata":{"labels":{"` + v1alpha1.LabelPropagate + `":` + value + `}}}`)
 }
 
-// plantSource makes what is a source from the beginning.
+// plantSource returns source i, which is a source from the beginning.
 func (s scale) plantSource(i int, name string) client.Object {
 	source := s.kindOf(i).make(name, "a")
 	if s.mode != modeAll {
@@ -76,7 +76,7 @@ func (s scale) plantSource(i int, name string) client.Object {
 	return source
 }
 
-// measures says whether a resource is one whose copies are measured.
+// measures reports whether a resource is one whose copies are measured.
 func (s scale) measures(group, resource string) bool {
 	for _, k := range s.kinds {
 		if k.Group == group && k.Resource == resource {
@@ -86,7 +86,7 @@ func (s scale) measures(group, resource string) bool {
 	return false
 }
 
-// configuration returns what the operator is told about kinds, and about more if B5 needs more; "" for the defaults.
+// configuration returns the part of the operator's configuration that lists the kinds, with more kinds for B5; "" for the defaults.
 func (s scale) configuration(more ...string) string {
 	if s.mode != modeAll && s.scope == "" && len(more) == 0 {
 		return ""

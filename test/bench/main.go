@@ -1,5 +1,6 @@
 // Bench measures the budgets B1 to B7, and B9 to B11, of docs/behaviour/propagation.md, section 4: the operator against a client-go writer
-// that does the least possible work on the same API server, in turns in one run. One line for each; status 1 if one fails.
+// that does the least possible work on the same API server, in turns in one run. It prints one line for each budget, and exits with status
+// 1 if one is exceeded.
 //
 //	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
 //	go run ./test/bench -mode All -kinds 4
@@ -38,13 +39,13 @@ import (
 // scale is how much is measured.
 type scale struct {
 	children, sources, rounds int
-	// kinds are those of the sources, in turns, and mode is theirs, All or OptIn.
+	// kinds are the kinds of the sources, which take turns. mode is the mode of these kinds, All or OptIn.
 	kinds []benchKind
 	mode  string
-	// small judges only what is counted, and looks for a shorter time.
+	// small means that only counts are judged, and that less is measured, for a shorter time.
 	small bool
 	idle  time.Duration
-	// scope is that of the kinds but those of RBAC, which have no other than Cluster; empty: the default.
+	// scope is the scope of these kinds; empty means the default. Kinds of RBAC always have scope Cluster.
 	scope string
 }
 
@@ -78,7 +79,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(2)
 	}
-	log.SetLogger(logr.Discard()) // the harness uses the client alone
+	log.SetLogger(logr.Discard()) // this program uses only controller-runtime's client
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	measure := func() (bool, error) { return run(ctx, s, parts, s.chooseBudgets(*only)) }
@@ -112,7 +113,7 @@ func main() {
 	}
 }
 
-// chooseKinds takes so many kinds.
+// chooseKinds checks the flags and takes so many of benchKinds.
 func (s *scale) chooseKinds(kinds int) error {
 	if kinds < 1 || kinds > len(benchKinds) || s.mode != modeAll && s.mode != "OptIn" {
 		return fmt.Errorf("-kinds %d -mode %s: choose 1 to %d, and OptIn or All", kinds, s.mode, len(benchKinds))
@@ -124,8 +125,8 @@ func (s *scale) chooseKinds(kinds int) error {
 	return nil
 }
 
-// chooseBudgets returns the budgets to measure. Mode All and a scope are measured where they are at work; in scope Namespaces the 10,000
-// namespaces of B7 would be 20,000 watches.
+// chooseBudgets returns the budgets to measure. With mode All or a scope, they are those that depend on it. In scope Namespaces, the 10,000
+// namespaces of B7 would need 20,000 watches.
 func (s scale) chooseBudgets(only string) []string {
 	switch {
 	case only != "":
@@ -151,7 +152,7 @@ func chooseAccessBudgets(only string) []string {
 type part struct {
 	ids     []string
 	measure func(context.Context, *bench) ([]result, error)
-	// webhooks are served too.
+	// webhooks means that they are served, too.
 	webhooks bool
 	// components are added to the overlay.
 	components []string
@@ -166,7 +167,7 @@ var parts = []part{
 	{ids: []string{"B10"}, measure: measureChildren, webhooks: true},
 }
 
-// accessParts are those of -access.
+// accessParts are the parts that -access measures.
 var accessParts = []part{
 	{ids: []string{"W1", "W2", "W3", "W4", "W5", "S1"}, measure: measureAccess},
 	{ids: []string{"B12"}, measure: measureBindings},
@@ -266,13 +267,13 @@ func anyTrue(m map[string]bool) bool {
 type result struct {
 	id, text string
 	passed   bool
-	// counted is what doesn't depend on the machine: it is judged at every scale.
+	// counted means that the result doesn't depend on the machine: it is judged at every scale.
 	counted bool
-	// told has no budget: it stands beside what is judged.
+	// told means that there is no budget: it is printed for comparison.
 	told bool
 }
 
-// tell prints one line, and says whether the result is good.
+// tell prints one line, and returns r.passed; true if it is not judged at this scale.
 func (s scale) tell(r result) bool {
 	verdict := "FAIL"
 	switch {

@@ -16,8 +16,8 @@ import (
 
 const mebibyte = 1 << 20
 
-// measureMemory measures B7: what the operator needs for its copies, and that other objects of the same kind cost it nothing. In mode
-// All there are no other objects of the kind: what stands above other namespaces is a source.
+// measureMemory measures B7: what the operator needs for its copies, and that other objects of the same kind cost it nothing. In mode All
+// this second part is left out, because every object is a source.
 func measureMemory(ctx context.Context, b *bench) ([]result, error) {
 	if err := b.makeCopies(ctx); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ type meter struct {
 	received        atomic.Int64 // bytes, as they come from the network
 }
 
-// measured is cfg with the meter in all its connections, and without a limit of its own.
+// measured returns cfg with the meter in all connections, and without a limit of requests.
 func (m *meter) measured(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1

@@ -18,15 +18,15 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// migrationRate is the least rate of writes of a migration, in parts of the floor's: patches of as many objects by a program that reads
-// nothing and waits for nobody.
+// migrationRate is the least quotient that is allowed: the migration's writes a second, divided by the floor's. The floor patches as many
+// objects, reads nothing and waits for nothing.
 const migrationRate = 0.5
 
 // migrationBench measures a move from HNC.
 type migrationBench struct{ *bench }
 
-// measureMigration measures how a root with children and copies moves from HNC: kubectl warren migrate hnc, until the last step and over
-// it. HNC itself doesn't run: its definitions and objects are there, as it leaves them.
+// measureMigration measures how a root with children and copies moves from HNC: kubectl warren migrate hnc --apply, which stops before the
+// last step, and then --finish. HNC itself doesn't run: only its CRDs and objects are there.
 func measureMigration(ctx context.Context, on *bench) ([]result, error) {
 	b := migrationBench{on}
 	if err := b.plantPeer(ctx); err != nil {
@@ -131,7 +131,7 @@ func peerObject(kind, namespace, name string, spec map[string]any) *unstructured
 	return u
 }
 
-// patchCopies is the floor: a patch of the metadata of each copy, as long as the migration's.
+// patchCopies is the floor: it patches the metadata of each copy, with bodies as long as the migration's, and returns the time.
 func (b migrationBench) patchCopies(ctx context.Context) (time.Duration, error) {
 	c, err := b.floorClient(controlplane.Admin)
 	if err != nil {
@@ -152,7 +152,8 @@ func (b migrationBench) patchCopies(ctx context.Context) (time.Duration, error) 
 // moved is what a command of the migration has cost.
 type moved struct {
 	took time.Duration
-	// writes are the admin's, operators the operator's on Secrets and Namespaces; deletes are those of both, whatever of.
+	// writes are the admin's writes, operators the operator's writes to Secrets and Namespaces, both without deletions. deletes are all
+	// deletions by both.
 	writes, operators, deletes int
 }
 
@@ -185,7 +186,7 @@ func (b migrationBench) migrate(ctx context.Context, step string) (moved, error)
 	return m, err
 }
 
-// secretUIDs are the UIDs of the Secrets of the tree, by namespace and name.
+// secretUIDs returns the UIDs of the copies, those of HNC and those of Warren, by namespace and name.
 func (b migrationBench) secretUIDs(ctx context.Context) (map[string]types.UID, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))

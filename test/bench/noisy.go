@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// noisyBudget is how much longer a Secret of one tenant may take to its copy while another tenant floods, in times of what it takes
-	// at rest.
+	// noisyBudget is the largest quotient that is allowed: the time from a tenant's Secret to its copy while another tenant floods, divided by
+	// that at rest.
 	noisyBudget = 2.0
-	// noisyRequests is the most that the operator may ask of the API server in a second, once it has met a flood.
+	// noisyRequests is the largest number of requests a second that the operator may send to the API server after it has dealt with a flood.
 	noisyRequests = 50.0
 )
 
-// probes are how many requests of the quiet tenant are timed.
+// probes returns how many requests of the quiet tenant are timed.
 func (s scale) probes() int {
 	if s.small {
 		return 10
@@ -35,9 +35,10 @@ func (s scale) probes() int {
 	return 40
 }
 
-// runNoisy measures what each way in which one tenant may flood the operator costs the others: the time from a Secret to its copy in
-// another tree, or of another probe, beside that at rest right before, and the requests that the operator makes once it has met the flood.
-// It prints the figures of each flood at once. Only lists the numbers of the floods, from 1; without any all are measured.
+// runNoisy measures what each way of flooding the operator costs other tenants. It times a probe, such as a Secret until its copy in
+// another tree, at rest and right after that during the flood. It also counts the operator's requests after it has dealt with the flood.
+// The figures of each flood are printed at once. The parameter only lists the numbers of the floods, from 1; if it is empty, all are
+// measured.
 func runNoisy(ctx context.Context, s scale, only string) (bool, error) {
 	chosen, err := chooseFloods(only)
 	if err != nil {
@@ -70,7 +71,7 @@ func runNoisy(ctx context.Context, s scale, only string) (bool, error) {
 	return ok, err
 }
 
-// chooseFloods returns the floods with these numbers, or all.
+// chooseFloods returns the floods whose numbers only lists, or all if it is empty.
 func chooseFloods(only string) ([]*flood, error) {
 	all := floods()
 	if only == "" {
@@ -90,17 +91,17 @@ func chooseFloods(only string) ([]*flood, error) {
 // flood is one way in which a tenant may flood the operator.
 type flood struct {
 	name string
-	// prepare makes a tree of its own, before the others are timed at rest.
+	// prepare makes the tree of the tenant that floods, before the probes are timed at rest.
 	prepare func(ctx context.Context, f *flood) error
-	// begin, if it is not nil, makes what floods.
+	// begin, if it is not nil, makes the objects that flood the operator.
 	begin func(ctx context.Context, f *flood) error
-	// goOn, if it is not nil, is called again and again while the others are timed.
+	// goOn, if it is not nil, is called five times a second while the probes are timed; n counts the calls.
 	goOn func(ctx context.Context, f *flood, n int) error
-	// brief says that goOn is called no longer when the operator's requests are counted: each call asks for very many.
+	// brief means that goOn is no longer called while the operator's requests are counted, because each call causes very many.
 	brief bool
-	// end takes away what is in nobody's way by itself, when the tree's Secrets have gone.
+	// end, if it is not nil, removes what would disturb the next flood, but for the Secrets in the root: clear deletes those.
 	end func(ctx context.Context, f *flood) error
-	// probe is what the others are timed by; without one, it is a Secret's copy.
+	// probe is what is timed for the quiet tenant; the default is a Secret until its copy.
 	probe probe
 
 	*bench
@@ -110,7 +111,7 @@ type flood struct {
 // child is the name of a namespace below the root of a flood.
 func (f *flood) child(i int) string { return fmt.Sprintf("%s-%05d", f.root, i) }
 
-// measure times the others at rest, then beside the flood, and counts what the operator asks for in the meantime.
+// measure times the probes at rest and then during the flood, and counts the operator's requests during the flood and after it.
 func (f *flood) measure(ctx context.Context) ([]result, error) {
 	if err := f.prepare(ctx, f); err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func (f *flood) sumUpRequests(ctx context.Context, since audit.Position) (string
 	return strings.Join(kinds, ", "), nil
 }
 
-// keepOn goes on with the flood five times a second, until ctx is done.
+// keepOn calls goOn five times a second, until ctx is done.
 func (f *flood) keepOn(ctx context.Context) error {
 	if f.goOn == nil {
 		return nil
@@ -203,8 +204,8 @@ func (f *flood) keepOn(ctx context.Context) error {
 	}
 }
 
-// countSteadyRequests counts until the operator asks for little, or for five minutes: what it asks for then is what the flood costs for
-// good.
+// countSteadyRequests counts the operator's requests again and again, until they are within noisyRequests, or for five minutes. What the
+// last count finds is what the flood costs for good.
 func (f *flood) countSteadyRequests(ctx context.Context) (asked float64, err error) {
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 		if asked, err = f.countRequests(ctx); err != nil || asked <= noisyRequests {
@@ -214,8 +215,8 @@ func (f *flood) countSteadyRequests(ctx context.Context) (asked float64, err err
 	return asked, err
 }
 
-// countRequests counts what the operator asks of the API server in a second, over a time in which every obstacle is looked at again: they
-// are looked at all at once, 45 s apart at most.
+// countRequests returns how many requests a second the operator sends, measured over 50 s. Within this time every obstacle is looked at
+// again: the operator looks at all of them at once, 45 s apart at most.
 func (f *flood) countRequests(ctx context.Context) (float64, error) {
 	window := 50 * time.Second
 	if f.scale.small {
@@ -256,7 +257,7 @@ func (f *flood) clear(ctx context.Context) error {
 	return f.waitForIdle(ctx)
 }
 
-// size is n, or as much less as a small run has fewer children.
+// size returns n, or a tenth of it in a small run.
 func (f *flood) size(n int) int {
 	if f.scale.small {
 		return max(1, n/10)
@@ -264,12 +265,12 @@ func (f *flood) size(n int) int {
 	return n
 }
 
-// inEach calls do for so many children, and for so many objects in each.
+// inEach calls do for every object in every child; children and objects are their numbers.
 func (f *flood) inEach(ctx context.Context, children, objects int, do func(ctx context.Context, namespace string, i int) error) error {
 	return inParallel(ctx, children*objects, func(ctx context.Context, i int) error { return do(ctx, f.child(i/objects), i%objects) })
 }
 
-// putSources makes so many sources in the root of a flood, each with that content.
+// putSources makes sources in the root of a flood, each with that content; count is their number.
 func (f *flood) putSources(ctx context.Context, count int, content string, annotations ...string) error {
 	return inParallel(ctx, count, func(ctx context.Context, i int) error {
 		secret := build.Annotated(build.Secret(f.root, fmt.Sprintf("flood-%d", i), content), annotations...)
@@ -277,7 +278,7 @@ func (f *flood) putSources(ctx context.Context, count int, content string, annot
 	})
 }
 
-// longSelector is a selector that matches nothing, nearly as long as a source may have one.
+// longSelector returns a selector that matches nothing, and is nearly as long as a source's selector may be.
 func longSelector() string {
 	terms := make([]string, 0, 200)
 	for i := range 200 {

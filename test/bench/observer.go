@@ -24,14 +24,14 @@ type seen struct {
 	at                         time.Time
 }
 
-// observer watches the metadata of all copies of the measured kinds: the same for floor and operator. It counts as events come, so
-// that looking costs nothing.
+// observer watches the metadata of all copies of the measured kinds, in the same way for floor and operator. It counts the events as they
+// come, so that it sends no requests to find out.
 type observer struct {
 	watches []watch.Interface
 
 	mu      sync.Mutex
 	copies  map[string]seen // by namespace/name
-	changed map[string]bool // those with another hash since the phase began
+	changed map[string]bool // copies whose hash has changed since the phase began
 	goal    watch.EventType
 	left    int
 	reached chan time.Time
@@ -65,8 +65,8 @@ func (b *bench) startObserver(ctx context.Context) (*observer, error) {
 	return o, nil
 }
 
-// watchCopies lists what has a label, and watches it from there. The API server ends the watch of a client that falls behind, as it may
-// on a busy machine: the watch goes on where it ended.
+// watchCopies lists the objects with a label, and watches them from that list on. The API server ends the watch of a client that falls
+// behind, as may happen on a busy machine. The RetryWatcher then goes on where the watch ended.
 func watchCopies(ctx context.Context, copies metadata.ResourceInterface,
 	label string) (*metav1.PartialObjectMetadataList, watch.Interface, error) {
 	list, err := copies.List(ctx, metav1.ListOptions{LabelSelector: label})
@@ -136,7 +136,7 @@ func (o *observer) take(event watch.Event) {
 	}
 }
 
-// expect begins a phase that ends with the nth event of a type: a copy added, its hash changed for the first time, or it
+// expect begins a phase. It ends with the nth event that is a goal: a copy was added, its hash changed for the first time, or it was
 // deleted.
 func (o *observer) expect(goal watch.EventType, n int) {
 	o.mu.Lock()
@@ -144,7 +144,7 @@ func (o *observer) expect(goal watch.EventType, n int) {
 	o.goal, o.left, o.changed = goal, n, map[string]bool{}
 }
 
-// wait returns when the phase ended.
+// wait waits until the phase ends, and returns the time of its end.
 func (o *observer) wait(ctx context.Context) (time.Time, error) {
 	select {
 	case at := <-o.reached:
@@ -158,7 +158,7 @@ func (o *observer) wait(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// all returns what is in sight.
+// all returns the copies that exist, as the watches have shown them.
 func (o *observer) all() map[string]seen {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,13 +19,13 @@ import (
 // probe is something that the quiet tenant asks for while another floods.
 type probe struct {
 	name string // such as "Secret to its copy"
-	// watched is where a watch shows that the operator has done it.
+	// watched returns what to watch: there an event shows that the operator has done it.
 	watched func() (client.ObjectList, []client.ListOption)
-	// ask asks for it, with a name of its own, and n, which tells one from the next.
+	// ask asks for it under a name; n is another number for each request.
 	ask func(ctx context.Context, f *flood, name string, n int) error
-	// isDone says whether an event of the watch shows it.
+	// isDone reports whether an object of the watch shows that it is done.
 	isDone func(object client.Object, name string, n int) bool
-	// tidy, if it is not nil, takes it away again.
+	// tidy, if it is not nil, deletes what ask has made.
 	tidy func(ctx context.Context, f *flood, name string) error
 }
 
@@ -85,7 +85,7 @@ func isTrue(conditions []metav1.Condition, kind v1alpha1.ConditionType) bool {
 // timings are how long each request of the quiet tenant took to be written, and from then on until it was done.
 type timings struct{ written, settled []time.Duration }
 
-// timeOthers asks for what the quiet tenant wants, one after the other.
+// timeOthers sends the requests of the quiet tenant, one after the other, and times them.
 func (f *flood) timeOthers(ctx context.Context, prefix string) (t timings, err error) {
 	list, options := f.probe.watched()
 	events, err := f.As(controlplane.Admin).Watch(ctx, list, options...)

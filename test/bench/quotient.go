@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// budget of create, update and delete, in times of the floor.
+// budget is the largest quotient allowed for a phase: the operator's time divided by the floor's.
 const budget = 1.15
 
-// judgeQuotient judges one phase by the median of the rounds' quotients.
+// judgeQuotient judges one phase by the median of the rounds' quotients of operator and floor.
 func judgeQuotient(id, name string, floor, operator []times, phase int) result {
 	var quotients []float64
 	var f, o []time.Duration
@@ -26,7 +26,7 @@ func judgeQuotient(id, name string, floor, operator []times, phase int) result {
 	}
 }
 
-// isOutlier says whether the last round's floor is too far from the median to trust that round: the machine was busy.
+// isOutlier reports whether the last round's floor is too far from the median to trust that round: the machine was busy.
 func isOutlier(floor []times) bool {
 	if len(floor) < 3 {
 		return false

@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// makeCopies has sources × children copies, settled.
+// makeCopies makes sources × children copies, and waits until all is settled.
 func (b *bench) makeCopies(ctx context.Context) error {
 	if err := b.startOperator(ctx); err != nil {
 		return err
@@ -49,7 +49,7 @@ func measureRestart(ctx context.Context, b *bench) ([]result, error) {
 	case !b.scale.measures(rbacv1.GroupName, "roles"):
 		b.writeConfig(b.scale.configuration("{group: rbac.authorization.k8s.io, kind: Role, mode: All}"))
 	case b.scale.mode != modeAll:
-		roles = 0 // they are measured, and are sources if they have the label alone
+		roles = 0 // Roles are measured in mode OptIn, in which these would need the label to be sources
 	}
 	for i := range roles {
 		role := &rbacv1.Role{
@@ -109,7 +109,8 @@ func (b *bench) requestsOfRestart(ctx context.Context) (requests []audit.Request
 // restartReads counts the lists, watches and single reads of the operator, by resource.
 type restartReads map[string]int
 
-// lateAfter is how long after readiness a read counts as late: all should be known by then, and what still comes is asked at rest too.
+// lateAfter is how long after readiness a read counts as late. The operator should know everything by then: it would send a later read at
+// rest, too.
 const lateAfter = 5 * time.Second
 
 func newRestartReads(requests []audit.Request, ready time.Time) restartReads {

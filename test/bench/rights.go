@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// follower is whose rights come and go, followerRole what gives them in a namespace.
+	// follower is the user whose rights come and go. followerRole is the ClusterRole that gives them in a namespace.
 	follower, followerRole = "eve", "bench-secrets"
 	// rightNoticed is how long it may take until a right that came or went is noticed.
 	rightNoticed = 2 * time.Second
 )
 
-// arrivals is when the first object of a namespace came since it was asked for.
+// arrivals has when the first object of a namespace came after expect was called.
 type arrivals struct {
 	mu    sync.Mutex
 	first map[string]chan time.Time
 }
 
-// expect returns what gets the time of the next object of a namespace.
+// expect returns a channel that gets the time of the next object of a namespace.
 func (a *arrivals) expect(namespace string) <-chan time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,8 +52,8 @@ func (a *arrivals) note(namespace string) {
 	}
 }
 
-// followRights measures how soon informers follow a RoleBinding that comes and goes: two in each of n namespaces, with a right in each
-// by itself. It takes one namespace after the other, so that only the number of the others tells.
+// followRights measures how soon informers follow a RoleBinding that is deleted and made again. Each of n namespaces has two informers and
+// a RoleBinding of its own. Namespaces change one after the other, so that the time depends only on their number.
 func (b informersBench) followRights(ctx context.Context, n int) ([]result, error) {
 	rounds := 100
 	if b.scale.small {

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// A tree of B8 is a root with ten children that have nine children each.
+// treeSize is the size of a tree of B8: a root with ten children that have nine children each.
 const treeSize = 1 + 10 + 10*9
 
 // cold is what a cold start took.
@@ -67,8 +67,8 @@ func coldStart(ctx context.Context, b *bench, trees int) (cold, error) {
 	return c, err
 }
 
-// waitForHierarchyReports waits until so many HierarchyConfigurations say whether all copies are there, which they do a few seconds after
-// the last copy.
+// waitForHierarchyReports waits until as many HierarchyConfigurations as count says report that all copies are there. They do so a few
+// seconds after the last copy.
 func (b *bench) waitForHierarchyReports(ctx context.Context, count int) error {
 	return waitFor(ctx, "reports on copies in every namespace with children", func(ctx context.Context) (bool, error) {
 		list := &v1alpha1.HierarchyConfigurationList{}
@@ -117,7 +117,7 @@ var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // peakMemory is the largest resident memory that a process has had, in bytes.
 func peakMemory(pid int) (float64, error) { return memoryOf(pid, highWater) }
 
-// judgeScale makes the line of B8 out of the runs, the largest last. growth is the exponent of time over namespaces.
+// judgeScale makes the line of B8 out of the runs, the largest last. growth is the exponent k of time = a·namespaces^k.
 func judgeScale(runs []cold) result {
 	last := runs[len(runs)-1]
 	r := result{id: "B8", counted: true, passed: last.took <= 600*time.Second && last.peak <= 1<<30}
@@ -131,7 +131,7 @@ func judgeScale(runs []cold) result {
 	return r
 }
 
-// fitExponent fits took = a·n^k by least squares of the logarithms.
+// fitExponent fits took = a·namespaces^k by least squares of the logarithms, and returns k.
 func fitExponent(runs []cold) float64 {
 	var x, y, xx, xy float64
 	n := float64(len(runs))

@@ -24,13 +24,14 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// Two ways to pass the metadata of Secrets on to somebody who keeps only what it needs of them.
+// Two ways to pass the metadata of Secrets on to a receiver that keeps only what it needs of them.
 const (
 	setIntoSink       = "watchset, sink"
 	reflectorIntoSink = "client-go's reflector"
 )
 
-// sinkBudget is what an informer of a watch set with a Sink may cost, in times of what a plain reflector costs.
+// sinkBudget is the largest quotient that is allowed: the cost of an informer of a watch set with a Sink, divided by that of a plain
+// reflector.
 const sinkBudget = 1.15
 
 // ledger keeps the resourceVersions of objects, in place of the objects.
@@ -83,7 +84,7 @@ func (l *ledger) countChanges() int {
 	return l.changes
 }
 
-// setLedger is a ledger as a watchset.Sink, storeLedger one as the store of a reflector.
+// setLedger makes a ledger a watchset.Sink, and storeLedger makes it the store of a reflector.
 type (
 	setLedger   struct{ *ledger }
 	storeLedger struct{ *ledger }
@@ -113,7 +114,7 @@ func (l storeLedger) Replace(all []any, _ string) error {
 	return nil
 }
 
-// openSink passes what the holding selects on to a ledger, by an informer of a watch set.
+// openSink passes the objects that the holding selects on to a ledger, by an informer of a watch set.
 func (h holding) openSink(ctx context.Context, cfg *rest.Config, into *ledger) error {
 	set, err := watchset.New(cfg, watchset.Options{WatchRBAC: watchset.WhileForbidden})
 	if err != nil {
@@ -128,7 +129,7 @@ func (h holding) openSink(ctx context.Context, cfg *rest.Config, into *ledger) e
 	return err
 }
 
-// openReflector does so by a reflector.
+// openReflector passes these objects on by a reflector.
 func (h holding) openReflector(ctx context.Context, cfg *rest.Config, into *ledger) error {
 	c, err := metadata.NewForConfig(cfg)
 	if err != nil {
@@ -150,7 +151,7 @@ func (h holding) openReflector(ctx context.Context, cfg *rest.Config, into *ledg
 	return nil
 }
 
-// awaitChanges tells who reads out that all objects are there, and waits until each has changed.
+// awaitChanges writes to out that all objects are there, waits until each has changed, and returns the CPU time of that.
 func (h holding) awaitChanges(ctx context.Context, into *ledger, out io.Writer) (spent float64, err error) {
 	before, err := readCPUTime(os.Getpid())
 	if err != nil {

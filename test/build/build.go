@@ -1,4 +1,4 @@
-// Package build makes objects for tests, as chains of what matters to the case.
+// Package build makes objects for tests. Chained calls add what matters to the case.
 package build
 
 import (
@@ -16,7 +16,7 @@ func Tenant(name string) *LNamespace {
 	return &LNamespace{v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 }
 
-// Users lists users by name; Managers and Sudoers likewise.
+// Users lists users by name.
 func (b *LNamespace) Users(names ...string) *LNamespace {
 	b.Spec.Users = append(b.Spec.Users, Users(names...)...)
 	return b

@@ -28,15 +28,15 @@ func Requiring(names ...v1alpha1.RequiredChild) Wish {
 	return func(spec *v1alpha1.HierarchyConfigurationSpec) { spec.RequiredChildren = names }
 }
 
-// Propagating hands labels down.
+// Propagating lets the namespaces below inherit labels.
 func Propagating(keys ...v1alpha1.MetadataKey) Wish {
 	return func(spec *v1alpha1.HierarchyConfigurationSpec) { spec.PropagatedLabels = keys }
 }
 
-// Overriding stops labels from above.
+// Overriding stops the inheritance of labels from above.
 func Overriding(keys ...v1alpha1.MetadataKey) Wish {
 	return func(spec *v1alpha1.HierarchyConfigurationSpec) { spec.OverriddenLabels = keys }
 }
 
-// Cascades lets a deletion delete what is below.
+// Cascades lets a deletion delete the namespaces below, too.
 func Cascades(spec *v1alpha1.HierarchyConfigurationSpec) { spec.AllowCascadingDeletion = true }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Policy is a policy of somebody else: in one namespace it lets an operation on such objects through only where the expression
-// holds.
+// Policy returns a policy that is not ours, and its binding: in one namespace, it allows an operation on objects of the resource only if
+// the expression is true.
 func Policy(namespace string, operation admissionv1.OperationType, resource schema.GroupVersionResource, expression,
 	message string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{

@@ -7,7 +7,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// UserSubjects lists users of any kind; ManagerSubjects and SudoerSubjects likewise.
+// UserSubjects lists users of any kind.
 func (b *LNamespace) UserSubjects(subjects ...v1alpha1.Subject) *LNamespace {
 	b.Spec.Users = append(b.Spec.Users, subjects...)
 	return b

@@ -52,7 +52,7 @@ func (w *World) Client(config *rest.Config) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: Scheme(), Mapper: w.clients.mapper})
 }
 
-// As returns the client of a user. A user that doesn't exist panics.
+// As returns the client of a user. It panics if the user doesn't exist.
 func (w *World) As(user string) client.WithWatch {
 	return w.clientOf(user, func() *rest.Config { return w.Config(user) })
 }
@@ -66,7 +66,7 @@ func (w *World) Sudo(user, tenant string) client.WithWatch {
 	return w.Impersonate(user, rest.ImpersonationConfig{UserName: user, Groups: []string{tenant + "-sudoers"}})
 }
 
-// Impersonate returns the client of a user who acts as somebody.
+// Impersonate returns the client of a user who impersonates another one.
 func (w *World) Impersonate(user string, as rest.ImpersonationConfig) client.WithWatch {
 	return w.clientOf(fmt.Sprintf("%q as %+q", user, as), func() *rest.Config {
 		config := w.Config(user)

@@ -123,7 +123,7 @@ func isDefinition(u *unstructured.Unstructured) bool {
 }
 
 func needsNodes(u *unstructured.Unstructured) bool {
-	if u.GroupVersionKind().Group == "cert-manager.io" { // which runs on nodes, and brings these kinds
+	if u.GroupVersionKind().Group == "cert-manager.io" { // cert-manager runs on nodes, and brings these kinds
 		return true
 	}
 	switch u.GetKind() {
@@ -171,8 +171,8 @@ func Apply(ctx context.Context, admin *rest.Config, manifests Manifests) error {
 	return nil
 }
 
-// waitForAggregation waits until the controller manager has aggregated Warren's rules into ClusterRoles such as admin and
-// warren-kinds. Without controllers that never happens, so it returns at once.
+// waitForAggregation waits until the controller manager has aggregated Warren's rules into ClusterRoles such as admin and warren-kinds.
+// Without controllers that never happens, and it must not be called.
 func waitForAggregation(ctx context.Context, c client.Client, manifests Manifests) error {
 	for _, u := range manifests {
 		for label := range u.GetLabels() {
@@ -191,7 +191,7 @@ func waitForAggregation(ctx context.Context, c client.Client, manifests Manifest
 	return nil
 }
 
-// waitForRules waits until the target's rules name every resource of the role.
+// waitForRules waits until the target has every rule of the role.
 func waitForRules(ctx context.Context, c client.Client, target string, role *unstructured.Unstructured) error {
 	from := &rbacv1.ClusterRole{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(role.Object, from); err != nil {

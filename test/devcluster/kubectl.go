@@ -20,8 +20,8 @@ type Kubectl struct {
 	Home string
 }
 
-// Run runs kubectl with a kubeconfig. $USER is the user's name, as `status.sudo.command` has it. The code is -1 if
-// kubectl didn't run at all; stderr then says why.
+// Run runs kubectl with a kubeconfig. $USER is the user's name, because the command in `status.sudo.command` has $USER in it. The code is
+// -1 if kubectl didn't run at all; stderr then says why.
 func (k Kubectl) Run(ctx context.Context, kubeconfig, user, stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, problems strings.Builder
 	cmd := k.Command(ctx, kubeconfig, user, args...)

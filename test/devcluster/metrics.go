@@ -25,7 +25,7 @@ func fetchMetrics(ctx context.Context, url string) (Metrics, error) {
 	return readMetrics(http.DefaultClient, req)
 }
 
-// FetchMetrics reads the endpoint of an operator in a pod, whose certificate nobody has signed.
+// FetchMetrics reads the endpoint of an operator in a pod, whose certificate no known CA has signed.
 func FetchMetrics(ctx context.Context, url, token string) (Metrics, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -57,8 +57,8 @@ func parseMetrics(text io.Reader) (Metrics, error) {
 	return families, nil
 }
 
-// Value returns the sum of all series of that name that have at least these labels, 0 if there is none. Of a histogram
-// or summary, NAME_count and NAME_sum can be asked for.
+// Value returns the sum of all series of that name that have at least these labels, 0 if there is none. For a histogram or summary, name is
+// NAME_count or NAME_sum.
 func (m Metrics) Value(name string, labels map[string]string) float64 {
 	read := singleValue
 	family, ok := m[name]
@@ -77,7 +77,7 @@ func (m Metrics) Value(name string, labels map[string]string) float64 {
 	return total
 }
 
-// Has tells whether there is such a series, whatever its value.
+// Has reports whether there is a series of that name that has at least these labels.
 func (m Metrics) Has(name string, labels map[string]string) bool {
 	for _, metric := range m[name].GetMetric() {
 		if has(metric, labels) {

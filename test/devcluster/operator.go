@@ -14,7 +14,7 @@ import (
 
 // OperatorOptions say how an operator is run.
 type OperatorOptions struct {
-	// Manager is the binary; empty means BuildManager.
+	// Manager is the binary; empty means the one of BuildManager.
 	Manager string
 	// Kubeconfig is its access to the API server.
 	Kubeconfig string
@@ -30,8 +30,8 @@ type OperatorOptions struct {
 	Args, Env []string
 }
 
-// Operator is a run of bin/manager as a process of its own. What is exported can be sent to another process, which then
-// may read but not stop it.
+// Operator is an operator that runs as a process of its own. Its exported fields can be sent to another process, which may then read its
+// log and metrics but not stop it.
 type Operator struct {
 	// LogFile takes all output of the operator, over restarts.
 	LogFile string
@@ -78,7 +78,7 @@ func StartOperator(ctx context.Context, options OperatorOptions) (*Operator, err
 	return o, nil
 }
 
-// describeProcess describes the process, for its two ports.
+// describeProcess sets up the process, with ports for metrics and health.
 func (o *Operator) describeProcess(options OperatorOptions, metrics, health int) {
 	metricsAddress, healthAddress := "127.0.0.1:"+strconv.Itoa(metrics), "127.0.0.1:"+strconv.Itoa(health)
 	o.MetricsURL, o.HealthURL = "http://"+metricsAddress+"/metrics", "http://"+healthAddress
@@ -152,8 +152,8 @@ func (o *Operator) Sound() error {
 	return nil
 }
 
-// endProcess stops the operator if it runs. An exit code other than 0 is an error. Where it has ended by an error before, its last lines
-// are printed: a case that did not mean it to end has failed for another reason, which they explain.
+// endProcess stops the operator if it runs. An exit code other than 0 is an error. If it had ended with an error before, its last lines are
+// printed: they explain why a case failed that did not want it to end.
 func (o *Operator) endProcess() error {
 	if !o.process.Running() {
 		if code := o.process.ExitCode(); code > 0 {

@@ -65,9 +65,10 @@ func (m Manifests) withoutPolicies() Manifests {
 	})
 }
 
-// inForce waits until the API server enforces all policies that have been applied. Once a second it puts the policies and bindings that
-// it has heard of together, and a policy that it hears of meanwhile may be left out that time. So a probe's policy, which was applied after
-// all others, must be in force first: then the API server has heard of all. What it puts together after that has all.
+// inForce waits until the API server enforces all policies that have been applied. Once a second it collects the policies and bindings that
+// it knows. A policy that it learns of at that moment may be left out of this collection. So a probe's policy, which was applied after all
+// others, must be in force first: then the API server knows all policies. When the probe's second binding is in force, a later collection
+// has taken place, which has all of them.
 func (w *World) inForce(ctx context.Context) error {
 	admin := w.Admin()
 	policy, first, second := probePolicy(), probeBinding("first"), probeBinding("second")

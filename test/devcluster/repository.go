@@ -29,8 +29,8 @@ func Root() (string, error) {
 	}
 }
 
-// BuildManager builds the operator into bin/test and returns its path, in a second where nothing changed: a suite
-// never tests a stale binary. With WARREN_RACE=1 it has the race detector.
+// BuildManager builds the operator into bin/test and returns its path. If nothing has changed, this takes a second, so a suite never tests
+// a stale binary. With WARREN_RACE=1 the operator has the race detector and is in bin/test-race.
 func BuildManager(ctx context.Context) (string, error) { return buildProgram(ctx, "manager", ".") }
 
 // BuildManagerWith builds the operator into bin/test under that name, with another text in some source files, as `go build -overlay` does,

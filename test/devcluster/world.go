@@ -55,22 +55,22 @@ func MinorVersion() *version.Version {
 // Options say how a World differs from the usual one: overlay standard without webhooks, an audit log, one operator, all
 // policies in force. The policies and the operator's rights fit the kinds of its configuration.
 type Options struct {
-	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on. Where no
-	// EmulatedVersion is said, that of EmulatedVersionEnv counts.
+	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on. If EmulatedVersion is empty, the
+	// version in EmulatedVersionEnv counts.
 	ControlPlane controlplane.Options
 	// Overlay is the kustomization that is applied; empty means config/overlays/standard, or loopback with Webhooks.
 	Overlay string
-	// Components are added to it, such as config/components/open-access.
+	// Components are added to the overlay, such as config/components/open-access.
 	Components []string
-	// Webhooks lets the operator serve them and the API server call them. Without, reconcilers and policies stand alone,
-	// as they must be able to.
+	// Webhooks lets the operator serve webhooks and the API server call them. Without them, reconcilers and policies work alone, as they must
+	// be able to.
 	Webhooks bool
 	// Operator's options; Kubeconfig and Dir are filled in, and Config is that of the overlay unless it is given.
 	Operator OperatorOptions
-	// WithoutOperator starts none; StartOperator then does.
+	// WithoutOperator starts no operator; StartOperator does so later.
 	WithoutOperator bool
-	// PlacesFreely leaves out component strict-placement, as an overlay of one's own does: a namespace joins a tree without a
-	// cluster admin's mark.
+	// PlacesFreely leaves out component strict-placement, as an overlay other than ours may: a namespace joins a tree without a cluster
+	// admin's mark.
 	PlacesFreely bool
 	// WithoutPolicies leaves out the admission policies, for what the specification says of a cluster without them.
 	WithoutPolicies bool
@@ -146,7 +146,7 @@ func Start(ctx context.Context, options Options) (*World, error) {
 	return w, nil
 }
 
-// manifestsToApply are what is applied.
+// manifestsToApply returns the manifests to apply, as the Options ask.
 func (o Options) manifestsToApply() (Manifests, error) {
 	manifests, err := RenderWith(o.Overlay, o.Components...)
 	if o.PlacesFreely {
@@ -227,7 +227,7 @@ func (w *World) StartOperator(ctx context.Context) (*Operator, error) {
 	return o, nil
 }
 
-// RecordConfig records the deployed configuration file as the file in force, as an operator would, for a World without one.
+// RecordConfig records the deployed configuration file as the file in force, as an operator would, for a World in which none runs.
 func (w *World) RecordConfig(ctx context.Context) error {
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 	if err := w.Admin().Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {

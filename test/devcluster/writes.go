@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// Mark returns the present place in the audit log: what was answered before is before it.
+// Mark returns the present place in the audit log: all requests that were answered earlier are before it.
 func (w *World) Mark(ctx context.Context) (audit.Position, error) {
 	end, err := audit.End(w.AuditLog())
 	if err != nil {
@@ -41,8 +41,8 @@ func (w *World) Writes(ctx context.Context, since audit.Position) ([]audit.Reque
 	return audit.Writes(requests, controlplane.Operator), nil
 }
 
-// readAudit makes a request that is known by its address and reads on until the log has it, so that nothing which was
-// answered earlier is still on its way. The marks themselves are left out.
+// readAudit sends a request that can be recognized by its address, and reads until the log has it: then the log has everything that was
+// answered earlier. These requests themselves are left out.
 func (w *World) readAudit(ctx context.Context, from audit.Position) ([]audit.Request, audit.Position, error) {
 	const parameter = "warren-mark="
 	mark := parameter + rand.Text()

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// asker makes requests that are allowed, all the time, and remembers those that were refused.
+// asker sends one allowed request after the other until it is stopped, and remembers those that were refused.
 type asker struct {
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
@@ -25,10 +25,10 @@ type asker struct {
 	refused []error
 }
 
-// askingPause lies between two requests.
+// askingPause is the pause between two requests.
 const askingPause = 100 * time.Millisecond
 
-// startAsking starts an asker. Its requests pass the webhooks, the policies and the rights of alice, mia and bob.
+// startAsking starts an asker. Its requests depend on the webhooks, the policies and the rights of alice, mia and bob.
 func (r *run) startAsking(ctx context.Context) *asker {
 	ctx, stop := context.WithCancel(ctx)
 	r.bobIsSudoer = r.readBySudo(ctx) == nil // not any more in the later scenes of the demo
@@ -58,7 +58,7 @@ func (r *run) startAsking(ctx context.Context) *asker {
 // ask makes the next request.
 func (r *run) ask(ctx context.Context, i int) error {
 	alice, mia := r.world.As("alice"), r.world.As("mia")
-	// An asker that is stopped may leave its last object behind: the next one has names of its own.
+	// An asker that is stopped may leave its last object behind, so the next asker uses other names.
 	name := func(i int) string { return fmt.Sprintf("asked-%d-%d", r.askers, i) }
 	switch i % 5 {
 	case 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// census is what no change of versions may take away: namespaces by their UIDs, and what users keep in them.
+// census has what no change of versions may take away: the namespaces with their UIDs, and the copies of Secrets in them.
 type census struct {
 	namespaces map[string]types.UID
 	copies     map[client.ObjectKey]string // the UID and resourceVersion of each copy of a Secret
@@ -38,7 +38,7 @@ func (r *run) takeCensus(ctx context.Context) (census, error) {
 	return now, err
 }
 
-// checkNamespaces wants each namespace of before to live on as the same one.
+// checkNamespaces returns an error unless each namespace of before still exists with its UID.
 func (r *run) checkNamespaces(ctx context.Context, before census) error {
 	now, err := r.takeCensus(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *run) checkNamespaces(ctx context.Context, before census) error {
 	return nil
 }
 
-// checkUntouched wants each namespace and each copy of before, and no copy written anew.
+// checkUntouched returns an error unless each namespace and each copy of before still exists, and no such copy was written again.
 func (r *run) checkUntouched(ctx context.Context, before census) error {
 	if err := r.checkNamespaces(ctx, before); err != nil {
 		return err

@@ -38,7 +38,7 @@ func (r *run) installChart(ctx context.Context) error {
 	return r.testChart(ctx)
 }
 
-// upgradeChart replaces the pods in the middle of alice's work, by a changed configuration.
+// upgradeChart changes the configuration in the middle of alice's work, which replaces the operator's pods.
 func (r *run) upgradeChart(ctx context.Context) error {
 	return r.whileWorking(ctx, "helm", "helm upgrade with another configuration", func(ctx context.Context) error {
 		if err := r.runHelm(ctx, "upgrade", "--set", "controller.config.concurrency=8"); err != nil {
@@ -48,7 +48,7 @@ func (r *run) upgradeChart(ctx context.Context) error {
 	})
 }
 
-// hardenChart goes over to component hardened: copies stay untouched, and the operator binds its own role in each namespace of the forest.
+// hardenChart changes to component hardened: copies stay untouched, and the operator binds its own role in each namespace of the forest.
 func (r *run) hardenChart(ctx context.Context) error {
 	before, err := r.takeCensus(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *run) ownRights(ctx context.Context) ([]rbacv1.RoleBinding, error) {
 	return bindings.Items, err
 }
 
-// testChart runs the test of the release once its pods answer the webhooks.
+// testChart runs the release's test until it passes: the pods may not answer the webhooks yet.
 func (r *run) testChart(ctx context.Context) error {
 	return r.waitUntil(ctx, soon, "helm test", func(ctx context.Context) error { return r.runHelm(ctx, "test", "--logs") })
 }

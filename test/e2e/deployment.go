@@ -41,7 +41,7 @@ func (r *run) deploy(ctx context.Context, v version) error {
 // rollOut is how long a roll-out may take: an upgrade has each of two new pods wait for half a minute, and old pods need time to end.
 const rollOut = 4 * time.Minute
 
-// checkDeployed waits for two replicas under the strictest profile.
+// checkDeployed waits until two replicas are Ready, under the strictest pod security profile.
 func (r *run) checkDeployed(ctx context.Context) error {
 	if err := r.waitUntil(ctx, rollOut, "two replicas", r.replicasReady); err != nil {
 		return err
@@ -84,8 +84,8 @@ func (r *run) replicasReady(ctx context.Context) error {
 		s.UpdatedReplicas != replicas {
 		return fmt.Errorf("%d of %d replicas are Ready, %d updated: %s", s.ReadyReplicas, s.Replicas, s.UpdatedReplicas, r.podProblems(ctx))
 	}
-	// A leader is there as soon as one replica has the Lease, which says nothing of their probes. Pods of a version before lead until they
-	// end.
+	// That replicas are Ready does not mean that one of them leads: for that, one must have the Lease. Pods of the version before may lead
+	// until they end.
 	pods, err := r.pods(ctx)
 	if err == nil && len(pods) != replicas {
 		err = fmt.Errorf("%d pods are there, some of which are ending", len(pods))
@@ -96,7 +96,7 @@ func (r *run) replicasReady(ctx context.Context) error {
 	return err
 }
 
-// podProblems says what the pods wait for.
+// podProblems returns what the pods wait for, or why they ended.
 func (r *run) podProblems(ctx context.Context) string {
 	pods, err := r.pods(ctx)
 	if err != nil {
@@ -123,8 +123,9 @@ func (r *run) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, err
 }
 
-// collectorKnowsUs waits until the garbage collector has learnt our kinds, which it does every 30 s: until then it
-// deletes nothing that a tenant owned, and the demo would have to wait for it. An owner that never was shows it.
+// collectorKnowsUs waits until the garbage collector knows our kinds, which it looks for every 30 s. Until then it deletes nothing that a
+// deleted tenant owned, and the demo would have to wait for it. The collector knows them when it deletes an object whose owner never
+// existed.
 func (r *run) collectorKnowsUs(ctx context.Context) error {
 	orphan := build.ConfigMap("default", "orphan", "")
 	orphan.OwnerReferences = []metav1.OwnerReference{{

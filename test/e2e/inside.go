@@ -28,12 +28,12 @@ type run struct {
 	node *node.Node
 	// bobIsSudoer is whether bob may use sudo in the tenant.
 	bobIsSudoer bool
-	// askers counts those that were started.
+	// askers is how many askers were started.
 	askers int
 	world  *devcluster.World
 }
 
-// overlay that is deployed: the demo's people make their tenants by themselves.
+// overlay is the overlay that is deployed: with it, the demo's people may make their tenants themselves.
 const overlay = "open"
 
 // The stories, each of which is played on a node of its own.
@@ -44,11 +44,11 @@ const (
 
 // playInside plays all scenes of a story and returns the exit code.
 func playInside(began, made, story string) int {
-	log.SetLogger(logr.Discard())                                             // of the client library, which says nothing that answers don't
-	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} { // none can be reached from here
+	log.SetLogger(logr.Discard())                                             // the client library logs only what its answers say, too
+	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} { // no proxy can be reached from here
 		_, _ = os.Unsetenv(name), os.Unsetenv(strings.ToUpper(name))
 	}
-	// Well above five minutes, which are usual, and below what anyone would wait for a hang.
+	// A run usually takes five minutes. This ends one that hangs.
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	c, err := parseClock(began)
@@ -81,7 +81,7 @@ func playInside(began, made, story string) int {
 	return 0
 }
 
-// playedCases are those of docs/behaviour/faults.md that a story plays.
+// playedCases are the cases of docs/behaviour/faults.md that a story plays.
 var playedCases = map[string][]string{
 	manifests: {"FLT-U02", "FLT-U05", "FLT-U06", "FLT-U08"},
 	chart:     {"FLT-U12", "FLT-U13"},
@@ -130,7 +130,7 @@ func (r *run) startNode(ctx context.Context) error {
 	return nil
 }
 
-// kubectl runs as the cluster admin; a failure is an error that says what it answered.
+// kubectl runs kubectl as the cluster admin. If it fails, the error has its output.
 func (r *run) kubectl(ctx context.Context, args ...string) (string, error) {
 	return r.kubectlAs(ctx, controlplane.Admin, args...)
 }
@@ -146,8 +146,8 @@ func (r *run) kubectlAs(ctx context.Context, user string, args ...string) (strin
 // soon is how long anything may take on a busy machine, unless a lease or a back-off is in its way.
 const soon = 60 * time.Second
 
-// waitUntil asks until nothing is wrong any more. After that time, what is still wrong is the error, as is a component of
-// the node that has ended.
+// waitUntil calls wrong until it returns nil. It returns an error if that takes too long, with what is still wrong, or as soon as a
+// component of the node has ended.
 func (r *run) waitUntil(ctx context.Context, within time.Duration, what string, wrong func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {

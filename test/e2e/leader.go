@@ -35,15 +35,15 @@ func (r *run) leaderPod(ctx context.Context) (string, error) {
 	return pod, nil
 }
 
-// The work that is under way when the leader dies: alice grows the demo's tenant, half of it under either leader, and
-// a Secret must reach all of it.
+// The work that is under way when the leader dies: alice grows the demo's tenant, half of it under each of two leaders, and a Secret must
+// reach all of it.
 const (
 	tenant     = "payments"
 	children   = 16
 	secretName = "handover"
 )
 
-// killLeader kills it as a crash would, in the middle of work, and lets another pod finish.
+// killLeader kills the leader as a crash would, in the middle of work, and lets another pod finish.
 func (r *run) killLeader(ctx context.Context) error {
 	alice := r.world.As("alice")
 	leader, err := r.leaderPod(ctx)
@@ -65,7 +65,7 @@ func (r *run) killLeader(ctx context.Context) error {
 	}
 	killed, reached := time.Now(), r.count(ctx, "first")
 	r.printSeen("leader %s was killed when %d of %d copies were there", leader, reached, children)
-	// What happens while nobody leads must not be lost.
+	// What users do while no pod leads must not be lost.
 	err = r.waitUntil(ctx, soon, "sub-namespaces while a replica is dead", func(ctx context.Context) error {
 		return r.growTree(ctx, children/2, children)
 	})
@@ -106,8 +106,8 @@ func (r *run) handedOver(ctx context.Context, old string, killed time.Time) erro
 
 func childName(i int) string { return "handover-" + strconv.Itoa(i) }
 
-// growTree creates those sub-namespaces that aren't there yet. Right after a crash the API server may still ask the
-// webhook of the dead replica, and refuse: until kube-proxy hears that it is dead, about a second.
+// growTree creates those sub-namespaces that aren't there yet. Right after a crash, the API server may still call the webhook of the dead
+// replica, and then refuses the request. This ends after about a second, when kube-proxy knows that the replica is dead.
 func (r *run) growTree(ctx context.Context, from, to int) error {
 	for i := from; i < to; i++ {
 		if err := r.world.As("alice").Create(ctx, build.SubNamespace(tenant, childName(i))); client.IgnoreAlreadyExists(err) != nil {
@@ -117,7 +117,7 @@ func (r *run) growTree(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// checkCopies wants at least that many copies with a value.
+// checkCopies returns an error unless at least that many copies have a value.
 func (r *run) checkCopies(ctx context.Context, want int, value string) error {
 	if got := r.count(ctx, value); got < want {
 		return fmt.Errorf("%d copies of %d say %q", got, want, value)
@@ -157,7 +157,7 @@ func (r *run) crashPod(ctx context.Context, name string) error {
 	return nil
 }
 
-// managersOf finds our processes by the cgroup of their pod, which bears its uid.
+// managersOf finds the operator's processes by the cgroup of their pod, whose name has the pod's UID.
 func managersOf(podUID string) []int {
 	var found []int
 	files, _ := filepath.Glob("/proc/[0-9]*/cgroup")

@@ -1,10 +1,10 @@
 //go:build linux
 
-// Command e2e stands behind `make e2e-node`: it starts a real Kubernetes node in namespaces of its own, deploys the version
-// that PREVIOUS names as an admin would, begins the demo, upgrades to this version while work is under way, kills the
-// leader, plays the rest of the demo, goes back to the previous version and up again, takes the operator off in every
-// order, and looks at what is left, in the cluster and on the machine. A second node gets the Helm chart, plays the same demo,
-// and is left by helm uninstall. It needs root and some Debian packages; where they are missing it says so and exits with 2.
+// Command e2e is what `make e2e-node` runs. It starts a real Kubernetes node in namespaces of its own, and deploys the version that
+// PREVIOUS names as an admin would. It begins the demo, upgrades to this version while work is under way, kills the leader, and plays the
+// rest of the demo. It goes back to the previous version and up again. It takes the operator off in every order, and looks at what is left,
+// in the cluster and on the machine. A second node gets the Helm chart, plays the same demo, and ends with helm uninstall and a new
+// install. It needs root and some Debian packages; where they are missing it says so and exits with 2.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 // insideMode is the argument of the process that runs inside the node's enclosure.
 const insideMode = "inside"
 
-// failed inside is told to the process outside by this exit code; the inner one has said why.
+// failed is the exit code of a failed run. The process inside prints the reason before it ends with it.
 const failed = 1
 
 func main() {
@@ -55,10 +55,10 @@ func main() {
 	os.Exit(failed)
 }
 
-// missing is an error that the machine is to blame for.
+// missing is the error that this machine lacks what a node needs.
 type missing struct{ error }
 
-// prepareOutside prepares what needs the outer network, then runs the rest inside.
+// prepareOutside prepares what needs the outer network, then plays the stories inside enclosures.
 func prepareOutside(ctx context.Context) (err error) {
 	c := clock{time.Now()}
 	if err := missingRequirements(ctx); err != nil {

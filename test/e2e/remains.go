@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// checkReplicas reads what the replicas have to say for themselves: no container was started twice, and through the kubelet,
-// their logs.
+// checkReplicas checks that no container of the replicas was started twice, and reads their logs through the kubelet.
 func (r *run) checkReplicas(ctx context.Context) error {
 	pods, err := r.pods(ctx)
 	if err != nil {
@@ -76,7 +75,7 @@ func (r *run) checkRemains(ctx context.Context) error {
 	return nil
 }
 
-// keepLogs copies the logs of the node's components and of all pods out of the folder that goes.
+// keepLogs copies the logs of the node's components and of all pods out of the folder that is removed at the end.
 func (r *run) keepLogs(ctx context.Context) {
 	if err := os.RemoveAll(r.reports()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

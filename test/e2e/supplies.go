@@ -26,7 +26,7 @@ func (s supplies) chart() string { return filepath.Join(s.made, "chart") }
 // reports is where the logs of a failed run go.
 func (s supplies) reports() string { return filepath.Join(".reports", "e2e-node") }
 
-// missingRequirements says what this machine lacks, before anything is built.
+// missingRequirements returns an error that says what this machine lacks, before anything is built.
 func missingRequirements(ctx context.Context) error {
 	root, err := devcluster.Root()
 	if err != nil {
@@ -56,7 +56,7 @@ func (s supplies) prepare(ctx context.Context) error {
 	if err := os.Chdir(root); err != nil {
 		return fmt.Errorf("changing into the clone: %w", err)
 	}
-	// Of a make that calls this program: its variables are none of the makes that this program calls.
+	// If make calls this program, its variables must not reach the makes that this program calls.
 	for _, name := range []string{"MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL"} {
 		if err := os.Unsetenv(name); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (s supplies) prepare(ctx context.Context) error {
 		{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-o", pause, "./test/e2e/pause"},
 		{"go", "run", "./hack/image", "-name", node.PauseImage, "-o", s.pause(), pause},
 		{"go", "build", "-o", s.demo(), "./hack/demo"},
-		// So that the tools of `make deploy` are built when there is no network any more.
+		// This builds the tools of `make deploy` while there is a network.
 		{"hack/render.sh", overlay, v.image},
 		{"go", "run", "./hack/chart", "-o", s.chart(), "-version", "v0.0.0-e2e"},
 		{"go", "tool", "-modfile=hack/helm/go.mod", "helm", "version"},
@@ -81,7 +81,8 @@ func (s supplies) prepare(ctx context.Context) error {
 	return s.preparePrevious(ctx)
 }
 
-// prepareBy shows what a command says to stderr, such as how far a build is, and what else it said when it fails.
+// prepareBy runs a command. What the command writes to stderr, such as how far a build is, is shown. What it writes to stdout is in the
+// error if it fails.
 func prepareBy(ctx context.Context, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stderr = os.Stderr

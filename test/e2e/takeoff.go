@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// takeOffInEveryOrder takes the operator off and deploys it again: as documented, its namespace first, its policies first, its CRDs first.
-// Whatever the order, namespaces live, and what is deployed again goes on where it stood.
+// takeOffInEveryOrder takes the operator off in four orders: as documented, its namespace first, its policies first, its CRDs first. It
+// deploys the operator again after the first three, and no copy may have been written. In no order may a namespace be lost.
 func (r *run) takeOffInEveryOrder(ctx context.Context) error {
 	before, err := r.takeCensus(ctx)
 	if err != nil {
@@ -52,8 +52,8 @@ func (r *run) undeployAndCheck(ctx context.Context) error {
 	return errors.Join(r.undeploy(ctx), r.checkRemains(ctx))
 }
 
-// deleteNamespaceFirst deletes the operator's namespace as somebody in a hurry does. Plain work goes on; what the webhooks must judge is
-// refused.
+// deleteNamespaceFirst deletes the operator's namespace, as an admin in a hurry does. Users can work, but requests that need the webhooks
+// are refused.
 func (r *run) deleteNamespaceFirst(ctx context.Context) error {
 	if _, err := r.kubectl(ctx, "delete", "namespace", operatorNamespace, "--timeout=60s"); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (r *run) deleteNamespaceFirst(ctx context.Context) error {
 	return nil
 }
 
-// deletePoliciesFirst deletes all policies and their bindings by hand, then takes the rest off.
+// deletePoliciesFirst deletes all policies and their bindings by hand, then takes the operator off.
 func (r *run) deletePoliciesFirst(ctx context.Context) error {
 	if _, err := r.kubectl(ctx, "delete", "validatingadmissionpolicybindings,validatingadmissionpolicies",
 		"--selector=app.kubernetes.io/name=warren"); err != nil {
@@ -78,7 +78,7 @@ func (r *run) deletePoliciesFirst(ctx context.Context) error {
 	return r.undeploy(ctx)
 }
 
-// removeCRDsFirst takes everything off, the CRDs first. The saved file has our objects.
+// removeCRDsFirst takes everything off, the CRDs first. Before that, our objects are saved to a file.
 func (r *run) removeCRDsFirst(ctx context.Context, before census) error {
 	saved := filepath.Join(r.dir, "saved.yaml")
 	if err := r.runMake(ctx, r.current(), "undeploy", "CRDS=true", "SAVE="+saved); err != nil {

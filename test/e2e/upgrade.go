@@ -62,7 +62,8 @@ func (r *run) changeVersion(ctx context.Context, to version, stem string) error 
 // policiesAlone is how long the policies of one version are in force beside the operator of another.
 const policiesAlone = 15 * time.Second
 
-// applyPolicies applies the policies of a version, and lets the operator of the other version work under them. They may refuse it nothing.
+// applyPolicies applies the policies of a version, and lets the operator of the other version work under them. They must refuse none of its
+// writes.
 func (r *run) applyPolicies(ctx context.Context, v version) error {
 	render := exec.CommandContext(ctx, filepath.Join(v.dir, "hack", "render.sh"), overlay, v.image)
 	rendered, err := render.Output()

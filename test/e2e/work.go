@@ -31,7 +31,7 @@ type work struct {
 const (
 	// atFirst is how many sub-namespaces there are before the change.
 	atFirst = 5
-	// stepPause lies between two steps.
+	// stepPause is the pause between two steps.
 	stepPause = 3 * time.Second
 	// otherTenant is where the moving namespace goes.
 	otherTenant = "shop"
@@ -73,7 +73,7 @@ func (w *work) addMoving(ctx context.Context) error {
 	return nil
 }
 
-// until works until a change has ended, and returns the errors of both.
+// until makes steps until a change has ended, and returns the errors of both.
 func (w *work) until(ctx context.Context, change func(context.Context) error) (changed, worked error) {
 	ended := make(chan error, 1)
 	go func() { ended <- change(ctx) }()
@@ -132,7 +132,8 @@ func (w *work) move(ctx context.Context, parent string) error {
 	return nil
 }
 
-// deleteReports deletes the HierarchyConfigurations in which the operator listed the namespace that moved: the demo has alice create one.
+// deleteReports deletes the HierarchyConfigurations in which the operator listed the namespace that moved: alice must be able to create one
+// in the demo.
 func (w *work) deleteReports(ctx context.Context) error {
 	for _, namespace := range []string{tenant, otherTenant} {
 		report := &v1alpha1.HierarchyConfiguration{}
@@ -144,7 +145,8 @@ func (w *work) deleteReports(ctx context.Context) error {
 	return nil
 }
 
-// deleteNamespaces deletes alice's sub-namespaces and the one that moved, and waits until they are gone: the tenant's limit has room again.
+// deleteNamespaces deletes alice's sub-namespaces and the one that moved, and waits until they are gone: then the tenant's limit has room
+// again.
 func (w *work) deleteNamespaces(ctx context.Context) error {
 	all := atFirst + w.steps + 1
 	for i := range all {
@@ -185,7 +187,7 @@ spec:
 	return fmt.Errorf("the admin creates a ResourceDistribution: %s", stderr)
 }
 
-// checkDone reports what of the work is not finished.
+// checkDone returns an error if a part of the work is not finished.
 func (w *work) checkDone(ctx context.Context) error {
 	if err := w.move(ctx, tenant); err != nil {
 		return err

@@ -19,7 +19,7 @@ var key = sync.OnceValues(func() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
 })
 
-// Credentials is the key file of a service account that the server trusts. It trusts every token.
+// Credentials returns the key file of a service account. The server trusts every token.
 func (s *Server) Credentials() ([]byte, error) {
 	private, err := key()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// instant is how a time stands in SQLite, so that text sorts as time does.
+// instant is the form of a time in SQLite, in which text sorts as time does.
 const instant = "2006-01-02T15:04:05.000000Z"
 
-// result is what a statement gave.
+// result is what a statement returned.
 type result struct {
 	fields   []field
 	rows     [][]cell
@@ -111,7 +111,7 @@ func (s *Server) query(text string, args []any) (found result, problem *apiError
 
 var plainName = regexp.MustCompile(`^\w+$`)
 
-// nameOf gives a column without a name one, as BigQuery does.
+// nameOf returns the name of a column; one without a name gets one such as f0_, as in BigQuery.
 func nameOf(column *sql.ColumnType, i int) string {
 	if plainName.MatchString(column.Name()) {
 		return column.Name()
@@ -119,7 +119,7 @@ func nameOf(column *sql.ColumnType, i int) string {
 	return "f" + strconv.Itoa(i) + "_"
 }
 
-// typeOf goes by how the column was declared or, where it is an expression, by how its values look.
+// typeOf returns the type of column i: as it was declared or, for an expression, as its values look.
 func (r result) typeOf(column *sql.ColumnType, i int) string {
 	switch declared := strings.TrimSuffix(strings.ToUpper(column.DatabaseTypeName()), "_TEXT"); declared {
 	case "STRING", "TIMESTAMP", "JSON":
@@ -194,7 +194,7 @@ func (p parameter) value() any {
 	return text
 }
 
-// explain says in BigQuery's words what SQLite says.
+// explain translates an error of SQLite into one of BigQuery.
 func explain(err error) *apiError {
 	for _, known := range []struct{ said, reason, says string }{
 		{`no such table: (?:main\.)?(\w+)`, "notFound",

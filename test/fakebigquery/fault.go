@@ -18,20 +18,20 @@ const (
 	Token   Request = "token"
 )
 
-// Fault is what becomes of the next requests of a kind, in place of their answer.
+// Fault is what happens to the next requests of a kind, in place of their answer.
 type Fault struct {
 	Request Request
-	// Times is how many requests it befalls; 0: all, until Heal.
+	// Times is how many requests the fault affects; 0: all, until Heal.
 	Times int
 
-	// Status, Reason and Message are an answer of the API. Without a reason it is no JSON, as of a proxy on the way.
+	// Status, Reason and Message are an error that the API answers. Without a Reason the answer is HTML, as of a proxy on the way.
 	Status          int
 	Reason, Message string
-	// Hold lets the request wait until Heal or until its caller gives up; then it is done.
+	// Hold lets the request wait until Heal or until its caller gives up; then the request is carried out.
 	Hold bool
-	// LoseRequest ends the connection before anything is done, LoseAnswer after it.
+	// LoseRequest ends the connection before the request is carried out, LoseAnswer after that.
 	LoseRequest, LoseAnswer bool
-	// JobReason and JobMessage let the job be taken, and fail.
+	// JobReason and JobMessage let a job be accepted, and fail for this reason.
 	JobReason, JobMessage string
 
 	met int
@@ -39,7 +39,7 @@ type Fault struct {
 	healed chan struct{}
 }
 
-// Break adds a fault. Of several the first that is not used up counts.
+// Break adds a fault. Of several for a request, the first one that is not used up counts.
 func (s *Server) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Server) Heal() {
 	s.faults = nil
 }
 
-// nextFault counts the request, and returns what befalls it.
+// nextFault counts the request, and returns the fault that affects it, or nil.
 func (s *Server) nextFault(kind Request) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Server) nextFault(kind Request) *Fault {
 	return nil
 }
 
-// nextFailure is of what the next job fails. The caller holds s.mu.
+// nextFailure returns the error with which the next job fails, or nil. The caller holds s.mu.
 func (s *Server) nextFailure() *apiError {
 	for _, f := range s.faults {
 		if f.JobReason != "" && (f.Times == 0 || f.met < f.Times) {
@@ -82,11 +82,11 @@ func (s *Server) nextFailure() *apiError {
 	return nil
 }
 
-// before says whether the request is answered by it already.
+// before applies the fault before an answer, and reports whether it has answered the request.
 func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case f.Hold:
-		body, err := io.ReadAll(r.Body) // only then the server notices that the caller has gone
+		body, err := io.ReadAll(r.Body) // the server notices that the caller has gone only when the body is read
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}

@@ -13,7 +13,7 @@ type job struct {
 	id            string
 	configuration json.RawMessage
 	started       time.Time
-	// polled: somebody has asked for it since it was made.
+	// polled: the job is done, at once or, with Slow, since a client has asked for it.
 	polled bool
 
 	failure *apiError
@@ -99,7 +99,7 @@ func (s *Server) getJob(r *http.Request) (any, *apiError) {
 	return j.resource(), nil
 }
 
-// find goes by the place too: a job elsewhere than in the US or the EU is found only by whoever names where.
+// find requires that the request names the location, too: BigQuery does so for jobs outside the US and the EU.
 func (s *Server) find(r *http.Request) (*job, *apiError) {
 	id := r.PathValue("job")
 	j := s.jobs[id]

@@ -1,7 +1,7 @@
 // Package fakebigquery answers BigQuery's REST API for tests, as far as the ledger's driver uses it: jobs.insert, jobs.get and
-// jobs.getQueryResults of API v2, and the address where tokens are given. Statements are run by SQLite, into whose words the few
-// that the ledger uses are translated; what isn't GoogleSQL is refused. It shows what a driver makes of answers, and nothing of
-// what the real BigQuery makes of a statement: that is test/googlesql, and the smoke test of the guide.
+// jobs.getQueryResults of API v2, and the address that issues tokens. SQLite runs the statements, after those words of GoogleSQL that the
+// ledger uses are translated; words of other engines are refused. Tests with it show how a driver handles answers. How the real BigQuery
+// handles a statement, they don't show: test/googlesql and the smoke test of the guide do.
 package fakebigquery
 
 import (
@@ -23,13 +23,13 @@ const (
 	Location = "EU"
 )
 
-// Server is one with a dataset of its own.
+// Server is a running server with a dataset of its own.
 type Server struct {
-	// Slow: a new job is running when it is made, and done when it is asked for; otherwise it is done at once.
+	// Slow: a new job is running when it is made, and done when a client asks for it; otherwise it is done at once.
 	Slow bool
 	// PageRows is how many rows one answer holds.
 	PageRows int
-	// BytesRead is what each statement would read.
+	// BytesRead is how many bytes each statement is assumed to read.
 	BytesRead int64
 
 	http *httptest.Server
@@ -66,21 +66,22 @@ func (s *Server) Stop() {
 // Endpoint is the address of the API.
 func (s *Server) Endpoint() string { return s.http.URL + "/bigquery/v2/" }
 
-// Refuse has each job fail whose parameters hold this text, as one does that can't cast a value. Empty: none.
+// Refuse makes each job fail that has a parameter with this text in it, as BigQuery does when it can't cast a value. With an empty text,
+// none fails.
 func (s *Server) Refuse(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.poison = text
 }
 
-// Requests is how many of a kind came, the faulty ones among them.
+// Requests returns how many requests of a kind came, including those that a fault affected.
 func (s *Server) Requests(kind Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[kind]
 }
 
-// Jobs is how many there are, whatever became of them.
+// Jobs returns how many jobs there are, including those that failed.
 func (s *Server) Jobs() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +97,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// handle counts a request, lets a fault have it, checks who asks and for what project, and writes the answer.
+// handle counts a request, applies its fault, checks its token and project, and writes the answer.
 func (s *Server) handle(kind Request, answer func(*http.Request) (any, *apiError)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fault := s.nextFault(kind)

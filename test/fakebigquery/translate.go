@@ -15,13 +15,13 @@ var foreign = regexp.MustCompile(
 	`(?i)\bON CONFLICT\b|::|->|\bjson_each\b|\bjsonb|\bstrftime\b|\bpragma_|\bsqlite_master\b|\bto_regclass\b|\bjulianday\b|\$\d|` +
 		`\bTEXT\b|\bSTRICT\b|\bWITHOUT ROWID\b|\bCREATE (UNIQUE )?INDEX\b|\bRETURNING\b`)
 
-// columnsOf is what INFORMATION_SCHEMA.COLUMNS shows.
+// columnsOf is the query that replaces INFORMATION_SCHEMA.COLUMNS.
 const columnsOf = `(SELECT m.name AS table_name, p.name AS column_name, replace(p.type, '_TEXT', '') AS data_type,
 CASE p."notnull" WHEN 1 THEN 'NO' ELSE 'YES' END AS is_nullable, coalesce(p.dflt_value, 'NULL') AS column_default,
 p.cid + 1 AS ordinal_position
 FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.name <> 'options')`
 
-// words are what GoogleSQL says, and SQLite says otherwise. The order matters.
+// words are parts of GoogleSQL, and what they are in SQLite. The order matters.
 var words = []struct {
 	pattern *regexp.Regexp
 	means   string
@@ -51,7 +51,7 @@ var (
 	viewOf  = regexp.MustCompile(`(?s)^CREATE (OR REPLACE )?VIEW (\w+)(?:\s+OPTIONS \(description = '([^']*)'\))?\s+AS\s(.*)$`)
 )
 
-// translate is the statement in SQLite's words, in as many steps as that needs.
+// translate returns the statement in SQLite's SQL, as one or more statements.
 func translate(text string) ([]string, *apiError) {
 	if word := foreign.FindString(text); word != "" {
 		return nil, invalidQuery(fmt.Sprintf("Syntax error: Unexpected %q", word))
@@ -61,7 +61,7 @@ func translate(text string) ([]string, *apiError) {
 	}
 	if table := tableOf.FindStringSubmatch(text); table != nil {
 		steps := []string{storage.ReplaceAllString(text, "")}
-		if strings.Contains(text, "(event_id ") { // BigQuery has no indexes; a test has no time
+		if strings.Contains(text, "(event_id ") { // BigQuery needs no index; without one, a test would be slow
 			steps = append(steps, "CREATE INDEX IF NOT EXISTS "+table[1]+"_ids ON "+table[1]+" (event_id)")
 		}
 		return steps, nil

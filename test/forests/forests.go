@@ -47,7 +47,7 @@ func Specified() graph.Facts {
 	return facts
 }
 
-// Hostile is a tenant whose users and conditions hold HostileUser and HostileMessage.
+// Hostile is the specified forest with HostileUser as the user of a tenant and HostileMessage in a condition.
 func Hostile() graph.Facts {
 	facts := Specified()
 	facts.Tenants[0].Spec.Users = build.Users(HostileUser)
@@ -55,7 +55,7 @@ func Hostile() graph.Facts {
 	return facts
 }
 
-// Sized is a forest of n namespaces: tenants with 2 to 40 sub-namespaces of up to three levels, each fifteenth with a conflict.
+// Sized is a forest of n namespaces: tenants with 2 to 40 sub-namespaces on up to four levels, each fifteenth with a conflict.
 func Sized(n int) graph.Facts {
 	facts := graph.Facts{View: gather.EmptyView()}
 	for made, team := 0, 0; made < n; team++ {
@@ -88,7 +88,7 @@ func add(facts *graph.Facts, name, labels string) {
 	facts.View.Forest = facts.View.Forest.WithNamespace(n)
 }
 
-// AddTenant adds an LNamespace, and makes the root of its name its own, if there is one.
+// AddTenant adds an LNamespace. If a namespace has its name, it becomes the root of that LNamespace.
 func AddTenant(facts *graph.Facts, tenant *v1alpha1.LNamespace) {
 	tenant.UID = types.UID("lns-" + tenant.Name)
 	if root := facts.View.Forest.Namespace(tenant.Name); root != nil {
@@ -97,7 +97,7 @@ func AddTenant(facts *graph.Facts, tenant *v1alpha1.LNamespace) {
 	facts.Tenants = append(facts.Tenants, tenant)
 }
 
-// Bad is a condition that says False.
+// Bad returns a condition whose status is False.
 func Bad(t v1alpha1.ConditionType, reason v1alpha1.Reason, message string) metav1.Condition {
 	return metav1.Condition{Type: string(t), Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
 }

@@ -39,7 +39,7 @@ type Gate struct {
 	held   int
 	frozen func(*http.Request) bool
 	thawed chan struct{} // closed when the watches that are frozen may go on
-	gap    chan struct{} // what the watches waited for that lose their events
+	gap    chan struct{} // the thawed of the watches that must end and lose their events
 }
 
 // Request is a request of the operator with its body.
@@ -48,12 +48,12 @@ type Request struct {
 	Body []byte
 }
 
-// Fault is what becomes of a request. The zero value passes it on.
+// Fault is what happens to a request. The zero value passes it on.
 type Fault struct {
-	// Code is answered in place of the API server, with RetryAfter in seconds unless that is empty.
+	// Code is an HTTP status that the gate answers in place of the API server, with RetryAfter in seconds unless that is empty.
 	Code       int
 	RetryAfter string
-	// AnswerCode replaces what the API server has answered.
+	// AnswerCode is an HTTP status that replaces the API server's answer.
 	AnswerCode int
 	// LoseRequest breaks the connection before the API server sees the request, LoseAnswer after it has answered.
 	LoseRequest, LoseAnswer bool
@@ -61,9 +61,9 @@ type Fault struct {
 	Twice bool
 	// Delay holds the answer back.
 	Delay time.Duration
-	// Then is done when the API server has answered, or before the connection is broken.
+	// Then is called when the API server has answered, or before the connection is broken.
 	Then func()
-	// Ends is when the answer to a watch ends, as the API server would end it.
+	// Ends is the time after which the answer to a watch ends, as the API server would end it.
 	Ends time.Duration
 }
 
@@ -97,7 +97,7 @@ func New(w *devcluster.World) *Gate {
 			}
 			return nil
 		},
-		ErrorLog:     log.New(io.Discard, "", 0), // answers that break off are what it is for
+		ErrorLog:     log.New(io.Discard, "", 0), // to break off answers is the purpose of a gate
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,7 +130,7 @@ func (g *Gate) loses(r *http.Request) bool {
 	return g.lose != nil && g.lose(r)
 }
 
-// judge lets the script decide about a request. It returns the request that is passed on, nil if it has answered it.
+// judge lets the script decide about a request. It returns the request that is passed on, nil if it has answered the request itself.
 func (g *Gate) judge(w http.ResponseWriter, r *http.Request) *http.Request {
 	g.mu.Lock()
 	script := g.script
@@ -182,7 +182,7 @@ func (f Fault) spoil(answer *http.Response) {
 	}
 }
 
-// repeated returns the copy of a request that is to be sent twice, else nil.
+// repeated returns a copy of a request if that is to be sent twice, else nil.
 func repeated(r *http.Request) *http.Request {
 	fault, _ := r.Context().Value(faultKey{}).(Fault)
 	if !fault.Twice {
@@ -197,7 +197,7 @@ func repeated(r *http.Request) *http.Request {
 	return again
 }
 
-// Script has of decide about every request, nil about none. It is called for many requests at once.
+// Script lets of decide about every request; nil ends that. It is called for many requests at once.
 func (g *Gate) Script(of func(Request) Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -272,7 +272,7 @@ func (g *Gate) stops(r *http.Request) chan struct{} {
 	return g.open
 }
 
-// leaves counts a request as held back no more, since its client has given it up.
+// leaves no longer counts a request as held back, because its client has given it up.
 func (g *Gate) leaves(open chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -307,12 +307,12 @@ func (g *Gate) HoldAfter(n int, these func(*http.Request) bool) {
 	})
 }
 
-// OfSecrets is a write of one.
+// OfSecrets reports whether a request writes a Secret.
 func OfSecrets(r *http.Request) bool {
 	return r.Method != http.MethodGet && strings.Contains(r.URL.Path+"/", "/secrets/")
 }
 
-// Release lets all go on that are held back.
+// Release lets all requests go on that are held back.
 func (g *Gate) Release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -320,7 +320,8 @@ func (g *Gate) Release() {
 	close(g.open)
 }
 
-// releaseAnyway is Release where a case may have failed before it came to that: the operator ends when its requests have.
+// releaseAnyway ends all that the gate does to requests, for a case that has failed before it did so itself: the operator ends only when
+// its requests have ended.
 func (g *Gate) releaseAnyway() {
 	g.mu.Lock()
 	holds := g.hold != nil
@@ -332,14 +333,14 @@ func (g *Gate) releaseAnyway() {
 	g.Script(nil)
 }
 
-// LoseAnswers carries these requests out, and breaks the connection in place of an answer.
+// LoseAnswers lets the API server carry these requests out, and breaks the connection in place of an answer.
 func (g *Gate) LoseAnswers(of func(*http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lose = of
 }
 
-// Kubeconfig is a file with the operator's access to w through the gate.
+// Kubeconfig writes a file with the operator's access to w through the gate, and returns its path.
 func (g *Gate) Kubeconfig(w *devcluster.World) string {
 	ginkgo.GinkgoHelper()
 	access, err := clientcmd.LoadFromFile(w.Kubeconfig(controlplane.Operator))
@@ -367,7 +368,7 @@ func (g *Gate) StartOperatorWith(ctx context.Context, w *devcluster.World, optio
 	var err error
 	w.Operator, err = devcluster.StartOperator(ctx, options)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	// Before the gate closes: one that comes again while it does would hold it open.
+	// The operator ends before the gate closes: if it connected again meanwhile, it would keep the gate open.
 	ginkgo.DeferCleanup(func() {
 		g.releaseAnyway()
 		if w.Operator.Process().Running() {

@@ -123,7 +123,7 @@ func letGo(ctx context.Context, s *stage) error {
 	if err := s.do(ctx, "delete memcached memcached-sample-denied -n denied --timeout=60s"); err != nil {
 		return err
 	}
-	// Its informers live on for IdleGrace, and cost a review at most until then.
+	// The informers of this namespace stay for IdleGrace, and may ask for a review until then.
 	if err := s.quiet(ctx, "denied", 35*time.Second, 4); err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func (s *stage) requests(namespace string, since audit.Position) (int, error) {
 	return n, err
 }
 
-// quiet lets a time pass in which the operator has little to ask about a namespace.
+// quiet waits for d, and returns an error if the operator has sent more than most requests for a namespace meanwhile.
 func (s *stage) quiet(ctx context.Context, namespace string, d time.Duration, most int) error {
 	from, err := audit.End(s.cp.AuditLog())
 	if err != nil {

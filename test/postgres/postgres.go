@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// Missing is what a test says that is skipped where no server is installed.
+// Missing is the message of a test that is skipped because no server is installed.
 const Missing = "PostgreSQL's server is missing: install Debian's package postgresql, or put initdb and postgres on the PATH"
 
-// Server is one that was started, with a cluster of its own. It listens only on a socket in Dir: no port to collide on.
+// Server is a PostgreSQL server with a cluster of its own. It listens only on a socket in Dir, so that no ports collide.
 type Server struct {
 	// Dir has all of its files.
 	Dir string
@@ -32,7 +32,7 @@ type Server struct {
 	output  bytes.Buffer
 }
 
-// Installed says whether there is a server to run.
+// Installed reports whether there is a server to run.
 func Installed() bool { return binaries() != "" }
 
 // Start makes a cluster and starts its server. Stop ends it and removes all files.

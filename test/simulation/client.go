@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// fault is what goes wrong with one call of the API server.
+// fault is what goes wrong with one call to the API server.
 type fault int
 
 const (
@@ -36,10 +36,10 @@ var (
 	errNoReply = errors.New("net/http: request canceled (Client.Timeout exceeded while awaiting headers)")
 )
 
-// client is the copying.API of one replica. Each call waits until the history has its turn come.
+// client is the copying.API of one replica. Each call waits until the history lets it go on.
 type client struct{ *replica }
 
-// call makes one request, now or later, or fails. do is what the API server does.
+// call makes one request, when the history lets it go on, or fails. do is what the API server does.
 func (c client) call(verb string, slot copies.Slot, do func() error) error {
 	w := c.current
 	if w.stopped || !w.yield(call{verb, slot, do}) {
@@ -61,7 +61,7 @@ func (c client) call(verb string, slot copies.Slot, do func() error) error {
 	return do()
 }
 
-// Create implements copying.API, and so do the next five.
+// Create implements copying.API, and so do Update, Delete, UpdateStatus, Metadata and Object.
 func (c client) Create(_ context.Context, r schema.GroupVersionResource, slot copies.Slot,
 	body []byte) (meta *metav1.PartialObjectMetadata, err error) {
 	err = c.call("POST", slot, func() error {
@@ -183,7 +183,7 @@ func (c client) Object(_ context.Context, r schema.GroupVersionResource, slot co
 	return object, err
 }
 
-// listObstacles is the Requests.List of controllers/distribution.
+// listObstacles is the List of the Requests of controllers/distribution.
 func (c client) listObstacles(_ context.Context, of distribute.ObstacleWatch) (all []*metav1.PartialObjectMetadata, err error) {
 	err = c.call("LIST", copies.Slot{Kind: of.Kind, Name: of.Name}, func() error {
 		all = metasOf(c.server.list(isObstacle(&of)))
@@ -192,7 +192,7 @@ func (c client) listObstacles(_ context.Context, of distribute.ObstacleWatch) (a
 	return all, err
 }
 
-// admit refuses an object whose namespace does not take it.
+// admit refuses an object whose namespace is missing or terminating, or in which admission refuses its kind.
 func (s *server) admit(r schema.GroupVersionResource, slot copies.Slot) error {
 	switch n := s.forest.Namespace(slot.Namespace); {
 	case n == nil:
@@ -207,7 +207,7 @@ func (s *server) admit(r schema.GroupVersionResource, slot copies.Slot) error {
 	return nil
 }
 
-// slotOfDenial returns what stands for all slots of a kind and namespace.
+// slotOfDenial returns the key that field denied has for all slots of a kind and namespace.
 func slotOfDenial(slot copies.Slot) copies.Slot {
 	return copies.Slot{Kind: slot.Kind, Namespace: slot.Namespace}
 }

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// coverage counts the Inputs of each kind that came to a State of each kind.
+// coverage counts how many Inputs of each kind came to a replica in each state.
 type coverage map[covered]int
 
 type covered struct{ input, state string }

@@ -26,9 +26,10 @@ func (h *history) end() {
 	h.quiet = true
 	h.record("— everything is as it should be; once more —")
 	h.planAgain(leader)
-	// A start looks at suspended distributions, which nothing else does, and the status says what it has found.
+	// A start is the only time when suspended distributions are looked at: it may write what it has found to their status.
 	suspended := h.server.list(func(_ copies.Slot, o *object) bool { return o.distribution != nil && o.distribution.Spec.Suspend })
-	// A limit in bytes counts the sources that were read. A start does not read one that another shadows, so more may fit after it.
+	// A limit in bytes counts the sources that were read. A start does not read a source that another one shadows, so more copies may fit
+	// after it.
 	if h.script.seed%4 == 0 && len(suspended) == 0 && h.script.setup.bytes == 0 {
 		h.record("— the operator is restarted —")
 		leader.die()
@@ -36,7 +37,7 @@ func (h *history) end() {
 	}
 }
 
-// keepOne returns the only process that lives on: the leader, or a new one.
+// keepOne ends all processes but the leader, and returns that. If there is none, it starts one.
 func (h *history) keepOne() *replica {
 	var leader *replica
 	for _, r := range h.replicas {
@@ -58,7 +59,7 @@ func (h *history) keepOne() *replica {
 	return leader
 }
 
-// settle has the operator work until nothing is left to do, or only to look again at what is in its way.
+// settle lets the operator work, for as long as patience, until nothing is left to do but to look again at what is in its way.
 func (h *history) settle(r *replica) {
 	end := h.server.now.Add(patience)
 	for range mostSteps {
@@ -171,7 +172,7 @@ func (h *history) judge(slot copies.Slot) string {
 	return ""
 }
 
-// isHeldBack reports whether nothing new comes to a namespace, because a copy that must go there is held by a finalizer.
+// isHeldBack reports whether no new copies are written to a namespace, because a copy that must be deleted there is held by a finalizer.
 func (h *history) isHeldBack(namespace string) bool {
 	above, _ := h.server.forest.Sources(namespace)
 	for it := h.server.objects.Iterator(); !it.Done(); {
@@ -184,7 +185,7 @@ func (h *history) isHeldBack(namespace string) bool {
 	return false
 }
 
-// judgeDistribution checks that a status that says that everything is distributed is true.
+// judgeDistribution checks the status of a ResourceDistribution: if it says that everything is distributed, that must be true.
 func (h *history) judgeDistribution(rd *v1alpha1.ResourceDistribution) {
 	ready := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != rd.Generation {
@@ -206,10 +207,10 @@ func (h *history) judgeDistribution(rd *v1alpha1.ResourceDistribution) {
 	}
 }
 
-// severity orders the states of kinds: of several, the first that some kind has.
+// severity orders the states of kinds. A replica is in the first of them that one of its watches is in.
 var severity = []copies.KindState{copies.KindSyncing, copies.KindForbidden, copies.KindDegraded, copies.KindPending}
 
-// stateOf returns what a replica is when an Input comes: whether it leads, and what its watches show.
+// stateOf returns what state a replica is in when an Input comes: whether it leads, and what its watches show.
 func (r *replica) stateOf() string {
 	role := "standby"
 	if r.leads {

@@ -12,7 +12,7 @@ type event struct {
 	a, b, c int
 }
 
-// op is what happens.
+// op is the kind of an event.
 type op int
 
 // What users, strangers and admins do; what the world and time do; what goes wrong.
@@ -75,10 +75,10 @@ type script struct {
 	events []event
 }
 
-// setup is in what world a history begins.
+// setup is the world in which a history begins.
 type setup struct {
-	limit    int  // of the copies in each tree; 0 for none
-	bytes    int  // of these copies, all together; 0 for none
+	limit    int  // of the number of copies in each tree; 0 for none
+	bytes    int  // of the bytes of all copies in each tree; 0 for none
 	template bool // acme has a template
 	removed  bool // Secrets are in mode Remove
 }

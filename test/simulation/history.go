@@ -33,10 +33,11 @@ type history struct {
 	late     []lateCall // of processes that have died
 	faults   []fault    // of the next calls
 	quiet    bool       // everything was done, and nothing is to be written any more
-	// isUnsteady says that a namespace or a copy was changed by somebody else, or the leader, so that limits may be exceeded for a while.
+	// isUnsteady means that somebody else has changed a namespace or a copy, or that the leader has changed: limits may be exceeded for a
+	// while.
 	isUnsteady bool
 	coverage   coverage
-	rows       func(what string) // takes what happens, in words; nil for nobody
+	rows       func(what string) // is called with what happens, in words; may be nil
 }
 
 // lateCall is a call of a process that has died, which may still reach the API server.
@@ -67,7 +68,7 @@ func run(s script, coverage coverage, rows func(string)) (wrong *Failure) {
 	return nil
 }
 
-// record tells what has happened, if anybody wants to know.
+// record calls rows with what has happened, and when.
 func (h *history) record(what string) {
 	if h.rows != nil && what != "" {
 		h.rows(fmt.Sprintf("%6.1fs  %s", h.server.now.Sub(time.Unix(1_000_000, 0)).Seconds(), what))
@@ -117,7 +118,7 @@ func (h *history) begin() {
 	h.replicas[0].becomeLeader()
 }
 
-// catchUp has all watches of a replica show everything.
+// catchUp lets all watches of a replica show everything. It reports whether there was anything to show.
 func (h *history) catchUp(r *replica) (some bool) {
 	for range 10_000 {
 		i := slices.IndexFunc(r.watches, func(w *watch) bool { return w.isDue(h.server) })
@@ -138,7 +139,7 @@ func (r *replica) becomeLeader() {
 	r.applyRuns(distribute.Elected{})
 }
 
-// happen has one event happen, and returns what has happened, in words; "" if nothing could.
+// happen lets one event happen, and returns what has happened, in words; "" if nothing could.
 func (h *history) happen(e event) string {
 	switch e.op {
 	case work:
@@ -179,7 +180,7 @@ func (h *history) living(match func(*replica) bool) (all []*replica) {
 	return all
 }
 
-// work has any worker go on: its call comes to the API server, or its answer to the State.
+// work lets one of all workers go on: its call reaches the API server, or its answer reaches the State.
 func (h *history) work(e event) string {
 	var all []*worker
 	for _, r := range h.replicas {
@@ -325,7 +326,8 @@ func (h *history) elect(e event) string {
 	return r.name + ": leads"
 }
 
-// restore restores etcd from a snapshot. Every process ends, as its look at the cluster's revision has it do.
+// restore restores etcd from a snapshot. Every process ends, as the operator does when it sees that the cluster's revision has become
+// smaller.
 func (h *history) restore(e event) string {
 	for _, r := range h.replicas {
 		if r.alive {
@@ -350,7 +352,7 @@ func (h *history) landLate(e event) string {
 	return fmt.Sprintf("%s, which is dead: %s %s comes late", one.worker.name, one.call.verb, one.call.slot)
 }
 
-// scrub has a leader compare a copy with its source, as the scrub does.
+// scrub lets a leader compare a copy with its source, as the operator's scrub does.
 func (h *history) scrub(e event) string {
 	slot := h.pickObject(e.a, isCopy)
 	o := h.server.at(slot)

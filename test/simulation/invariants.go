@@ -27,7 +27,8 @@ func (h *history) fail(invariant, format string, args ...any) {
 	panic(&Failure{invariant, fmt.Sprintf(format, args...)})
 }
 
-// checkWrite checks a write of the operator that the API server is about to carry out. before or after is nil for a POST or DELETE.
+// checkWrite checks a write of the operator that the API server is about to carry out. before is nil for a POST, and after is nil for a
+// DELETE.
 func (c client) checkWrite(slot copies.Slot, before, after *object) {
 	decided := c.current.since
 	if before != nil {
@@ -44,12 +45,11 @@ func (c client) checkWrite(slot copies.Slot, before, after *object) {
 	}
 }
 
-// everSince reports whether a world matches on which the operator may have based a decision that it made when it knew the first n changes
-// for certain. The watch of Namespaces may be behind those of other kinds, or ahead: so the forest may be of another moment than the
-// objects.
+// everSince reports whether a world matches on which the operator may have based a decision, if it knew the first n changes for certain
+// then. The watch of Namespaces may be behind those of other kinds, or ahead: so the forest may be of another moment than the objects.
 func (s *server) everSince(n int, match func(world) bool) bool { return s.everSinceBoth(n, n, match) }
 
-// everSinceBoth is everSince where the forest is known better than the objects.
+// everSinceBoth is everSince for a decision at which the operator knew the first forestSince changes of the forest for certain.
 func (s *server) everSinceBoth(n, forestSince int, match func(world) bool) bool {
 	var forests []*forest.Snapshot
 	for i := min(forestSince, len(s.log)); i <= len(s.log); i++ {
@@ -67,7 +67,7 @@ func (s *server) everSinceBoth(n, forestSince int, match func(world) bool) bool 
 	return false
 }
 
-// checkStranger: FLT-M2. No object of somebody else is written or deleted, unless a ResourceDistribution says so.
+// checkStranger: FLT-M2. No object of somebody else is deleted, and none is written unless a ResourceDistribution takes it over.
 func (c client) checkStranger(slot copies.Slot, before, after *object, decided int) {
 	if _, ours := ownerOf(slot, before); ours {
 		return
@@ -92,8 +92,8 @@ func mayTake(w world, slot copies.Slot, o *object) bool {
 	return false
 }
 
-// checkDeletion: FLT-M3. A copy is not deleted that was wanted all the time since the operator knew everything for certain. The forest must
-// be as new as the copy: a deletion is checked by live reads of the namespaces above.
+// checkDeletion: FLT-M3. A copy is not deleted if it was wanted ever since the last moment of which the operator knew everything for
+// certain. The forest must be as new as the copy, because the operator reads the namespaces above live before a deletion.
 func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 	from, _ := ownerOf(slot, before)
 	forestSince := decided
@@ -115,7 +115,8 @@ func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 	}
 }
 
-// checkCopy: FLT-M4. A copy is what the world asks for, or has asked for since the operator knew everything for certain.
+// checkCopy: FLT-M4. A copy is what the world asks for, or has asked for since the last moment of which the operator knew everything for
+// certain.
 func (c client) checkCopy(slot copies.Slot, after *object, decided int) {
 	from := slot.At(after.meta.Labels[v1alpha1.LabelInheritedFrom])
 	if !c.server.everSince(decided, func(w world) bool {
@@ -170,7 +171,7 @@ func (c client) checkLimit(slot copies.Slot, after *object) {
 // limits.
 const sizeSlack = 20
 
-// sizeOf returns the size of a copy, as its source counts.
+// sizeOf returns the size of a copy, counted as the operator counts its source.
 func sizeOf(slot copies.Slot, o *object) int {
 	body, err := copies.Render(slot, o.whole(), copies.Rules{})
 	if err != nil {
@@ -179,7 +180,7 @@ func sizeOf(slot copies.Slot, o *object) int {
 	return body.Size
 }
 
-// checkDecision checks a request for a write when the State decides it.
+// checkDecision checks a request for a write when the State has decided on it: FLT-M5.
 func (r *replica) checkDecision(request copies.Request) {
 	w, isWrite := request.(copies.WriteCopy)
 	if !isWrite || w.Action.Verb != copies.Create && w.Action.Verb != copies.Update {
@@ -208,7 +209,7 @@ func (r *replica) checkDecision(request copies.Request) {
 	})
 }
 
-// checkRails: FLT-M6. Whoever gets the first rights in a namespace finds the rails there.
+// checkRails: FLT-M6. Before the first rights in a namespace are granted by a copy, the rails are there.
 func (r *replica) checkRails(known *copies.World, binding copies.Slot, above []string) {
 	for _, gvk := range copiedKinds {
 		if gvk == roleBindings || !known.Synced(gvk.GroupKind()) {
@@ -230,7 +231,8 @@ func (r *replica) checkRails(known *copies.World, binding copies.Slot, above []s
 	}
 }
 
-// shadows reports whether a source of that name further up comes before this one, or can't be judged.
+// shadows reports whether no copy of this source is wanted: a source of that name further up comes first or can't be judged, or the kind is
+// in mode Remove.
 func (r *replica) shadows(known *copies.World, source copies.Slot, above []string) bool {
 	for _, name := range above {
 		if name == source.Namespace {
@@ -243,7 +245,7 @@ func (r *replica) shadows(known *copies.World, source copies.Slot, above []strin
 	return false
 }
 
-// isInConflict reports whether the State takes another object to be at slot, or one that is being deleted.
+// isInConflict reports whether another object, or one that is being deleted, is at slot: on the server, or by what the State knows.
 func (r *replica) isInConflict(slot copies.Slot) bool {
 	o := r.server.at(slot)
 	return o != nil && (o.meta.DeletionTimestamp != nil || !isCopy(slot, o)) ||
@@ -252,6 +254,6 @@ func (r *replica) isInConflict(slot copies.Slot) bool {
 		})
 }
 
-// patience is how long the operator may wait at the end: the longest back-off, and the time in which it leaves a copy as it is that
-// somebody changes in a loop.
+// patience is how long the operator may wait at the end: for the longest back-off, or because somebody has changed a copy in a loop, which
+// it then leaves as it is for a time.
 const patience = 30 * time.Minute

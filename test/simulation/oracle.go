@@ -55,7 +55,7 @@ func (h *history) isRemoved(slot copies.Slot) bool {
 	return h.script.setup.removed && slot.Kind == secrets.GroupKind()
 }
 
-// modeOf returns the mode of a source; "" for an object that is none. Every ConfigMap is one.
+// modeOf returns the mode of a source; "" for an object that is none. Every ConfigMap that is no copy is a source.
 func modeOf(slot copies.Slot, o *object) string {
 	_, inherited := o.meta.Labels[v1alpha1.LabelInheritedFrom]
 	mode, opted := o.meta.Labels[v1alpha1.LabelPropagate]
@@ -93,8 +93,8 @@ func (w world) holds(slot copies.Slot, o *object, from copies.Slot) bool {
 		o.meta.Labels[v1alpha1.LabelInheritedFrom] == from.Namespace && hash.Place == copies.PlaceOf(slot, from.Namespace)
 }
 
-// ownerOf returns who wrote the marks on an object: the namespace of the source of a copy, or "" for an object that bears no marks, or
-// those of another slot. A copy whose label somebody took off is the operator's all the same.
+// ownerOf returns where the copy at slot is from: the namespace of its source, or the name of its ResourceDistribution. ours is false for
+// an object without marks, or with those of another slot. A copy whose label somebody has removed is still the operator's.
 func ownerOf(slot copies.Slot, o *object) (from string, ours bool) {
 	hash := o.hash()
 	if hash.Place == "" {
@@ -126,7 +126,8 @@ func roleOf(o *object) string {
 	return ""
 }
 
-// meansSameRole reports whether the Role that the binding at from names is, at slot, the copy of that very Role.
+// meansSameRole reports whether a binding at slot means the same Role as the binding at from: the Role beside slot is a copy of the Role
+// beside from, or both are copies of one Role.
 func (w world) meansSameRole(slot, from copies.Slot, role string) bool {
 	origin := func(namespace string) string {
 		at := slotOf(roles, namespace, role)

@@ -36,12 +36,12 @@ type replica struct {
 	waiting    []task
 	timers     map[task]time.Time
 	workers    []*worker
-	current    *worker // whose code runs
+	current    *worker // the worker whose code runs
 	kindStates map[string]copies.KindState
 	impatient  bool // the State has just decided to give rights although rails are missing
 }
 
-// task is a key of either queue.
+// task is a key of the queue of copies or of distributions.
 type task struct {
 	copies copies.Key
 	runs   distribute.Key
@@ -216,7 +216,7 @@ func (r *replica) applyRuns(input distribute.Input) (request distribute.Request)
 	return request
 }
 
-// queuing has a task worked on, at once or after some time.
+// queuing asks for work on a task, at once or after some time.
 type queuing struct {
 	task
 	after time.Duration
@@ -234,8 +234,8 @@ func (t task) String() string {
 	return fmt.Sprintf("%s %s", [...]string{"namespace", "source", "spread", "limits", "slot"}[t.copies.Task], t.copies.Slot)
 }
 
-// keep queues tasks as internal/fairqueue does: equal ones once. Those of one Input come in the order of a map; they are sorted, so that a
-// history is the same each time.
+// keep queues tasks as internal/fairqueue does: equal ones once. An Input may return its tasks in the random order of a map; they are
+// sorted, so that a history is the same each time.
 func (r *replica) keep(all []queuing) {
 	slices.SortStableFunc(all, func(a, b queuing) int { return a.compare(b.task) })
 	for _, one := range all {
@@ -271,7 +271,7 @@ func (r *replica) free() (tasks []task) {
 	return tasks
 }
 
-// begin has a worker take a task.
+// begin lets a worker take a task.
 func (r *replica) begin(t task) {
 	r.waiting = slices.DeleteFunc(r.waiting, func(other task) bool { return other == t })
 	r.record(r.name + ": a worker takes " + t.String())
@@ -301,7 +301,7 @@ func (r *replica) carryOutRun(t task, request distribute.Request) {
 	}
 }
 
-// spawn has a worker carry out a request, up to its first call.
+// spawn lets a new worker carry out a request, up to its first call.
 func (r *replica) spawn(t task, what copies.Output, carryOut func() func()) {
 	w := &worker{replica: r, task: t, what: what, since: r.knows(t)}
 	w.next, w.stop = iter.Pull(func(yield func(call) bool) {
@@ -326,7 +326,8 @@ func (w *worker) finish() {
 	w.answer()
 }
 
-// knows returns how many changes all watches of the replica have shown on which a decision about a task may rest.
+// knows returns how many changes of the log the replica knows for certain: every watch on which a decision about a task may rest has shown
+// them.
 func (r *replica) knows(t task) int {
 	oldest := len(r.server.log)
 	for _, w := range r.watches {
@@ -357,7 +358,7 @@ func (r *replica) followObstacles() {
 	slices.SortStableFunc(r.watches, func(a, b *watch) int { return cmp.Compare(a.name, b.name) })
 }
 
-// die ends the process. Its calls that are under way may still come, late.
+// die ends the process. Its calls that are under way may still reach the API server, late.
 func (r *replica) die() {
 	r.alive, r.leads = false, false
 	for _, w := range r.workers {

@@ -35,11 +35,11 @@ var (
 // object is an object of any kind. It is replaced, never changed.
 type object struct {
 	meta *metav1.PartialObjectMetadata
-	// rest is everything beside metadata, of an object of copiedKinds.
+	// rest is everything beside metadata; only objects of copiedKinds have it.
 	rest map[string]any
-	// written is the version that the operator has written last; 0 for an object that it has not written.
+	// written is the version that the operator's last write gave the object; 0 for an object that it has not written.
 	written int
-	// distribution is the whole object, of a ResourceDistribution.
+	// distribution is the whole object, if it is a ResourceDistribution.
 	distribution *v1alpha1.ResourceDistribution
 }
 
@@ -120,7 +120,7 @@ func (s *server) put(slot copies.Slot, o *object) *object {
 	return o
 }
 
-// remove deletes the object at slot. One with finalizers is there until they are taken off; a Namespace until it is empty.
+// remove deletes the object at slot. An object with finalizers is there until they are taken off; a Namespace until it is empty.
 func (s *server) remove(slot copies.Slot) {
 	o := s.at(slot)
 	switch {
@@ -134,7 +134,7 @@ func (s *server) remove(slot copies.Slot) {
 	}
 }
 
-// vanish takes the object at slot away.
+// vanish removes the object at slot at once.
 func (s *server) vanish(slot copies.Slot) {
 	before := s.at(slot)
 	gone := before.clone()
@@ -196,8 +196,8 @@ func (s *server) newMeta(slot copies.Slot, manager string) *metav1.PartialObject
 	}}
 }
 
-// fieldsOf returns an entry of managedFields for everything that the operator or somebody else has written. Its time tells any two writes
-// apart, as if the clock of the API server had ticked between them.
+// fieldsOf returns an entry of managedFields for a write by manager. Of the metadata, only what the operator writes is listed. The times of
+// any two entries differ, as if the clock of the API server had ticked between them.
 func (s *server) fieldsOf(manager string, meta *metav1.ObjectMeta) metav1.ManagedFieldsEntry {
 	raw := []byte(`{"f:data":{}}`)
 	if manager == v1alpha1.OperatorName && meta != nil {
@@ -231,7 +231,7 @@ func (o *object) clone() *object {
 	return &c
 }
 
-// whole returns an object as the API server returns it as JSON.
+// whole returns an object with its metadata, in the form of the API server's JSON.
 func (o *object) whole() map[string]any {
 	all := runtime.DeepCopyJSON(o.rest)
 	meta, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&o.meta.ObjectMeta)

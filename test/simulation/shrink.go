@@ -25,7 +25,8 @@ func shrink(s script, invariant string) script {
 	}
 }
 
-// takeOut returns the script without some events, size of them in a row, as often as that still fails.
+// takeOut returns the script without some events. It takes out size of them in a row, wherever the shorter script still fails in the same
+// way.
 func takeOut(s script, size int, invariant string) (shorter script, found bool) {
 	for at := 0; at < len(s.events); {
 		try := s

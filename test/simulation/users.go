@@ -23,7 +23,7 @@ var (
 	parents = []string{"acme", "a", "zeta", "z", "", "missing"}
 )
 
-// firstNamespaces are there at the beginning of a history.
+// makeFirstNamespaces makes the namespaces with which a history begins.
 func (h *history) makeFirstNamespaces(of setup) {
 	root, template := map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}, map[string]string{v1alpha1.LabelType: v1alpha1.TypeTemplate}
 	below := func(parent string) map[string]string { return map[string]string{v1alpha1.LabelParent: parent} }
@@ -47,7 +47,7 @@ func (h *history) putNamespace(name string, labels map[string]string) {
 	h.server.put(slot, &object{meta: meta})
 }
 
-// act has a user do something. It returns what, in words.
+// act lets a user do something, and returns what, in words.
 func (h *history) act(e event) string {
 	switch slot := h.pickSlot(e.a); e.op {
 	case putSource:
@@ -129,7 +129,7 @@ func isHeld(_ copies.Slot, o *object) bool            { return len(o.meta.Finali
 func isDistribution(slot copies.Slot, _ *object) bool { return slot.Kind == distributions }
 func isCopy(_ copies.Slot, o *object) bool            { return o.hash() != copies.Hash{} }
 
-// hash returns what the operator has written on a copy.
+// hash returns the source hash that the operator has written on a copy.
 func (o *object) hash() copies.Hash {
 	return copies.ParseHash(o.meta.Annotations[v1alpha1.AnnotationSourceHash])
 }
@@ -181,7 +181,7 @@ func (h *history) release(slot copies.Slot) string {
 	})
 }
 
-// putSource makes or replaces an object that is propagated, or was.
+// putSource makes or replaces an object with the label propagate, in any mode.
 func (h *history) putSource(slot copies.Slot, b, c int) string {
 	if h.server.isTerminating(slot.Namespace) || h.isForeign(slot, isCopy) {
 		return ""
@@ -198,7 +198,7 @@ func (h *history) putSource(slot copies.Slot, b, c int) string {
 	return fmt.Sprintf("puts source %s in mode %s", slot, mode)
 }
 
-// generate has another controller make an object, or change it, and the operator's labeller label that as the generator asks for.
+// generate lets another controller make or change an object. The operator's labeller then labels that as the generator asks for.
 func (h *history) generate(slot copies.Slot, b, c int) string {
 	known := h.server.at(slot)
 	if h.server.isTerminating(slot.Namespace) || known != nil && (known.meta.DeletionTimestamp != nil || !isGenerated(known)) {
@@ -241,7 +241,7 @@ var appliedLabel = metav1.ManagedFieldsEntry{
 	FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + v1alpha1.LabelPropagate + `":{}}}}`),
 }
 
-// labelling returns what meta says about who has applied the label.
+// labelling returns the entries of managedFields that the operator's labeller has written.
 func labelling(meta *metav1.ObjectMeta) []metav1.ManagedFieldsEntry {
 	return slices.DeleteFunc(slices.Clone(meta.ManagedFields),
 		func(e metav1.ManagedFieldsEntry) bool { return e.Manager != copies.GeneratedManager })
@@ -263,7 +263,7 @@ func (h *history) putStranger(slot copies.Slot, b int) string {
 	return "puts an unrelated " + slot.String()
 }
 
-// isForeign reports whether the object at slot matches, or is going.
+// isForeign reports whether the object at slot matches, or is being deleted.
 func (h *history) isForeign(slot copies.Slot, match selection) bool {
 	o := h.server.at(slot)
 	return o != nil && (match(slot, o) || o.meta.DeletionTimestamp != nil)
@@ -281,7 +281,7 @@ func (h *history) putObject(slot copies.Slot, rest map[string]any, change func(*
 	h.server.put(slot, o)
 }
 
-// contentOf returns an object of a kind without its metadata. A RoleBinding keeps its role.
+// contentOf returns an object of a kind without its metadata. A RoleBinding gets roleRef, unless that is nil.
 func contentOf(kind schema.GroupKind, n int, roleRef any) map[string]any {
 	o := map[string]any{"apiVersion": "v1", "kind": kind.Kind}
 	if kind.Group != "" {

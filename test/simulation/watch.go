@@ -15,7 +15,7 @@ import (
 // selection says which objects a watch shows.
 type selection func(copies.Slot, *object) bool
 
-// watch is one watch of one replica: a list, and then the changes of the server's log, as late as the history has them come.
+// watch is one watch of one replica: a list, and then the changes of the server's log, as late as the history lets them come.
 type watch struct {
 	name    string
 	kind    schema.GroupKind
@@ -25,9 +25,9 @@ type watch struct {
 	listed  bool // the changes since the last list can be shown
 	list    *pendingList
 	told    watchset.State
-	known   map[copies.Slot]*object // what the watch has shown last, of Namespaces: an informer makes changes of a new list
+	known   map[copies.Slot]*object // only for Namespaces, what the watch has shown last: a new list is turned into changes, as by an informer
 
-	obstacles *distribute.ObstacleWatch // of which this is the watch, or nil
+	obstacles *distribute.ObstacleWatch // the obstacles that are watched, or nil
 }
 
 // pendingList is a list that the API server has answered, and that the replica has not taken in.
@@ -56,7 +56,7 @@ func (w *watch) isDue(s *server) bool {
 	return down == "" && (!w.listed || w.cursor < len(s.log)) || down != "" && w.told != down && w.sink.state != nil
 }
 
-// step shows one thing: a change, a list, or that there is none. A list may be as old as so many changes.
+// step shows one thing: a change, a list, or that the kind can't be listed. age is how many changes old a list may be.
 func (w *watch) step(s *server, age int) string {
 	down := s.outages[w.kind]
 	switch {
@@ -152,7 +152,7 @@ func slotsOf(kind schema.GroupKind, all []*object) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// hasLabel selects the objects of a kind with a label.
+// hasLabel selects the objects of a kind that have a label; "" selects all.
 func hasLabel(kind schema.GroupKind, label string) selection {
 	return func(slot copies.Slot, o *object) bool {
 		_, has := o.meta.Labels[label]

@@ -1,4 +1,4 @@
-// Package suite is how every suite of Ginkgo begins.
+// Package suite has the beginning of every suite of Ginkgo.
 package suite
 
 import (

@@ -21,16 +21,16 @@ type Position int64
 type Request struct {
 	// At is when it arrived.
 	At time.Time
-	// User who asked, and whom that user acted as, if anybody.
+	// User is the user who asked, and As the one whom that user impersonated, if any.
 	User, As string
 	// Verb as the authorizer sees it: get, list, watch, create, update, patch, delete, deletecollection.
 	Verb string
-	// Group, Resource, Subresource, Namespace and Name of the object; empty for what is no resource.
+	// Group, Resource, Subresource, Namespace and Name of the object; empty for a request of another path.
 	Group, Resource, Subresource, Namespace, Name string
 	URI, UserAgent                                string
 	// Code is the HTTP status of the answer.
 	Code int
-	// Event is all that the log says.
+	// Event is the whole entry of the log.
 	Event *auditv1.Event
 }
 
@@ -48,8 +48,8 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %s %d by %s (%s)", r.Verb, what, r.Code, r.User, agent)
 }
 
-// IsWrite tells whether the request asked for a change that is kept, whatever the answer was. Leases and Events don't
-// count, and neither do reviews: they are POSTs that store nothing.
+// IsWrite reports whether the request asked for a change that is stored, whatever the answer was. Leases and Events don't count, nor do
+// reviews and requests for tokens: they are POSTs that store nothing.
 func (r Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

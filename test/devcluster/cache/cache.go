@@ -19,13 +19,13 @@ const DefaultVersion = "1.36.3"
 // VersionEnv names the environment variable that asks for another version, in everything that starts a control plane.
 const VersionEnv = "WARREN_KUBERNETES_VERSION"
 
-// EtcdVersion is the module version of etcd that stands under every Kubernetes version.
+// EtcdVersion is the module version of etcd that every Kubernetes version runs with.
 const EtcdVersion = "v3.6.16"
 
 // DirEnv names the environment variable that points to a folder of ready binaries. If it is set, the cache is not used.
 const DirEnv = "WARREN_CONTROLPLANE"
 
-// layout changes when the cache folder's content changes in a way that the other settings don't show.
+// layout must change when the content of the cache folder changes in a way that the other inputs of key don't show.
 const layout = "1"
 
 // Version returns the Kubernetes version that VersionEnv asks for, else DefaultVersion.

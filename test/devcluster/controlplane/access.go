@@ -22,12 +22,12 @@ func (a Access) Kubeconfig(user string) string {
 	if user == Operator {
 		user = "operator"
 	}
-	// A user's name may hold anything, also a slash.
+	// A user's name may have any character, even a slash.
 	return filepath.Join(a.Dir, "kubeconfigs", url.PathEscape(user)+".kubeconfig")
 }
 
-// Config returns a client configuration of a user, without client-side throttling. A user that doesn't exist is the
-// caller's mistake and panics.
+// Config returns a client configuration of a user, without client-side throttling. It panics if the user doesn't exist: that is the
+// caller's mistake.
 func (a Access) Config(user string) *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", a.Kubeconfig(user))
 	if err != nil {

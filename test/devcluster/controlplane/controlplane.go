@@ -36,9 +36,10 @@ type Options struct {
 	EmulatedVersion string
 	// Audit makes the API server write AuditLog, at level Metadata.
 	Audit bool
-	// DefaultGarbage lets the components collect garbage by Go's defaults, as in production, for what measures them.
+	// DefaultGarbage lets the components collect garbage by Go's defaults, as in production, for programs that measure them.
 	DefaultGarbage bool
-	// WithoutControllers starts no controller manager: no garbage is collected, no ClusterRole aggregated, and no namespace emptied.
+	// WithoutControllers starts no controller manager: no object is deleted because its owner is gone, no ClusterRole is aggregated, and no
+	// namespace is emptied.
 	WithoutControllers bool
 	// BeforeControllers runs when the API server is ready and before the controller manager starts.
 	BeforeControllers func(*ControlPlane) error
@@ -61,8 +62,8 @@ type ControlPlane struct {
 	lock    *flock.Flock
 }
 
-// Start starts a control plane and returns when it is ready: the API server says so, the default ServiceAccount is
-// there, and the aggregated ClusterRoles hold their rules. When it fails, nothing is left behind.
+// Start starts a control plane and returns when it is ready: the API server is ready, the default ServiceAccount is there, and the
+// aggregated ClusterRoles have their rules. When it fails, nothing is left behind.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	cp, err := prepareDir(options)
 	if err != nil {

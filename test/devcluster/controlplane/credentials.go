@@ -34,7 +34,7 @@ func writeCredentials(dir string, users map[string][]string) (*credentials, erro
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
-	// The file holds the certificate and the CA that signed it; both may stand in a CA bundle.
+	// certPEM has the certificate and the CA that signed it; both may be in a CA bundle.
 	c.caPEM = certPEM
 	signer, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {

@@ -59,7 +59,7 @@ func (cp *ControlPlane) CompactEtcd(ctx context.Context) error {
 	return cp.askEtcd(ctx, "/v3/kv/compaction", map[string]any{"revision": answer.Header.Revision, "physical": true}, &struct{}{})
 }
 
-// AlarmEtcd raises the alarm that etcd is out of space, after which it takes no writes, or takes the alarm back.
+// AlarmEtcd raises the alarm that etcd is out of space, after which etcd refuses writes, or ends the alarm.
 func (cp *ControlPlane) AlarmEtcd(ctx context.Context, raised bool) error {
 	var status struct {
 		Header struct {

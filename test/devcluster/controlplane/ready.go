@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// checkServer checks that the API server is ready for requests.
+// checkServer returns a check that the API server is ready for requests.
 func (cp *ControlPlane) checkServer() (func(context.Context) error, error) {
 	config := cp.Config(Admin)
 	c, err := rest.HTTPClientFor(config)
@@ -21,8 +21,8 @@ func (cp *ControlPlane) checkServer() (func(context.Context) error, error) {
 	return process.HTTPOK(c, config.Host+"/readyz"), nil
 }
 
-// checkControllers checks that the controller manager does its work: every namespace gets its ServiceAccount, and the
-// aggregated ClusterRoles their rules, which are empty before.
+// checkControllers returns a check that the controller manager works: the default ServiceAccount is there, and the aggregated ClusterRoles,
+// which are empty at first, have rules.
 func (cp *ControlPlane) checkControllers() (func(context.Context) error, error) {
 	c, err := kubernetes.NewForConfig(cp.Config(Admin))
 	if err != nil {

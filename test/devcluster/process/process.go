@@ -1,5 +1,5 @@
-// Package process runs other programs as children that never outlive this one, and waits until they are ready: the
-// control plane's components and the operator.
+// Package process runs other programs as children, the control plane's components and the operator, and waits until they are ready. On
+// Linux they never outlive this program.
 package process
 
 import (
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Process is one child process that can be stopped and started again. It dies with the program that started it.
-// Its methods may be called from any goroutine.
+// Process is one child process that can be stopped and started again. On Linux it dies with the program that started it. Its methods may be
+// called from any goroutine.
 type Process struct {
 	// Name of the program, for messages.
 	Name string
@@ -34,8 +34,8 @@ type Process struct {
 	logFrom int64 // where in the log the lines of the last start begin
 }
 
-// killAfter is how long a process may take to end by itself: as long as the operator's Deployment gives it. The API server drains watches
-// for some seconds.
+// killAfter is how long a process may take to end after SIGTERM. The operator's Deployment allows as much. The API server needs some
+// seconds to drain watches.
 const killAfter = 20 * time.Second
 
 // New describes a process; Start starts it. env is added to the program's own environment.
@@ -86,7 +86,7 @@ func (p *Process) running() bool {
 	}
 }
 
-// Running says whether the process runs.
+// Running reports whether the process runs.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *Process) ExitCode() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Signal sends a signal; to a process that has ended it does nothing. With SIGSTOP and SIGCONT a process hangs.
+// Signal sends a signal; to a process that has ended it does nothing. SIGSTOP makes a process hang until SIGCONT.
 func (p *Process) Signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

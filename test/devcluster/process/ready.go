@@ -66,8 +66,7 @@ func (p *Process) StartReady(ctx context.Context, ready func(context.Context) er
 	return p.WaitReady(ctx, ready)
 }
 
-// WaitReady asks ready until it says nil. A process that ends meanwhile, or takes too long, is an error that shows the
-// end of its log.
+// WaitReady calls ready until it returns nil. A process that ends meanwhile, or takes too long, is an error that shows the end of its log.
 func (p *Process) WaitReady(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s", readyTimeout))
 	defer cancel()

@@ -19,13 +19,13 @@ const (
 	subtreeControl = "cgroup.subtree_control"
 )
 
-// kubeletControllers are those that the kubelet asks for, where the kernel has them.
+// kubeletControllers are the controllers that the kubelet asks for, where the kernel has them.
 var kubeletControllers = []string{"cpu", "cpuset", "hugetlb", "memory", "pids"}
 
-// cgroups is a group of one name in each hierarchy: one with cgroup v2, about ten with v1.
+// cgroups is a group of the same name in each hierarchy. Cgroup v2 has one hierarchy, v1 about ten.
 type cgroups struct {
 	name    string
-	enabled []string // v2: what was switched on at the root for us
+	enabled []string // v2: the controllers that we switched on at the root
 }
 
 func isV2() bool {
@@ -40,7 +40,7 @@ func hierarchies() []string {
 	var dirs []string
 	procs, _ := filepath.Glob(filepath.Join(cgroupRoot, "*", "cgroup.procs"))
 	for _, file := range procs {
-		dir, err := filepath.EvalSymlinks(filepath.Dir(file)) // cpu and cpuacct may be names of one
+		dir, err := filepath.EvalSymlinks(filepath.Dir(file)) // cpu and cpuacct may be two names of one hierarchy
 		if err == nil && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
@@ -68,7 +68,7 @@ func (c *cgroups) make() error {
 	return nil
 }
 
-// inheritCPUSet gives a new group of v1 the processors of its parent: it has none, and no process could join it.
+// inheritCPUSet gives a new group of v1 the processors of its parent: a new group has none, and no process could join it.
 func inheritCPUSet(parent, dir string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent, name))
@@ -85,7 +85,7 @@ func inheritCPUSet(parent, dir string) error {
 	return nil
 }
 
-// handDown switches the controllers of v2 on, two levels deep, and remembers those that were off at the root.
+// handDown switches the controllers of v2 on, at the root and in our group, and remembers those that were off at the root.
 func (c *cgroups) handDown() error {
 	has, err := controllers(cgroupRoot, "cgroup.controllers")
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 const (
 	prefix     = "warren-e2e-"
 	namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET
-	// dirEnv tells the inner process its folder. All processes of a node but its pods carry it, by which they are known.
+	// dirEnv is the environment variable with the folder, for the inner process. All processes of a node but its pods have it, and are found
+	// by it.
 	dirEnv = "WARREN_E2E_DIR"
 	// InitMode is the argument with which Enclosure.Run calls this program; its main must then call Init.
 	InitMode = "init"
@@ -54,7 +55,7 @@ func NewEnclosure() (*Enclosure, error) {
 	return e, nil
 }
 
-// removeAbandoned removes folders and cgroups of enclosures that nobody holds: their processes were killed.
+// removeAbandoned removes folders and cgroups of enclosures whose lock is free: their processes were killed.
 func removeAbandoned() error {
 	locks, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*.lock"))
 	if err != nil {
@@ -71,8 +72,8 @@ func removeAbandoned() error {
 	return errors.Join(problems...)
 }
 
-// Run runs this program in the enclosure, with more arguments for Init to pass on, and returns its exit code. When it
-// returns, no process of the enclosure is left: the kernel reports the end of the first only after that of all others.
+// Run runs this program in the enclosure, with more arguments for Init to pass on, and returns its exit code. When it returns, no process
+// of the enclosure is left: the kernel reports the end of its first process only after the end of all others.
 func (e *Enclosure) Run(ctx context.Context, args ...string) (int, error) {
 	if err := e.cgroups.make(); err != nil {
 		return 0, err
@@ -92,7 +93,7 @@ func (e *Enclosure) Run(ctx context.Context, args ...string) (int, error) {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return 0, fmt.Errorf("interrupted: %w", context.Cause(ctx)) // which names the signal
+		return 0, fmt.Errorf("interrupted: %w", context.Cause(ctx)) // the cause names the signal
 	case errors.As(err, &exit):
 		return exit.ExitCode(), nil
 	case err != nil:
@@ -101,7 +102,7 @@ func (e *Enclosure) Run(ctx context.Context, args ...string) (int, error) {
 	return 0, nil
 }
 
-// Close removes all files and cgroups, and says if anything of the enclosure is left on the machine.
+// Close removes all files and cgroups, and returns an error if anything of the enclosure is left on the machine.
 func (e *Enclosure) Close() error {
 	if err := e.remove(); err != nil {
 		return err

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// Init is process 1 of an enclosure: it starts this program again with the arguments, buries every process that lost
-// its parent, as containerd's shims do to theirs, and ends when that program does, whereupon the kernel ends all
-// others. It doesn't return.
+// Init is process 1 of an enclosure. It starts this program again with the arguments, and reaps every process whose parent has ended, such
+// as containerd's shims. It ends when that program does, whereupon the kernel ends all other processes. It doesn't return.
 func Init(args []string) {
 	code, err := initialise(args)
 	if err != nil {
@@ -21,7 +20,7 @@ func Init(args []string) {
 }
 
 func initialise(args []string) (int, error) {
-	syscall.Umask(0o022) // a stricter one reaches the root folders of containers, and pods that are not root can't start
+	syscall.Umask(0o022) // a stricter umask would apply to the root folders of containers, and pods that are not root could not start
 	if err := mountOwn(os.Getenv(dirEnv)); err != nil {
 		return 0, err
 	}

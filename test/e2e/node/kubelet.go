@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// kubeletConfiguration lets the kubelet work on a machine that isn't its own: in one cgroup, without touching scores of
-// processes, and without ever evicting a pod or an image, for no image here could be pulled again.
+// kubeletConfiguration lets the kubelet work on a machine that isn't its own: in one cgroup, without changing the OOM scores of processes,
+// and without ever evicting a pod or an image, for no image here could be pulled again.
 func (n *Node) kubeletConfiguration() string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostSysctls are what the kubelet would set for the whole machine, unless they read so already: it is shown files
-// that do.
+// hostSysctls are settings that the kubelet would change for the whole machine, unless they have these values. So files with these values
+// are mounted over them.
 var hostSysctls = map[string]string{
 	"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
 	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
@@ -24,7 +24,7 @@ func mountOwn(dir string) error {
 	if dir == "" {
 		return fmt.Errorf("%s is not set: only Enclosure.Run starts this", dirEnv)
 	}
-	// First nothing may get out, then containers must get what is mounted inside.
+	// First, no mount from inside may appear outside. Then, containers must see what is mounted inside.
 	if err := mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return err
 	}

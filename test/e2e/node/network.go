@@ -18,7 +18,7 @@ const (
 	nodeInterface = "node0"
 )
 
-// connectInterface makes the node's interface. There is no default route: what wants to leave fails soon instead of hanging.
+// connectInterface makes the node's interface. There is no default route: a connection to the outside fails soon instead of hanging.
 func connectInterface(ctx context.Context) error {
 	for _, line := range []string{
 		"link set lo up",

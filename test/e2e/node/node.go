@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// Name of the node, and the users that its components are.
+// Name of the node, and the users as which its components log in.
 const (
 	Name      = "node"
 	kubelet   = "system:node:" + Name
@@ -35,11 +35,11 @@ type Node struct {
 	processes    []*process.Process
 }
 
-// Dir is the enclosure's folder, inside.
+// Dir returns the enclosure's folder, in the inner process.
 func Dir() string { return os.Getenv(dirEnv) }
 
-// Start starts a node in the enclosure that this process runs in, and returns when pods can run on it. The pause image
-// is a file.
+// Start starts a node in the enclosure that this process runs in, and returns when pods can run on it. pauseImage is the path of a file
+// with PauseImage.
 func Start(ctx context.Context, pauseImage string) (*Node, error) {
 	bin, err := cache.Dir(cache.DefaultVersion)
 	if err != nil {
@@ -73,7 +73,7 @@ func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }
 // LogFile of a component of the node; those of the control plane are in ControlPlane.Dir.
 func (n *Node) LogFile(component string) string { return n.file(component + ".log") }
 
-// startControlPlane starts the usual one, on the node's address too, and with what a kubelet needs.
+// startControlPlane starts the usual control plane, but on the node's address, too, and with what a kubelet needs.
 func (n *Node) startControlPlane(ctx context.Context) error {
 	c := n.certificates
 	cp, err := controlplane.Start(ctx, controlplane.Options{
@@ -83,7 +83,7 @@ func (n *Node) startControlPlane(ctx context.Context) error {
 		},
 		APIServerArgs: []string{
 			"--bind-address", "0.0.0.0", "--advertise-address", address, "--endpoint-reconciler-type", "lease",
-			// Who comes through the node's address, as pods do, sees this certificate; on loopback it is the usual one.
+			// Clients that use the node's address, as pods do, get this certificate; on loopback they get the usual one.
 			"--tls-sni-cert-key", c.path("serving.crt") + "," + c.path("serving.key") + ":" + address,
 			"--client-ca-file", c.path("ca.crt"),
 			"--kubelet-client-certificate", c.path("kubelet-client.crt"), "--kubelet-client-key", c.path("kubelet-client.key"),
@@ -123,7 +123,7 @@ func (n *Node) startComponents(ctx context.Context) error {
 		{"kube-proxy", process.HTTPOK(nil, "http://127.0.0.1:10256/livez"), []string{
 			"--kubeconfig", access.Kubeconfig(proxy), "--proxy-mode", "iptables", "--cluster-cidr", pods,
 			"--hostname-override", Name, "--healthz-bind-address", "127.0.0.1:10256",
-			// The limit of connections belongs to the machine.
+			// The limit of connections is the whole machine's, so kube-proxy must not change it.
 			"--conntrack-max-per-core", "0", "--conntrack-min", "0", "--oom-score-adj", "0",
 		}},
 	} {
@@ -136,8 +136,8 @@ func (n *Node) startComponents(ctx context.Context) error {
 	return nil
 }
 
-// checkReady checks that the node says that it is Ready, which the controller manager must have seen too: it takes the
-// taints away that keep pods off.
+// checkReady returns a check that the node is Ready and has no taints. The controller manager removes the taints that keep pods off when it
+// has seen that the node is Ready.
 func (n *Node) checkReady() (func(context.Context) error, error) {
 	c, err := kubernetes.NewForConfig(n.ControlPlane.Config(controlplane.Admin))
 	if err != nil {
@@ -160,7 +160,7 @@ func (n *Node) checkReady() (func(context.Context) error, error) {
 	}, nil
 }
 
-// Running says which component has ended, nil if none has.
+// Running returns an error that names a component that has ended, nil if none has.
 func (n *Node) Running() error {
 	for _, p := range n.processes {
 		if !p.Running() {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// cniPlugins is where Debian has them.
+// cniPlugins is the folder where Debian installs CNI plugins.
 const cniPlugins = "/usr/lib/cni"
 
 // programs that the node needs, and the Debian packages that have them.
@@ -28,11 +28,10 @@ var programs = []struct{ program, pkg string }{
 	{"mount", "util-linux"}, // the kubelet calls it
 }
 
-// covered are the folders that the node gets its own of: what lies there can't be seen from inside.
+// covered are the folders that the node has of its own: files in those of the machine can't be seen from inside.
 var covered = []string{"/run", "/var/lib", "/var/log", "/proc"}
 
-// Missing says in one sentence what this machine lacks, nil if a node can run here. The files must be visible from
-// inside.
+// Missing returns an error that says what this machine lacks, nil if a node can run here. The files must be visible from inside.
 func Missing(files ...string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a node needs root: run it as root, or with sudo")
@@ -56,7 +55,7 @@ func Missing(files ...string) error {
 	return checkAllowed()
 }
 
-// checkAllowed tries what a container, even as root, may not do.
+// checkAllowed tries to make namespaces and cgroups, which root may not do in most containers.
 func checkAllowed() error {
 	probe := exec.Command("/proc/self/exe", "-no-such-mode")
 	probe.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// PauseImage is the container that holds a pod's namespaces; Start wants it as a file.
+// PauseImage is the image of the container that holds a pod's namespaces; Start gets it as a file.
 const PauseImage = "localhost/pause:1"
 
 // snapshotter copies whole layers: slower than overlayfs, but it works on every file system, and images are small here.
@@ -50,7 +50,7 @@ containerd = {snapshotter = %q}
 	return p.StartReady(ctx, func(ctx context.Context) error { return ctr(ctx, "version") })
 }
 
-// Import brings images of a file to the kubelet.
+// Import loads the images in a file into containerd, for the kubelet.
 func (n *Node) Import(ctx context.Context, file string) error {
 	if err := ctr(ctx, "--namespace=k8s.io", "images", "import", "--snapshotter="+snapshotter, file); err != nil {
 		return fmt.Errorf("importing the image %s: %w", file, err)

@@ -47,8 +47,8 @@ func lookAtMachine() (traces, error) {
 	return t, nil
 }
 
-// compare says what of a node is on the machine that wasn't there before. Others may mount and plug in meanwhile: ours
-// are known by their names.
+// compare returns an error that lists what a node has left on the machine. Other programs may mount file systems and add interfaces
+// meanwhile, so it looks for a node's names.
 func (t traces) compare(dir string) error {
 	now, err := lookAtMachine()
 	if err != nil {
@@ -78,8 +78,8 @@ func (t traces) compare(dir string) error {
 	return nil
 }
 
-// ofNode tells whether a line of mountinfo speaks of a mount that mountOwn makes: its source is in the folder, or it
-// covers a whole folder of the machine.
+// ofNode reports whether a line of mountinfo is about a mount that mountOwn makes: its source is in the folder, or it covers a whole folder
+// of the machine.
 func ofNode(line, dir string) bool {
 	fields := strings.Fields(line)
 	return strings.Contains(line, filepath.Base(dir)) || len(fields) > 4 && slices.Contains(covered, fields[4])

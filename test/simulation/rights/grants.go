@@ -34,7 +34,7 @@ type pass struct {
 	tenant  *v1alpha1.LNamespace
 	since   int // the version of the tenant that the pass has read
 	actual  grants.Actual
-	excess  map[grants.Key]map[right]bool // what objects gave, when the pass began, that the lists do not
+	excess  map[grants.Key]map[right]bool // the rights that objects gave when the pass began, and that the lists do not name
 	steps   []grants.Step
 	unsound map[grants.Key]bool
 	failed  bool // a step that takes rights away has failed
@@ -123,7 +123,7 @@ func (h *history) edit(name string) {
 			next.UID = now.UID
 		}
 		next.Spec.Users, next.Spec.Managers, next.Spec.Sudoers = h.people(), h.people(), h.people()
-		if h.random.IntN(3) == 0 { // one person for both, who gets a pair alone
+		if h.random.IntN(3) == 0 { // the only manager is the only sudoer, and gets a pair for both lists
 			next.Spec.Managers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "ann"}}
 			next.Spec.Sudoers = slices.Clone(next.Spec.Managers)
 		}
@@ -145,7 +145,7 @@ func (h *history) people() (some []v1alpha1.Subject) {
 	return some
 }
 
-// drift has somebody change an access object: they add themselves, or take the labels off.
+// drift changes an access object as a stranger does: they add themselves, or take the labels off.
 func (h *history) drift() {
 	keys := h.server.keys()
 	if len(keys) == 0 {
@@ -172,7 +172,8 @@ func (h *history) putStranger(name string) {
 	}
 }
 
-// begin begins a pass over a tenant, by an older version of it and by an older view of the objects.
+// begin begins a pass over a tenant. It rests on the tenant as it was tenantAge versions ago, and on the objects as they were viewAge
+// changes ago.
 func (h *history) begin(name string, viewAge, tenantAge int) {
 	versions := h.tenants[name]
 	since := max(0, len(versions)-1-tenantAge)
@@ -214,7 +215,7 @@ func (h *history) goOn(name string) {
 		return
 	}
 	if step.Deed == grants.DeedEnsure && h.isLeaving(p.tenant) {
-		p.all = false // Withdraw was called since the pass began
+		p.all = false // the deletion of the LNamespace has begun since the pass did
 		return
 	}
 	if key := grants.KeyOf(step.Desired); !h.carryOut(p, key, step) {
@@ -230,7 +231,8 @@ func (h *history) isLeaving(tenant *v1alpha1.LNamespace) bool {
 	})
 }
 
-// carryOut carries out a step, with a second look at the object where the first was old. It reports whether the step is done.
+// carryOut carries out a step. If the object was changed meanwhile, it looks at the object and tries again. It reports whether the step is
+// done.
 func (h *history) carryOut(p *pass, key grants.Key, step grants.Step) bool {
 	for range 6 {
 		next := grants.NextWrite(p.tenant.Name, step, p.actual[key])
@@ -272,7 +274,7 @@ func (h *history) send(p *pass, step grants.Step, next grants.Write) (grants.Obj
 	return after, err
 }
 
-// finish ends a pass. A tenant that is deleted is gone when nothing was left to withdraw.
+// finish ends a pass. A tenant that is being deleted is gone when the pass has carried out every step.
 func (h *history) finish(name string, p *pass) {
 	delete(h.passes, name)
 	now := h.newest(name)

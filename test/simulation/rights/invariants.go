@@ -71,7 +71,7 @@ func (h *history) checkOrder(p *pass, key grants.Key) {
 func (h *history) checkShared(p *pass, key grants.Key, before grants.Actual) {
 	existing := before[key]
 	role := before[grants.Key{Kind: "ClusterRole", Name: key.Name}]
-	isForeign := role != nil && role.GetLabels()[v1alpha1.LabelAccess] == "" // a role that is somebody else's is never bound, whoever sees it
+	isForeign := role != nil && role.GetLabels()[v1alpha1.LabelAccess] == "" // bindings to somebody else's role are deleted for all tenants
 	if existing == nil || h.server.objects[key] != nil || !grants.Shared(existing) || isForeign {
 		return
 	}
@@ -88,7 +88,7 @@ const mostPasses = 12
 // settle ends all faults, lets the operator work until nothing is left to do, and compares the rights with the lists: FLT-M17.
 func (h *history) settle() {
 	h.faulty, h.passes = false, map[string]*pass{}
-	for _, key := range h.server.keys() { // what is not the operator's, or not marked so, goes: nothing is in the way then
+	for _, key := range h.server.keys() { // what the operator has not made or marked is deleted: nothing is in the way then
 		if object := h.server.objects[key]; !h.server.ours[object.GetUID()] || object.GetLabels()[v1alpha1.LabelAccess] == "" {
 			h.server.put(key, nil)
 		}

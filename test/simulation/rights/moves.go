@@ -19,13 +19,13 @@ type moving struct {
 	rows   func(string)
 }
 
-// places are the namespaces, each with the parent where it begins. acme and zeta are roots of tenants, org is the root of nobody's tree,
-// and solo is in no tree.
+// places are the namespaces, each with the parent where it begins. acme and zeta are roots of tenants, org is the root of a tree without a
+// tenant, and solo is in no tree.
 var places = map[string]string{
 	"acme": "", "a": "acme", "a1": "a", "a2": "a1", "zeta": "", "z": "zeta", "z1": "z", "org": "", "o": "org", "solo": "-",
 }
 
-// people manage a tenant, administer a tree, hold every right in a namespace, or are cluster admins.
+// people are mapped to the tenant that they manage, or the tree or namespace in which they hold every right; * is for a cluster admin.
 var people = map[string]string{"ann": "acme", "zoe": "zeta", "olga": "org", "sam": "solo", "root": "*"}
 
 var movable = []string{"a", "a1", "a2", "z", "z1", "o", "solo"}
@@ -98,7 +98,7 @@ func (m *moving) happen() {
 	m.checkPlaces()
 }
 
-// ask has somebody ask for a place. The webhook judges by a forest that may be old.
+// ask lets one of the people ask for another parent of a namespace. The webhook judges by a forest that may be old.
 func (m *moving) ask() {
 	who := []string{"ann", "zoe", "olga", "sam", "root"}[m.random.IntN(5)]
 	name, parent := movable[m.random.IntN(len(movable))], append(sortedPlaces(), "")[m.random.IntN(len(places)+1)]
@@ -107,7 +107,7 @@ func (m *moving) ask() {
 	if h := m.s.Hierarchy(name); h != nil {
 		change.Old = h.Parent
 		if *h.Parent == parent {
-			return // the request stands already, whoever made it
+			return // this request exists already, whoever made it
 		}
 	}
 	v := authority.Judge(seen, change, func(string) bool { return false })
@@ -145,7 +145,8 @@ func topOf(s *forest.Snapshot, name string) string {
 	return ""
 }
 
-// checkConsent: FLT-M18. Nobody takes a namespace out of a tenant that they may not change, nor into a tree where they have no authority.
+// checkConsent: FLT-M18. Nobody takes a namespace out of a tenant that they may not change, nor brings one into a tree where they have no
+// authority.
 func (m *moving) checkConsent(s *forest.Snapshot, who, name, parent string) {
 	from, to := topOf(s, name), topOf(s, parent)
 	if people[who] == "*" || from == to {
@@ -159,7 +160,7 @@ func (m *moving) checkConsent(s *forest.Snapshot, who, name, parent string) {
 	}
 }
 
-// operate has the operator write what one namespace should carry. It reports whether there was anything to write.
+// operate lets the operator write what one namespace should carry. It reports whether there was anything to write.
 func (m *moving) operate(name string) bool {
 	change := forest.DesiredChange(m.s, name)
 	if change.Empty() {
@@ -170,7 +171,7 @@ func (m *moving) operate(name string) bool {
 	return true
 }
 
-// checkPlaces: FLT-M19. A namespace gets something only where its labels lead to a root.
+// checkPlaces: FLT-M19. Sources reach a namespace only if its labels lead to a root.
 func (m *moving) checkPlaces() {
 	for name := range places {
 		above, managed := m.s.Sources(name)
@@ -182,7 +183,7 @@ func (m *moving) checkPlaces() {
 	}
 }
 
-// workOff has the operator write until nothing is left to do.
+// workOff lets the operator write until nothing is left to do.
 func (m *moving) workOff() {
 	for range 20 {
 		wrote := false

@@ -1,8 +1,9 @@
-// Package rights runs histories of what internal/grants, internal/authority and internal/forest decide. Of grants, the API server, people,
-// faults and time are a model: a pass of the operator rests on an old view, its requests fail or their answers are lost, and the lists of
-// tenants change between any two of them. Of moves, people ask for places in the forest, by what they see and by the rights that they hold.
+// Package rights runs histories of what internal/grants, internal/authority and internal/forest decide. For grants, the API server, people,
+// faults and time are a model: a pass of the operator rests on an old view, its requests fail or their answers are lost. The lists of
+// tenants change between any two of its requests. For moves, people ask for other places in the forest. The webhook judges them by the
+// forest that it sees and the rights that they hold.
 //
-// One seed decides everything. After each write the invariants are checked, and at the end the rights are those of the lists.
+// One seed decides everything. After each write the invariants are checked, and at the end the rights must be those of the lists.
 package rights
 
 import (
@@ -42,7 +43,7 @@ type server struct {
 	objects  grants.Actual
 	versions []grants.Actual // after each change; none is ever changed
 	version  int
-	ours     map[types.UID]bool // what the operator has made
+	ours     map[types.UID]bool // the objects that the operator has made
 }
 
 func newServer() *server {
@@ -92,7 +93,7 @@ func (s *server) carryOut(key grants.Key, next grants.Write) (grants.Object, err
 	return s.put(key, nil), nil
 }
 
-// checkOurs: FLT-M13. What somebody else has made is neither written nor deleted, and a roleRef is never sent changed.
+// checkOurs: FLT-M13. What somebody else has made is neither written nor deleted, and no request changes a roleRef.
 func (s *server) checkOurs(key grants.Key, existing grants.Object, next grants.Write) {
 	if !s.ours[existing.GetUID()] {
 		fail("FLT-M13", "%s is somebody else's, and the operator sends a request to %s it", key, next.Verb)
@@ -102,7 +103,7 @@ func (s *server) checkOurs(key grants.Key, existing grants.Object, next grants.W
 	}
 }
 
-// collect does what the garbage collector does: it deletes what has owners, none of which exists. It reports whether there was anything.
+// collect deletes an object that has owners, none of which exists, as the garbage collector does. It reports whether there was one.
 func (s *server) collect(exists func(types.UID) bool) bool {
 	for _, key := range s.keys() {
 		owners := s.objects[key].GetOwnerReferences()
@@ -118,7 +119,7 @@ func (s *server) keys() []grants.Key {
 	return slices.SortedFunc(maps.Keys(s.objects), func(a, b grants.Key) int { return compare(a.String(), b.String()) })
 }
 
-// right is what one subject may do in one tenant.
+// right is what one subject may do in one tenant by one of its lists.
 type right struct {
 	tenant, list, subject string
 }

@@ -1,5 +1,5 @@
 // Package browser drives Debian's Chromium for tests of pages. A test opens a Page; it fails if the page writes an error to the console,
-// throws, breaks its content security policy, or asks for anything elsewhere.
+// throws, breaks its content security policy, or sends a request to another address.
 package browser
 
 import (
@@ -46,7 +46,7 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx}
 }
 
-// Apart returns the same Chromium as another person's: with cookies, storage and channels of its own.
+// Apart returns the same Chromium as another person would use it: with cookies, storage and channels of its own.
 func (b *Browser) Apart(t testing.TB) *Browser {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
@@ -105,7 +105,7 @@ func (b *Browser) OpenFile(t testing.TB, name string, content []byte, hash strin
 	return b.Open(t, "file://"+file+hash, "file://"+file, steps...)
 }
 
-// watch records what a page must not do.
+// watch records what a page must not do, and the status of each answer.
 func (p *Page) watch(event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
@@ -145,7 +145,7 @@ func (p *Page) addFault(fault string) {
 	p.faults = append(p.faults, fault)
 }
 
-// Faults returns what the page did that it must not, and forgets it: the test no longer fails for that.
+// Faults returns the page's faults so far, and forgets them: the test no longer fails for them.
 func (p *Page) Faults() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,7 +36,7 @@ func (p *Page) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval returns the value of a JavaScript expression in the page, for which it waits if it is a promise.
+// Eval returns the value of a JavaScript expression in the page. If that is a promise, Eval waits for its value.
 func Eval[T any](p *Page, format string, args ...any) T {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -68,7 +68,7 @@ func Media(medium string, features ...string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// WithoutScripts has the tab run no scripts of pages.
+// WithoutScripts makes the tab run no scripts of pages.
 func WithoutScripts() chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
@@ -105,7 +105,7 @@ func (p *Page) Save(name string, content []byte) {
 	}
 }
 
-// CheckAxe has axe-core look at the page, and fails the test for each violation.
+// CheckAxe lets axe-core look at the page, and fails the test for each violation.
 func (p *Page) CheckAxe() {
 	p.Helper()
 	type violation struct {
@@ -168,8 +168,8 @@ func (p *Page) AccessibleNodes() []Accessible {
 	return all
 }
 
-// Until waits until an expression in the page is true, also over the loading of another page, and fails where it stays false. what names
-// what is expected.
+// Until waits until an expression in the page is true, even if another page is loaded meanwhile. It fails the test if that takes too long;
+// what names what is expected.
 func (p *Page) Until(what string, within time.Duration, expression string) {
 	p.Helper()
 	deadline := time.Now().Add(within)
@@ -234,7 +234,7 @@ func (p *Page) clickOn(element string) {
 	p.Do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
-// Follow does what leads to another page, and waits until that has loaded.
+// Follow calls lead, which leads to another page, and waits until that has loaded.
 func (p *Page) Follow(lead func()) {
 	p.Helper()
 	p.Do(chromedp.Evaluate[chromedp.Void](`void (window.left = true)`))
@@ -270,7 +270,8 @@ func (p *Page) Fill(label, text string) {
 // Text returns the text of the page as it is shown.
 func (p *Page) Text() string { p.Helper(); return Eval[string](p, `document.body.innerText`) }
 
-// Table returns the rows of the table with a caption that begins so, each a list of the texts of its cells; nil where there is none.
+// Table returns the rows of the table with a caption that begins with caption, each a list of the texts of its cells; nil where there is
+// none.
 func (p *Page) Table(caption string) [][]string {
 	p.Helper()
 	return Eval[[][]string](p, `(() => {
@@ -294,7 +295,7 @@ func (p *Page) Close() {
 	p.cancel()
 }
 
-// Forgive forgets the faults that hold a text: the test has meant them.
+// Forgive forgets the faults that have a text in them: the test has caused them on purpose.
 func (p *Page) Forgive(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
