@@ -135,7 +135,7 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 			continue
 		}
 		p.contents.recordAlreadySent(f, told[f], p.selection.key.namespace)
-		if p.hasCompleteStore() {
+		if p.hasCompleteStore() && (p.state == Synced || p.contents.count.Load() > 0) { // else it may be Degraded before its first list
 			f.queueDifferences(p, compareStores(p.contents.known[f], p.contents.store))
 			delete(p.contents.known, f)
 		}
