@@ -133,3 +133,31 @@ func TestAutoJoinsLate(t *testing.T) {
 		}
 	})
 }
+
+// INF-I32: an Auto lease changes to the informer of a namespace, which another controller holds and whose first list never came.
+func TestAutoJoinsAnInformerWithoutList(t *testing.T) {
+	a := newAPI(both("secrets", "*")...)
+	a.put("secrets", "a", "s")
+	a.hangs = "a"
+	bubble(t, a, quiet(), func(w *world) {
+		events := w.listen(secrets)
+		l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Auto(watchset.NewNamespaceSet("a"))})
+		w.is(l, watchset.Synced)
+		events.want("create a/s")
+		others := owner("x")
+		others.Controller = "other"
+		other, err := w.Acquire(others, in("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.after(31 * time.Second)
+		w.is(other, watchset.Degraded)
+
+		a.grant(both("secrets", "a")...)
+		a.revoke(both("secrets", "*")...)
+		w.Poke()
+		w.after(time.Second)
+		w.is(l, watchset.Degraded)
+		events.want()
+	})
+}
