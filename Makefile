@@ -96,7 +96,7 @@ controlplane: ## Build etcd, API server, controller manager and kubectl into the
 	@go run ./hack/controlplane $(if $(filter controlplane,$(MAKECMDGOALS)),,>/dev/null)
 
 .PHONY: manifests
-manifests: generate ## Write what is generated: CRDs, DeepCopy methods, what lists the kinds of config/manager/config.yaml, the golden file of the operator's rights.
+manifests: generate ## Write the generated files: CRDs, DeepCopy methods, the objects that list the kinds of config/manager/config.yaml, the golden file of the operator's rights.
 	@hack/generate-crds.sh config/crd/bases
 	@mv config/crd/bases/tenancy.warren.dev_resourcedistributions.yaml config/crd/distribution/
 	@$(TOOL) controller-gen crd paths=./examples/... output:crd:artifacts:config=examples/memcached/config
@@ -141,7 +141,7 @@ links: ## Check that links in the docs lead somewhere.
 	@go run ./hack/links
 
 .PHONY: kustomizations
-kustomizations: ## Build every overlay, and what stands beside them.
+kustomizations: ## Build every overlay, the objects for Prometheus, and the samples.
 	@for d in config/overlays/* config/prometheus config/samples config/samples/billing config/samples/guardrails; do \
 		$(TOOL) kustomize build "$$d" >/dev/null || exit 1; done
 
@@ -153,7 +153,7 @@ verify-generated: ## Check that generated files are up to date, without touching
 	@hack/verify-generated.sh
 
 .PHONY: verify-rights
-verify-rights: ## Check the operator's rights: those of the golden file, few and named.
+verify-rights: ## Check that the operator's rights are those of the golden file, few, and none of the forbidden ones.
 	@go test ./config
 
 .PHONY: verify-modules
@@ -167,35 +167,35 @@ test: build controlplane ## Run unit, integration and attack tests; reports in .
 	@hack/test.sh .reports
 
 .PHONY: test-race
-test-race: build controlplane ## The same with the race detector: before a release. Reports in .reports/race.
+test-race: build controlplane ## Run the tests in which races are possible, with the race detector: before a release. Reports in .reports/race.
 	@hack/test.sh .reports/race -race
 
 .PHONY: test-race-unit
-test-race-unit: build controlplane ## The unit tests with the race detector; reports in .reports/race.
+test-race-unit: build controlplane ## Run the unit tests with the race detector; reports in .reports/race.
 	@UNIT_ONLY=1 hack/test.sh .reports/race -race
 
 .PHONY: test-long
 test-long: export TEST_WINDOW = full
-test-long: build controlplane ## The same with the full waiting times of the specification; reports in .reports/long.
+test-long: build controlplane ## Run the tests of `make test` with the full waiting times of the specification; reports in .reports/long.
 	@hack/test.sh .reports/long
 
 .PHONY: test-googlesql
-test-googlesql: ## Check the ledger's statements for BigQuery by GoogleSQL's own analyser: a module of its own. The first time it compiles for minutes and takes 7 GB.
+test-googlesql: ## Check the ledger's statements for BigQuery with GoogleSQL's own analyser, in a Go module of its own. The first time it compiles for minutes and takes 7 GB.
 	@mkdir -p .reports
 	@cd test/googlesql && $(TOOL) gotestsum --format=pkgname --jsonfile=$(CURDIR)/.reports/googlesql.json
 
 .PHONY: test-monitoring
-test-monitoring: controlplane ## Check alerts and dashboards by Prometheus's own packages on what a real operator exposes: a module of its own. The first time it compiles for minutes. ARGS=-draw: draw docs/runbooks/*.svg anew.
+test-monitoring: controlplane ## Check alerts and dashboards with Prometheus's own packages, on the metrics of a real operator, in a Go module of its own. The first time it compiles for minutes. ARGS=-draw: draw docs/runbooks/*.svg anew.
 	@mkdir -p .reports
 	@cd test/monitoring && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/monitoring.json -- -timeout=20m . $(if $(ARGS),-args $(ARGS))
 
 .PHONY: test-gitops
-test-gitops: ## Check how Flux and Argo CD see our objects, by the libraries that they use: a module of its own.
+test-gitops: ## Check how Flux and Argo CD see our objects, with the libraries that they use, in a Go module of its own.
 	@mkdir -p .reports
 	@cd test/gitops && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/gitops.json -- -count=1 .
 
 .PHONY: test-ui
-test-ui: controlplane ## Check the pages and drawings in Debian's Chromium, of the PATH or CHROMIUM: a module of its own. Screenshots in .reports/ui.
+test-ui: controlplane ## Check the pages and drawings in Debian's Chromium, from the PATH or CHROMIUM, in a Go module of its own. Screenshots in .reports/ui.
 	@mkdir -p .reports
 	@cd test/ui && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/ui.json -- -timeout=20m ./... $(if $(ARGS),-args $(ARGS))
 
@@ -204,7 +204,7 @@ bench-ui: controlplane ## Measure the pages of kubectl warren graph and ui besid
 	@cd test/ui && go test -run '^$$' -bench . -benchtime 1x -timeout=30m .
 
 .PHONY: test-matrix
-test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them; VERSIONS="1.35.4 1.34.4": real ones, which take minutes to build.
+test-matrix: build controlplane ## Run the tests of admission, attacks and tenants while the API server emulates Kubernetes 1.35, then 1.34. VERSIONS=1.34: one of them; VERSIONS="1.35.4 1.34.4": real ones, which take minutes to build.
 	@for v in $(VERSIONS); do \
 		case $$v in *.*.*) export WARREN_KUBERNETES_VERSION=$$v; go run ./hack/controlplane >/dev/null ;; *) export WARREN_EMULATED_VERSION=$$v ;; esac; \
 		echo "Kubernetes $$v"; WARREN_ATTACK_VERSIONS=$$(cut -d. -f1,2 <<<$$v) \
@@ -213,16 +213,16 @@ test-matrix: build controlplane ## What guards the cluster, and tenants, with th
 		unset WARREN_KUBERNETES_VERSION WARREN_EMULATED_VERSION; done
 
 .PHONY: test-scopes
-test-scopes: build controlplane ## The cases of propagation that hold in every scope, with every kind but those of RBAC in scopes Namespaces and Auto.
+test-scopes: build controlplane ## Run the cases of propagation that hold in every scope, with every kind but those of RBAC in scope Namespaces, then in scope Auto.
 	@for scope in Namespaces Auto; do PROPAGATION_SCOPE=$$scope go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
 		--focus='PROP-(P|V|C|K[1-5]|T|D[1-8]|R1|R2|X1 |O|N)' ./test/integration/propagation || exit 1; done
 
 .PHONY: test-fault
-test-fault: build controlplane ## Each fault at each write of the operator in every story; prints how many plans there were and how many differ. An hour or two.
+test-fault: build controlplane ## Try each fault at each write of the operator in every story; print how many tries there were, and how many ended in another state. Takes an hour or two.
 	@WARREN_FAULTS=all go run github.com/onsi/ginkgo/v2/ginkgo --keep-going --timeout=180m ./test/integration/fault
 
 .PHONY: test-simulation
-test-simulation: ## 1,000,000 simulated histories on all cores. SIMULATION_SEED=7: begin with that seed; SIMULATION_HISTORIES=100: so many.
+test-simulation: ## Run 1,000,000 simulated histories on all cores. SIMULATION_SEED=7: begin with that seed; SIMULATION_HISTORIES=100: run only 100.
 	@SIMULATION_HISTORIES=$${SIMULATION_HISTORIES:-1000000} go test -count=1 -timeout=24h -v -run "TestHistories|TestRights" ./test/simulation/...
 
 .PHONY: test-defects
@@ -234,7 +234,7 @@ test-release: ## Make a release twice, each in a clone of its own, and compare e
 	@PLATFORMS="$(PLATFORMS)" hack/test-release.sh
 
 .PHONY: e2e-node
-e2e-node: ## Upgrade PREVIOUS to this version on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins. STORY=manifests or chart: one half of it.
+e2e-node: ## Upgrade PREVIOUS to this version on a real node with a kubelet, which it starts; needs Linux, root, and Debian's containerd and CNI plugins. STORY=manifests or chart: one half of it.
 	@go build -o bin/e2e-node ./test/e2e
 	@PREVIOUS="$(PREVIOUS)" STORY="$(STORY)" bin/e2e-node
 
@@ -255,7 +255,7 @@ bench-migration: controlplane build ## Measure a move from HNC: 1,000 namespaces
 	@go run ./test/bench -migration $(if $(BENCH_SCALE),,-children 1000) $(ARGS)
 
 .PHONY: bench-noisy
-bench-noisy: controlplane ## Measure what a tenant that floods costs the others: their time from a Secret to its copy, and requests. BENCH_SCALE=small: a tenth of it.
+bench-noisy: controlplane ## Measure what a tenant that floods the operator costs the others: the time from a Secret to its copy, and the operator's requests. BENCH_SCALE=small: a tenth of it.
 	@go run ./test/bench -noisy $(ARGS)
 
 .PHONY: bench-informers
@@ -267,7 +267,7 @@ bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add 
 	@go run ./test/bench -admission $(ARGS)
 
 .PHONY: vet-admin
-vet-admin: build controlplane ## Write docs/vetted/<minor>.yaml: what admin grants on the control plane that the tests build. NOTE says what its review has shown.
+vet-admin: build controlplane ## Write docs/vetted/<minor>.yaml: what ClusterRole admin grants on the control plane that the tests build. NOTE says what its review has shown.
 	@go run ./hack/vetadmin -note "$(NOTE)"
 
 .PHONY: bench-access
@@ -280,13 +280,13 @@ bench-billing: ## Measure the ledger with 10,000 tenants on SQLite, PostgreSQL a
 	@go test ./internal/billing/exporter -run '^$$' -bench Memory -benchtime 1x
 
 .PHONY: spec-coverage
-spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
+spec-coverage: ## Show which cases of docs/behaviour passed in the last `make test`.
 	@go run ./hack/speccoverage
 
 ##@ Build
 
 .PHONY: build
-build: build-demo ## Build bin/manager, bin/manager-billing, bin/manager-bigquery, bin/kubectl-warren and bin/kubectl-sudo with their other names.
+build: build-demo ## Build bin/manager, bin/manager-billing, bin/manager-bigquery, bin/kubectl-warren and bin/kubectl-sudo, and links to the last two under their other names.
 	@$(BUILD) -o bin/manager-bigquery ./cmd/manager-bigquery
 
 # What the demo runs: all but manager-bigquery, whose client of Google's is the longest of all to compile.
@@ -329,7 +329,7 @@ docker-push: ## Push the image.
 	@$(CONTAINER_TOOL) push "$(IMG)"
 
 .PHONY: chart
-chart: ## Write dist/chart/warren, the Helm chart of VERSION, from config. `make chart VERSION=v1.2.3`; where VERSION is no semantic version, v0.0.0-dev.
+chart: ## Write dist/chart/warren, the Helm chart of VERSION, from config. `make chart VERSION=v1.2.3`; if VERSION is no semantic version, v0.0.0-dev.
 	@go run ./hack/chart -o dist/chart/warren -version "$(CHART_VERSION)"
 	@echo "wrote dist/chart/warren"
 

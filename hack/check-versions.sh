@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that VERSION may follow the version of the CRDs on the current cluster: hack/check-versions.sh VERSION KEEP_CRDS
-# Where one of them is no release, there is nothing to compare. The chart checks the same in config/chart/templates/checks.yaml.
+# Checks that an upgrade from the version of the CRDs on the current cluster to VERSION is allowed: hack/check-versions.sh VERSION KEEP_CRDS
+# If one of the two is no release such as v1.2.3, it allows everything. The chart checks the same in config/chart/templates/checks.yaml.
 set -euo pipefail
 to=$1 keep_crds=$2
 crd=lnamespaces.tenancy.warren.dev

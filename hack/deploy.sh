@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Deploys the operator onto the current cluster: hack/deploy.sh OVERLAY IMAGE CONFIG DRY_RUN [VERSION [KEEP_CRDS]]
-# Namespace and CRDs come first, also when DRY_RUN is `server`: without them nothing else could be checked. With KEEP_CRDS=true the CRDs of the
-# cluster stay as they are. Whatever is wrong with the arguments is said before anything is changed.
+# It applies the Namespace and the CRDs first, even if DRY_RUN is `server`: the API server could not check the other objects without them. With
+# KEEP_CRDS=true the CRDs of the cluster stay as they are. Errors in the arguments are reported before anything is changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 overlay=$1 image=$2 config=$3 dry_run=$4 version=${5:-} keep_crds=${6:-false}

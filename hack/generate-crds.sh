@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the CRDs of the API into a folder: hack/generate-crds.sh DIR
-# controller-gen leaves metadata without fields. With its name there, a rule about the name can call it by its path.
+# controller-gen gives metadata no fields. This script adds the field name, so that a rule about the name can have the fieldPath .metadata.name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go tool -modfile=hack/tools/go.mod controller-gen crd paths=./api/v1alpha1/... "output:crd:dir=$1"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes what a release ships to a folder: hack/release.sh VERSION REPOSITORY DIR
-# PLATFORMS are those of the plugins, such as linux/amd64; each of Linux gets an image too. The commit, the version and Go decide every byte: nothing of it says when or where it was made.
+# PLATFORMS lists the platforms of the plugins, such as linux/amd64; for each platform of Linux, there is an image too. The same commit, arguments,
+# PLATFORMS and Go version give the same bytes, whenever and wherever the script runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$1 repository=$2 out=$3

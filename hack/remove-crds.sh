@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Removes Warren's CRDs from the current cluster: hack/remove-crds.sh FILE
-# Order: all our objects are saved to FILE; the CRDs go while the operator is up, which lets go of the namespaces (they
-# stay, with what is in them); then the rights that it had given are waited for to go.
+# First it saves all our objects to FILE. Then it deletes the CRDs while the operator runs. The operator releases the
+# namespaces: they stay, with what is in them. At the end the script waits until the operator has deleted its access objects.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 saved=$1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints the manifests of an overlay: hack/render.sh OVERLAY [IMAGE [CONFIG [VERSION]]]
-# With CONFIG, the policies and the role that list its kinds are generated for it. The CRDs carry VERSION as a label if it is that of a release.
-# The kustomization that says so is temporary and lies in .dev, which git ignores.
+# With CONFIG, the policies and the role that list its kinds are generated for it. If VERSION is a release such as v1.2.3, the CRDs have it as a
+# label. The kustomization for all this is a temporary one in .dev, which git ignores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD overlay=$1 image=${2:-} config=${3:-} version=${4:-}

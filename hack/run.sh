@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs bin/manager in the foreground against the current kubeconfig's cluster, as the operator's own service account:
-# hack/run.sh [FLAG…]. Namespace, CRDs, RBAC and policies are applied first, with the kinds of --config FILE if it is there;
-# nothing else is.
+# hack/run.sh [FLAG…]. It first applies the Namespace, CRDs, RBAC and policies, for the kinds of --config FILE if
+# that flag is there. It applies nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 namespace=warren-system account=warren-controller-manager

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Proves that the tests find defects: for each test/defects/NAME.patch, it runs the tests that the line "Test:" of the patch names, with the
 # patch in place, and expects a test to fail. Nothing in the tree is changed: Go takes the patched files by its flag -overlay, so that all other
-# packages come from its cache. The line "Peer:" says who has shipped such a defect.
+# packages come from its cache. The line "Peer:" of a patch names an issue of another project with such a defect, if one is known.
 # hack/test-defects.sh [NAME…]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the unit tests, then the suites of integration and attack, whatever becomes of the first: hack/test.sh REPORTS [FLAG…]
+# Runs the unit tests, then the suites of integration and attack, even if unit tests fail: hack/test.sh REPORTS [FLAG…]
 # REPORTS gets unit.json (go test -json) and suites-1.json to suites-3.json (Ginkgo's --json-report). The flags, such as -race,
-# are given to all. UNIT_ONLY=1 runs the unit tests alone.
+# are for both. UNIT_ONLY=1 runs the unit tests alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 reports=$1

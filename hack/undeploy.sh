@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Takes the operator off the current cluster, whichever overlay it came from: `manager release`, then the rest of its
-# RBAC and its namespace. CRDs, tenants, their namespaces, copies and access objects stay; so does ClusterRole
-# warren:impersonate-on, which bindings of tenants may name. Where the CRDs are gone, access objects go too. It may be repeated.
+# Removes the operator from the current cluster, whichever overlay installed it: runs `manager release`, then deletes the rest of
+# the operator's RBAC and its namespace. CRDs, tenants, their namespaces, copies and access objects stay; so does ClusterRole
+# warren:impersonate-on, which bindings of tenants may name. If the CRDs do not exist, access objects are deleted too. It may be repeated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

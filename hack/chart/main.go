@@ -1,5 +1,5 @@
-// Command chart writes the Helm chart: the objects of config/default and of each component, whose differences become conditions, and the
-// files of config/chart.
+// Command chart writes the Helm chart from config/default, its components and the files of config/chart. What a component changes depends
+// on a condition in the chart's templates.
 //
 //	go run ./hack/chart -o dist/chart/warren -version v1.2.3
 package main

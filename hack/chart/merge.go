@@ -10,10 +10,10 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// merge is an object in all its variants.
+// merge has the lines of an object's manifest in all its variants.
 type merge []line
 
-// line is a line of some variants: of those in which all its conditions hold.
+// line is a line of a manifest. It is in those variants in which all its conditions are true.
 type line struct {
 	text string
 	when []string
@@ -34,9 +34,9 @@ func lines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// add adds a variant: what makes to out of from, which m has already, holds under the condition of the layer.
+// add returns m with one more variant, to. m has the variant from already. Where the two differ, lines depend on the layer's condition.
 func (m merge) add(from, to string, l layer) (merge, error) {
-	var places []int // of the lines of from
+	var places []int // the indices in m of the lines of from
 	var active []string
 	for i, line := range m {
 		if line.holds(l.given) {
@@ -49,7 +49,7 @@ func (m merge) add(from, to string, l layer) (merge, error) {
 	place := append(places, len(m))
 	out := slices.Clone(m)
 	codes := difflib.NewMatcher(active, lines(to)).GetOpCodes()
-	slices.Reverse(codes) // so that places stay true
+	slices.Reverse(codes) // from the last one, so that an insertion moves no place that is still to be used
 	for _, c := range codes {
 		if c.Tag == 'e' {
 			continue
@@ -66,7 +66,7 @@ func (m merge) add(from, to string, l layer) (merge, error) {
 	return out, nil
 }
 
-// holds reports whether a line is there when these conditions are true, and all others false.
+// holds reports whether the variant in which these conditions are true, and all others false, has the line.
 func (l line) holds(given []string) bool {
 	for _, when := range l.when {
 		if negated, ok := strings.CutPrefix(when, "not ("); ok {
@@ -80,7 +80,7 @@ func (l line) holds(given []string) bool {
 	return true
 }
 
-// under has all lines depend on one more condition.
+// under returns m with all lines dependent on one more condition.
 func (m merge) under(condition string) merge {
 	var out merge
 	for _, l := range m {
@@ -89,13 +89,13 @@ func (m merge) under(condition string) merge {
 	return out
 }
 
-// A value that is a template loses its quotes, and a list item that is one its dash too.
+// A value that is a Helm expression loses its quotes. A list item that is a Helm expression also loses its dash.
 var (
 	quotedValue = regexp.MustCompile(`^(.*: )'(\{\{.*\}\})'$`)
 	quotedItem  = regexp.MustCompile(`^ *- '(\{\{-.*\}\})'$`)
 )
 
-// template is the text of the template. Lines that follow each other and have the same conditions share one block.
+// template returns the text of the chart's template. Lines that follow each other and have the same conditions share one block.
 func (m merge) template() []byte {
 	var out strings.Builder
 	var open []string

@@ -16,7 +16,7 @@ import (
 
 // values are the chart's values: config/chart/values.yaml has their defaults and describes what they mean.
 type values struct {
-	// Global is what Helm gives every chart that is a part of another one.
+	// Global has the values that Helm passes to every chart that is a part of another one.
 	Global     map[string]any `json:"global"`
 	Image      imageValues    `json:"image"`
 	Controller controller     `json:"controller"`
@@ -62,8 +62,8 @@ type components struct {
 	WebhookClients        bool `json:"webhookClients"`
 }
 
-// valuesSchema is the JSON schema by which Helm checks values before it renders anything. controller.config is checked as strictly as the
-// operator checks its file, but for what no type says.
+// valuesSchema returns the JSON schema by which Helm checks values before it renders anything. It checks controller.config as strictly as
+// the operator checks its file, except for rules that the Go types do not express.
 func valuesSchema() ([]byte, error) {
 	schema := schemaOf(reflect.TypeFor[values]())
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -105,7 +105,7 @@ func schemaOf(t reflect.Type) map[string]any {
 func addProperties(properties map[string]any, t reflect.Type) {
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" { // its fields stand in place of it
+		if name == "" { // an inlined struct: its fields are properties here
 			addProperties(properties, field.Type)
 			continue
 		}

@@ -15,8 +15,8 @@ import (
 
 // layer is what one switch changes: the difference between two lists of components.
 type layer struct {
-	when     string   // the condition, in the words of Helm's templates
-	given    []string // conditions of former layers that hold in from, and so in to
+	when     string   // the condition, as an expression in Helm's templates
+	given    []string // conditions of earlier layers that are true in from, and so also in to
 	from, to []string
 }
 
@@ -26,7 +26,7 @@ const (
 	billing      = `ne (include "warren.billingDriver" .) "none"`
 )
 
-// layers come in the order in which a kustomization lists the components.
+// layers are in the order in which a kustomization lists the components.
 var layers = []layer{
 	{when: ".Values.components.strictPlacement", to: []string{"strict-placement"}},
 	{when: ".Values.components.openAccess", to: []string{"open-access"}},
@@ -37,7 +37,7 @@ var layers = []layer{
 	{when: authority, to: []string{"hierarchy-authority"}},
 	{
 		when: "and " + authority + " (" + distribution + ")", given: []string{distribution, authority},
-		// which patches what is listed before it
+		// hierarchy-authority patches only the objects of components that are listed before it
 		from: []string{"hierarchy-authority", "distribution"}, to: []string{"distribution", "hierarchy-authority"},
 	},
 	{when: ".Values.components.certManager", to: []string{"cert-manager"}},
@@ -95,14 +95,14 @@ func renderTemplates() (map[string][]byte, error) {
 	return files, nil
 }
 
-// hashed is the name that kustomize gives the operator's ConfigMap. The chart has a checksum in the pods instead.
+// hashed matches the name, with a hash, that kustomize gives the operator's ConfigMap. In the chart, pods have a checksum instead.
 var hashed = regexp.MustCompile(`\bwarren-config-[0-9a-z]{10}\b`)
 
-// folded is a line break in a template, which the YAML has where a line would be long.
+// folded matches a Helm expression with a line break, which YAML has where a line would be long.
 var folded = regexp.MustCompile(`('\{\{[^'\n]*)\n +([^'\n]*\}\}')`)
 
-// render returns the objects of config/default with components and the places for values, by the names of their templates. The namespace is
-// not among them: it holds Helm's own record of the release.
+// render returns the objects of config/default with these components, by the names of their templates. Helm expressions are in place of the
+// chart's values. The Namespace is not among the objects: it exists before the chart is installed, and has Helm's record of the release.
 func render(components []string) (map[string]string, error) {
 	var paths []string
 	for _, c := range components {
@@ -127,7 +127,7 @@ func render(components []string) (map[string]string, error) {
 	return texts, nil
 }
 
-// templateName is the name of an object's template: the same name stands once in default and once in the operator's namespace.
+// templateName returns the name of an object's template. Two objects may have the same name: in namespace default and in the operator's.
 func templateName(kind, namespace, name string) string {
 	if namespace == "default" {
 		name += "_default"
@@ -135,7 +135,7 @@ func templateName(kind, namespace, name string) string {
 	return strings.ToLower(kind) + "_" + strings.ReplaceAll(name, ":", "_") + ".yaml"
 }
 
-// generatedByKinds are the templates of what the configured kinds decide.
+// generatedByKinds returns the names of the templates of objects that list the configured kinds.
 func generatedByKinds() (map[string]bool, error) {
 	names := map[string]bool{}
 	for document := range bytes.SplitSeq(manifests.Print(configfile.Default()), []byte("\n---\n")) {

@@ -33,8 +33,8 @@ func buildMissing(ctx context.Context, version, dir string, components []string)
 		return err
 	}
 
-	// scratch is in the folder itself, so that the next builder finds and removes the files of a killed one, and so that a rename
-	// puts a binary in place.
+	// scratch is in the folder itself, so that the next builder finds and removes the files of a killed builder, and so that a finished
+	// binary can be put in place by a rename.
 	scratch := filepath.Join(dir, ".building")
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o755)); err != nil {
 		return fmt.Errorf("making a folder to build in: %w", err)
@@ -66,8 +66,8 @@ func lockCache(ctx context.Context, file string) (func(), error) {
 	return func() { _ = l.Unlock() }, nil
 }
 
-// buildOne puts one binary in place by rename, so that nobody ever starts half a file, and so that an interrupted
-// build keeps what was finished.
+// buildOne builds one binary, and puts it in place by rename, so that nobody ever starts half a file. An interrupted
+// build keeps the binaries that were finished.
 func buildOne(ctx context.Context, scratch, version, dir, name string, line *progress) error {
 	line.start(name)
 	module, pkg, flags, err := prepareModule(ctx, scratch, version, name)
@@ -95,13 +95,13 @@ func prepareModule(ctx context.Context, scratch, version, name string) (module, 
 	return module, "k8s.io/kubernetes/cmd/" + name, cache.LDFlags(version), err
 }
 
-// goRun runs the go command in a module. What it prints counts as progress and, when it fails, as the reason.
+// goRun runs the go command in the folder of a module. Its output is shown as progress, and the last lines of it are in the error.
 func goRun(ctx context.Context, module string, line *progress, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = module
 	cmd.Env = goEnv()
 	cmd.Stdout, cmd.Stderr = line, line
-	// An interrupted compiler writes its caches to the end; a killed one may not.
+	// An interrupted compiler finishes writing its caches; a killed one may not.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
@@ -113,7 +113,7 @@ func goRun(ctx context.Context, module string, line *progress, args ...string) e
 	return nil
 }
 
-// goEnv returns the user's environment without the variables that would change the binaries.
+// goEnv returns the user's environment without the variables that would change the binaries. It lets the go command complete a go.mod.
 func goEnv() []string {
 	env := make([]string, 0, len(os.Environ())+3)
 	for _, kv := range os.Environ() {

@@ -1,6 +1,6 @@
 // Command controlplane builds etcd, the API server, the controller manager and kubectl from Go modules into a cache
-// outside the clone, and prints the folder. It is silent and instant where everything is there already; the first
-// build takes minutes and describes how far it is.
+// outside the clone, and prints the folder. If all of them are there already, it is instant and prints nothing else;
+// the first build takes minutes and shows its progress.
 package main
 
 import (

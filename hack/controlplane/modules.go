@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/cache"
 )
 
-// etcdModule writes a module whose main package is etcd: its own one is in a module full of replacements, which
-// can't be built from outside.
+// etcdModule writes a module whose main package runs etcd: etcd's own main package is in a module full of replace
+// directives, which can't be built from outside.
 func etcdModule(scratch string) (string, error) {
 	dir := filepath.Join(scratch, "module-etcd")
 	mod := "module etcd\n\ngo 1.24\n\nrequire go.etcd.io/etcd/server/v3 " + cache.EtcdVersion + "\n"
@@ -35,7 +35,7 @@ func main() { etcdmain.Main(os.Args) }
 }
 
 // kubernetesModule writes a module that requires k8s.io/kubernetes and replaces each staging module, which is a folder
-// there, by the published module of the same release.
+// in that repository, by the published module of the same release.
 func kubernetesModule(ctx context.Context, scratch, version string) (string, error) {
 	dir := filepath.Join(scratch, "module-kubernetes")
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -52,7 +52,7 @@ func kubernetesModule(ctx context.Context, scratch, version string) (string, err
 	return dir, writeModule(dir, map[string]string{"go.mod": mod})
 }
 
-// scratchGoMod keeps the go and godebug lines of Kubernetes: they shape the default behaviour of the binaries.
+// scratchGoMod returns the go.mod of that module. It keeps the go and godebug lines of Kubernetes: they decide the binaries' defaults.
 func scratchGoMod(theirs []byte, version string) (string, error) {
 	theirMod, err := modfile.Parse("go.mod", theirs, nil)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// oldestGo is what the youngest of the Kubernetes versions asks for.
+	// oldestGo is the Go version that the newest of the Kubernetes versions needs.
 	oldestGo = "go1.26"
-	// The disk space, in bytes, of a first build: most of it is for Go's own caches, the rest for the linker and the binaries.
+	// The free disk space, in bytes, that a first build needs: in each of Go's caches, and in each folder of the linker and the binaries.
 	roomForCaches  = 6 << 30
 	roomForResults = 2 << 30
 )
 
-// checkPrerequisites returns, as one sentence, a problem that the build would otherwise meet only after minutes of compiling.
+// checkPrerequisites returns an error for problems that the build would otherwise meet only after minutes of compiling.
 func checkPrerequisites(ctx context.Context, dir string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the go command is not in the PATH: the control plane is built from source, install %s or newer",

@@ -13,8 +13,8 @@ import (
 )
 
 // progress shows how far a build is: on a terminal one line that is rewritten each second, elsewhere (a log) one line
-// every half minute, so that nobody takes minutes of silence for a hang. It takes the go command's output as its
-// Writer: with -v that is one package a line.
+// every half minute, so that nobody takes minutes of silence for a hang. The go command writes its output to it: with
+// -v, that is the name of one package a line.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -57,7 +57,7 @@ func (p *progress) tick() {
 	}
 }
 
-// show prints the state, followed by what came of it. The caller holds the lock.
+// show prints the state and then end, which is the result of the component, or empty while it is being built. The caller holds mu.
 func (p *progress) show(end string) {
 	text := fmt.Sprintf("[%d/%d] %s: %s", p.number, p.total, p.component, time.Since(p.since).Round(time.Second))
 	if p.packages > 0 {
@@ -102,7 +102,7 @@ func (p *progress) finish(what string) {
 	_, _ = fmt.Fprintf(p.out, "%s, after %s\n", what, time.Since(p.began).Round(time.Second))
 }
 
-// Write counts the compiled packages and keeps the rest of the output for an error message.
+// Write counts the compiled packages and keeps the last 8 KiB of the output for an error message.
 func (p *progress) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

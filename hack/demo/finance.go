@@ -15,16 +15,16 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// finance is the person who queries the ledger by SQL; the commands of this user aren't kubectl's.
+// finance is the user who queries the ledger: the commands of this user are SQL, not kubectl's.
 const finance = "finance"
 
-// exporterAccount is the billing exporter's own.
+// exporterAccount is the billing exporter's service account.
 const exporterAccount = "system:serviceaccount:warren-system:warren-billing-exporter"
 
-// costCenterLabel says the cost center of a namespace's tenant to tools that read labels, such as OpenCost.
+// costCenterLabel is the label of a namespace with the cost center of its tenant, for tools that read labels, such as OpenCost.
 const costCenterLabel = "finance.example.com/cost-center"
 
-// warehouse is the demo's ledger: a file of SQLite, or a PostgreSQL server that doesn't exist (away).
+// warehouse is the demo's ledger: a file of SQLite, or a PostgreSQL server that doesn't exist (if away is set).
 type warehouse struct {
 	folder string
 	away   bool
@@ -32,7 +32,7 @@ type warehouse struct {
 
 func (w warehouse) file() string { return filepath.Join(w.folder, "billing.db") }
 
-// configuration is the operator's section billing, which the exporter reads too.
+// configuration returns section billing of the operator's configuration, which the exporter reads too.
 func (w warehouse) configuration() string {
 	engine := fmt.Sprintf("driver: sqlite\n  sqlite: {path: %q}", w.file())
 	if w.away {
@@ -61,7 +61,7 @@ func (w warehouse) startExporter(ctx context.Context, world *devcluster.World, m
 	return exporter, err
 }
 
-// query asks the ledger and answers as kubectl would: a table, an error, an exit code.
+// query runs a query in SQL on the ledger. It returns what a run of kubectl would: a table or an error, and an exit code.
 func (w warehouse) query(ctx context.Context, question string) (stdout, stderr string, code int) {
 	table, err := w.table(ctx, question)
 	if err != nil {
@@ -105,7 +105,7 @@ func (w warehouse) table(ctx context.Context, question string) (string, error) {
 	return text.String(), err
 }
 
-// bills returns the last scene for a warehouse that works: the changes are read by SQL.
+// bills returns the last scene if the warehouse works: what each tenant paid for, and when, is read by SQL.
 func bills() scene {
 	const months = "SELECT namespace, tenant, cost_center, CASE WHEN valid_to IS NULL THEN 'until now' ELSE 'ended' END AS lasts FROM " +
 		"tenant_billing_periods " +
@@ -127,7 +127,7 @@ func bills() scene {
 	}
 }
 
-// billsWait returns the last scene for a warehouse that is away: no tenant waited for it, and no change is lost.
+// billsWait returns the last scene if the warehouse is away: a condition reports that, and the tenant is ready all the same.
 func billsWait() scene {
 	patient := wantPrint("condition met")
 	patient.within = 30 * time.Second

@@ -1,10 +1,10 @@
-// Command demo stands behind `make demo`: it starts a control plane and the operator on loopback, in a temporary
+// Command demo is what `make demo` runs: it starts a control plane and the operator on loopback, in a temporary
 // folder, walks through the story of script.go with kubectl and each user's own token, and checks every answer. It
 // leaves no process and no file behind, also when it is interrupted.
 //
-// With -warehouse=away the billing exporter has no warehouse all the time, and everything else must hold.
+// With -warehouse=away, the billing exporter never reaches its warehouse, and everything else must still work.
 //
-// With -connect it plays on a control plane that somebody else started, such as that of `make e2e-node`; -until and
+// With -connect, it plays on a control plane that another program started, such as that of `make e2e-node`; -until and
 // -after choose a part of the story.
 package main
 
@@ -35,7 +35,7 @@ func main() {
 	there := flag.String("warehouse", "there", "there: the ledger is a file, and the last scene reads it by SQL; away: the billing exporter "+
 		"finds no warehouse")
 	flag.Parse()
-	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
+	log.SetLogger(logr.Discard()) // otherwise controller-runtime complains on stderr that it has no logger
 	if flag.NArg() > 0 || *there != "there" && *there != "away" {
 		fmt.Fprintf(os.Stderr, "demo: -warehouse is there or away, not %q, and there are no words but flags\n", *there)
 		os.Exit(2)
@@ -85,7 +85,7 @@ func demo(ctx context.Context, away bool) error {
 			return fmt.Errorf("bin/%s is missing; run: make build", name)
 		}
 	}
-	if err := os.Chdir(root); err != nil { // the script names its files from here
+	if err := os.Chdir(root); err != nil { // the names of files in the script are relative to this folder
 		return fmt.Errorf("changing into the clone: %w", err)
 	}
 	folder, err := os.MkdirTemp("", "warren-ledger-")

@@ -17,7 +17,7 @@ type player struct {
 	world   *devcluster.World
 	ledger  warehouse
 	checked int
-	times   []string // of each scene, for the closing line
+	times   []string // how long each scene took, for the closing line
 	ended   time.Time
 }
 
@@ -35,7 +35,7 @@ func (p *player) play(ctx context.Context, scenes []scene) error {
 	return nil
 }
 
-// runStep runs a command, again while its answer may still change, and prints the last answer.
+// runStep runs a command and prints its answer. It repeats the command until the answer is as expected, or the step's time is over.
 func (p *player) runStep(ctx context.Context, s step) error {
 	ask, err := p.prepare(ctx, s)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *player) prepare(ctx context.Context, s step) (ask func() (stdout, stder
 	return func() (string, string, int) { return p.world.Kubectl(ctx, s.user, args...) }, p.showFile(args)
 }
 
-// substitute puts the answer of the $(kubectl …) in a command into its place, as a shell does.
+// substitute replaces $(kubectl …) in a command by what that kubectl prints, as a shell does.
 func (p *player) substitute(ctx context.Context, s step) (string, error) {
 	before, rest, found := strings.Cut(s.command, "$(kubectl ")
 	if !found {
@@ -102,7 +102,7 @@ func (p *player) substitute(ctx context.Context, s step) (string, error) {
 	return before + strings.TrimSpace(stdout) + after, nil
 }
 
-// showFile prints the manifest that a command takes.
+// showFile prints the manifests that a command names by -f.
 func (p *player) showFile(args []string) error {
 	for i, arg := range args {
 		if arg != "-f" {

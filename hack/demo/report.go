@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// writeReport leaves in .reports, as `go test -json` would, how the demo ended: `make spec-coverage` counts case BILL-51 by it.
+// writeReport writes to .reports how the demo ended, in the format of `go test -json`: `make spec-coverage` counts BILL-51 by it.
 func writeReport(root, ledger string, failure error) error {
 	outcome := "pass"
 	if failure != nil {

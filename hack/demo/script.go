@@ -12,7 +12,7 @@ type scene struct {
 // step is one command of one user and what it must answer.
 type step struct {
 	user    string
-	command string // as one would type it; arguments with spaces in single quotes
+	command string // as one would type it after kubectl, with arguments that have spaces in single quotes; for finance, SQL
 	want    want
 }
 
@@ -23,7 +23,7 @@ type want struct {
 	hasNot  []string
 	// within is how long the expected answer may take, because the operator acts a moment later; 0 means that the first answer counts.
 	within time.Duration
-	// timed reports that the time until the answer is printed, counted from the end of the command before.
+	// timed makes the player print how long the answer took, counted from the end of the previous command.
 	timed bool
 }
 
@@ -45,7 +45,7 @@ const (
 	value    = " -o jsonpath={.data.password}"
 )
 
-// fullStory is the main job of a tenancy operator, from the first tenant to the last copy.
+// fullStory returns the scenes in their order. The last scene, about billing, is not among them: playHere adds it.
 func fullStory() []scene {
 	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(),
 		removal(), distribution(), migration()}
@@ -134,7 +134,7 @@ func raised() scene {
 	}
 }
 
-// operator is the operator's own account. Steps of this user show what a stolen token of the operator may do.
+// operator is the operator's service account. A step that acts as this user shows what a stolen token of the operator may do.
 const operator = "system:serviceaccount:warren-system:warren-controller-manager"
 
 func attacks() scene {

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// playElsewhere plays a part of the story on a control plane that somebody else started and will stop: the file is what
-// devcluster.World.Bytes says of it.
+// playElsewhere plays a part of the story on a control plane that another program started and will stop. The file has what
+// devcluster.World.Bytes returned there.
 func playElsewhere(ctx context.Context, file, after, until string) error {
 	scenes, err := selectScenes(fullStory(), after, until)
 	if err != nil {
@@ -29,7 +29,7 @@ func playElsewhere(ctx context.Context, file, after, until string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Chdir(root); err != nil { // the script names its files from here
+	if err := os.Chdir(root); err != nil { // the names of files in the script are relative to this folder
 		return fmt.Errorf("changing into the clone: %w", err)
 	}
 	p := &player{root: root, world: world}
@@ -40,7 +40,7 @@ func playElsewhere(ctx context.Context, file, after, until string) error {
 	return nil
 }
 
-// selectScenes returns the scenes that follow one, up to another; an empty name means the story's beginning or end.
+// selectScenes returns the scenes behind scene after, up to and with scene until. An empty name means the story's beginning or end.
 func selectScenes(scenes []scene, after, until string) ([]scene, error) {
 	from, to := 0, len(scenes)
 	for name, end := range map[string]*int{after: &from, until: &to} {

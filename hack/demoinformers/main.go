@@ -1,4 +1,4 @@
-// Command demoinformers stands behind `make demo-informers`: it plays the demonstration of informers that follow RBAC.
+// Command demoinformers is what `make demo-informers` runs: it plays the demonstration of informers that follow RBAC.
 package main
 
 import (

@@ -3,7 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	_ "crypto/sha256" // go-digest takes the algorithms that are linked in
+	_ "crypto/sha256" // go-digest knows only the algorithms that are linked in
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,7 +33,7 @@ type image struct {
 // sbom is the name of the bill of materials in the image.
 const sbom = "sbom.cdx.json"
 
-// layerOf is a tar file with the binaries, owned by root and executable by all, and the list of what they are made of.
+// layerOf returns a tar file with the binaries, owned by root and executable by all, and with their bill of materials.
 func layerOf(binaries []string, materials []byte, modified time.Time) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tarWriter{Writer: tar.NewWriter(&layer), modified: modified}
@@ -59,7 +59,7 @@ func (i image) writeArchive(out io.Writer) error {
 		Config: config, Layers: []v1.Descriptor{layer},
 	}))
 	manifest.Platform = &i.platform
-	// containerd goes by the first key, others by the second.
+	// containerd reads the image's name from the first key; other tools read its tag from the second.
 	manifest.Annotations = map[string]string{
 		"io.containerd.image.name": i.name.String(), v1.AnnotationRefName: i.name.Tag(),
 	}
@@ -88,7 +88,7 @@ type dockerImage struct {
 	Layers   []string
 }
 
-// tarWriter writes files whose headers say nothing of the machine. The first error stays, and finish returns it.
+// tarWriter writes files whose headers do not depend on the machine. It keeps the first error, and finish returns that.
 type tarWriter struct {
 	*tar.Writer
 	modified time.Time

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// writeByRename never leaves half a file at its place.
+// writeByRename writes a new file and then renames it, so that the file called name is never half written.
 func writeByRename(name string, write func(io.Writer) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return fmt.Errorf("making the folder of %s: %w", name, err)

@@ -1,12 +1,11 @@
 // Command image writes the image of static binaries, with their bill of materials, to a file, without a daemon and without root:
 //
-//	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager bin/linux-amd64/manager-billing
+//	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager bin/linux-amd64/manager-billing \
+//	    bin/linux-amd64/manager-bigquery bin/linux-amd64/kubectl-warren
 //
-// bin/linux-amd64/manager-bigquery bin/linux-amd64/kubectl-warren
-//
-// The first binary is the image's entrypoint. The file is an OCI layout that Docker's format stands in too, as `docker save` writes
-// it, so that docker load, podman load, ctr images import, kind load and skopeo all take it. The same binaries give the same bytes;
-// SOURCE_DATE_EPOCH, in seconds, dates the image, else it is of 1970.
+// The first binary is the image's entrypoint. The file is an OCI layout with the manifest.json of Docker's format, as `docker save`
+// writes it, so that docker load, podman load, ctr images import, kind load and skopeo can all read it. The same binaries give the same
+// bytes. The image has the date SOURCE_DATE_EPOCH, in seconds since 1970; if that is not set, the date is 1 January 1970.
 package main
 
 import (
@@ -68,7 +67,7 @@ func run(name, out, version, revision string, binaries []string) error {
 	return nil
 }
 
-// sourceDate is the date of everything in the image: reproducible builds agree on this variable.
+// sourceDate returns the date of everything in the image. epoch is SOURCE_DATE_EPOCH, the usual variable of reproducible builds.
 func sourceDate(epoch string) (time.Time, error) {
 	if epoch == "" {
 		return time.Unix(0, 0).UTC(), nil

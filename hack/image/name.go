@@ -6,8 +6,8 @@ import (
 	"github.com/distribution/reference"
 )
 
-// parseName asks for a tag: a kubelet pulls `latest`, which no tag means too, at every start, and an image that was
-// loaded from a file can't be pulled.
+// parseName returns an error if the name has no tag. No tag means `latest`, which a kubelet pulls at every start, and an
+// image that was loaded from a file can't be pulled.
 func parseName(name string) (reference.NamedTagged, error) {
 	if name == "" {
 		return nil, fmt.Errorf("the image has no name: give one with a tag, such as registry.example/warren:v1")

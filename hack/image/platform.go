@@ -23,7 +23,7 @@ func platformOfAll(binaries []string) (first v1.Platform, err error) {
 	return first, nil
 }
 
-// platformOf reads from the binary what it was built for, and refuses what could not start in an empty image.
+// platformOf reads from the binary for which platform it was built, and refuses a binary that could not start in an otherwise empty image.
 func platformOf(binary string) (v1.Platform, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

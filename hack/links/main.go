@@ -1,5 +1,5 @@
-// Links checks that every relative link in the repository's Markdown leads to a file, and to a heading in it where it
-// names one. Links to other sites are not followed.
+// Links checks that every relative link in the repository's Markdown leads to a file and, if it names a heading, to that
+// heading in the file. Links to other sites are not followed.
 //
 //	go run ./hack/links [DIR]
 package main

@@ -19,7 +19,7 @@ var (
 	heading    = regexp.MustCompile(`^#{1,6} +(.*?) *#*$`)
 )
 
-// linksOf returns the links of a Markdown page, without what stands in code.
+// linksOf returns the links of a Markdown page, except those in code.
 func linksOf(text string) []link {
 	var links []link
 	for n, line := range proseLines(text) {
@@ -32,7 +32,7 @@ func linksOf(text string) []link {
 }
 
 // anchorsOf returns the anchors of a page's headings as GitHub makes them: lower case, spaces as hyphens, punctuation
-// dropped. Headings of the same text, which get a number, are not told apart.
+// dropped. GitHub adds a number to the anchors of headings with the same text; anchorsOf does not.
 func anchorsOf(text string) map[string]bool {
 	anchors := map[string]bool{}
 	for _, line := range proseLines(text) {

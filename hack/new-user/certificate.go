@@ -19,7 +19,7 @@ import (
 // patience is how long the cluster may take to sign.
 const patience = time.Minute
 
-// signCertificate makes a key and has the cluster sign a client certificate for it. Both are PEM; the key never leaves this process.
+// signCertificate makes a key and lets the cluster sign a client certificate for it. Both are PEM; the key is not sent to the cluster.
 func signCertificate(
 	ctx context.Context, client kubernetes.Interface, user string, groups []string, expires time.Duration,
 ) (certificate, key []byte, err error) {
@@ -42,7 +42,7 @@ func signCertificate(
 		return nil, nil, err
 	}
 	defer func() {
-		// Also where it was interrupted: nobody shall approve it later.
+		// Also after an interruption, so that nobody can approve the request later.
 		gone := client.CertificatesV1().CertificateSigningRequests().Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{})
 		if gone != nil {
 			err = errors.Join(err, fmt.Errorf("deleting CertificateSigningRequest %s: %w", name, gone))

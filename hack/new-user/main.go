@@ -1,9 +1,9 @@
 // New-user makes a test user on the current cluster: a client certificate that the cluster signs, in a kubeconfig of its
-// own. The user holds no right but those of every authenticated user and of the given groups, until an LNamespace or a binding names them.
+// own. The user has only the rights of every authenticated user and of the given groups, until an LNamespace or a binding names the user.
 //
 //	go run ./hack/new-user [-o FILE] [-expires 24h] [-kubeconfig FILE] [-context NAME] NAME [GROUP...]
 //
-// It takes the rights of a cluster admin: to create, approve and delete a CertificateSigningRequest.
+// It needs the rights of a cluster admin: to create, approve and delete a CertificateSigningRequest.
 package main
 
 import (
@@ -33,10 +33,10 @@ func main() {
 
 const usage = "go run ./hack/new-user [FLAG...] NAME [GROUP...]"
 
-// run does what the arguments say and prints how to go on.
+// run makes the user that the arguments describe, and prints what to try next.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("new-user", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is said once
+	flags.SetOutput(io.Discard) // main prints an error; the flag set would print it a second time
 	file := flags.String("o", "", "the kubeconfig to write (default NAME.kubeconfig)")
 	expires := flags.Duration("expires", 24*time.Hour, "how long the certificate is good, at least 10m; the cluster may make it shorter")
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -82,7 +82,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// checkName refuses names that mean something to the cluster or to Warren: a test user shall hold nothing by its name alone.
+// checkName refuses names and groups with a meaning in the cluster or in Warren: they would have rights by their names alone. It refuses
+// a certificate that expires sooner than the cluster allows, too.
 func checkName(name string, groups []string, expires time.Duration) error {
 	switch {
 	case strings.TrimSpace(name) != name || name == "":

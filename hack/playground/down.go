@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience is how long the supervisor may take to end all in order; it has its own for each process.
+// patience is how long the supervisor may take to end all processes in order. It has time limits of its own for each of them.
 const patience = 40 * time.Second
 
 // stopPlayground ends the playground and removes its files but for the configuration and the logs. It may be called at any time.
@@ -26,7 +26,7 @@ func stopPlayground(p place) error {
 		return err
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		// The lock is held, so the number is that of its holder; its children die with it.
+		// Another process has the lock, so pid is that process, the supervisor. Its children die with it.
 		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("ending the playground (process %d): %w", pid, err)
 		}

@@ -1,9 +1,9 @@
-// Command playground stands behind `make up` and `make down`: a control plane and the operator in the background, on
+// Command playground is what `make up` and `make down` run: a control plane and the operator in the background, on
 // loopback, with a kubeconfig for each user in .dev.
 //
 // Three processes take part. `up` starts `supervise` in a session of its own, and returns when that is ready.
 // `supervise` owns the control plane and the operator, which die with it. As long as it lives it holds a lock on
-// .dev/playground.lock: that, and no process number, reports whether the playground runs. `down` asks it to end.
+// .dev/playground.lock: the playground runs if that lock is held, whatever its pid file says. `down` asks it to end.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
+	log.SetLogger(logr.Discard()) // otherwise controller-runtime complains on stderr that it has no logger
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// place knows the playground's files. All of them lie in .dev of the clone, and kubectl in bin.
+// place has the paths of the playground's files. They are in .dev of the clone at root; manager and kubectl are in bin.
 type place struct{ root string }
 
 func (p place) devFile(name string) string { return filepath.Join(p.root, ".dev", name) }
 
-// stateDir holds the control plane's files; it goes with the playground.
+// stateDir holds the control plane's files; it is removed with the playground.
 func (p place) stateDir() string { return p.devFile("state") }
 
 // configFile is the operator's configuration, which outlives the playground: it is the user's to edit.
@@ -30,7 +30,7 @@ func (p place) pidFile() string     { return p.devFile("playground.pid") }
 func (p place) managerFile() string { return filepath.Join(p.root, "bin", "manager") }
 func (p place) kubectlFile() string { return filepath.Join(p.root, "bin", "kubectl") }
 
-// kubeconfig of a user; the cluster admin's has no name in front.
+// kubeconfig returns the file of a user's kubeconfig. The name of the cluster admin's is kubeconfig alone, without a user.
 func (p place) kubeconfig(user string) string {
 	if user == controlplane.Admin {
 		return p.devFile("kubeconfig")
@@ -51,8 +51,8 @@ func (p place) tryLock() (*flock.Flock, bool, error) {
 	return lock, locked, nil
 }
 
-// readPID returns the supervisor's process number, which is valid only while the supervisor holds the lock. A process that takes
-// the lock removes the file first, so that the number of a crashed supervisor is never read.
+// readPID returns the supervisor's process number, which is valid only while the supervisor holds the lock. `up` removes
+// the file before it starts a supervisor, so that the number of a crashed supervisor is never read.
 func (p place) readPID() (int, error) {
 	for range 50 { // the supervisor writes the file a moment after it takes the lock
 		text, err := os.ReadFile(p.pidFile())

@@ -40,19 +40,19 @@ func supervise(ctx context.Context, p place, userText string) error {
 	}
 	_ = reportLine(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with policies, webhooks and open access.",
 		world.ControlPlane.Version, world.Config(controlplane.Admin).Host))
-	_ = reports.Close() // `up` may go now
+	_ = reports.Close() // `up` reads nothing after readyLine
 	watchOperator(ctx, world)
 	return errors.Join(world.Stop(), p.removeRemains())
 }
 
-// reportLine sends up a message.
+// reportLine logs a message and sends it to the process of `up`.
 func reportLine(to io.Writer, kind, text string) error {
 	log.Print(kind + text)
 	_, err := fmt.Fprintln(to, kind+strings.ReplaceAll(text, "\n", lineBreak))
 	return err
 }
 
-// startWorld starts everything and puts the users' files in place.
+// startWorld starts everything and writes the users' kubeconfigs.
 func startWorld(ctx context.Context, p place, userText string, reports io.Writer) (*devcluster.World, error) {
 	users, err := parseUsers(userText)
 	if err != nil {
@@ -81,7 +81,7 @@ func startWorld(ctx context.Context, p place, userText string, reports io.Writer
 	return world, nil
 }
 
-// openAccess lets the users of the playground make tenants; distribution lets its admin distribute.
+// openAccess lets the users of the playground make tenants; distribution lets its cluster admin use ResourceDistributions.
 const openAccess, distribution = "config/components/open-access", "config/components/distribution"
 
 // writeConfig writes the configuration that the manifests deploy, unless the user's file exists already.

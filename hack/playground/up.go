@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// The supervisor reports over a pipe, one message a line; these two are its last words to up.
+// The supervisor sends its messages to `up` over a pipe, one a line. The last of them begins with readyLine or failedLine.
 const (
 	readyLine  = "ready "
 	failedLine = "failed "
@@ -62,8 +62,8 @@ func launchSupervisor(ctx context.Context, p place, userText string) error {
 	cmd := exec.Command(self, "supervise", userText)
 	cmd.Dir = p.root
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{theirs} // number 3 there
-	// A session of its own: neither the terminal's ctrl-C nor its end reaches it.
+	cmd.ExtraFiles = []*os.File{theirs} // file descriptor 3 in the supervisor
+	// A session of its own, so that neither ctrl-C in the terminal nor the terminal's end reaches the supervisor.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the supervisor: %w", err)

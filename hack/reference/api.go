@@ -16,7 +16,8 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// kinds are our kinds in the order of the page, each with its CustomResourceDefinition and an example that sets every field of its spec.
+// kinds are Warren's kinds in the order of the page, each with its CustomResourceDefinition. exampleDir has an example of each kind, which
+// sets every field of its spec.
 var kinds = []struct{ name, definition string }{
 	{"LNamespace", "config/crd/bases/tenancy.warren.dev_lnamespaces.yaml"},
 	{"SubNamespace", "config/crd/bases/tenancy.warren.dev_subnamespaces.yaml"},
@@ -101,7 +102,7 @@ func writeFields(p *page, path string, s schema, example any, spec bool) {
 	}
 }
 
-// isStandard reports whether a field has a type of Kubernetes itself, whose fields are documented there.
+// isStandard reports whether a field has a type of Kubernetes itself, whose fields Kubernetes documents.
 func isStandard(s schema) bool {
 	_, selector := s.Properties["matchExpressions"]
 	return selector || s.XEmbeddedResource || isConditions(s)
@@ -205,7 +206,8 @@ func firstOf(list any) any {
 	return items[0]
 }
 
-// compact returns a value as short JSON; of objects and lists of objects nothing, because their fields have examples of their own.
+// compact returns a value as JSON, or nothing if that is longer than 60 bytes. For a list of objects, it returns nothing, because their
+// fields have examples of their own.
 func compact(value any) string {
 	if value == nil {
 		return ""

@@ -27,7 +27,7 @@ func flagsPage(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, name := range operator.Subcommands() {
-		if strings.HasPrefix(name, "billing") { // below: another program carries these out
+		if strings.HasPrefix(name, "billing") { // these follow below: another program runs them
 			continue
 		}
 		var help bytes.Buffer

@@ -85,7 +85,7 @@ func (p *page) row(cells ...string) {
 	p.line("| %s |", strings.Join(cells, " | "))
 }
 
-// code returns text as code, or nothing for an empty one.
+// code returns text as code, or nothing for an empty text.
 func code(text string) string {
 	if text == "" {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// metric is what the sources say of a metric.
+// metric describes a metric as the Go sources define it.
 type metric struct {
 	name, kind, help string
 	labels           []string
@@ -33,7 +33,7 @@ func metricsPage(context.Context) (string, error) {
 		"of a namespace, an object or a user, "+
 		"except `distribution`, the name of a ResourceDistribution.")
 	sections := []struct{ title, introduction, prefix string }{
-		{"The operator", "", "warren_"}, // before the longer prefix: the last one that matches counts
+		{"The operator", "", "warren_"}, // first, because the last section whose prefix matches gets the metric
 		{"The billing exporter", "On the exporter's own port. [Alerts](../../config/prometheus/billing_alerts.yaml) use them.",
 			"warren_billing_"},
 		{"Informers", "Of [`pkg/watchset`](../guides/informers.md), in the operator and in every program that imports it.", "watchset_"},
@@ -63,8 +63,8 @@ func metricsPage(context.Context) (string, error) {
 	return p.String(), nil
 }
 
-// findMetrics returns by name the metrics that the Go files below the folders define. A string that is a metric's name and is no part of
-// a definition that this program understands is an error, so that no metric is missing from the page.
+// findMetrics returns by name the metrics that the Go files below the folders define. If a string has the form of a metric's name, but
+// no definition that this program understands has that name, the result is an error: no metric may be missing from the page.
 func findMetrics(folders ...string) (map[string]metric, error) {
 	metrics := map[string]metric{}
 	var named []string

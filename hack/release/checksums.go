@@ -39,7 +39,7 @@ type provenance struct {
 	} `json:"runDetails"`
 }
 
-// writeChecksums writes SHA256SUMS and provenance.json about all files that are there.
+// writeChecksums writes SHA256SUMS and provenance.json, about all files that the release has so far.
 func (r release) writeChecksums() error {
 	var files []material
 	err := filepath.WalkDir(r.out, func(path string, entry fs.DirEntry, err error) error {

@@ -1,4 +1,4 @@
-// Command release adds to a folder what is made of the other parts of a release: archives of the plugins with their krew manifests, the
+// Command release adds the last parts of a release to the folder with the others: archives of the plugins with their krew manifests, the
 // changelog of the version, checksums, and a statement of provenance.
 //
 //	go run ./hack/release -version v1.2.3 -commit COMMIT -plugins FOLDER -o dist
@@ -49,7 +49,7 @@ func (r release) run() error {
 	return nil
 }
 
-// writeChangelog writes the section of the version; before it has one, that of what is unreleased.
+// writeChangelog writes the version's section of CHANGELOG.md or, if the version has none yet, section Unreleased.
 func (r release) writeChangelog() error {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {

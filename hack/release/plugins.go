@@ -99,7 +99,7 @@ func (r release) pack(p plugin, folder string) (krewPlatform, error) {
 	}, r.write(name, content)
 }
 
-// archiveOf returns an archive of files, the first of which is a program. Its headers say nothing of the machine.
+// archiveOf returns an archive of files, the first of which is a program. Its headers do not depend on the machine.
 func archiveOf(files ...string) ([]byte, error) {
 	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)

@@ -1,10 +1,10 @@
-// Speccoverage names which numbered cases of the specification have a test that carries their number in its name and
-// passed.
+// Speccoverage counts the numbered cases of the specification for which a test passed that has their number in its name, and
+// lists the cases without one.
 //
 //	go run ./hack/speccoverage [-spec DIR] [-all] [REPORT...]
 //
 // Reports are the output of `go test -json` and of Ginkgo's --json-report; without any, those of .reports and .reports/long.
-// Those in a folder called long are of `make test-long`: only they count for a case whose row names that target.
+// Reports in a folder called long are of `make test-long`: only they count for a case whose row names that target.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// shown is how much of a list of numbers is printed without -all.
+// shown is how many characters of a list of case numbers are printed without -all.
 const shown = 90
 
 func main() {

@@ -27,7 +27,7 @@ func (o outcomes) add(name string, passed bool) {
 	}
 }
 
-// readReports reads reports of one kind of run.
+// readReports returns the outcomes in all these reports together.
 func readReports(files []string) (outcomes, error) {
 	o := outcomes{}
 	for _, file := range files {

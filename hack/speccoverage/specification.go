@@ -12,7 +12,7 @@ import (
 const (
 	numberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
 
-	// longRun in the row of a case reports that `make test` gives less than the case, so that its reports do not show it.
+	// longRun in the row of a case means that `make test` does less than the row demands, so that its reports do not count.
 	longRun = "`make test-long`"
 )
 
@@ -20,14 +20,14 @@ var (
 	// A case is a row of a table whose first cell begins with its number.
 	caseRow = regexp.MustCompile(`^\| *(` + numberPattern + `)`)
 
-	// Rows under these headings are numbered too, but describe what is so, not what a test must show.
+	// Rows under these headings are numbered too, but state facts and plans, not what a test must show.
 	notCases = regexp.MustCompile(`Facts|Verified|Invariants|faults enter|Crash points|How much runs|Budgets`)
 )
 
 type page struct {
 	name  string
 	cases []string // sorted, each once
-	long  []string // those that only a run of `make test-long` shows whole
+	long  []string // those for which only reports of `make test-long` count
 }
 
 // readPages reads the pages of a specification that have cases, in the order of their names.

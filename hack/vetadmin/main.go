@@ -1,6 +1,6 @@
 // Command vetadmin writes the vetted list of one version of Kubernetes into docs/vetted: it starts the control plane that the
-// tests build, with Warren's manifests, and has `kubectl warren vet --write` look at it. WARREN_KUBERNETES_VERSION chooses
-// another version, as everywhere.
+// tests build, with Warren's manifests, but without the policies, and runs `kubectl warren vet --write` there.
+// WARREN_KUBERNETES_VERSION chooses another version, as in the tests.
 package main
 
 import (
@@ -42,7 +42,7 @@ func run(ctx context.Context, note string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Stop()) }()
-	// The rules reach admin a moment after the control plane is ready.
+	// ClusterRole admin has its aggregated rules only a moment after the control plane is ready.
 	problem := ""
 	waited := wait.PollUntilContextTimeout(ctx, time.Second, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		out, problems, code := world.Kubectl(ctx, controlplane.Admin, "warren", "vet", "--write", "--dir", filepath.Join(root, "docs", "vetted"),

@@ -1,5 +1,5 @@
 // Package bom lists what a Go binary is made of, as CycloneDX, from what the Go tool wrote into it. The same binary
-// gives the same bytes: the list has no date and no number of its own.
+// gives the same bytes: the list has no date and no serial number.
 package bom
 
 import (
@@ -14,7 +14,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// Of returns the bill of materials of some binaries of one module, in JSON. version is their own.
+// Of returns the bill of materials of some binaries of one module, in JSON. version is the version of that module.
 func Of(version string, binaries ...string) ([]byte, error) {
 	var all *debug.BuildInfo
 	for _, binary := range binaries {
@@ -36,7 +36,7 @@ func listModules(info *debug.BuildInfo, version string) *cdx.BOM {
 		version = info.Main.Version
 	}
 	main := componentOf(cdx.ComponentTypeApplication, &debug.Module{Path: info.Main.Path, Version: version})
-	// The standard library is linked in like any module, and its advisories go by Go's version.
+	// The standard library is linked in like any module, and security advisories name it by Go's version.
 	std := cdx.Component{
 		BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion,
 		PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"),
@@ -70,7 +70,7 @@ func componentOf(kind cdx.ComponentType, module *debug.Module) cdx.Component {
 	return c
 }
 
-// buildSettings are how the binary was built: for what machine, from what commit.
+// buildSettings returns how the binary was built: for which machine, and from which commit.
 func buildSettings(info *debug.BuildInfo) *[]cdx.Property {
 	var properties []cdx.Property
 	for _, s := range info.Settings {
