@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,6 +92,9 @@ func (p place) userNames() []string {
 // usualUsers have a kubeconfig in every playground.
 func usualUsers() []string { return []string{"alice", "bob", "carol", "dave", "mia"} }
 
+// userName is what the name of a user of the playground looks like. It is the name of a file, too.
+var userName = regexp.MustCompile(`^[a-z0-9][-.a-z0-9]*$`)
+
 // parseUsers reads USERS: names separated by spaces, each with its groups behind colons, as in "eve otto:pay-oncall".
 func parseUsers(text string) (map[string][]string, error) {
 	users := map[string][]string{}
@@ -103,7 +107,11 @@ func parseUsers(text string) (map[string][]string, error) {
 		switch {
 		case name == "" || slices.Contains(groups, ""):
 			return nil, fmt.Errorf("USERS: %q is neither NAME nor NAME:GROUP:GROUP", word)
-		case name == controlplane.Admin || name == "config" || strings.ContainsAny(name, "/,"):
+		case !userName.MatchString(name):
+			return nil, fmt.Errorf("USERS: %q can't be a user: write lower-case letters, digits, - and ., with blanks between users", name)
+		case slices.Contains(groups, "system"):
+			return nil, fmt.Errorf("USERS: %q: no group may begin with system:", word)
+		case name == controlplane.Admin || name == "config" || name == "system":
 			return nil, fmt.Errorf("USERS: %q can't be a user of the playground: take another name", name)
 		}
 		users[name] = groups

@@ -25,7 +25,7 @@ func TestParseUsers(t *testing.T) {
 			t.Errorf("USERS=%q: %v %s", text, err, diff)
 		}
 	}
-	for _, text := range []string{":g", "eve:", "eve::g", "admin", "a/b", "config"} {
+	for _, text := range []string{":g", "eve:", "eve::g", "admin", "a/b", "config", "Eve!", "eve,otto", "system:admin", "x:system:masters"} {
 		if users, err := parseUsers(text); err == nil {
 			t.Errorf("USERS=%q: got %v, want an error", text, users)
 		}

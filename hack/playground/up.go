@@ -34,7 +34,7 @@ func startPlayground(ctx context.Context, p place, userText string) error {
 		return err
 	}
 	if !locked {
-		fmt.Println("The playground runs already; USERS and another build take effect after: make down up")
+		fmt.Println(`The playground runs already. For other users, or for another build: make down up USERS="…"`)
 		printHint(p)
 		return nil
 	}

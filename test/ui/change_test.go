@@ -93,7 +93,7 @@ func testCreation(t *testing.T, c *cluster) {
 		equal(p, "it is made", c.exists(t, "grow", "grow-x"), true)
 		page := r.lastWrite(1)
 		c.waitForUsers(t, "grow-x")
-		p.Until("the way to its page", patience, shows("Show namespaces/grow-x"))
+		p.Until("the way to its page", patience, shows("Open namespaces/grow-x"))
 		c.deleteSub(t, "grow", "grow-x")
 		r.runShown(command, page)
 	})

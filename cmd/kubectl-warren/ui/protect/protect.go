@@ -68,7 +68,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		isLogin := underRun && rest == "/" && holdsToken
 		switch {
 		case !isOwnHost(r), !isOwnOrigin(r), !isLogin && !isOwnSite(r):
-			refuse(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui.")
+			refuse(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui: open the address as it was printed.")
 		case !underRun:
 			refuse(w, http.StatusNotFound, "There is no such page.")
 		case isLogin:
