@@ -143,10 +143,15 @@ func (g *groups) scanForWaiting(ctx context.Context) ([]string, error) {
 		return g.putBack(waiting, err), err
 	}
 	g.forbidden = ""
-	concerned := make([]string, 0, len(waiting))
+	concerned := slices.Collect(maps.Keys(waiting))
+	for tenant, holders := range g.found { // new tenants may come so fast that each look is a scan, and none reads these again
+		if now := found[v1alpha1.SudoersGroup(tenant)]; !slices.Equal(now, holders) {
+			g.found[tenant] = now
+			concerned = append(concerned, tenant)
+		}
+	}
 	for tenant := range waiting {
 		g.found[tenant] = found[v1alpha1.SudoersGroup(tenant)]
-		concerned = append(concerned, tenant)
 	}
 	return concerned, nil
 }
