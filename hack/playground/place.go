@@ -110,7 +110,7 @@ func parseUsers(text string) (map[string][]string, error) {
 		case !userName.MatchString(name):
 			return nil, fmt.Errorf("USERS: %q can't be a user: write lower-case letters, digits, - and ., with blanks between users", name)
 		case slices.Contains(groups, "system"):
-			return nil, fmt.Errorf("USERS: %q: no group may begin with system:", word)
+			return nil, fmt.Errorf("USERS: %q: groups of Kubernetes itself, such as system:masters, can't be given", word)
 		case name == controlplane.Admin || name == "config" || name == "system":
 			return nil, fmt.Errorf("USERS: %q can't be a user of the playground: take another name", name)
 		}

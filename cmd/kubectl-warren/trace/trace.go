@@ -106,23 +106,11 @@ func Of(c Case) *Trace {
 		return t
 	}
 	t.Verdict = Other
-	switch s := c.sourceIn(Place{Namespace: c.Slot.Namespace, Object: c.Here, Type: c.Type}); {
-	case s != nil && s.Invalid != "":
-		t.Notes = append(t.Notes, "it is no valid source: "+s.Invalid)
-	case s != nil && s.Mode == v1alpha1.ModeNone:
-		t.Notes = append(t.Notes, "it isn't copied: its label "+v1alpha1.LabelPropagate+" is none")
-	case s != nil && s.Excluded != "":
-		t.Notes = append(t.Notes, "it is never propagated: "+s.Excluded)
-	case s != nil && c.unlisted():
-		t.Notes = append(t.Notes, "it isn't copied: "+c.notListed())
-	case s != nil && outsideTrees(c.View.Forest, c.Slot.Namespace) != "":
-		t.Notes = append(t.Notes, "it isn't copied: "+outsideTrees(c.View.Forest, c.Slot.Namespace))
-	case s != nil:
-		t.Verdict, t.Mode = Source, s.Mode
-	case c.Here.Labels[v1alpha1.LabelInheritedFrom] != "":
-		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but the operator did not write it")
-	case asksForCopies(c.Here) && c.whyNoSource(c.Here) != "":
-		t.Notes = append(t.Notes, "it isn't copied: "+c.whyNoSource(c.Here))
+	source := c.sourceIn(Place{Namespace: c.Slot.Namespace, Object: c.Here, Type: c.Type})
+	if why := c.whyNotCopied(source); why != "" {
+		t.Notes = append(t.Notes, why)
+	} else if source != nil {
+		t.Verdict, t.Mode = Source, source.Mode
 	}
 	t.Notes = append(t.Notes, mistakenAnnotations(c.Here)...)
 	if at, s := c.wantedSource(); s != nil && s.Mode == v1alpha1.ModeCreate {
@@ -131,6 +119,31 @@ func Of(c Case) *Trace {
 		t.Notes = append(t.Notes, "it has the name of a copy from "+at+": rename or delete it, then the operator writes the copy")
 	}
 	return t
+}
+
+// whyNotCopied explains why no copies are made of the object here, which source is as a source, nil if it is none. It is "" for a source
+// that is copied, and for an object that nobody takes for one.
+func (c Case) whyNotCopied(source *copies.Source) string {
+	outside := outsideTrees(c.View.Forest, c.Slot.Namespace)
+	switch {
+	case source == nil && c.Here.Labels[v1alpha1.LabelInheritedFrom] != "":
+		return "it has the label " + v1alpha1.LabelInheritedFrom + ", but the operator did not write it"
+	case source == nil && asksForCopies(c.Here) && c.whyNoSource(c.Here) != "":
+		return "it isn't copied: " + c.whyNoSource(c.Here)
+	case source == nil:
+		return ""
+	case source.Invalid != "":
+		return "it is no valid source: " + source.Invalid
+	case source.Mode == v1alpha1.ModeNone:
+		return "it isn't copied: its label " + v1alpha1.LabelPropagate + " is none"
+	case source.Excluded != "":
+		return "it is never propagated: " + source.Excluded
+	case c.unlisted():
+		return "it isn't copied: " + c.notListed()
+	case outside != "":
+		return "it isn't copied: " + outside
+	}
+	return ""
 }
 
 // kindMode returns the kind's mode of propagation. If the configuration can't be read, it is All for a copy whose source lacks the

@@ -245,11 +245,11 @@ func (s *migration) cleanUp(ctx context.Context, namespace string) {
 	s.isRid(ctx, build.Namespace(namespace))
 	bindings, _, _ := s.Kubectl(ctx, controlplane.Admin, "get", "clusterrolebinding", "-o", "yaml")
 	Expect(bindings).NotTo(ContainSubstring("namespace: " + namespace + "\n"))
-	group := map[string]string{"hnc-system": "hnc.x-k8s.io", "accurate": "accurate.cybozu.com", "capsule-system": "capsule.clastix.io"}[namespace]
-	Expect(group).NotTo(BeEmpty())
+	groups := map[string]string{"hnc-system": "hnc.x-k8s.io", "accurate": "accurate.cybozu.com", "capsule-system": "capsule.clastix.io"}
+	Expect(groups).To(HaveKey(namespace))
 	definitions, stderr, code := s.Kubectl(ctx, controlplane.Admin, "get", "crd", "-o", "name")
 	Expect(code).To(BeZero(), stderr)
-	Expect(definitions).NotTo(ContainSubstring(group))
+	Expect(definitions).NotTo(ContainSubstring(groups[namespace]))
 }
 
 // script runs commands as the cluster admin, and expects each to succeed.
