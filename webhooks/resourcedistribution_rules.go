@@ -13,7 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// maxAsked is for how many namespaces the authorizer is asked one by one; for more, the user needs the right to write everywhere.
+// maxAsked is the largest number of namespaces about which the authorizer is asked one by one. For more, the user needs the right to write
+// everywhere.
 const maxAsked = 500
 
 // distributionChange is the change that a request makes to a ResourceDistribution; old is nil where the request creates one.

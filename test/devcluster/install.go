@@ -92,7 +92,7 @@ func (m Manifests) Definitions() Manifests {
 	return m.where(func(u *unstructured.Unstructured) bool { return isDefinition(u) })
 }
 
-// Rest returns all manifests but Definitions and those that need nodes.
+// Rest returns all manifests except CRDs and Namespaces, and except those that need nodes.
 func (m Manifests) Rest() Manifests {
 	return m.where(func(u *unstructured.Unstructured) bool { return !isDefinition(u) && !needsNodes(u) })
 }

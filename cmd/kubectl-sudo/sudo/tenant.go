@@ -28,6 +28,8 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	switch {
 	case err != nil:
 		return "", err
+	case !said && len(me.sudoTenants()) == 0 && !me.isSudoerEverywhere():
+		return "", ambiguous(me)
 	case !said:
 		return "", fmt.Errorf("no namespace is named, so kubectl would act in %s, which belongs to no tenant: add -n NAMESPACE; for a command "+
 			"that needs none, %w",

@@ -142,7 +142,8 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 	case s.err != nil && (waits || s.unsaved[string(tenant)] || !s.compared):
 		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
 	case s.unsaved[string(tenant)] && s.problem != nil:
-		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait in the exporter's memory until its outbox takes them: "+
+		return exported(false, v1alpha1.ReasonPending, "the exporter can't write to its outbox; a cluster admin must repair it, and "+
+			"changes of this tenant wait in memory until then: "+
 			text.Cut(s.problem.Error(), 512))
 	case s.unsaved[string(tenant)]: // the change came just now
 		return nil
