@@ -47,13 +47,13 @@ type HierarchyConfigurationSpec struct {
 	// +optional
 	PropagatedAnnotations []MetadataKey `json:"propagatedAnnotations,omitempty"`
 
-	// overriddenLabels are label keys whose inherited values stop here.
+	// overriddenLabels are keys of labels that this namespace does not inherit. The namespaces below get its own value, or none.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	OverriddenLabels []MetadataKey `json:"overriddenLabels,omitempty"`
 
-	// overriddenAnnotations are annotation keys whose inherited values stop here.
+	// overriddenAnnotations are keys of annotations that this namespace does not inherit. The namespaces below get its own value, or none.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +optional

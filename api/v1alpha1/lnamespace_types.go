@@ -72,7 +72,8 @@ type Billing struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Limits bound the size of a tree, and of the copies that its own sources cause. A nil field is no limit, 0 allows none.
+// Limits bound the size of a tree, and of the copies that its own sources cause. 0 allows none. In an LNamespace, a nil field takes the
+// value of the configuration, where nil is no limit.
 type Limits struct {
 	// subNamespaces counts all descendants of the root.
 	// +kubebuilder:validation:Minimum=0

@@ -33,7 +33,8 @@ func (p *planner) planTreeLimits(copies map[string]int) {
 	}
 	for _, root := range slices.Sorted(maps.Keys(sizes)) {
 		for _, excess := range sizes[root].exceededLimits(p.limitsOfTree(root)) {
-			p.draft.addDraftGap("tree "+root, excess+" in the configuration, or spec.limits of the LNamespace, before the migration")
+			excess += " in the configuration, or spec.limits of the LNamespace"
+			p.draft.addDraftGap("tree "+root, excess+", before the migration")
 			p.draft.excesses = append(p.draft.excesses, "tree "+root+" "+excess)
 		}
 	}
