@@ -292,7 +292,7 @@ var hncPeer = peer{
 			*into, served = objects, served || here
 		}
 		if !served && c.Peer.Record == nil {
-			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here; --context chooses another cluster")
+			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here; --context names another cluster")
 		}
 		var err error
 		if found.settings, err = settingsOfHNC(c.Peer.Deployments); err != nil {
@@ -317,7 +317,7 @@ var accuratePeer = peer{
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		subs, served, err := r.listPeerObjects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served && c.Peer.Record == nil {
-			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here; --context chooses another cluster")
+			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here; --context names another cluster")
 		}
 		if err != nil {
 			return nil, err
