@@ -116,8 +116,8 @@ func (m *modes) advanceSwitch(ctx context.Context, mode grants.Mode) {
 	}
 	late := time.Since(m.switchedSince) >= m.timing.SwitchLimit
 	if late && m.placedSince.IsZero() {
-		ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere; where they are "+
-			"missing, sudo may be refused until they are written", "after",
+		ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere; "+
+			"where they are missing, sudo may be refused until they are written", "after",
 			m.timing.SwitchLimit)
 	}
 	if late || !m.placedSince.IsZero() && time.Since(m.placedSince) >= m.timing.SwitchGrace {
