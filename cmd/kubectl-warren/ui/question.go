@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,6 +36,12 @@ func (v *server) answer(r *http.Request, frame *frame, page *questionPage) {
 	ask := func(name string) string { return strings.TrimSpace(page.Asked.Get(name)) }
 	reading := v.newReading()
 	question := rights.Question{Verb: ask("verb"), Resource: ask("resource"), Subresource: ask("subresource"), Namespace: ask("namespace")}
+	for _, word := range []string{question.Verb, question.Resource, ask("user")} {
+		if strings.HasPrefix(word, "-") { // in the command it would be a flag
+			frame.Error = sentence(fmt.Errorf("%q begins with -: must be a verb, a resource or a user", word))
+			return
+		}
+	}
 	page.Command = v.commandOf(question, ask("user"), page.Asked["group"])
 	reporter, question, _, err := rights.ReadQuestion(r.Context(), reading.Invocation, question)
 	if err == nil && ask("user") == "" {

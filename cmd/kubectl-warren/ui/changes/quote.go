@@ -3,20 +3,49 @@
 package changes
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // plain matches the words that every POSIX shell reads literally.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@,+-][A-Za-z0-9_./:@,+=-]*$`)
 
-// Quote writes a command for a POSIX shell.
+// Quote writes a command for a POSIX shell. Characters that a page would not show, or that a terminal obeys when the command is pasted, are
+// written by printf.
 func Quote(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		if quoted[i] = word; !plain.MatchString(word) {
-			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		switch {
+		case plain.MatchString(word):
+			quoted[i] = word
+		case text.Escape(word) != word:
+			quoted[i] = `"$(printf ` + inQuotes(printfFormat(word)) + `)"`
+		default:
+			quoted[i] = inQuotes(word)
 		}
 	}
 	return strings.Join(quoted, " ")
+}
+
+func inQuotes(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// printfFormat returns the format by which printf prints word. All that text.Escape would escape is written as octal numbers.
+func printfFormat(word string) string {
+	var format strings.Builder
+	for _, r := range word {
+		switch letter := string(r); {
+		case r == '%':
+			format.WriteString("%%")
+		case r == '\\' || text.Escape(letter) != letter:
+			for _, b := range []byte(letter) {
+				fmt.Fprintf(&format, `\%03o`, b)
+			}
+		default:
+			format.WriteString(letter)
+		}
+	}
+	return format.String()
 }
