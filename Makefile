@@ -197,7 +197,7 @@ test-gitops: ## Check how Flux and Argo CD see our objects, with the libraries t
 .PHONY: test-ui
 test-ui: controlplane ## Check the pages and drawings in Debian's Chromium, from the PATH or CHROMIUM, in a Go module of its own. Screenshots in .reports/ui.
 	@mkdir -p .reports
-	@cd test/ui && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/ui.json -- -timeout=20m ./... $(if $(ARGS),-args $(ARGS))
+	@cd test/ui && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/ui.json -- -count=1 -timeout=20m ./... $(if $(ARGS),-args $(ARGS))
 
 .PHONY: bench-ui
 bench-ui: controlplane ## Measure the pages of kubectl warren graph and ui beside a bare list of the same names, in Debian's Chromium, as ratios.
