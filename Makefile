@@ -187,7 +187,7 @@ test-googlesql: ## Check the ledger's statements for BigQuery with GoogleSQL's o
 .PHONY: test-monitoring
 test-monitoring: controlplane ## Check alerts and dashboards with Prometheus's own packages, on the metrics of a real operator, in a Go module of its own. The first time it compiles for minutes. ARGS=-draw: draw docs/runbooks/*.svg anew.
 	@mkdir -p .reports
-	@cd test/monitoring && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/monitoring.json -- -timeout=20m . $(if $(ARGS),-args $(ARGS))
+	@cd test/monitoring && $(TOOL) gotestsum --format=testname --jsonfile=$(CURDIR)/.reports/monitoring.json -- -count=1 -timeout=20m . $(if $(ARGS),-args $(ARGS))
 
 .PHONY: test-gitops
 test-gitops: ## Check how Flux and Argo CD see our objects, with the libraries that they use, in a Go module of its own.

@@ -60,13 +60,13 @@ func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copie
 func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from, version string) error {
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()
-	above, ok := f.Sources(slot.Namespace)
-	switch {
-	case ok && above.Has(from) && !isAbove(c.knownForest(), from, slot.Namespace), !ok && isManaged(c.knownForest(), slot.Namespace):
+	switch stays := keepsCopy(f, from, slot.Namespace); {
+	case stays && !keepsCopy(c.knownForest(), from, slot.Namespace):
 		return copies.ErrBehind // the view has a newer forest, which the State does not know yet
-	case !ok || above.Has(from) || forest.IsNewer(seen, version):
+	case stays || forest.IsNewer(seen, version):
 		return nil
 	}
+	above, _ := f.Sources(slot.Namespace)
 	names := append([]string{slot.Namespace}, above.Names...)
 	path := describePath(f, names)
 	if c.coversNamespace(slot.Namespace, path, version) {
@@ -94,16 +94,11 @@ func (c *removalChecks) knownForest() (f *forest.Snapshot) {
 	return f
 }
 
-// isManaged reports whether the operator writes copies in the namespace called name: it exists, and is neither halted nor protected.
-func isManaged(f *forest.Snapshot, name string) bool {
-	_, ok := f.Sources(name)
-	return ok
-}
-
-// isAbove reports whether objects are propagated from the namespace called from to namespace in the forest f.
-func isAbove(f *forest.Snapshot, from, namespace string) bool {
+// keepsCopy reports whether the forest f gives no reason to delete a copy in namespace of an object in the namespace called from: from is
+// above it, or the operator deletes nothing there, because namespace is halted, protected or gone.
+func keepsCopy(f *forest.Snapshot, from, namespace string) bool {
 	above, ok := f.Sources(namespace)
-	return ok && above.Has(from)
+	return !ok || above.Has(from)
 }
 
 // coversNamespace reports whether the last check of namespace has confirmed this path, and began when the copy of this resourceVersion was

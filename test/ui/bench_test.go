@@ -78,9 +78,13 @@ func measureLoads(b *testing.B, rows int) (f, ready float64) {
 	})
 }
 
+// median measures five times.
 func median(measure func() float64) float64 {
-	m, _ := inTurns(measure, func() float64 { return 0 })
-	return m
+	var all []float64
+	for range 5 {
+		all = append(all, measure())
+	}
+	return middle(all)
 }
 
 // inTurns measures two things five times each, one after the other, and returns the medians.
@@ -89,9 +93,12 @@ func inTurns(one, other func() float64) (float64, float64) {
 	for range 5 {
 		ones, others = append(ones, one()), append(others, other())
 	}
-	slices.Sort(ones)
-	slices.Sort(others)
-	return ones[2], others[2]
+	return middle(ones), middle(others)
+}
+
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 func report(b *testing.B, what string, took, f, limit float64) {

@@ -23,7 +23,7 @@ func (p Patient) checkBilling(ctx context.Context, f file) Check {
 		told.add(o.GetName(), v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionBillingExported))
 	})
 	if err != nil {
-		return unlisted(billingName, "LNamespaces", err)
+		return warnOfFailedList(billingName, "LNamespaces", err)
 	}
 	return judgeBilling(f, told)
 }

@@ -33,7 +33,7 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 		}
 	})
 	if err != nil {
-		return unlisted(name, "ClusterRoleBindings", err)
+		return warnOfFailedList(name, "ClusterRoleBindings", err)
 	}
 	var parts []string
 	for _, access := range slices.Sorted(maps.Keys(byAccess)) {

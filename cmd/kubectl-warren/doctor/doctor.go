@@ -60,7 +60,7 @@ func warning(name, message, advice string) Check {
 }
 
 // unlisted returns the warning that objects can't be listed. It sends the user to a cluster admin only if the user lacks the right.
-func unlisted(name, what string, err error) Check {
+func warnOfFailedList(name, what string, err error) Check {
 	if apierrors.IsForbidden(err) {
 		return warning(name, "you may not list "+what+": "+err.Error(), "ask a cluster admin to run this")
 	}

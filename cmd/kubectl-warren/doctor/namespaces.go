@@ -22,20 +22,20 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	trees := map[string]map[string]string{} // namespace → labels
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
 	if err != nil {
-		return unlisted(name, "namespaces", err)
+		return warnOfFailedList(name, "namespaces", err)
 	}
 	var foreign []string
 	err = gather.Each(ctx, p.API, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
 	})
 	if err != nil {
-		return unlisted(name, "ClusterRoleBindings", err)
+		return warnOfFailedList(name, "ClusterRoleBindings", err)
 	}
 	err = gather.Each(ctx, p.API, &rbacv1.RoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
 	})
 	if err != nil {
-		return unlisted(name, "RoleBindings", err)
+		return warnOfFailedList(name, "RoleBindings", err)
 	}
 	if len(foreign) == 0 {
 		return ok(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
@@ -84,7 +84,7 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	})
 	switch {
 	case err != nil:
-		return unlisted(name, "namespaces", err)
+		return warnOfFailedList(name, "namespaces", err)
 	case len(bare) > 0:
 		return warning(name, "the configuration protects these namespaces, but they lack label protected, so the policies don't: "+
 			forest.Few(bare),

@@ -41,7 +41,7 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 		}
 	})
 	if err != nil {
-		return unlisted(name, "namespaces", err)
+		return warnOfFailedList(name, "namespaces", err)
 	}
 	var lacking []string
 	for _, kind := range f.config.Propagation.Kinds {

@@ -50,8 +50,8 @@ func (c Case) whyNoSource(meta *metav1.PartialObjectMetadata) string {
 	switch distribution := meta.Labels[v1alpha1.LabelDistributedBy]; {
 	case distribution != "":
 		return "it is a copy of ResourceDistribution " + distribution + ", and copies are never copied on"
-	case c.removed():
-		return c.kindRemoved()
+	case c.removesCopies():
+		return c.modeRemove()
 	}
 	return ""
 }

@@ -273,8 +273,8 @@ func (c Case) ofCopy(from, mode string) []string {
 		return append(notes, c.notListed()+": it stays as it is")
 	case mode == v1alpha1.ModeCreate:
 		return notes
-	case c.removed():
-		return append(notes, c.kindRemoved()+": the operator deletes the copy")
+	case c.removesCopies():
+		return append(notes, c.modeRemove()+": the operator deletes the copy")
 	case !sources.Has(from) && !sources.Frozen(from):
 		return append(notes, "namespace "+from+" is not above any more: the operator deletes the copy")
 	case s != nil && at != from:
@@ -296,8 +296,8 @@ func (c Case) whyAbsent() []string {
 		return []string{c.whyUntouched()}
 	case c.unlisted():
 		return []string{c.notListed()}
-	case c.removed():
-		return []string{c.kindRemoved()}
+	case c.removesCopies():
+		return []string{c.modeRemove()}
 	case s != nil:
 		return []string{"a copy from " + at + " is due" + c.describeDue(at)}
 	case c.frozenSource() != "":
@@ -334,9 +334,9 @@ func (c Case) frozenSource() string {
 
 func (c Case) unlisted() bool { return c.Configured && c.Mode == "" }
 
-func (c Case) removed() bool { return c.Configured && c.Mode == copies.Remove }
+func (c Case) removesCopies() bool { return c.Configured && c.Mode == copies.Remove }
 
-func (c Case) kindRemoved() string {
+func (c Case) modeRemove() string {
 	return fmt.Sprintf("propagation.kinds has %s in mode Remove", c.Slot.Kind)
 }
 

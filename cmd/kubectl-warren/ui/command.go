@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
 )
 
 // Lifetimes of the program.
@@ -36,6 +38,11 @@ type settings struct {
 	roots        []string
 	// connection are the flags of the connection, for the commands that the pages show. Tokens and passwords are left out.
 	connection []string
+}
+
+// command writes words and the flags of the connection as a command for a shell.
+func (s *settings) command(words ...string) string {
+	return changes.Quote(slices.Concat(words, s.connection)...)
 }
 
 // Command is the command "ui [ROOT…]".

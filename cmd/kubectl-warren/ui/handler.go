@@ -15,7 +15,6 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
 )
 
@@ -67,9 +66,9 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 }
 
 // parseTemplates returns the templates of the pages: those of the graph's pages, and our own, which replace the rows by rows with links.
-func parseTemplates() *template.Template {
+func parseTemplates(s *settings) *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
-		"text": terminal.Escape, "path": url.PathEscape, "command": changes.Quote,
+		"text": terminal.Escape, "path": url.PathEscape, "shell": s.command,
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
 		},

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
 )
 
 // questionPage is the body of the page of questions.
@@ -86,5 +85,5 @@ func (v *server) commandOf(q rights.Question, user string, groups []string) stri
 			words = append(words, "--group", group)
 		}
 	}
-	return changes.Quote(append(words, v.settings.connection...)...)
+	return v.settings.command(words...)
 }

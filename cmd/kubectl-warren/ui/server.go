@@ -44,7 +44,7 @@ func newServer(ctx context.Context, inv *invocation.Invocation, s *settings) (*s
 	if err != nil {
 		return nil, err
 	}
-	v := &server{inv: restricted, settings: s, runs: changes.NewStore(time.Now), templates: parseTemplates()}
+	v := &server{inv: restricted, settings: s, runs: changes.NewStore(time.Now), templates: parseTemplates(s)}
 	v.guard = protect.New(func(sentence string) { terminal.Fprintln(inv.Streams.ErrOut, "Warning: "+sentence) }, time.Now)
 	config, err := restricted.RESTConfig()
 	if err != nil {

@@ -21,7 +21,7 @@ func TestQuote(t *testing.T) {
 		{"kubectl", "warren", "sub", "create", "pay-x", "payments", "--labels", "app=web"},
 		{"User o'hara $(x)"}, {"`id`"}, {"a b", "", "  "}, {"$HOME", "~", "~root", "*", "?", "[a]", "{a,b}"}, {"a\nb"}, {`back\slash`}, {`"`},
 		{"#no comment"}, {"!history"}, {"a;b", "a&b", "a|b", "a>b", "a<b"}, {"='a'"}, {"PATH=x", "b"}, {"é", "\u202e"}, {"-n"}, {"''"},
-		{"Role/x;id>PWNED;#"}, {"a\x1b[31mb"}, {"100%\u202e'\\ $(id) `id`\x7f"},
+		{"Role/x;id>PWNED;#"}, {"a\x1b[31mb"}, {"100%\u202e'\\ $(id) `id`\x7f"}, {"no UTF-8 \x9b31m"},
 	} {
 		t.Run("WEB-C3 "+strings.Join(words, " "), func(t *testing.T) {
 			output, err := exec.Command("sh", "-c", `show() { for w; do printf '%s\0' "$w"; done; }; show `+changes.Quote(words...)).Output()

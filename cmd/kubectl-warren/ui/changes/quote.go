@@ -32,19 +32,17 @@ func Quote(words ...string) string {
 
 func inQuotes(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// printfFormat returns the format by which printf prints word. All that text.Escape would escape is written as octal numbers.
+// printfFormat returns the format by which printf prints word. All but printable ASCII is written as octal numbers.
 func printfFormat(word string) string {
 	var format strings.Builder
-	for _, r := range word {
-		switch letter := string(r); {
-		case r == '%':
+	for _, b := range []byte(word) {
+		switch {
+		case b == '%':
 			format.WriteString("%%")
-		case r == '\\' || text.Escape(letter) != letter:
-			for _, b := range []byte(letter) {
-				fmt.Fprintf(&format, `\%03o`, b)
-			}
+		case b < ' ', b > '~', b == '\\':
+			fmt.Fprintf(&format, `\%03o`, b)
 		default:
-			format.WriteString(letter)
+			format.WriteByte(b)
 		}
 	}
 	return format.String()
