@@ -221,7 +221,7 @@ const (
 	ReasonInvalidLabels Reason = "InvalidLabels"
 	// Condition Halted: the namespace is protected.
 	ReasonProtected Reason = "Protected"
-	// Condition Halted: the tree has more than 128 levels.
+	// Condition Halted: the namespace is more than 128 levels below the root.
 	ReasonDepthExceeded Reason = "DepthExceeded"
 	// Condition Halted: an ancestor is halted. The message names it.
 	ReasonAncestorHalted Reason = "AncestorHalted"

@@ -55,7 +55,7 @@ func users() map[string][]string {
 	return all
 }
 
-// fixture is a World that shows one version's behaviour, with the tenants of the specification.
+// fixture is a World whose API server behaves like one minor version of Kubernetes. furnish adds the tenants of the specification.
 type fixture struct {
 	*devcluster.World
 	version string

@@ -55,7 +55,8 @@ func Hostile() graph.Facts {
 	return facts
 }
 
-// Sized is a forest of n namespaces: tenants with 2 to 40 sub-namespaces on up to four levels, each fifteenth with a conflict.
+// Sized is a forest of n namespaces: tenants with 2 to 40 sub-namespaces on up to four levels below the root; the last may have fewer. Each
+// fifteenth namespace has a conflict, unless it is a root.
 func Sized(n int) graph.Facts {
 	facts := graph.Facts{View: gather.EmptyView()}
 	for made, team := 0, 0; made < n; team++ {

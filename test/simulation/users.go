@@ -102,7 +102,7 @@ func (h *history) actOnNamespace(e event) string {
 	return fmt.Sprintf("labels namespace %s: %v", name, labels)
 }
 
-// pickSlot returns a slot in which a user may put an object.
+// pickSlot returns the slot that number n stands for: a kind, a namespace, which need not exist, and the object's name.
 func (h *history) pickSlot(n int) copies.Slot {
 	kind := copiedKinds[n%len(copiedKinds)]
 	n /= len(copiedKinds)

@@ -63,10 +63,11 @@ func testNamespacePage(t *testing.T, c *cluster) {
 				}
 				return nil
 			})
-			p := r.openIn(t, "namespaces/"+name)
+			p, printed := r.openBetween(t, "namespaces/"+name, "describe "+name, "access page")
 			p.CheckAxe()
+			want = decode[describe.Namespace](t, printed[0])
 			checkDescribed(p, &want)
-			checkAccess(p, decode[rights.Access](t, c.kubectl(t, "admin", "warren", "access", "page", "-o", "json")))
+			checkAccess(p, decode[rights.Access](t, printed[1]))
 			p.Close()
 		})
 	}
@@ -109,6 +110,30 @@ func testNamespacePage(t *testing.T, c *cluster) {
 			t.Error(text)
 		}
 	})
+}
+
+// openBetween opens a page, and returns what the plugin's commands printed before and afterwards. It tries again while that is different:
+// other tests change rights of the whole cluster at any time.
+func (r *run) openBetween(t *testing.T, page string, commands ...string) (p *browser.Page, printed []string) {
+	t.Helper()
+	printAll := func() (all []string) {
+		for _, command := range commands {
+			all = append(all, r.kubectl(t, "admin", append([]string{"warren", "-o", "json"}, strings.Fields(command)...)...))
+		}
+		return all
+	}
+	eventually(t, "the same before and after the page", func() error {
+		before := printAll()
+		if p != nil {
+			p.Close()
+		}
+		p = r.openIn(t, page)
+		if printed = printAll(); !slices.Equal(before, printed) {
+			return fmt.Errorf("before: %q, afterwards: %q", before, printed)
+		}
+		return nil
+	})
+	return p, printed
 }
 
 // label puts a label on a namespace.
@@ -269,8 +294,7 @@ func testQuestions(t *testing.T, c *cluster) {
 		p.Fill("Resource", "secrets")
 		p.Fill("Namespace", "asked-web")
 		p.Follow(func() { p.ClickText("Ask") })
-		want := decode[rights.WhoCan](t, c.kubectl(t, "admin", "warren", "who-can", "get", "secrets", "-n", "asked-web", "-o", "json"))
-		check := func(p *browser.Page) {
+		check := func(p *browser.Page, want rights.WhoCan) {
 			var rows [][]string
 			for _, holder := range want.Subjects {
 				how := "without"
@@ -282,10 +306,10 @@ func testQuestions(t *testing.T, c *cluster) {
 			checkTable(p, "Who can get secrets in asked-web", rows)
 			equal(p, "command", browser.Eval[string](p, `document.querySelector(".command code").textContent`), "kubectl warren who-can get secrets -n asked-web")
 		}
-		check(p)
 		p.CheckAxe()
-		again := r.openIn(t, strings.TrimPrefix(browser.Eval[string](p, `location.href`), r.address("")))
-		check(again)
+		address := strings.TrimPrefix(browser.Eval[string](p, `location.href`), r.address(""))
+		again, printed := r.openBetween(t, address, "who-can get secrets -n asked-web")
+		check(again, decode[rights.WhoCan](t, printed[0]))
 	})
 	t.Run("WEB-U7 why by form, then by address", func(t *testing.T) {
 		p := r.openIn(t, "questions")

@@ -3,8 +3,11 @@ package ui_test
 import (
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -94,7 +97,7 @@ func testEnd(t *testing.T, c *cluster) {
 		t.Run("WEB-U12 "+name, func(t *testing.T) {
 			t.Parallel()
 			r := c.serveWith(t, "admin", options{env: []string{"BROWSER=true"}}, append(how.args, "ends", "--open")...)
-			p := r.open("")
+			p, other := r.open(""), r.open("")
 			equal(p, "the rows", browser.Eval[bool](p, "%s", hasRow("ends-web", "ends")), true)
 			eventually(t, "the page's stream", func() error {
 				if open := 16 - r.freeStreams(); open != 1 {
@@ -110,6 +113,7 @@ func testEnd(t *testing.T, c *cluster) {
 			}
 			equal(p, "status", status, 0)
 			p.Until("the page says so", lateness, shows(how.says))
+			other.Until("the other tab says so", lateness, shows(how.says))
 			p.CheckAxe()
 			if connection, err := net.Dial("tcp", strings.TrimPrefix(r.origin, "http://")); err == nil {
 				_ = connection.Close()
@@ -125,6 +129,27 @@ func testEnd(t *testing.T, c *cluster) {
 				}
 			}
 			equal(p, "standard error", r.stderr.String(), "")
+			requests := r.impersonate(t)
+			p.Close()
+			// The lock is given in the order in which tabs have asked for it: the other tab had it before, and gave it back.
+			browser.Eval[bool](other, `navigator.locks.request("warren", () => true)`)
+			equal(other, "requests to another program on the port", requests(), int64(0))
 		})
 	}
+}
+
+// impersonate listens on the port of a program that has ended, and returns how many requests arrive there.
+func (r *run) impersonate(t *testing.T) (requests func() int64) {
+	t.Helper()
+	var count atomic.Int64
+	listener, err := net.Listen("tcp", strings.TrimPrefix(r.origin, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { count.Add(1) }))
+	_ = other.Listener.Close()
+	other.Listener = listener
+	other.Start()
+	t.Cleanup(other.Close)
+	return count.Load
 }

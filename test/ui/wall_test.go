@@ -37,7 +37,7 @@ func testForeigners(t *testing.T, c *cluster) {
 	r.open("")
 	t.Run("WEB-W1 other hosts", func(t *testing.T) {
 		v := r.browse()
-		for _, host := range []string{"evil.test", "127.evil.test", "127.0.0.1.evil.test"} {
+		for _, host := range []string{"evil.test", "127.evil.test", "127.0.0.1.evil.test", "localhost" + strings.TrimPrefix(r.origin, "http://127.0.0.1")} {
 			if answer := v.get(r.address(""), func(r *http.Request) { r.Host = host }); answer.StatusCode != http.StatusForbidden {
 				t.Errorf("Host %s: %s", host, answer.Status)
 			}
@@ -59,7 +59,8 @@ func testForeigners(t *testing.T, c *cluster) {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
-			_, _ = fmt.Fprintf(w, `<!doctype html><title>foreign</title><link rel=icon href="/icon"><iframe name=f></iframe><iframe src="%[1]snamespaces/alone"></iframe><img src="%[1]sassets/icon.svg">
+			_, _ = fmt.Fprintf(w, `<!doctype html><title>foreign</title><link rel=icon href="/icon"><iframe name=f></iframe>
+				<script type=speculationrules>{"prefetch": [{"source": "list", "urls": ["%[1]stenants/alone"], "eagerness": "immediate"}]}</script><iframe src="%[1]snamespaces/alone"></iframe><img src="%[1]sassets/icon.svg">
 				<form id=form method=post action="%[1]spreview" target=f><input name=do value=sub><input name=parent value=alone><input name=name value=alone-evil></form>
 				<script>fetch("%[1]snamespaces/alone", {mode: "no-cors", credentials: "include"}).catch(() => {});
 				new EventSource("%[1]sevents", {withCredentials: true}); document.getElementById("form").submit();</script>`, r.address(""))

@@ -23,6 +23,9 @@ func TestEscape(t *testing.T) {
 		"other line ends":       {"a\u0085b\u2028c\u2029d", `a\u0085b\u2028c\u2029d`},
 		"a byte order mark":     {"\ufeffa", `\ufeffa`},
 		"a joiner, for scripts": {"क्\u200dष", "क्\u200dष"},
+		"a joiner, as a mask":   {"bo\u200db\u200c", `bo\u200db\u200c`},
+		"look-alikes":           {"bob\ufe0f\u034f\U000e0100", `bob\ufe0f\u034f\udb40\udd00`},
+		"empty characters":      {"\u3164\u115f\u2800", `\u3164\u115f\u2800`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // document is what describe prints as JSON or YAML.
@@ -74,7 +75,7 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 	if found.Resources, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
 		return nil, err
 	}
-	found.Events, err = eventsAbout(ctx, inv, api, found)
+	found.Events, found.EventsLeftOut, err = eventsAbout(ctx, inv, api, found)
 	return found, err
 }
 
@@ -94,7 +95,7 @@ func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name st
 
 // eventsAbout returns the operator's Events on a namespace's HierarchyConfiguration, on its copies and sources, and on its SubNamespace
 // in the parent, the newest last.
-func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader, described *Namespace) ([]Event, error) {
+func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader, described *Namespace) (newest []Event, leftOut int, err error) {
 	events := []Event{}
 	for _, list := range []struct {
 		namespace string
@@ -117,22 +118,39 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 		if failure.Refused(err) {
 			terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list Events in %s: they are not shown\n", list.namespace)
 		} else if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("list Events: %w", err)
+			return nil, 0, fmt.Errorf("list Events: %w", err)
 		}
 	}
+	newest, leftOut = Newest(events)
+	return newest, leftOut, nil
+}
+
+// maxEvents and maxMessage, in bytes, bound what is kept of Events: whoever may create Events in a namespace decides about their number
+// and length.
+const (
+	maxEvents  = 100
+	maxMessage = 1024
+)
+
+// Newest returns the newest 100 of the Events, in their order in time, and how many others there were.
+func Newest(events []Event) (newest []Event, leftOut int) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Reason, b.Reason))
 	})
-	return events, nil
+	leftOut = max(0, len(events)-maxEvents)
+	return events[leftOut:], leftOut
 }
 
-// EventOf returns an Event as a description shows it.
+// EventOf returns an Event as a description shows it: of each text at most 1 KiB.
 func EventOf(e *corev1.Event) Event {
 	return Event{
-		Time: timeOf(e), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
-		Object: strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name,
+		Time: timeOf(e), Type: cut(e.Type), Reason: cut(e.Reason), Message: cut(strings.TrimSpace(e.Message)),
+		Object: cut(strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name),
 	}
 }
+
+// cut returns a copy of at most maxMessage bytes, which does not keep the long text in memory.
+func cut(value string) string { return strings.Clone(text.Cut(value, maxMessage)) }
 
 func eventsOn(kind, name string) client.MatchingFields {
 	return client.MatchingFields{"involvedObject.kind": kind, "involvedObject.name": name}

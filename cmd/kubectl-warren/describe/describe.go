@@ -32,6 +32,8 @@ type Namespace struct {
 	Resources  []Resource         `json:"resources"`
 	Conditions []metav1.Condition `json:"conditions"`
 	Events     []Event            `json:"events"`
+	// EventsLeftOut is how many Events older than Events there are.
+	EventsLeftOut int `json:"eventsLeftOut,omitempty"`
 }
 
 // Cascading reports whether the namespaces below may be deleted with this one. The plugin doesn't see whether the operator's

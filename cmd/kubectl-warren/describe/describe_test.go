@@ -2,9 +2,13 @@ package describe_test
 
 import (
 	"bytes"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -153,5 +157,22 @@ Events:  <none>
 	}
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// SEC-X41: neither the number nor the length of Events, which a tenant may make, decides how much is shown.
+func TestManyLongEvents(t *testing.T) {
+	var events []describe.Event
+	for i := range 250 {
+		made := &corev1.Event{Type: "Normal", Reason: strconv.Itoa(i), Message: strings.Repeat("'", 1<<20)}
+		made.LastTimestamp = metav1.NewTime(time.Unix(int64(250-i), 0))
+		events = append(events, describe.EventOf(made))
+	}
+	newest, leftOut := describe.Newest(events)
+	if len(newest) != 100 || leftOut != 150 || newest[0].Reason != "99" || newest[99].Reason != "0" {
+		t.Errorf("%d Events from %s to %s, %d left out", len(newest), newest[0].Reason, newest[len(newest)-1].Reason, leftOut)
+	}
+	if size := len(newest[0].Message); size > 1024 {
+		t.Errorf("a message of %d bytes", size)
 	}
 }

@@ -89,7 +89,7 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 	}
 	if len(closed) > 0 {
 		slices.Sort(closed)
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: copies of these kinds are not shown\n",
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: copies and sources of these kinds are not shown\n",
 			strings.Join(closed, ", "), namespace)
 	}
 	slices.SortFunc(all, func(a, b Resource) int {

@@ -106,6 +106,9 @@ func (d *Namespace) writeLists(w io.Writer) error {
 			return err
 		}
 	}
+	if d.EventsLeftOut > 0 {
+		terminal.Fprintf(w, "  %d older Events are left out\n", d.EventsLeftOut)
+	}
 	return nil
 }
 

@@ -137,7 +137,7 @@ func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 	if unready := tenantToWaitFor(wave, estate, c); unready != "" {
 		return unready
 	}
-	if keys := namespaceToClean(wave, c); keys != "" {
+	if keys := awaitedCleaning(wave, c); keys != "" {
 		return keys
 	}
 	if len(wave) == 0 || wave[0].Phase == Finish {

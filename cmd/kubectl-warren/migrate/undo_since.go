@@ -84,9 +84,10 @@ func (u *undoer) undoInheritedValues() {
 	}
 }
 
-// namespaceToClean returns what the undo waits for: a namespace from which Warren has not yet removed the inherited keys. Only
-// after Warren has removed them does the undo restore the earlier values. It returns "" if there is no such namespace.
-func namespaceToClean(wave []Step, c Cluster) string {
+// awaitedCleaning returns what the undo waits for, as the end of a message: "Warren to remove the inherited labels … from namespace N". N has
+// left its tree and still has inherited keys. Only after Warren has removed them does the undo restore the earlier values. The text is "" if
+// there is no such namespace, or in a phase other than Release.
+func awaitedCleaning(wave []Step, c Cluster) string {
 	if len(wave) == 0 || wave[0].Phase != Release || c.Peer.Record == nil {
 		return ""
 	}

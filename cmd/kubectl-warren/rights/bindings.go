@@ -92,7 +92,7 @@ func (b bindings) thoseGranting(q Question, id Identity) []Via {
 // candidate is a subject that a binding names.
 type candidate struct {
 	rbacv1.Subject
-	// via are the bindings known to allow the request; none if only opaque bindings name the subject.
+	// via are the bindings known to allow the request. There are none if every binding that may allow it has a role that can't be read.
 	via []Via
 }
 

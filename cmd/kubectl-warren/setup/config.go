@@ -48,7 +48,8 @@ func validateCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// printValidity prints text if a file's content is valid or, with a format, the whole configuration with its defaults.
+// printValidity checks the content of a configuration file. If it is valid, printValidity prints text; with a format, it prints the whole
+// configuration with its defaults instead. If it is not valid, the problems are the error.
 func printValidity(inv *invocation.Invocation, name string, data []byte, format, text string) error {
 	c, err := configfile.Parse(name, data)
 	if err != nil {

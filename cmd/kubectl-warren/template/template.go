@@ -69,9 +69,9 @@ func showTemplates(ctx context.Context, inv *invocation.Invocation, names []stri
 func setCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE TEMPLATE",
-		Short: "Let a root, a template or a namespace in no tree reference a template (cluster admins)",
-		Long: "Let a root, a template or a namespace in no tree reference a template. For a tenant's root, set it in the " +
-			"LNamespace.",
+		Short: "Make a namespace reference a template: a root, another template, or a namespace in no tree (cluster admins)",
+		Long: "Make a namespace reference a template: a root, another template, or a namespace in no tree. For a tenant's root, the " +
+			"command sets spec.template of the LNamespace.",
 		Example:           "  kubectl warren template set payments base",
 		Args:              invocation.ExactlyAsUsage("a namespace and a template"),
 		ValidArgsFunction: inv.CompleteFirst(2),
@@ -90,7 +90,7 @@ func setCommand(inv *invocation.Invocation) *cobra.Command {
 func unsetCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "unset NAMESPACE",
-		Short:             "Let a namespace reference no template (cluster admins)",
+		Short:             "Remove a namespace's reference to its template (cluster admins)",
 		Example:           "  kubectl warren template unset payments",
 		Args:              invocation.ExactlyAsUsage("one namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),

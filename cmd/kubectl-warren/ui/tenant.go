@@ -1,10 +1,8 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +28,8 @@ type tenantPage struct {
 	Lists  []listPart
 	Access *rights.Access
 	Events []describe.Event
+	// EventsLeftOut is how many older Events there are.
+	EventsLeftOut int
 	Sudo   *sudoHistory
 }
 
@@ -77,7 +77,7 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 		*unread = append(*unread, "the tree of "+page.Name+" is not among those that these pages show")
 	}
 	page.Access = v.readAccess(ctx, page.Name, unread)
-	if page.Events, err = readTenantEvents(ctx, api, page.Name, unread); err != nil {
+	if page.Events, page.EventsLeftOut, err = readTenantEvents(ctx, api, page.Name, unread); err != nil {
 		return err
 	}
 	page.Sudo = v.readSudoHistory(page.Name, page.Events)
@@ -86,20 +86,18 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 
 // readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace are in namespace
 // default.
-func readTenantEvents(ctx context.Context, api client.Reader, name string, unread *[]string) ([]describe.Event, error) {
+func readTenantEvents(ctx context.Context, api client.Reader, name string, unread *[]string) (newest []describe.Event, leftOut int, err error) {
 	var events []describe.Event
 	fields := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": name}
-	err := gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
+	err = gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
 		events = append(events, describe.EventOf(object.(*corev1.Event)))
 	}, client.InNamespace(metav1.NamespaceDefault), fields)
 	switch {
 	case failure.Refused(err):
 		*unread = append(*unread, "you may not list Events in default: those about the LNamespace are not shown")
 	case err != nil && !apierrors.IsNotFound(err):
-		return nil, err
+		return nil, 0, err
 	}
-	slices.SortStableFunc(events, func(a, b describe.Event) int {
-		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Reason, b.Reason))
-	})
-	return events, nil
+	newest, leftOut = describe.Newest(events)
+	return newest, leftOut, nil
 }

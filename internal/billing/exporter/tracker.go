@@ -44,8 +44,8 @@ type tracker struct {
 	// leftAt holds the namespaces whose END the next comparison decides about. The value is when the exporter saw that the namespace
 	// had left its tenant.
 	leftAt map[string]time.Time
-	// assumed holds the values from which begin made open, for the namespaces that haven't changed since; nil once a comparison has replaced
-	// open.
+	// assumed holds, by namespace, the values from which the method begin filled the field open. Namespaces that have changed since are left
+	// out. It is nil once a comparison has replaced open.
 	assumed map[string]billing.Desired
 	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
 	unsaved []billing.Event

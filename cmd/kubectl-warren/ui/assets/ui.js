@@ -9,6 +9,7 @@ const root = document.querySelector("[role=tree]");
 let version = Number(document.body.dataset.version);
 let source = null, release = null, busy = null;
 let channel = null;
+let over = false; // the program has ended, and another may listen on its port
 
 /** fill gives a row the text of a line. */
 function fill(li, line) {
@@ -144,6 +145,7 @@ function hear(message) {
 }
 
 async function catchUp() {
+  if (over) return;
   busy ??= fetch(base + "changes?since=" + version, { cache: "no-store" }).then((answer) => answer.ok ? answer.json() : null).catch(() => null);
   const message = await busy;
   busy = null;
@@ -151,6 +153,7 @@ async function catchUp() {
 }
 
 function lead() {
+  if (over) return null;
   return new Promise((done) => {
     release = done;
     source = new EventSource(base + "events?since=" + version);
@@ -161,12 +164,16 @@ function lead() {
     };
     source.onopen = () => { channel?.postMessage({ up: true }); ended(""); };
     source.onerror = () => { ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended."); };
-    source.addEventListener("end", (event) => { source.close(); ended(JSON.parse(event.data) + ". What this page shows changes no more: run kubectl warren ui again, and open the address that it prints."); });
+    source.addEventListener("end", (event) => {
+      source.close();
+      over = true;
+      ended(JSON.parse(event.data) + ". What this page shows changes no more: run kubectl warren ui again, and open the address that it prints.");
+    });
   });
 }
 
 function ended(text) {
-  channel?.postMessage({ ended: text });
+  channel?.postMessage({ ended: text, over });
   warn(text);
 }
 
@@ -174,7 +181,10 @@ function join() {
   channel = new BroadcastChannel("warren" + base);
   channel.onmessage = ({ data }) => {
     if (data.message) hear(data.message);
-    else if ("ended" in data) warn(data.ended);
+    else if ("ended" in data) {
+      over ||= data.over;
+      warn(data.ended);
+    }
   };
   // Every page of the origin can list the names of locks, also one that another program served on this port: none holds the secret path.
   navigator.locks.request("warren", lead).catch(() => {});
@@ -183,7 +193,7 @@ function join() {
 
 // A page that is left may be kept for the way back, and would keep the lock and the stream.
 addEventListener("pagehide", () => { source?.close(); source = null; release?.(); release = null; channel?.close(); channel = null; });
-addEventListener("pageshow", (event) => { if (event.persisted) join(); });
+addEventListener("pageshow", (event) => { if (event.persisted && !over) join(); });
 
 // On a narrow page, cells stand below each other: each names its column.
 for (const table of document.querySelectorAll("table")) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -62,7 +61,7 @@ func CreateSub(parent, name, labels string) (*Action, error) {
 		spec.Labels = map[string]v1alpha1.LabelValue{}
 		for pair := range strings.SplitSeq(labels, ",") {
 			key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
-			if !ok || key == "" || strings.ContainsFunc(pair, unicode.IsControl) || strings.ContainsAny(pair, `"`) {
+			if !ok || key == "" || text.Escape(pair) != pair || strings.ContainsAny(pair, `"`) {
 				return nil, fmt.Errorf("invalid labels %q: must be KEY=VALUE, with commas between", labels)
 			}
 			spec.Labels[key] = v1alpha1.LabelValue(value)

@@ -5,14 +5,15 @@ import (
 	"net/http"
 )
 
-// isOwnHost reports whether the header Host names this machine. Only Host reveals a foreign page whose DNS name was bound anew to
+// isOwnHost reports whether the header Host names the address on which the server listens. The name localhost is not accepted: browsers also
+// look for it at [::1], where another user's program may listen on the same port. Only Host reveals a foreign page whose DNS name was bound anew to
 // 127.0.0.1: its requests have no Sec-Fetch headers and, as GET, no Origin.
 func isOwnHost(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host // without a port
 	}
-	return host == "127.0.0.1" || host == "localhost"
+	return host == "127.0.0.1"
 }
 
 // isOwnOrigin reports whether the request comes from a page of this server, or says nothing of its origin.
@@ -26,4 +27,11 @@ func isOwnOrigin(r *http.Request) bool {
 func isOwnSite(r *http.Request) bool {
 	sites, sent := r.Header["Sec-Fetch-Site"]
 	return !sent || len(sites) == 1 && (sites[0] == "same-origin" || sites[0] == "none")
+}
+
+// isPrefetch reports whether the browser fetches a page that nobody has opened yet. A page on another port can cause that, and then
+// Sec-Fetch-Site is none.
+func isPrefetch(r *http.Request) bool {
+	_, sent := r.Header["Sec-Purpose"]
+	return sent
 }

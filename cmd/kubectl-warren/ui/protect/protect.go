@@ -67,7 +67,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		rest, underRun := g.cutRun(r.URL.Path)
 		isLogin := underRun && rest == "/" && holdsToken
 		switch {
-		case !isOwnHost(r), !isOwnOrigin(r), !isLogin && !isOwnSite(r):
+		case !isOwnHost(r), !isOwnOrigin(r), isPrefetch(r), !isLogin && !isOwnSite(r):
 			refuse(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui: open the address as it was printed.")
 		case !underRun:
 			refuse(w, http.StatusNotFound, "There is no such page.")

@@ -102,6 +102,7 @@ var foreign = map[string]func(*http.Request){
 	"WEB-W1 a name that ends like the own":         func(r *http.Request) { r.Host = "evil.localhost" },
 	"WEB-W1 the address in another form":           func(r *http.Request) { r.Host = "0x7f.1" },
 	"WEB-W1 another address of the machine":        func(r *http.Request) { r.Host = "127.0.0.2" },
+	"WEB-W1 a name that has several addresses":     func(r *http.Request) { r.Host = "localhost:41379" },
 	"WEB-W1 an IPv6 address":                       func(r *http.Request) { r.Host = "[::1]:80" },
 	"WEB-W2 another port's page":                   func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
 	"WEB-W2 an opaque origin":                      func(r *http.Request) { r.Header.Set("Origin", "null") },
@@ -110,6 +111,10 @@ var foreign = map[string]func(*http.Request){
 	"WEB-W2 the origin by https":                   func(r *http.Request) { r.Header.Set("Origin", "https://"+r.URL.Host) },
 	"WEB-W2 the browser says same-site":            func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
 	"WEB-W2 the browser says cross-site":           func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+	"WEB-W2 a page that nobody has opened yet": func(r *http.Request) {
+		r.Header.Set("Sec-Fetch-Site", "none")
+		r.Header.Set("Sec-Purpose", "prefetch;prerender")
+	},
 	"WEB-W2 the browser says something unheard of": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "SAME-ORIGIN") },
 }
 
@@ -129,11 +134,11 @@ func TestForeignRequests(t *testing.T) {
 	if s.inside != 0 {
 		t.Errorf("%d of them reached a page", s.inside)
 	}
-	t.Run("WEB-W1 localhost, for a tunnel", func(t *testing.T) {
+	t.Run("WEB-W1 another port, for a tunnel", func(t *testing.T) {
 		answer := s.do(t, http.MethodGet, s.guard.Path(), func(r *http.Request) {
 			r.AddCookie(cookie)
-			r.Host = "localhost:8080"
-			r.Header.Set("Origin", "http://localhost:8080")
+			r.Host = "127.0.0.1:8080"
+			r.Header.Set("Origin", "http://127.0.0.1:8080")
 			r.Header.Set("Sec-Fetch-Site", "same-origin")
 		})
 		if answer.StatusCode != http.StatusOK {
