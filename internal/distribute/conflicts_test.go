@@ -69,6 +69,47 @@ func TestAStartTakesBackNothing(t *testing.T) {
 	})
 }
 
+// immutable is the API server's answer to a write of an immutable object.
+var immutable = apierrors.NewInvalid(configMaps.GroupKind(), "settings", field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
+
+func TestAnAnswerForAnEarlierSpec(t *testing.T) {
+	for name, earlier := range map[string]v1alpha1.ConflictPolicy{
+		"DIST-D114 a comparison for an earlier spec says nothing about the present one":    v1alpha1.ConflictAdoptIdentical,
+		"DIST-D114 a refused overwrite for an earlier spec says nothing about the present": v1alpha1.ConflictOverwrite,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "d0")
+			c.stranger("d0", "theirs")
+			c.distribute("new", conflictPolicy(earlier))
+			changed := false
+			c.refuse = func(verb Verb, slot copies.Slot) error {
+				if !changed && (verb == Examine || verb == Overwrite) {
+					changed = true
+					c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
+					c.applyTo(c.events[len(c.events)-1]) // the watch is faster than the answer
+				}
+				if verb == Overwrite {
+					return immutable
+				}
+				return nil
+			}
+			c.settle(time.Minute)
+			if !changed {
+				t.Fatal("the object was neither compared nor overwritten")
+			}
+			if diff := cmp.Diff([]v1alpha1.ConflictingNamespace{{Name: "d0", Reason: v1alpha1.ReasonUnrelated}}, c.status().ConflictingNamespaces); diff != "" {
+				t.Error(diff)
+			}
+			before := c.rds["rd"].ResourceVersion
+			c.start()
+			c.settle(time.Minute)
+			if after := c.rds["rd"].ResourceVersion; after != before {
+				t.Errorf("a restart wrote the status between %s and %s", before, after)
+			}
+		})
+	}
+}
+
 func TestALaterCopyIsReportedAsObstacle(t *testing.T) {
 	t.Run("DIST-D113 the status names each copy of another distribution, also one that is made later", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
@@ -174,8 +215,6 @@ func TestADistributionThatGoesWhileItTakesAnObjectUp(t *testing.T) {
 }
 
 func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
-	immutable := apierrors.NewInvalid(configMaps.GroupKind(), "settings",
-		field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
 	for name, err := range map[string]error{
 		"DIST-D91 it is immutable": immutable,
 		"DIST-D91 it is refused":   apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil),

@@ -100,6 +100,8 @@ func (c CopyWritten) applyTo(s *State) {
 	switch {
 	case r != c.run: // the distribution is another one now, or deleted: what was written for the old one is planned anew
 		s.queue(c.key())
+	case r != nil && r.Distribution != c.Distribution && c.Err != nil: // the spec is another one now, and may succeed
+		s.queue(c.key())
 	case r != nil:
 		s.recordOutcome(r, c)
 		s.reviewSoon(r)
@@ -180,10 +182,12 @@ func (s *State) takeFound(c CopyWritten) {
 	}
 }
 
-// takeExamined records whether an obstacle, which was read whole, is identical to the template.
+// takeExamined records whether an obstacle, which was read whole, is identical to the template. If the spec has changed since, the plan for
+// the present one decides whether the obstacle is read again.
 func (s *State) takeExamined(c CopyWritten) {
 	known := c.run.obstacles[c.Slot.Namespace]
-	if known == nil || known.ResourceVersion != c.SeenVersion() {
+	if known == nil || known.ResourceVersion != c.SeenVersion() || c.run.Distribution != c.Distribution {
+		s.queue(c.key())
 		return
 	}
 	examined := *known
