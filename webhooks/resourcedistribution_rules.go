@@ -142,8 +142,8 @@ func (c distributionChange) warningsAboutTargets() []string {
 		all = append(all, "not found: "+joinFirstNames(missing)+" in spec.targets.excludedTrees; it excludes nothing until the namespace exists")
 	}
 	if rooted := c.excludedInTrees(); len(rooted) > 0 && !c.now.Targets.Bounded() {
-		all = append(all, "spec.targets.excludedNamespaces: sub-namespaces that are made below "+joinFirstNames(rooted)+
-			" get the copy; to exclude them too, name them in excludedTrees")
+		all = append(all, "spec.targets.excludedNamespaces excludes only "+joinFirstNames(rooted)+
+			": sub-namespaces below get the copy if they are targets; to exclude them too, put these names into excludedTrees instead")
 	}
 	if c.old == nil || c.old.Problem == v1alpha1.ReasonInvalidResource || c.now.Deletion != v1alpha1.DeletionDelete {
 		return all

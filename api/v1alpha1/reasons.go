@@ -308,7 +308,7 @@ const (
 
 // Reasons of Events on the operator's Deployment.
 const (
-	// Event on the operator's Deployment: an admission policy is not in force.
+	// Event on the operator's Deployment: an admission policy is not fully in force, or may not be read.
 	ReasonPolicyMissing Reason = "PolicyMissing"
 	// Event on the operator's Deployment: a policy that restricts the operator refused one of its writes.
 	ReasonCageRefused Reason = "CageRefused"

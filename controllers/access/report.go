@@ -60,7 +60,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	if seen.mode.Unavailable && len(tenant.Spec.Sudoers) > 0 {
 		found = append(found, finding{reason: v1alpha1.ReasonConstrainedUnavailable,
 			message: "no further sudo is granted, but sudoers who have it keep it: sudo.mode is Constrained, and " + unavailable +
-				"; set sudo.mode to Auto or Legacy, or upgrade Kubernetes"})
+				"; set sudo.mode to Auto or Legacy, or provide that"})
 	}
 	if seen.group.forbidden != "" && seen.mode.Forms.Legacy {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: seen.group.forbidden})

@@ -58,7 +58,7 @@ type Guard struct {
 	announced map[string]string
 
 	mu   sync.Mutex        // guards gaps
-	gaps map[string]string // short name of a policy → why it is not in force
+	gaps map[string]string // short name of a policy → why it is not fully in force
 }
 
 // Deployment returns a reference to the operator's Deployment in its namespace, where people look for Events. The reference is not
@@ -85,7 +85,7 @@ func (g *Guard) Missing(policy string) bool {
 	return g.gaps[policy] != ""
 }
 
-// Notes returns one sentence for each policy that is not in force, for the text of a readiness probe.
+// Notes returns one sentence for each policy that is not fully in force, for the text of a readiness probe.
 func (g *Guard) Notes() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,7 +97,7 @@ func (g *Guard) Notes() []string {
 }
 
 func sentence(policy, why string) string {
-	return fmt.Sprintf("policy %s%s is not in force: %s", manifests.Prefix, policy, why)
+	return fmt.Sprintf("policy %s%s is not fully in force: %s", manifests.Prefix, policy, why)
 }
 
 // checkInForce compares the policies in the cluster with the shipped ones, and reports every difference to the last look.
@@ -134,7 +134,7 @@ func logGaps(before, now map[string]string) {
 		case is == "":
 			log.Info("an admission policy is in force again", "policy", manifests.Prefix+p.Name)
 		default:
-			log.Error(errors.New(is), "an admission policy is not in force", "policy", manifests.Prefix+p.Name)
+			log.Error(errors.New(is), "an admission policy is not fully in force", "policy", manifests.Prefix+p.Name)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (s *sight) get(ctx context.Context, live client.Reader, name string, into c
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// findGap returns why a policy is not in force, or "".
+// findGap returns why a policy is not fully in force, or can't be checked; "" if it is in force.
 func (s *sight) findGap(p manifests.Policy) string {
 	found := s.policies[p.Name]
 	if found == nil {

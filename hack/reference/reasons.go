@@ -15,8 +15,7 @@ const reasonsFile = "api/v1alpha1/reasons.go"
 // reasonsPage lists the constants of type Reason, each with its comment, which has the form "where: meaning".
 func reasonsPage(context.Context) (string, error) {
 	p := newPage("Reasons", reasonsFile, "Every reason of a condition or an Event. One reason has one name on all objects. The message "+
-		"beside it names the object, "+
-		"the cause and the next step. [Troubleshooting](../guides/troubleshooting.md) begins from the symptom.")
+		"beside it has the details, and often the next step. [Troubleshooting](../guides/troubleshooting.md) begins from the symptom.")
 	file, err := parser.ParseFile(token.NewFileSet(), reasonsFile, nil, parser.ParseComments)
 	if err != nil {
 		return "", err

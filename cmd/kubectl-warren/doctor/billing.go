@@ -74,7 +74,7 @@ func judgeBilling(f file, told billingTold) Check {
 		return ok(billingName, fmt.Sprintf("condition BillingExported is True for %d of %d tenants", told.exported, told.tenants))
 	case f.unknown != nil:
 		return warning(billingName, "no tenant has condition BillingExported, and the operator's configuration is not known: "+f.unknown.Error(),
-			"run this as a user who may read the operator's namespace")
+			configurationUnknown)
 	}
 	return warning(billingName, driver+" is configured, and no tenant has condition BillingExported yet",
 		"create a tenant, and run this again half a minute later")

@@ -12,6 +12,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
+// configurationUnknown is the next step of a check that needs the configuration file in force, and has none.
+const configurationUnknown = "run this as a user who may read the operator's namespace, or see what check configuration says"
+
 // checkConfiguration compares the configuration file in force with the file that the operator's Deployment mounts.
 func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	const name = "configuration"

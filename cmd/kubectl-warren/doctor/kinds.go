@@ -37,7 +37,7 @@ func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	const name = "kinds"
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			"run this as a user who may read the operator's namespace")
+			configurationUnknown)
 	}
 	found, err := p.findKinds(ctx, f.config)
 	if err != nil {

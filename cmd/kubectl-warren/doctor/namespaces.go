@@ -73,7 +73,7 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			"run this as a user who may read the operator's namespace")
+			configurationUnknown)
 	}
 	var bare []string
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {

@@ -31,7 +31,7 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 	const name = "sight"
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			"run this as a user who may read the operator's namespace")
+			configurationUnknown)
 	}
 	var trees []string
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {

@@ -21,7 +21,7 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			"run this as a user who may read the operator's namespace")
+			configurationUnknown)
 	}
 	view, err := gather.Forest(ctx, p.API)
 	if err != nil {

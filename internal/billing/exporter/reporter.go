@@ -182,7 +182,7 @@ func advice(t billing.Trouble) string {
 	case billing.Quota:
 		return "the ledger's quota is used up; changes wait, and the exporter sends them again by itself"
 	}
-	return "the ledger can't be reached; changes wait, and the exporter sends them again by itself"
+	return "the ledger can't be used at the moment; changes wait, and the exporter sends them again by itself"
 }
 
 // write applies the one condition, by server-side apply: nothing else in the status is the exporter's. The UID keeps the write from a newer

@@ -200,7 +200,7 @@ var _ = Describe("targets that choose nothing", func() {
 			Expect(code).To(BeZero(), stderr)
 			return stderr
 		}
-		passed := "sub-namespaces that are made below " + root + " get the copy; to exclude them too, name them in excludedTrees"
+		passed := "spec.targets.excludedNamespaces excludes only " + root + ": sub-namespaces below get the copy if they are targets"
 		Eventually(warned).WithArguments("excludedNamespaces: [{name: " + root + "}, {name: " + f.d1 + "}]").Should(ContainSubstring(passed))
 		Expect(warned("excludedNamespaces: [{name: " + root + "}], excludedTrees: [" + root + "]")).NotTo(ContainSubstring("sub-namespaces"))
 		Expect(warned("excludedNamespaces: [{name: " + f.d1 + "}]")).NotTo(ContainSubstring("sub-namespaces"))
