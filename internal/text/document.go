@@ -31,14 +31,12 @@ func EscapeJSON(document []byte) []byte { return escapeUpTo(unicode.MaxRune, doc
 // escapeUpTo does what EscapeJSON does, but only for characters up to last.
 func escapeUpTo(last rune, document []byte) []byte {
 	var escaped []byte
-	before := rune(0)
 	for _, r := range string(document) {
-		if refused := r == '\ufffe' || r == '\uffff'; r <= last && (refused || obeyed(before, r) && r != '\n') {
+		if refused := r == '\ufffe' || r == '\uffff'; r <= last && (refused || obeyed(r) && r != '\n') {
 			escaped = appendUnits(escaped, r)
 		} else {
 			escaped = utf8.AppendRune(escaped, r)
 		}
-		before = r
 	}
 	return escaped
 }

@@ -10,33 +10,21 @@ import (
 
 // Escape returns a value on one line. Characters that a terminal would obey rather than show are written as \n, \x1b or \u202e.
 func Escape(value string) string {
-	if !strings.ContainsFunc(value, func(r rune) bool { return obeyed(0, r) }) && utf8.ValidString(value) {
+	if !strings.ContainsFunc(value, obeyed) && utf8.ValidString(value) {
 		return value
 	}
-	return string(AppendEscaped(nil, 0, []byte(value), ""))
+	return string(AppendEscaped(nil, []byte(value), ""))
 }
 
-// invisible are characters without a picture of their own: two names that differ only in them look alike.
-var invisible = []*unicode.RangeTable{unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point}
-
-// joining are scripts in which a joiner after a letter changes how a word is drawn.
-var joining = []*unicode.RangeTable{
-	unicode.Arabic, unicode.Bengali, unicode.Devanagari, unicode.Gujarati, unicode.Gurmukhi, unicode.Kannada, unicode.Khmer, unicode.Malayalam,
-	unicode.Mongolian, unicode.Myanmar, unicode.Oriya, unicode.Sinhala, unicode.Syriac, unicode.Tamil, unicode.Telugu,
-}
+// unseen are characters without a picture of their own: two names that differ only in them look alike.
+var unseen = []*unicode.RangeTable{unicode.Cf, unicode.Z, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point}
 
 // obeyed reports whether a terminal or a browser does something else with r than show it. Such characters are control characters,
-// separators of lines and paragraphs, characters that change the direction of the text, and invisible ones. A joiner counts unless before,
-// the character in front of it, belongs to a script that needs joiners.
-func obeyed(before, r rune) bool {
-	const nonJoiner, joiner, emptyBraille = '\u200c', '\u200d', '\u2800'
-	switch r {
-	case nonJoiner, joiner:
-		return !unicode.In(before, joining...)
-	case '\u2028', '\u2029', emptyBraille:
-		return true
-	}
-	return unicode.IsControl(r) || unicode.In(r, invisible...)
+// separators of lines and paragraphs, characters that change the direction of the text, and those that no one sees: joiners, spaces other
+// than the usual one, the empty pattern of Braille, and the place of an embedded object.
+func obeyed(r rune) bool {
+	const emptyBraille, embeddedObject = '\u2800', '\ufffc'
+	return r != ' ' && (unicode.IsControl(r) || unicode.In(r, unseen...) || r == emptyBraille || r == embeddedObject)
 }
 
 // appendUnits appends r in the form of JSON escapes; a character beyond U+FFFF becomes two surrogates.
@@ -47,14 +35,14 @@ func appendUnits(out []byte, r rune) []byte {
 	return out
 }
 
-// AppendEscaped appends value to out, escaped except for the characters in keep. before is the character in front of value; 0 if there is none.
-func AppendEscaped(out []byte, before rune, value []byte, keep string) []byte {
+// AppendEscaped appends value to out, escaped except for the characters in keep.
+func AppendEscaped(out, value []byte, keep string) []byte {
 	for len(value) > 0 {
 		r, size := utf8.DecodeRune(value)
 		switch {
 		case r == utf8.RuneError && size == 1:
 			out = fmt.Appendf(out, `\x%02x`, value[0])
-		case !obeyed(before, r) || strings.ContainsRune(keep, r):
+		case !obeyed(r) || strings.ContainsRune(keep, r):
 			out = append(out, value[:size]...)
 		case r == '\n':
 			out = append(out, `\n`...)
@@ -67,7 +55,7 @@ func AppendEscaped(out []byte, before rune, value []byte, keep string) []byte {
 		default:
 			out = appendUnits(out, r)
 		}
-		value, before = value[size:], r
+		value = value[size:]
 	}
 	return out
 }

@@ -48,8 +48,6 @@ type writer struct {
 	to io.Writer
 	// rest is the beginning of a character whose other bytes have not come yet.
 	rest []byte
-	// before is the last character that was written.
-	before rune
 }
 
 // NewWriter returns a writer that passes text on to w, and escapes everything that a terminal obeys except line feeds and tabs. In
@@ -78,11 +76,8 @@ func (w *writer) Write(written []byte) (int, error) {
 		}
 	}
 	w.rest = append([]byte(nil), all[end:]...)
-	if _, err := w.to.Write(text.AppendEscaped(nil, w.before, all[:end], "\n\t")); err != nil {
+	if _, err := w.to.Write(text.AppendEscaped(nil, all[:end], "\n\t")); err != nil {
 		return 0, err
-	}
-	if end > 0 {
-		w.before, _ = utf8.DecodeLastRune(all[:end])
 	}
 	return len(written), nil
 }

@@ -10,22 +10,22 @@ import (
 // SEC-X30: what a terminal would obey is shown.
 func TestEscape(t *testing.T) {
 	cases := map[string]struct{ value, want string }{
-		"plain":                 {"payments: grüße, 日本, [s] <none> \\", "payments: grüße, 日本, [s] <none> \\"},
-		"a colour":              {"\x1b[31mred", `\x1b[31mred`},
-		"a title":               {"\x1b]0;x\a", `\x1b]0;x\x07`},
-		"an 8-bit CSI":          {"\u009b31m", `\u009b31m`},
-		"a raw byte":            {"\x9b31m", `\x9b31m`},
-		"a forged line":         {"eve\nUser  admin", `eve\nUser  admin`},
-		"a forged column":       {"eve\tyes", `eve\tyes`},
-		"an overwritten line":   {"eve\rmia", `eve\rmia`},
-		"deleted characters":    {"eve\b\b\b\x7f", `eve\x08\x08\x08\u007f`},
-		"a turned text":         {"a\u202eb\u2066c\u200f", `a\u202eb\u2066c\u200f`},
-		"other line ends":       {"a\u0085b\u2028c\u2029d", `a\u0085b\u2028c\u2029d`},
-		"a byte order mark":     {"\ufeffa", `\ufeffa`},
-		"a joiner, for scripts": {"क्\u200dष", "क्\u200dष"},
-		"a joiner, as a mask":   {"bo\u200db\u200c", `bo\u200db\u200c`},
-		"look-alikes":           {"bob\ufe0f\u034f\U000e0100", `bob\ufe0f\u034f\udb40\udd00`},
-		"empty characters":      {"\u3164\u115f\u2800", `\u3164\u115f\u2800`},
+		"plain":               {"payments: grüße, 日本, [s] <none> \\", "payments: grüße, 日本, [s] <none> \\"},
+		"a colour":            {"\x1b[31mred", `\x1b[31mred`},
+		"a title":             {"\x1b]0;x\a", `\x1b]0;x\x07`},
+		"an 8-bit CSI":        {"\u009b31m", `\u009b31m`},
+		"a raw byte":          {"\x9b31m", `\x9b31m`},
+		"a forged line":       {"eve\nUser  admin", `eve\nUser  admin`},
+		"a forged column":     {"eve\tyes", `eve\tyes`},
+		"an overwritten line": {"eve\rmia", `eve\rmia`},
+		"deleted characters":  {"eve\b\b\b\x7f", `eve\x08\x08\x08\u007f`},
+		"a turned text":       {"a\u202eb\u2066c\u200f", `a\u202eb\u2066c\u200f`},
+		"other line ends":     {"a\u0085b\u2028c\u2029d", `a\u0085b\u2028c\u2029d`},
+		"a byte order mark":   {"\ufeffa", `\ufeffa`},
+		"joiners":             {"क्\u200dष bob\u200c", `क्\u200dष bob\u200c`},
+		"look-alikes":         {"bob\ufe0f\u034f\U000e0100", `bob\ufe0f\u034f\udb40\udd00`},
+		"other spaces":        {"a\u00a0b\u2009c\u3000d", `a\u00a0b\u2009c\u3000d`},
+		"empty characters":    {"\u3164\u115f\u2800\ufffc", `\u3164\u115f\u2800\ufffc`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/test/forests"
 )
@@ -140,6 +141,18 @@ func TestSameInputSameBytes(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// WEB-G3: no name passes for another one, for several, or for a part of the sentence.
+func TestPeopleWithMisleadingNames(t *testing.T) {
+	facts := forests.Specified()
+	tenant := facts.Tenants[0]
+	tenant.Spec.Users = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "dave; sudoers: User eve"}, {Kind: v1alpha1.SubjectUser, Name: "a  b"}}
+	for _, row := range buildForest(t, facts).Rows(graph.RowOptions{People: true, OpenLevels: -1}) {
+		if want := `users: "User dave; sudoers: User eve", User a \x20b; sudoers: User bob`; row.Name == "payments" && !strings.Contains(row.People, want) {
+			t.Errorf("got %q, want %q in it", row.People, want)
+		}
 	}
 }
 

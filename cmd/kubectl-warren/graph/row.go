@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
@@ -57,7 +58,7 @@ func rowsOf(nodes []*Node, level int, options RowOptions) []*Row {
 // Row returns the node in words. Its level, position and children are not filled in.
 func (n *Node) Row(options RowOptions) *Row {
 	row := &Row{
-		ID: terminal.Escape(n.ID), Name: terminal.Escape(n.Name), Class: n.Kind.Class(), Words: terminal.Escape(n.describeNode()),
+		ID: EscapeText(n.ID), Name: EscapeText(n.Name), Class: n.Kind.Class(), Words: EscapeText(n.describeNode()),
 		Problems: []string{}, Troubled: n.isTroubled(),
 	}
 	if n.Below > 0 {
@@ -67,10 +68,10 @@ func (n *Node) Row(options RowOptions) *Row {
 		row.Hidden = fmt.Sprintf("%d with a problem", n.Troubled)
 	}
 	for _, c := range n.Problems {
-		row.Problems = append(row.Problems, terminal.Escape(c.sentence(options.People)))
+		row.Problems = append(row.Problems, EscapeText(c.sentence(options.People)))
 	}
 	if options.People && n.People != nil {
-		row.People = terminal.Escape(n.People.sentence())
+		row.People = EscapeText(n.People.sentence())
 	}
 	return row
 }
@@ -107,5 +108,17 @@ func orNobody(names []string) string {
 	if len(names) == 0 {
 		return "nobody"
 	}
-	return strings.Join(names, ", ")
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		if quoted[i] = name; strings.ContainsAny(name, `,;"`) { // else a name could look like several, or like another list
+			quoted[i] = strconv.Quote(name)
+		}
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// EscapeText returns a value as a page or drawing shows it. Of several spaces, each second one is written as \x20, because a browser shows
+// them as one.
+func EscapeText(value string) string {
+	return strings.ReplaceAll(terminal.Escape(value), "  ", ` \x20`)
 }

@@ -68,11 +68,11 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 // parseTemplates returns the templates of the pages: those of the graph's pages, and our own, which replace the rows by rows with links.
 func parseTemplates(s *settings) *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
-		"text": terminal.Escape, "path": url.PathEscape, "shell": s.command,
+		"text": graph.EscapeText, "path": url.PathEscape, "shell": s.command,
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
 		},
-		"words": func(values []string) string { return terminal.Escape(strings.Join(values, ", ")) },
+		"words": func(values []string) string { return graph.EscapeText(strings.Join(values, ", ")) },
 	})
 	return template.Must(all.ParseFS(assets, "assets/*.html"))
 }

@@ -30,7 +30,7 @@ type tenantPage struct {
 	Events []describe.Event
 	// EventsLeftOut is how many older Events there are.
 	EventsLeftOut int
-	Sudo   *sudoHistory
+	Sudo          *sudoHistory
 }
 
 // listPart is one of the three lists of a tenant.

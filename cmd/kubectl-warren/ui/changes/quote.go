@@ -22,7 +22,7 @@ func Quote(words ...string) string {
 		case plain.MatchString(word):
 			quoted[i] = word
 		case text.Escape(word) != word:
-			quoted[i] = `"$(printf ` + inQuotes(printfFormat(word)) + `)"`
+			quoted[i] = `"$(printf -- ` + inQuotes(printfFormat(word)) + `)"`
 		default:
 			quoted[i] = inQuotes(word)
 		}

@@ -95,22 +95,22 @@ func TestSession(t *testing.T) {
 
 // foreign are requests that no page of the server sends.
 var foreign = map[string]func(*http.Request){
-	"WEB-W1 a rebound name":                        func(r *http.Request) { r.Host = "evil.test" },
-	"WEB-W1 a rebound name with a port":            func(r *http.Request) { r.Host = "evil.test:41379" },
-	"WEB-W1 a name that begins like the address":   func(r *http.Request) { r.Host = "127.evil.test" },
-	"WEB-W1 a name that holds the address":         func(r *http.Request) { r.Host = "127.0.0.1.evil.test" },
-	"WEB-W1 a name that ends like the own":         func(r *http.Request) { r.Host = "evil.localhost" },
-	"WEB-W1 the address in another form":           func(r *http.Request) { r.Host = "0x7f.1" },
-	"WEB-W1 another address of the machine":        func(r *http.Request) { r.Host = "127.0.0.2" },
-	"WEB-W1 a name that has several addresses":     func(r *http.Request) { r.Host = "localhost:41379" },
-	"WEB-W1 an IPv6 address":                       func(r *http.Request) { r.Host = "[::1]:80" },
-	"WEB-W2 another port's page":                   func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
-	"WEB-W2 an opaque origin":                      func(r *http.Request) { r.Header.Set("Origin", "null") },
-	"WEB-W2 an empty origin":                       func(r *http.Request) { r.Header["Origin"] = []string{""} },
-	"WEB-W2 two origins":                           func(r *http.Request) { r.Header["Origin"] = []string{"http://" + r.URL.Host, "http://evil.test"} },
-	"WEB-W2 the origin by https":                   func(r *http.Request) { r.Header.Set("Origin", "https://"+r.URL.Host) },
-	"WEB-W2 the browser says same-site":            func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
-	"WEB-W2 the browser says cross-site":           func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+	"WEB-W1 a rebound name":                      func(r *http.Request) { r.Host = "evil.test" },
+	"WEB-W1 a rebound name with a port":          func(r *http.Request) { r.Host = "evil.test:41379" },
+	"WEB-W1 a name that begins like the address": func(r *http.Request) { r.Host = "127.evil.test" },
+	"WEB-W1 a name that holds the address":       func(r *http.Request) { r.Host = "127.0.0.1.evil.test" },
+	"WEB-W1 a name that ends like the own":       func(r *http.Request) { r.Host = "evil.localhost" },
+	"WEB-W1 the address in another form":         func(r *http.Request) { r.Host = "0x7f.1" },
+	"WEB-W1 another address of the machine":      func(r *http.Request) { r.Host = "127.0.0.2" },
+	"WEB-W1 a name that has several addresses":   func(r *http.Request) { r.Host = "localhost:41379" },
+	"WEB-W1 an IPv6 address":                     func(r *http.Request) { r.Host = "[::1]:80" },
+	"WEB-W2 another port's page":                 func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
+	"WEB-W2 an opaque origin":                    func(r *http.Request) { r.Header.Set("Origin", "null") },
+	"WEB-W2 an empty origin":                     func(r *http.Request) { r.Header["Origin"] = []string{""} },
+	"WEB-W2 two origins":                         func(r *http.Request) { r.Header["Origin"] = []string{"http://" + r.URL.Host, "http://evil.test"} },
+	"WEB-W2 the origin by https":                 func(r *http.Request) { r.Header.Set("Origin", "https://"+r.URL.Host) },
+	"WEB-W2 the browser says same-site":          func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+	"WEB-W2 the browser says cross-site":         func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
 	"WEB-W2 a page that nobody has opened yet": func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "none")
 		r.Header.Set("Sec-Purpose", "prefetch;prerender")
