@@ -353,5 +353,4 @@ func testHostile(t *testing.T, c *cluster) {
 		p.Until("the text as text", patience, fmt.Sprintf("document.body.textContent.includes(%q)", text))
 	}
 	p.Forgive("404") // pages of what does not exist
-	p.Forgive("502")
 }
