@@ -105,6 +105,7 @@ func testNamespacePage(t *testing.T, c *cluster) {
 			{r, "tenants/no-such", http.StatusNotFound}, {r, "tenants/No-Name", http.StatusNotFound},
 			{r, "objects/page/Secret/no-such", http.StatusNotFound}, {r, "objects/no-such/Secret/key", http.StatusNotFound},
 			{r, "objects/page/no-such/key", http.StatusNotFound}, {r, "objects/page/Pod/key", http.StatusNotFound},
+			{r, "new?do=no-such", http.StatusNotFound},
 			{alice, "namespaces/kube-system", http.StatusForbidden}, {alice, "objects/kube-system/Secret/key", http.StatusForbidden},
 		} {
 			if answer := one.by.browse().get(one.by.address(one.page)); answer.StatusCode != one.status {

@@ -43,6 +43,7 @@ func (v *server) handler(end context.Context) http.Handler {
 	if v.settings.allowChanges {
 		mux.HandleFunc("POST /preview", v.servePreview)
 		mux.HandleFunc("POST /run", v.serveRun)
+		mux.HandleFunc("GET /answers/{id}", v.serveAnswer)
 	}
 	return mux
 }
@@ -83,7 +84,6 @@ func parseTemplates(s *settings) *template.Template {
 	return template.Must(all.ParseFS(assets, "assets/*.html"))
 }
 
-// frame is what surrounds each page.
 // fails reports whether a condition reports a problem. Ready counts too: on the page of one object it stands beside its causes.
 func fails(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
@@ -93,6 +93,7 @@ func fails(c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse
 }
 
+// frame is what surrounds each page.
 type frame struct {
 	Title   string
 	Base    string // /RUN/, the secret path of this run
@@ -127,7 +128,6 @@ func (v *server) newFrame(title string, watch ...string) *frame {
 	}
 }
 
-// write answers with a page, or with why it can't be shown.
 // statusOf returns the status of a page that can't be shown.
 func statusOf(err error) int {
 	var unserved invocation.UnservedError
@@ -149,6 +149,7 @@ func checkName(what, name string) error {
 	return nil
 }
 
+// write answers with a page, or with why it can't be shown.
 func (v *server) write(w http.ResponseWriter, name string, f *frame, err error) {
 	status := http.StatusOK
 	if err != nil {

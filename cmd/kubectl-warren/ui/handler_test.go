@@ -66,3 +66,25 @@ func TestConditionMarks(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadings(t *testing.T) {
+	for query, want := range map[string]string{
+		"do=sub&parent=payments":              "Create a sub-namespace in payments",
+		"do=sub":                              "Create a sub-namespace",
+		"do=add&list=users&tenant=payments":   "Add a user to payments",
+		"do=add&list=sudoers&tenant=payments": "Add a sudoer to payments",
+		"do=remove&list=sudoers&tenant=payments&subject=User+bob":       "Take User bob off the sudoers of payments",
+		"do=add&list=managers&tenant=payments":                          "",
+		"do=remove&list=managers&tenant=payments&subject=User+mia":      "",
+		"do=delete&tenant=payments":                                     "",
+		"list=users&tenant=payments&subject=User+bob&parent=payments&x": "",
+	} {
+		asked, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := headingOf(asked); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
