@@ -102,7 +102,7 @@ func TestRailsBeforeRights(t *testing.T) {
 func TestConflicts(t *testing.T) {
 	mapped := func(namespace string) copies.Slot { return in(namespace, configMap, "s") }
 	obstructed := []func(*apiServer){put(at("a"), 9), propagated(at("acme"), 1, update)}
-	const exists = "an object of that name exists"
+	const exists = "an object of that name exists: rename or delete it"
 	forged := withLabel(v1alpha1.LabelInheritedFrom, "acme")
 	hash := copies.Hash{Mode: update, Place: copies.PlaceOf(at("b"), "acme"), Content: contentNumber(1)}
 	exported := withAnnotation(v1alpha1.AnnotationSourceHash, hash.String())

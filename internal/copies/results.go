@@ -120,7 +120,7 @@ func (s *State) FindUnchanged(slot Slot, uid, resourceVersion string) *Copy {
 // Errors that the requests for a slot end with, beside the API server's own.
 var (
 	// ErrObstacle reports that another object is where a copy should be.
-	ErrObstacle = errors.New("an object of that name exists")
+	ErrObstacle = errors.New("an object of that name exists: rename or delete it")
 	// ErrBeingDeleted reports that the object that is there is being deleted.
 	ErrBeingDeleted = errors.New("the object is being deleted")
 	// ErrBehind reports that the forest, as the watch has shown it, is older than the cluster.

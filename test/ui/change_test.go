@@ -75,7 +75,7 @@ func (c *cluster) exists(t testing.TB, namespace, sub string) bool {
 func testCreation(t *testing.T, c *cluster) {
 	c.newTeam(t, "grow")
 	r := c.serveWith(t, "grow-alice", options{namespace: "grow"}, "--allow-changes")
-	t.Run("WEB-C1 a user makes a sub-namespace", func(t *testing.T) {
+	t.Run("WEB-C1 WEB-C7 a user makes a sub-namespace, and goes back", func(t *testing.T) {
 		p := r.openIn(t, "namespaces/grow")
 		p.Follow(func() { p.ClickText("Create a sub-namespace here") })
 		p.CheckAxe()
@@ -94,6 +94,18 @@ func testCreation(t *testing.T, c *cluster) {
 		page := r.lastWrite(1)
 		c.waitForUsers(t, "grow-x")
 		p.Until("the way to its page", patience, shows("Open namespaces/grow-x"))
+		p.Follow(func() { browser.Eval[bool](p, `history.back() ?? true`) })
+		p.Until("back at the preview", patience, shows("It was run already")+" && !("+hasRun+")")
+		equal(p, "its command", shownCommand(p), command)
+		p.CheckAxe()
+		p.Follow(func() { browser.Eval[bool](p, `history.back() ?? true`) })
+		equal(p, "back at the form", browser.Eval[string](p, `document.querySelector("h1").textContent`), "Create a sub-namespace in grow")
+		p.Follow(func() { browser.Eval[bool](p, `history.go(2) ?? true`) })
+		p.Until("forth at the result", patience, shows("Done."))
+		if answer := r.browse().get(browser.Eval[string](p, `location.href`)); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("another session sees the result: %s", answer.Status)
+		}
+		r.lastWrite(1)
 		c.deleteSub(t, "grow", "grow-x")
 		r.runShown(command, page)
 	})
@@ -132,7 +144,9 @@ func testCreation(t *testing.T, c *cluster) {
 		p.Follow(func() { p.ClickText("Try it") })
 		id := browser.Eval[string](p, `document.querySelector("[name=run]").value`)
 		v := r.browse()
-		if answer := v.send(http.MethodPost, r.address("run"), url.Values{"run": {id}}); !strings.Contains(answer.text, "was run already") {
+		answered := v.send(http.MethodPost, r.address("run"), url.Values{"run": {id}})
+		equal(p, "the status", answered.StatusCode, http.StatusSeeOther)
+		if answer := v.get(r.origin + answered.Header.Get("Location")); !strings.Contains(answer.text, "was run already") {
 			t.Errorf("another session: %s", answer.text)
 		}
 		answer := browser.Eval[string](p, `fetch(%q, {method: "POST", body: new URLSearchParams({run: %q, name: "grow-other"})}).then((r) => r.text())`, r.address("run"), id)

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,7 +93,33 @@ func testNamespacePage(t *testing.T, c *cluster) {
 			t.Error(text)
 		}
 		p.CheckAxe()
-		p.Faults() // the browser notes the status 404
+		p.Forgive("404")
+	})
+	t.Run("WEB-U13 the statuses of pages that can't be shown", func(t *testing.T) {
+		alice := c.serveWith(t, "page-alice", options{namespace: "page"})
+		for _, one := range []struct {
+			by     *run
+			page   string
+			status int
+		}{
+			{r, "namespaces/no-such", http.StatusNotFound}, {r, "namespaces/No-Name", http.StatusNotFound},
+			{r, "tenants/no-such", http.StatusNotFound}, {r, "tenants/No-Name", http.StatusNotFound},
+			{r, "objects/page/Secret/no-such", http.StatusNotFound}, {r, "objects/no-such/Secret/key", http.StatusNotFound},
+			{r, "objects/page/no-such/key", http.StatusNotFound}, {r, "objects/page/Pod/key", http.StatusNotFound},
+			{r, "new?do=no-such", http.StatusNotFound},
+			{alice, "namespaces/kube-system", http.StatusForbidden}, {alice, "objects/kube-system/Secret/key", http.StatusForbidden},
+		} {
+			if answer := one.by.browse().get(one.by.address(one.page)); answer.StatusCode != one.status {
+				t.Errorf("%s: %s: %s", one.page, answer.Status, answer.text)
+			}
+		}
+	})
+	t.Run("WEB-U14 a conflict leads to the source, with what to do", func(t *testing.T) {
+		p := r.openIn(t, "namespaces/page-db")
+		equal(p, "the marks", browser.Eval[string](p, `Array.from(document.querySelectorAll(".failed"), (e) => getComputedStyle(e, "::before").content[1]).join("")`), "▲▲▲")
+		p.Follow(func() { p.ClickText("key") })
+		equal(p, "the link", browser.Eval[string](p, `document.title`), "Secret key in page")
+		equal(p, "its row", p.Table("Namespaces that it could reach")[1][1], "conflict")
 	})
 	t.Run("WEB-U5 a change elsewhere is told", func(t *testing.T) {
 		p := r.openIn(t, "namespaces/page-web")
@@ -166,8 +193,12 @@ func checkDescribed(p *browser.Page, want *describe.Namespace) {
 		if !condition.LastTransitionTime.IsZero() {
 			since = condition.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")
 		}
+		status := string(condition.Status)
+		if bad := map[bool]string{true: "True", false: "False"}[condition.Type == "Halted"]; status == bad {
+			status += ", a problem"
+		}
 		conditions = append(conditions, []string{
-			condition.Type, string(condition.Status), condition.Reason, condition.Message, strconv.FormatInt(condition.ObservedGeneration, 10), since,
+			condition.Type, status, condition.Reason, condition.Message, strconv.FormatInt(condition.ObservedGeneration, 10), since,
 		})
 		if condition.Status == metav1.ConditionFalse && condition.Message == "" {
 			p.Errorf("condition %s says not what to do", condition.Type)
@@ -183,6 +214,10 @@ func checkDescribed(p *browser.Page, want *describe.Namespace) {
 			from = "no source: " + resource.Problem
 		}
 		resources = append(resources, []string{resource.Kind, resource.Name, from, resource.Mode})
+	}
+	for _, conflict := range want.Conflicts {
+		resources = append(resources, []string{conflict.Kind, conflict.Name, fmt.Sprintf("conflict: no copy of %s/%s/%s, because another object has "+
+			"that name here. Rename or delete it; then the operator writes the copy.", conflict.From, conflict.Kind, conflict.Name), ""})
 	}
 	checkTable(p, "Copies and sources", resources)
 	for _, inherited := range want.Inherited {
@@ -239,6 +274,14 @@ func testTenantPage(t *testing.T, c *cluster) {
 		for list, want := range map[string]string{"Users": "User people-alice", "Managers": "User people-mia", "Sudoers": "User people-bob"} {
 			got := browser.Eval[string](p, `Array.from(document.querySelectorAll("section")).find((s) => s.querySelector("h2").textContent === %q).querySelector("li").firstChild.textContent.trim()`, list)
 			equal(p, list, got, want)
+		}
+		for _, want := range []string{
+			"you may read LNamespace people", "you may change the lists of LNamespace people", "you may not create sub-namespaces in people",
+			"you may not list rolebindings in people", "you may not list clusterrolebindings",
+		} {
+			if text := p.Text(); !strings.Contains(text, want) {
+				t.Errorf("%q is not said: %s", want, text)
+			}
 		}
 		p.Until("the drawing of what a manager may see", promptly, `document.querySelectorAll(".drawing .node").length >= 1`)
 	})

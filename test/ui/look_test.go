@@ -35,6 +35,7 @@ func testLooks(t *testing.T, c *cluster) {
 				if look != "print" {
 					equal(p, "sideways: "+address, browser.Eval[bool](p, `document.documentElement.scrollWidth > innerWidth`), false)
 				}
+				equal(p, "fields without a label or an example: "+address, browser.Eval[int](p, `Array.from(document.querySelectorAll(".fields :is(input, select):not([type=hidden])")).filter((e) => !e.labels[0]?.querySelector("small")).length`), 0)
 				equal(p, "motion: "+address, browser.Eval[int](p, `document.getAnimations().length`), 0)
 				if name := screenshots[address]; name != "" && look != "zoom" && look != "forced" {
 					p.Screenshot("page-"+name+"-"+look, true)

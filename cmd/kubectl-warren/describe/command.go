@@ -54,7 +54,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// Read describes the namespace called name. Warnings on ErrOut name what the user may not read.
+// Read describes the namespace called name; its error is NotFound if there is none. Warnings on ErrOut name what the user may not read.
 func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namespace, error) {
 	api, err := inv.Connect()
 	if err != nil {
@@ -70,7 +70,8 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 	}
 	found := Of(view, name, tenant, known)
 	if found == nil {
-		return nil, fmt.Errorf("there is no namespace %q", name)
+		missing := metav1.Status{Reason: metav1.StatusReasonNotFound, Message: fmt.Sprintf("there is no namespace %q", name)}
+		return nil, &apierrors.StatusError{ErrStatus: missing}
 	}
 	if found.Resources, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -28,8 +29,10 @@ type Namespace struct {
 	// Limits are those of the tree; nil if the namespace is halted or in no tree, or if the LNamespace or the usage could not be read.
 	Limits *Limits `json:"limits,omitempty"`
 
-	Inherited  []Inherited        `json:"inherited"`
-	Resources  []Resource         `json:"resources"`
+	Inherited []Inherited `json:"inherited"`
+	Resources []Resource  `json:"resources"`
+	// Conflicts are the objects that are in the way of copies: the operator writes each copy once its object is renamed or deleted.
+	Conflicts  []trace.Obstacle   `json:"conflicts"`
 	Conditions []metav1.Condition `json:"conditions"`
 	Events     []Event            `json:"events"`
 	// EventsLeftOut is how many Events older than Events there are.
@@ -93,7 +96,8 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 		Bound: node.Bound, Depth: node.Depth, Phase: node.Phase,
 		Children: joinNames(view.Forest.Children(name)), Instances: joinNames(view.Forest.Instances(name)),
 		Cascading: cascadingText(view.Forest, n), Inherited: inheritedKeys(view.Forest, n),
-		Resources: []Resource{}, Conditions: reportedConditions(view, node), Events: []Event{},
+		Resources: []Resource{}, Conflicts: trace.ObstaclesIn(view.Conditions[name]), Conditions: reportedConditions(view, node),
+		Events: []Event{},
 	}
 	if counted := !view.Partial || tenant != nil; known && counted && d.Root != "" && d.Depth != nil {
 		d.Limits = limitsText(view, d.Root, int32(*d.Depth), tenant)

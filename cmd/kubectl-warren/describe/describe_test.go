@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -93,7 +94,7 @@ func TestOf(t *testing.T) {
 		Name: "pay-web", Type: tree.TypeSubNamespace, Root: "payments", Parent: "payments", Bound: true, Depth: &one, Phase: tree.PhaseActive,
 		Children: []string{"pay-db"}, Instances: []string{}, Cascading: describe.Cascading{Allowed: true, By: "pay-web"},
 		Limits:    &describe.Limits{SubNamespaces: describe.Usage{Used: two, Limit: &three}, Depth: describe.Usage{Used: 1}},
-		Resources: []describe.Resource{}, Conditions: []metav1.Condition{}, Events: []describe.Event{},
+		Resources: []describe.Resource{}, Conflicts: []trace.Obstacle{}, Conditions: []metav1.Condition{}, Events: []describe.Event{},
 	}
 	cases := map[string]struct {
 		view  tree.View
@@ -127,6 +128,7 @@ func TestWrite(t *testing.T) {
 	d.Resources = []describe.Resource{
 		{Kind: "Secret", Name: "key", From: "payments", Mode: "update"}, {Kind: "Secret", Name: "own", Mode: "create"},
 	}
+	d.Conflicts = []trace.Obstacle{{Kind: "Role", Name: "dev", From: "payments"}}
 	const want = `Name:                 pay-db
 Type:                 sub-namespace
 Phase:                Active
@@ -145,9 +147,10 @@ Inherited:
   label        team   neco    base
   annotation   memo   x       payments
 Resources:
-  KIND     NAME   FROM       MODE
-  Secret   key    payments   update
-  Secret   own    (source)   create
+  KIND     NAME   FROM                                                                         MODE
+  Secret   key    payments                                                                     update
+  Secret   own    (source)                                                                     create
+  Role     dev    (no copy from payments: another object has that name; rename or delete it)   
 Conditions:  <none>
 Events:  <none>
 `

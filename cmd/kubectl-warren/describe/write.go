@@ -87,6 +87,10 @@ func (d *Namespace) writeLists(w io.Writer) error {
 		}
 		resources = append(resources, []string{r.Kind, r.Name, from, r.Mode})
 	}
+	for _, c := range d.Conflicts {
+		from := "(no copy from " + c.From + ": another object has that name; rename or delete it)"
+		resources = append(resources, []string{c.Kind, c.Name, from, ""})
+	}
 	for _, c := range d.Conditions {
 		conditions = append(conditions, []string{c.Type, string(c.Status), c.Reason, c.Message})
 	}

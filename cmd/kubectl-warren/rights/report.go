@@ -6,7 +6,9 @@ package rights
 
 import (
 	"context"
+	"fmt"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -35,6 +37,22 @@ func (r *Reporter) readerAsCaller() *reader {
 // askerAsCaller returns an asker with the caller's rights and the report's memory.
 func (r *Reporter) askerAsCaller() *asker {
 	return &asker{read: r.readerAsCaller()}
+}
+
+// CallerMay reports whether the caller may make a request.
+func (r *Reporter) CallerMay(ctx context.Context, q Question) (Answer, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.resourceAttributes()},
+	}
+	switch err := r.API.Create(ctx, review); {
+	case r.Refused(err):
+		return Unknown, nil
+	case err != nil:
+		return Unknown, fmt.Errorf("ask the API server whether you may %s: %w", q, err)
+	case review.Status.Allowed:
+		return Yes, nil
+	}
+	return No, nil
 }
 
 // Caller returns the identity as which the API server authenticates the caller.

@@ -118,8 +118,8 @@ func withoutRight(err error, parent string) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
 		return err
 	}
-	return fmt.Errorf("%w; namespace %s does not exist, or you may not make sub-namespaces in it: kubectl warren ns lists yours", err,
-		parent)
+	return fmt.Errorf("%w; namespace %s does not exist, or you may not make sub-namespaces in it: check the name, or ask a manager of its "+
+		"tenant or a cluster admin for the right", err, parent)
 }
 
 func (n *newChild) spec() v1alpha1.SubNamespaceSpec {

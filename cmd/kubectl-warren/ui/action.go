@@ -29,20 +29,31 @@ type actionPage struct {
 	// Title, Command and Answer are those of the change that the form describes; empty before the form is sent.
 	Title, Command string
 	Answer         *changes.Answer
-	// Run is the change that may now be sent, and SudoTenant the tenant by whose sudo it would be sent; nil and "" for none.
-	Run        *changes.Run
-	SudoTenant string
-	// Ran reports whether the change was sent. Place is the page that shows its result, Again the address of the form as it was filled in.
-	Ran          bool
-	Place, Again string
+	// Error explains why there is no answer; "" where there is one.
+	Error string
+	// RunID names the change that may now be sent, and SudoTenant the tenant by whose sudo it would be sent; "" for none. Spent reports
+	// that it may not be sent any more.
+	RunID, SudoTenant string
+	Spent             bool
+	// Ran reports whether Run was pressed. Place is the page that shows the result.
+	Ran   bool
+	Place string
 }
+
+// Again is the address of the form as it was filled in.
+func (p *actionPage) Again() string { return "new?" + p.Asked.Encode() }
 
 func sentence(err error) string { return terminal.Escape(failure.Sentence(err)) }
 
 // serveAction shows the form of a change. If the form was sent with show, as where the pages change nothing, it also shows the command.
 func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
-	frame, page := v.newFrame("Change"), &actionPage{Asked: asked}
+	heading := headingOf(asked)
+	if heading == "" {
+		v.serveUnknown(w, r)
+		return
+	}
+	frame, page := v.newFrame(heading), &actionPage{Asked: asked}
 	frame.Body = page
 	if asked.Get("show") != "" {
 		action, err := v.readAction(r.Context(), asked)
@@ -53,6 +64,23 @@ func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	v.write(w, "action", frame, nil)
+}
+
+// headingOf describes what a form does; "" for a form that does not exist.
+func headingOf(asked url.Values) string {
+	tenant, list := asked.Get("tenant"), asked.Get("list")
+	member, known := map[string]string{"users": "user", "sudoers": "sudoer"}[list]
+	switch do := asked.Get("do"); {
+	case do == "sub" && asked.Get("parent") == "":
+		return "Create a sub-namespace"
+	case do == "sub":
+		return "Create a sub-namespace in " + asked.Get("parent")
+	case do == "add" && known:
+		return "Add a " + member + " to " + tenant
+	case do == "remove" && known:
+		return "Take " + asked.Get("subject") + " off the " + list + " of " + tenant
+	}
+	return ""
 }
 
 // readAction makes the change that a form describes.
@@ -86,21 +114,17 @@ func (v *server) readAction(ctx context.Context, asked url.Values) (*changes.Act
 	return nil, fmt.Errorf("there is no change %q", ask("do"))
 }
 
-// servePreview has the API server try a change, and shows the command, the answer, and how to go on.
+// servePreview has the API server try a change. The page that it leads to shows the command, the answer, and how to go on.
 func (v *server) servePreview(w http.ResponseWriter, r *http.Request) {
 	if !readForm(w, r) {
 		return
 	}
-	frame, page := v.newFrame("Change"), &actionPage{Asked: r.PostForm}
-	frame.Body = page
+	page := &actionPage{Asked: r.PostForm}
 	action, err := v.readAction(r.Context(), r.PostForm)
 	if err == nil {
 		err = v.preview(r.Context(), page, action)
 	}
-	if err != nil {
-		frame.Error = sentence(err)
-	}
-	v.write(w, "action", frame, nil)
+	v.leadTo(w, r, page, err)
 }
 
 func (v *server) preview(ctx context.Context, page *actionPage, action *changes.Action) error {
@@ -113,7 +137,7 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 	page.Answer = &answer
 	session := protect.SessionOf(ctx)
 	if answer.Done {
-		page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Asked: page.Asked})
+		page.RunID = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Asked: page.Asked})
 		return nil
 	}
 	if !answer.Refused {
@@ -124,7 +148,7 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 		return err
 	}
 	page.SudoTenant, page.Command = tenant, action.SudoCommand(v.settings.connection, tenant, "")
-	page.Run = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Asked: page.Asked, Sudo: as, Tenant: tenant})
+	page.RunID = v.runs.Put(session, &changes.Run{Action: action, Command: page.Command, Asked: page.Asked, Sudo: as, Tenant: tenant})
 	return nil
 }
 
@@ -168,12 +192,9 @@ func (v *server) serveRun(w http.ResponseWriter, r *http.Request) {
 	if !readForm(w, r) {
 		return
 	}
-	frame, page := v.newFrame("Change"), &actionPage{Ran: true}
-	frame.Body = page
-	if err := v.send(r.Context(), r.PostForm, page); err != nil {
-		frame.Error = sentence(err)
-	}
-	v.write(w, "action", frame, nil)
+	page := &actionPage{Ran: true}
+	err := v.send(r.Context(), r.PostForm, page)
+	v.leadTo(w, r, page, err)
 }
 
 func (v *server) send(ctx context.Context, form url.Values, page *actionPage) error {
@@ -190,9 +211,9 @@ func (v *server) send(ctx context.Context, form url.Values, page *actionPage) er
 	if err != nil {
 		return err
 	}
-	run, err := v.runs.Take(protect.SessionOf(ctx), form.Get("run"))
-	if err != nil {
-		return err
+	run, ok := v.runs.Take(protect.SessionOf(ctx), form.Get("run"))
+	if !ok {
+		return changes.ErrUnknownRun
 	}
 	page.Title, page.Command = terminal.Escape(run.Action.Title), run.Command
 	if run.Sudo != nil {
@@ -201,7 +222,7 @@ func (v *server) send(ctx context.Context, form url.Values, page *actionPage) er
 			run.Sudo.Extra = map[string][]string{reasonKey: {reason}}
 		}
 	}
-	page.Place, page.Again = run.Action.Place, "new?"+run.Asked.Encode()
+	page.Place, page.Asked = run.Action.Place, run.Asked
 	answer := changes.Send(context.WithoutCancel(ctx), config, run)
 	page.Answer = &answer
 	return nil

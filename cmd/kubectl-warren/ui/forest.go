@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
 // maxUnfolded is the number of rows up to which the forest begins unfolded, patience how long a page waits for the first lists.
@@ -28,7 +27,7 @@ type forestPage struct {
 
 func (v *server) serveForest(w http.ResponseWriter, r *http.Request) {
 	if root := r.URL.Query().Get("root"); root != "" {
-		if err := invocation.CheckNamespaces(root); err != nil {
+		if err := checkName("namespace", root); err != nil {
 			v.write(w, "problem", v.newFrame("Forest"), err)
 			return
 		}

@@ -5,16 +5,21 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
 )
 
@@ -38,6 +43,7 @@ func (v *server) handler(end context.Context) http.Handler {
 	if v.settings.allowChanges {
 		mux.HandleFunc("POST /preview", v.servePreview)
 		mux.HandleFunc("POST /run", v.serveRun)
+		mux.HandleFunc("GET /answers/{id}", v.serveAnswer)
 	}
 	return mux
 }
@@ -68,13 +74,23 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 // parseTemplates returns the templates of the pages: those of the graph's pages, and our own, which replace the rows by rows with links.
 func parseTemplates(s *settings) *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
-		"text": graph.EscapeText, "path": url.PathEscape, "shell": s.command,
+		"text": graph.EscapeText, "path": url.PathEscape, "shell": s.command, "fails": fails,
+		"mayNot": func(gap string) string { return strings.Replace(gap, "can't ", "you may not ", 1) },
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
 		},
 		"words": func(values []string) string { return graph.EscapeText(strings.Join(values, ", ")) },
 	})
 	return template.Must(all.ParseFS(assets, "assets/*.html"))
+}
+
+// fails reports whether a condition reports a problem. Ready counts too: on the page of one object it stands beside its causes.
+func fails(c metav1.Condition) bool {
+	switch v1alpha1.ConditionType(c.Type) {
+	case v1alpha1.ConditionHalted, v1alpha1.ConditionStalled:
+		return c.Status == metav1.ConditionTrue
+	}
+	return c.Status == metav1.ConditionFalse
 }
 
 // frame is what surrounds each page.
@@ -112,14 +128,32 @@ func (v *server) newFrame(title string, watch ...string) *frame {
 	}
 }
 
+// statusOf returns the status of a page that can't be shown.
+func statusOf(err error) int {
+	var unserved invocation.UnservedError
+	var unseen gather.UnseenError
+	switch {
+	case errors.Is(err, errUnknownPage), apierrors.IsNotFound(err), errors.As(err, &unserved):
+		return http.StatusNotFound
+	case apierrors.IsForbidden(err), errors.As(err, &unseen):
+		return http.StatusForbidden
+	}
+	return http.StatusBadGateway
+}
+
+// checkName fails with errUnknownPage where an address has a name that no namespace or tenant can have.
+func checkName(what, name string) error {
+	if err := invocation.CheckName(what, name); err != nil {
+		return fmt.Errorf("%w: %w", errUnknownPage, err)
+	}
+	return nil
+}
+
 // write answers with a page, or with why it can't be shown.
 func (v *server) write(w http.ResponseWriter, name string, f *frame, err error) {
 	status := http.StatusOK
 	if err != nil {
-		status, name, f.Error = http.StatusBadGateway, "problem", terminal.Escape(failure.Sentence(err))
-		if failure.Unavailable(err) || errors.Is(err, errUnknownPage) {
-			status = http.StatusNotFound
-		}
+		status, name, f.Error = statusOf(err), "problem", sentence(err)
 	}
 	var page bytes.Buffer
 	if err := v.templates.ExecuteTemplate(&page, name, f); err != nil {

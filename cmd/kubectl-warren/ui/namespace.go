@@ -14,7 +14,6 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 )
 
@@ -40,7 +39,7 @@ func (v *server) serveNamespace(w http.ResponseWriter, r *http.Request) {
 }
 
 func (v *server) readNamespacePage(ctx context.Context, name string) (*namespacePage, []string, error) {
-	if err := invocation.CheckNamespaces(name); err != nil {
+	if err := checkName("namespace", name); err != nil {
 		return nil, nil, err
 	}
 	reading := v.newReading()

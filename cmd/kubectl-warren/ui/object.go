@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
@@ -23,7 +22,7 @@ func (v *server) serveObject(w http.ResponseWriter, r *http.Request) {
 
 // readReach finds in which namespaces a source has copies.
 func (v *server) readReach(ctx context.Context, namespace, resource, name string) (*trace.Reach, []string, error) {
-	if err := invocation.CheckNamespaces(namespace); err != nil {
+	if err := checkName("namespace", namespace); err != nil {
 		return nil, nil, err
 	}
 	reading := v.newReading()
@@ -32,7 +31,7 @@ func (v *server) readReach(ctx context.Context, namespace, resource, name string
 		return nil, nil, err
 	}
 	if kind := mapping.GroupVersionKind.GroupKind(); mapping.Scope.Name() != meta.RESTScopeNameNamespace || !configfile.CanBePropagated(kind) {
-		return nil, nil, fmt.Errorf("%s are never propagated", mapping.Resource.GroupResource())
+		return nil, nil, fmt.Errorf("%w: %s are never propagated", errUnknownPage, mapping.Resource.GroupResource())
 	}
 	api, err := reading.Connect()
 	if err != nil {

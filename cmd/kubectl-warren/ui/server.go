@@ -28,11 +28,13 @@ import (
 
 // server answers the pages' requests.
 type server struct {
-	inv       *invocation.Invocation
-	settings  *settings
-	guard     *protect.Guard
-	follower  *live.Follower
-	runs      *changes.Store
+	inv      *invocation.Invocation
+	settings *settings
+	guard    *protect.Guard
+	follower *live.Follower
+	// runs are the changes that may be sent, answers the pages that show what the API server has answered to a form.
+	runs      *changes.Store[*changes.Run]
+	answers   *changes.Store[*actionPage]
 	templates *template.Template
 	// caller is the identity as which the API server authenticates the plugin. place is the kubeconfig's context or the server's address.
 	caller rights.Identity
@@ -44,7 +46,10 @@ func newServer(ctx context.Context, inv *invocation.Invocation, s *settings) (*s
 	if err != nil {
 		return nil, err
 	}
-	v := &server{inv: restricted, settings: s, runs: changes.NewStore(time.Now), templates: parseTemplates(s)}
+	v := &server{
+		inv: restricted, settings: s, templates: parseTemplates(s),
+		runs: changes.NewStore[*changes.Run](time.Now, changes.RunLifetime), answers: changes.NewStore[*actionPage](time.Now, s.lifetime),
+	}
 	v.guard = protect.New(func(sentence string) { terminal.Fprintln(inv.Streams.ErrOut, "Warning: "+sentence) }, time.Now)
 	config, err := restricted.RESTConfig()
 	if err != nil {

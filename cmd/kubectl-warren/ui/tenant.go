@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,7 +15,6 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 )
 
@@ -27,6 +27,8 @@ type tenantPage struct {
 	Tenant *v1alpha1.LNamespace
 	Lists  []listPart
 	Access *rights.Access
+	// Own are sentences about what the caller may do and may not.
+	Own    []string
 	Events []describe.Event
 	// EventsLeftOut is how many older Events there are.
 	EventsLeftOut int
@@ -45,7 +47,7 @@ func (v *server) serveTenant(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	frame := v.newFrame("Tenant "+name, name)
 	page := &tenantPage{Name: name}
-	err := invocation.CheckName("tenant", name)
+	err := checkName("tenant", name)
 	if err == nil {
 		err = v.readTenantPage(r.Context(), page, &frame.Unread)
 	}
@@ -77,11 +79,40 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 		*unread = append(*unread, "the tree of "+page.Name+" is not among those that these pages show")
 	}
 	page.Access = v.readAccess(ctx, page.Name, unread)
+	if page.Own, err = v.readOwnRights(ctx, page.Name); err != nil {
+		return err
+	}
 	if page.Events, page.EventsLeftOut, err = readTenantEvents(ctx, api, page.Name, unread); err != nil {
 		return err
 	}
 	page.Sudo = v.readSudoHistory(page.Name, page.Events)
 	return nil
+}
+
+// readOwnRights asks the API server what the caller may do with a tenant, and returns a sentence for each answer.
+func (v *server) readOwnRights(ctx context.Context, tenant string) ([]string, error) {
+	reporter, err := rights.NewReporter(v.newReading().Invocation)
+	if err != nil {
+		return nil, err
+	}
+	var sentences []string
+	for _, one := range []struct{ what, verb, group, resource, name, namespace string }{
+		{"read LNamespace " + tenant, "get", v1alpha1.GroupVersion.Group, "lnamespaces", tenant, ""},
+		{"change the lists of LNamespace " + tenant, "patch", v1alpha1.GroupVersion.Group, "lnamespaces", tenant, ""},
+		{"create sub-namespaces in " + tenant, "create", v1alpha1.GroupVersion.Group, "subnamespaces", "", tenant},
+		{"list subnamespaces in " + tenant, "list", v1alpha1.GroupVersion.Group, "subnamespaces", "", tenant},
+		{"list rolebindings in " + tenant, "list", rbacv1.GroupName, "rolebindings", "", tenant},
+	} {
+		answer, err := reporter.CallerMay(ctx, rights.Question{
+			Verb: one.verb, Group: one.group, Resource: one.resource, Name: one.name, Namespace: one.namespace,
+		})
+		if err != nil {
+			return nil, err
+		}
+		may := map[rights.Answer]string{rights.Yes: "you may ", rights.No: "you may not ", rights.Unknown: "not known whether you may "}
+		sentences = append(sentences, may[answer]+one.what)
+	}
+	return sentences, nil
 }
 
 // readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace are in namespace

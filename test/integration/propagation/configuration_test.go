@@ -56,8 +56,8 @@ var _ = Describe("the configuration", Ordered, func() {
 		f.copied(ctx, bare, f.a, f.a1)
 		f.copied(ctx, some, f.a, f.a1)
 		f.says(ctx, map[string]string{
-			f.b: fmt.Sprintf("Conflict: Secret %q from %q: an object of that name exists", "bare", f.acme), f.acme: "DescendantConflict: " + f.b,
-			f.a: "InSync",
+			f.b: fmt.Sprintf("Conflict: Secret %q from %q: an object of that name exists: rename or delete it", "bare", f.acme),
+			f.a: "InSync", f.acme: "DescendantConflict: " + f.b,
 		})
 		l.come(ctx, counts{"create": 4})
 		f.staysAbsent(ctx, held, f.tree()...)

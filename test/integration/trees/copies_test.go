@@ -55,7 +55,7 @@ var _ = Describe("copies are reported", func() {
 		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(inSync())
 		edit(ctx, shared, key, func(s *corev1.Secret) { delete(s.Annotations, v1alpha1.AnnotationSelect) })
 		Eventually(shared.hier("k2-team-b")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict,
-			`Secret "db" from "k2-org": an object of that name exists`))
+			`Secret "db" from "k2-org": an object of that name exists: rename or delete it`))
 		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(And(settled(),
 			say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict, `k2-team-b: Secret "db"`)))
 		Expect(shared.read(ctx, build.Secret("k2-team-b", "db", ""))).To(HaveField("Data", HaveKeyWithValue("key", []byte("theirs"))))

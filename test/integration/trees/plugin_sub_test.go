@@ -60,8 +60,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			To(Equal(subResource + "xc-web created\n"))
 		Expect(own.now(ctx, "xc-web")).To(And(carry("app", "web"), carry("team", "a"), noted("memo", "x")))
 		Expect(own.fails(ctx, "alice", "create", "xc-lost", "-n", "xc-pya")).To(And(ContainSubstring(`in the namespace "xc-pya"`),
-			HaveSuffix("; namespace xc-pya does not exist, or you may not make sub-namespaces in it: kubectl warren ns lists yours")),
-			"SUB-X16")
+			HaveSuffix("; namespace xc-pya does not exist, or you may not make sub-namespaces in it: check the name, or ask a manager of "+
+				"its tenant or a cluster admin for the right")), "SUB-X16")
 		Eventually(func() string { return own.fails(ctx, "alice", "sub", "create", "xc-web", "xc-pay") }).WithContext(ctx).
 			Should(Equal("namespace xc-web already exists"))
 		Expect(own.fails(ctx, "alice", "create", "xc-x", "-n", "xc-pay", "--labels", "foo=a")).

@@ -122,12 +122,17 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clock
-			store := changes.NewStore(func() time.Time { return now })
-			run := store.Put("a", &changes.Run{})
+			store := changes.NewStore[*changes.Run](func() time.Time { return now }, changes.RunLifetime)
+			id := store.Put("a", &changes.Run{})
 			now = now.Add(c.later)
 			runs := 0
 			for range map[bool]int{false: 1, true: 2}[c.again] {
-				if _, err := store.Take(c.session, run.ID); err == nil {
+				_, kept := store.Get(c.session, id)
+				_, taken := store.Take(c.session, id)
+				if kept != taken {
+					t.Errorf("kept %t, taken %t", kept, taken)
+				}
+				if taken {
 					runs++
 				}
 			}
@@ -135,5 +140,22 @@ func TestStore(t *testing.T) {
 				t.Errorf("it ran %d times", runs)
 			}
 		})
+	}
+}
+
+func TestFullStore(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	store := changes.NewStore[int](func() time.Time { now = now.Add(time.Millisecond); return now }, time.Hour)
+	var ids []string
+	for i := range 257 {
+		ids = append(ids, store.Put("a", i))
+	}
+	if _, ok := store.Get("a", ids[0]); ok {
+		t.Error("the oldest value is kept")
+	}
+	for i, id := range ids[1:] {
+		if value, ok := store.Get("a", id); !ok || value != i+1 {
+			t.Errorf("value %d: %d %t", i+1, value, ok)
+		}
 	}
 }

@@ -10,15 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lifetime is how long a person may look at a preview before running it.
-const lifetime = 5 * time.Minute
+// RunLifetime is how long a person may look at a preview before running it.
+const RunLifetime = 5 * time.Minute
 
-// maxStored bounds the previews that are kept, so that a page that asks for many uses no more memory.
+// maxStored bounds what a store keeps, so that a page that asks for many previews uses no more memory.
 const maxStored = 256
 
 // Run is an action that the API server has answered as a dry run, and that may be sent once.
 type Run struct {
-	ID      string
 	Action  *Action
 	Command string
 	// Asked are the fields of the form.
@@ -26,46 +25,72 @@ type Run struct {
 	// Sudo is the identity that the request impersonates, and Tenant the tenant whose sudo that is; nil and "" for none.
 	Sudo   *rest.ImpersonationConfig
 	Tenant string
-
-	session string
-	expires time.Time
-}
-
-// Store holds the runs. mu guards runs.
-type Store struct {
-	now  func() time.Time
-	mu   sync.Mutex
-	runs map[string]*Run
-}
-
-// NewStore makes an empty store with a clock.
-func NewStore(now func() time.Time) *Store { return &Store{now: now, runs: map[string]*Run{}} }
-
-// Put keeps a run for a session, and gives it an ID.
-func (s *Store) Put(session string, run *Run) *Run {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, old := range s.runs {
-		if s.now().After(old.expires) || len(s.runs) >= maxStored {
-			delete(s.runs, id)
-		}
-	}
-	run.ID, run.session, run.expires = rand.Text(), session, s.now().Add(lifetime)
-	s.runs[run.ID] = run
-	return run
 }
 
 // ErrUnknownRun reports that there is nothing to run.
 var ErrUnknownRun = errors.New("this change was run already, or was previewed more than 5 minutes ago, or by another browser: look again")
 
-// Take returns a run, once, to the session that has previewed it.
-func (s *Store) Take(session, id string) (*Run, error) {
+// Store keeps values, each for one session. mu guards entries.
+type Store[T any] struct {
+	now      func() time.Time
+	lifetime time.Duration
+	mu       sync.Mutex
+	entries  map[string]entry[T]
+}
+
+type entry[T any] struct {
+	value   T
+	session string
+	expires time.Time
+}
+
+// NewStore makes an empty store with a clock, which keeps a value for lifetime.
+func NewStore[T any](now func() time.Time, lifetime time.Duration) *Store[T] {
+	return &Store[T]{now: now, lifetime: lifetime, entries: map[string]entry[T]{}}
+}
+
+// Put keeps a value for a session, and returns its ID. If there are too many, the oldest value is dropped.
+func (s *Store[T]) Put(session string, value T) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	run := s.runs[id]
-	if run == nil || run.session != session || s.now().After(run.expires) {
-		return nil, ErrUnknownRun
+	oldest := ""
+	for id, old := range s.entries {
+		if s.now().After(old.expires) {
+			delete(s.entries, id)
+		} else if oldest == "" || old.expires.Before(s.entries[oldest].expires) {
+			oldest = id
+		}
 	}
-	delete(s.runs, id)
-	return run, nil
+	if len(s.entries) >= maxStored {
+		delete(s.entries, oldest)
+	}
+	id = rand.Text()
+	s.entries[id] = entry[T]{value, session, s.now().Add(s.lifetime)}
+	return id
+}
+
+// Get returns a value to the session for which it is kept. ok is false if there is none, or not any more.
+func (s *Store[T]) Get(session, id string) (value T, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.find(session, id)
+}
+
+// Take is Get, once.
+func (s *Store[T]) Take(session, id string) (value T, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value, ok = s.find(session, id); ok {
+		delete(s.entries, id)
+	}
+	return value, ok
+}
+
+// find is for callers that hold mu.
+func (s *Store[T]) find(session, id string) (value T, ok bool) {
+	kept, ok := s.entries[id]
+	if !ok || kept.session != session || s.now().After(kept.expires) {
+		return value, false
+	}
+	return kept.value, true
 }

@@ -1,0 +1,38 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
+)
+
+var errUnknownAnswer = fmt.Errorf("%w: the answer to a form is shown to the browser that has sent the form, as long as kubectl warren ui "+
+	"runs", errUnknownPage)
+
+// leadTo keeps the answer to a form, and leads the browser to its page. So the way back never asks the browser to send a form again.
+func (v *server) leadTo(w http.ResponseWriter, r *http.Request, page *actionPage, err error) {
+	if err != nil {
+		page.Error = sentence(err)
+	}
+	id := v.answers.Put(protect.SessionOf(r.Context()), page)
+	http.Redirect(w, r, v.guard.Path()+"answers/"+id, http.StatusSeeOther)
+}
+
+// serveAnswer shows the answer to a form to the session that has sent it.
+func (v *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
+	session := protect.SessionOf(r.Context())
+	kept, ok := v.answers.Get(session, r.PathValue("id"))
+	if !ok {
+		v.write(w, "problem", v.newFrame("Not found"), errUnknownAnswer)
+		return
+	}
+	page := *kept
+	if _, waits := v.runs.Get(session, page.RunID); page.RunID != "" && !waits {
+		page.RunID, page.Spent = "", true
+	}
+	frame := v.newFrame(cmp.Or(headingOf(page.Asked), "Change"))
+	frame.Error, frame.Body = page.Error, &page
+	v.write(w, "action", frame, nil)
+}
