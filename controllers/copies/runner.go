@@ -1,10 +1,10 @@
 // Package copies runs the copying engine: it feeds internal/copies.State with what happens, and carries out what the State decides. All
 // decisions are the State's.
 //
-// The way of a changed Secret: pkg/watchset shows its new metadata to a sink (watches.go), which applies them to the State under the one
-// lock (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
-// Started; the State answers with a request to read the source (sources.go). The worker applies the answer, and the State queues the slots
-// below the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
+// The way of a changed Secret: pkg/watchset shows its new metadata to a sink, which applies them to the State under the one lock (sink and
+// apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a Started;
+// the State answers with a request to read the source (requests.go). The worker applies the answer, and the State queues the slots below
+// the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
 //
 // The way of a move: the view reports a change of the forest, which the Runner applies as a ForestChanged, and the State queues the
 // namespaces whose copies may differ. The copies that do not belong there any more are deleted, each after a check that the namespaces
@@ -21,10 +21,12 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -130,6 +132,33 @@ func (r *Runner) performOutputs(outputs []copies.Output) (request copies.Request
 		}
 	}
 	return request
+}
+
+// sink applies what one watch shows. It implements watchset.Sink.
+type sink struct {
+	watch copies.Watch
+	apply func(copies.Input) copies.Request
+}
+
+// Replace implements watchset.Sink, and so do Put, Gone and State.
+func (s *sink) Replace(namespace, resourceVersion string, all []client.Object) {
+	objects := make([]*metav1.PartialObjectMetadata, 0, len(all))
+	for _, object := range all {
+		objects = append(objects, object.(*metav1.PartialObjectMetadata))
+	}
+	s.apply(copies.Listed{Watch: s.watch, Namespace: namespace, ResourceVersion: resourceVersion, Objects: objects})
+}
+
+func (s *sink) Put(object client.Object) {
+	s.apply(copies.ObjectSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *sink) Gone(object client.Object) {
+	s.apply(copies.ObjectGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *sink) State(namespace string, now watchset.Status) {
+	s.apply(copies.WatchChanged{Watch: s.watch, Namespace: namespace, Status: now})
 }
 
 // SetupWithManager runs the Runner with mgr.

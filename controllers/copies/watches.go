@@ -7,10 +7,8 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
@@ -104,31 +102,4 @@ func (w *watches) keepFollowing(ctx context.Context) {
 		}
 		w.apply(copies.FollowDue{})
 	}
-}
-
-// sink applies what one watch shows. It implements watchset.Sink.
-type sink struct {
-	watch copies.Watch
-	apply func(copies.Input) copies.Request
-}
-
-// Replace implements watchset.Sink, and so do Put, Gone and State.
-func (s *sink) Replace(namespace, resourceVersion string, all []client.Object) {
-	objects := make([]*metav1.PartialObjectMetadata, 0, len(all))
-	for _, object := range all {
-		objects = append(objects, object.(*metav1.PartialObjectMetadata))
-	}
-	s.apply(copies.Listed{Watch: s.watch, Namespace: namespace, ResourceVersion: resourceVersion, Objects: objects})
-}
-
-func (s *sink) Put(object client.Object) {
-	s.apply(copies.ObjectSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
-}
-
-func (s *sink) Gone(object client.Object) {
-	s.apply(copies.ObjectGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
-}
-
-func (s *sink) State(namespace string, now watchset.Status) {
-	s.apply(copies.WatchChanged{Watch: s.watch, Namespace: namespace, Status: now})
 }

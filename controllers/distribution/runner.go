@@ -1,11 +1,11 @@
 // Package distribution keeps a copy of a ResourceDistribution's object in every namespace that the ResourceDistribution targets. It feeds
 // internal/distribute.State with what happens, and carries out what the State decides. All decisions are the State's.
 //
-// The way of a changed ResourceDistribution: pkg/watchset shows it to a sink (watches.go), which applies it to the State under the one
-// lock (applyInput, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and
-// applies a Started: a review plans all targets together. It may ask for a list of obstacles, then for a write of the status, which must
-// record what a restarted operator has to know. Then it queues the targets. For each of them a worker gets a request to write one copy,
-// sends it (requests.go), and applies the answer.
+// The way of a changed ResourceDistribution: pkg/watchset shows it to a sink, which applies it to the State under the one lock
+// (distributionSink and applyInput, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes
+// the key and applies a Started: a review plans all targets together. It may ask for a list of obstacles, then for a write of the status,
+// which must record what a restarted operator has to know. Then it queues the targets. For each of them a worker gets a request to write
+// one copy, sends it (requests.go), and applies the answer.
 package distribution
 
 import (
@@ -16,11 +16,14 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -118,6 +121,85 @@ func (r *Runner) applyInput(input distribute.Input) (request distribute.Request)
 		}
 	}
 	return request
+}
+
+// distributionSink applies what the watch of ResourceDistributions shows. It implements watchset.Sink.
+type distributionSink struct{ *watches }
+
+// Replace implements watchset.Sink, and so do the next three.
+func (s *distributionSink) Replace(_, _ string, all []client.Object) {
+	s.runner.applyInput(distribute.DistributionsListed{All: as[*v1alpha1.ResourceDistribution](all)})
+}
+
+func (s *distributionSink) Put(object client.Object) {
+	s.runner.applyInput(distribute.DistributionSeen{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
+}
+
+func (s *distributionSink) Gone(object client.Object) {
+	s.runner.applyInput(distribute.DistributionGone{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
+}
+
+func (s *distributionSink) State(_ string, now watchset.Status) {
+	if now.State == "" {
+		return
+	}
+	if s.runner.applyInput(distribute.DefinitionChanged{Status: now}); now.State != watchset.NotServed && now.Resource.Resource != "" {
+		signal(s.served)
+	}
+}
+
+// copySink applies what the watch of one kind's copies shows. It implements watchset.Sink.
+type copySink struct {
+	runner *Runner
+	kind   schema.GroupKind
+}
+
+// Replace implements watchset.Sink, and so do the next three.
+func (s *copySink) Replace(_, _ string, all []client.Object) {
+	s.runner.applyInput(distribute.CopiesListed{Kind: s.kind, Objects: as[*metav1.PartialObjectMetadata](all)})
+}
+
+func (s *copySink) Put(object client.Object) {
+	s.runner.applyInput(distribute.CopySeen{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *copySink) Gone(object client.Object) {
+	s.runner.applyInput(distribute.CopyGone{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *copySink) State(_ string, now watchset.Status) {
+	s.runner.applyInput(distribute.KindChanged{Kind: s.kind, Status: now})
+}
+
+// obstacleSink applies what the watch of one distribution's obstacles shows. It implements watchset.Sink.
+type obstacleSink struct {
+	runner *Runner
+	watch  *distribute.ObstacleWatch
+}
+
+// Replace implements watchset.Sink, and so do the next three.
+func (s *obstacleSink) Replace(_, _ string, all []client.Object) {
+	s.runner.applyInput(distribute.ObstaclesListed{Watch: s.watch, Objects: as[*metav1.PartialObjectMetadata](all)})
+}
+
+func (s *obstacleSink) Put(object client.Object) {
+	s.runner.applyInput(distribute.ObstacleSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *obstacleSink) Gone(object client.Object) {
+	s.runner.applyInput(distribute.ObstacleGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+// State implements watchset.Sink. While the watch does not work, the obstacles are as it has shown them last.
+func (s *obstacleSink) State(string, watchset.Status) {}
+
+// as returns objects that are known to have the type T.
+func as[T client.Object](all []client.Object) []T {
+	list := make([]T, 0, len(all))
+	for _, object := range all {
+		list = append(list, object.(T))
+	}
+	return list
 }
 
 // SetupWithManager runs the Runner with mgr.

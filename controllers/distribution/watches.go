@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/distribute"
@@ -119,83 +117,4 @@ func selectorsOf(w *distribute.ObstacleWatch) (isNoCopy labels.Selector, hasName
 		panic(err) // the CRD allows only names that are valid values of a label
 	}
 	return labels.NewSelector().Add(*notOurs), fields.OneTermEqualSelector("metadata.name", w.Name)
-}
-
-// distributionSink applies what the watch of ResourceDistributions shows. It implements watchset.Sink.
-type distributionSink struct{ *watches }
-
-// Replace implements watchset.Sink, and so do the next three.
-func (s *distributionSink) Replace(_, _ string, all []client.Object) {
-	s.runner.applyInput(distribute.DistributionsListed{All: as[*v1alpha1.ResourceDistribution](all)})
-}
-
-func (s *distributionSink) Put(object client.Object) {
-	s.runner.applyInput(distribute.DistributionSeen{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
-}
-
-func (s *distributionSink) Gone(object client.Object) {
-	s.runner.applyInput(distribute.DistributionGone{ResourceDistribution: object.(*v1alpha1.ResourceDistribution)})
-}
-
-func (s *distributionSink) State(_ string, now watchset.Status) {
-	if now.State == "" {
-		return
-	}
-	if s.runner.applyInput(distribute.DefinitionChanged{Status: now}); now.State != watchset.NotServed && now.Resource.Resource != "" {
-		signal(s.served)
-	}
-}
-
-// copySink applies what the watch of one kind's copies shows. It implements watchset.Sink.
-type copySink struct {
-	runner *Runner
-	kind   schema.GroupKind
-}
-
-// Replace implements watchset.Sink, and so do the next three.
-func (s *copySink) Replace(_, _ string, all []client.Object) {
-	s.runner.applyInput(distribute.CopiesListed{Kind: s.kind, Objects: as[*metav1.PartialObjectMetadata](all)})
-}
-
-func (s *copySink) Put(object client.Object) {
-	s.runner.applyInput(distribute.CopySeen{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
-}
-
-func (s *copySink) Gone(object client.Object) {
-	s.runner.applyInput(distribute.CopyGone{Kind: s.kind, Object: object.(*metav1.PartialObjectMetadata)})
-}
-
-func (s *copySink) State(_ string, now watchset.Status) {
-	s.runner.applyInput(distribute.KindChanged{Kind: s.kind, Status: now})
-}
-
-// obstacleSink applies what the watch of one distribution's obstacles shows. It implements watchset.Sink.
-type obstacleSink struct {
-	runner *Runner
-	watch  *distribute.ObstacleWatch
-}
-
-// Replace implements watchset.Sink, and so do the next three.
-func (s *obstacleSink) Replace(_, _ string, all []client.Object) {
-	s.runner.applyInput(distribute.ObstaclesListed{Watch: s.watch, Objects: as[*metav1.PartialObjectMetadata](all)})
-}
-
-func (s *obstacleSink) Put(object client.Object) {
-	s.runner.applyInput(distribute.ObstacleSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
-}
-
-func (s *obstacleSink) Gone(object client.Object) {
-	s.runner.applyInput(distribute.ObstacleGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
-}
-
-// State implements watchset.Sink. While the watch does not work, the obstacles are as it has shown them last.
-func (s *obstacleSink) State(string, watchset.Status) {}
-
-// as returns objects that are known to have the type T.
-func as[T client.Object](all []client.Object) []T {
-	list := make([]T, 0, len(all))
-	for _, object := range all {
-		list = append(list, object.(T))
-	}
-	return list
 }

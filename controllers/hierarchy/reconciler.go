@@ -1,7 +1,7 @@
 // Package hierarchy places namespaces where their HierarchyConfigurations ask for, and makes the children that these require. It keeps the
 // labels and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
 //
-// The way of one move: package view takes in the changed HierarchyConfiguration (internal/view, feed.go) and calls listConcerned, which
+// The way of one move: package view takes in the changed HierarchyConfiguration (internal/view) and calls listConcerned, which
 // queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys
 // it should carry then (forest.DesiredChange). Package namespaces sends one PATCH. The API server's answer goes straight into the view,
 // whose next change names the namespaces below. Each of them is queued and patched in its turn, because its tree labels differ now. The

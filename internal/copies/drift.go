@@ -309,3 +309,27 @@ func (s *State) recordRepair(slot Slot, uid string) {
 				"in managedFields and stop it", window))
 	}
 }
+
+func (d DriftFound) applyTo(s *State) {
+	known := s.FindUnchanged(d.Slot, d.UID, d.ResourceVersion)
+	if known == nil {
+		return
+	}
+	known.Drifted = true
+	s.world.PutCopy(d.Slot, known)
+	s.drift[d.Slot] = FoundByScrub
+	s.queueKeys(slotKey(d.Slot))
+}
+
+// FindUnchanged returns the copy at slot if it is ours and in mode update, nothing has happened to it since this version and the plan sees
+// nothing to do there; else nil.
+func (s *State) FindUnchanged(slot Slot, uid, resourceVersion string) *Copy {
+	known := s.world.Copies.At(slot)
+	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {
+		return nil
+	}
+	if s.world.Sources.At(slot.At(known.From)) == nil || s.world.Plan(slot).Verb != Nothing {
+		return nil
+	}
+	return known
+}

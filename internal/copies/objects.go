@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -268,5 +269,80 @@ func (s *State) completeSource(slot Slot, source *Source) {
 	source.Content, source.Meta, source.Size, source.Role = read.content, read.meta, read.size, read.role
 	if source.Excluded == "" {
 		source.Excluded = read.excluded
+	}
+}
+
+// takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch shows it.
+func (s *State) takeResult(slot Slot, request WriteCopy, r Result, err error) {
+	if apierrors.IsConflict(err) && s.unlabelled[slot] != "" {
+		s.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
+	}
+	if r.FoundDrifted {
+		s.drift[slot] = FoundAtStart
+	}
+	if r.Written != nil {
+		s.takeWritten(slot, r.Written)
+	}
+	if r.Repaired {
+		s.recordRepair(slot, string(r.Written.UID))
+	}
+	if r.Compared != nil {
+		s.takeCompared(slot, r)
+	}
+	if r.Found != nil && s.world.Copies.At(slot) == nil {
+		s.takeFound(slot, r)
+	}
+	known := s.world.Copies.At(slot)
+	if known == nil || request.Over == nil || known.UID != request.Over.UID {
+		return
+	}
+	switch {
+	case r.Absent:
+		s.dropCopy(slot)
+	case r.Deleted && s.unlabelled[slot] == known.UID:
+		s.dropCopy(slot) // where a finalizer still keeps the copy, the next POST finds it
+	case r.Deleted: // the copy is dropped when a watch shows that it is gone
+		known.Terminating = true
+		s.world.PutCopy(slot, known)
+	}
+}
+
+// takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy is gone.
+func (s *State) takeFound(slot Slot, r Result) {
+	s.queueKeys(slotKey(slot))
+	if !r.Unlabelled && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], r.Found.ResourceVersion) {
+		return
+	}
+	found := s.settings.Rules.CopyOf(slot, r.Found)
+	if found.Drifted = r.Unlabelled; r.Unlabelled {
+		s.unlabelled[slot] = found.UID
+	}
+	s.world.PutCopy(slot, found)
+}
+
+// takeWritten takes in the answer to a write of the operator's own, unless a watch has shown something newer.
+func (s *State) takeWritten(slot Slot, meta *metav1.PartialObjectMetadata) {
+	now, known := s.settings.Rules.CopyOf(slot, meta), s.world.Copies.At(slot)
+	now.Digest = s.settings.Rules.Digest(meta)
+	switch {
+	case known != nil && known.UID == now.UID && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
+		return // somebody wrote after the operator
+	case known == nil && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], now.ResourceVersion):
+		s.queueKeys(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
+		return
+	}
+	delete(s.unlabelled, slot)
+	s.world.PutCopy(slot, now)
+	s.world.NoteWritten(slot.At(now.From), now.Hash.Content)
+}
+
+// takeCompared records that this version of a copy was read whole, and that the present content of its source asks for no change of the
+// copy, whichever managers own its fields.
+func (s *State) takeCompared(slot Slot, r Result) {
+	known := s.world.Copies.At(slot)
+	if known != nil && known.UID == r.ComparedUID && known.ResourceVersion == r.ComparedVersion {
+		known.Foreign, known.Meta = false, r.Compared.Meta
+		s.world.PutCopy(slot, known)
+		s.world.Copies.SetCompared(slot, r.Compared.Content)
 	}
 }

@@ -1,8 +1,6 @@
 package copies
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,89 +64,8 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 	return s
 }
 
-// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order, except that
-// requests may run side by side.
-func (s *State) Apply(now time.Time, input Input) []Output {
-	s.now = now
-	input.applyTo(s)
-	return s.out.take()
-}
-
 // Read calls look with the World, which look must not change.
 func (s *State) Read(look func(*World)) { look(s.world) }
-
-// collector gathers the Outputs of one Input. Each key and each namespace is in it once.
-type collector struct {
-	keys    []Key
-	queued  map[Key]bool
-	reports map[string]bool
-	others  []Output
-}
-
-func (c *collector) take() []Output {
-	all := c.others
-	if len(c.reports) > 0 {
-		all = append(all, Report{Namespaces: slices.Sorted(maps.Keys(c.reports))})
-	}
-	if len(c.keys) > 0 {
-		all = append(all, Queue{Keys: c.keys})
-	}
-	*c = collector{}
-	return all
-}
-
-// queueKeys queues keys without a delay.
-func (s *State) queueKeys(keys ...Key) {
-	if s.out.queued == nil {
-		s.out.queued = make(map[Key]bool, len(keys))
-	}
-	for _, key := range keys {
-		if !s.out.queued[key] {
-			s.out.queued[key] = true
-			s.out.keys = append(s.out.keys, key)
-		}
-	}
-}
-
-// queueAfter queues a key after a delay.
-func (s *State) queueAfter(key Key, delay time.Duration) {
-	s.out.others = append(s.out.others, Queue{Keys: []Key{key}, After: max(delay, 1)})
-}
-
-// emitOutput adds an Output.
-func (s *State) emitOutput(one Output) { s.out.others = append(s.out.others, one) }
-
-// Task is what a Key asks for.
-type Task int8
-
-// The tasks.
-const (
-	LookAtNamespace Task = iota // queue every slot in a namespace
-	LookAtSource                // read a source, or find out whether it is gone
-	SpreadSource                // queue the next slots that a source concerns
-	LookAtLimits                // queue the sources for which the limits of a tree leave room again
-	WriteSlot                   // bring one slot to what it should be
-)
-
-// Key is one piece of work in the queue. Equal keys wait there only once.
-type Key struct {
-	Task Task
-	Slot Slot // LookAtNamespace and LookAtLimits use its Namespace alone; for LookAtLimits, it is the root of the tree
-}
-
-func namespaceKey(namespace string) Key { return Key{LookAtNamespace, Slot{Namespace: namespace}} }
-func limitsKey(root string) Key         { return Key{LookAtLimits, Slot{Namespace: root}} }
-func sourceTask(slot Slot) Key          { return Key{LookAtSource, slot} }
-func spreadKey(source Slot) Key         { return Key{SpreadSource, source} }
-func slotKey(slot Slot) Key             { return Key{WriteSlot, slot} }
-
-func slotKeys(slots []Slot) []Key {
-	keys := make([]Key, len(slots))
-	for i, slot := range slots {
-		keys[i] = slotKey(slot)
-	}
-	return keys
-}
 
 // Settings are what the configuration says about copies.
 type Settings struct {

@@ -1,16 +1,99 @@
 package copies
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"time"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 )
+
+// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order, except that
+// requests may run side by side.
+func (s *State) Apply(now time.Time, input Input) []Output {
+	s.now = now
+	input.applyTo(s)
+	return s.out.take()
+}
+
+// Task is what a Key asks for.
+type Task int8
+
+// The tasks.
+const (
+	LookAtNamespace Task = iota // queue every slot in a namespace
+	LookAtSource                // read a source, or find out whether it is gone
+	SpreadSource                // queue the next slots that a source concerns
+	LookAtLimits                // queue the sources for which the limits of a tree leave room again
+	WriteSlot                   // bring one slot to what it should be
+)
+
+// Key is one piece of work in the queue. Equal keys wait there only once.
+type Key struct {
+	Task Task
+	Slot Slot // LookAtNamespace and LookAtLimits use its Namespace alone; for LookAtLimits, it is the root of the tree
+}
+
+func namespaceKey(namespace string) Key { return Key{LookAtNamespace, Slot{Namespace: namespace}} }
+func limitsKey(root string) Key         { return Key{LookAtLimits, Slot{Namespace: root}} }
+func sourceTask(slot Slot) Key          { return Key{LookAtSource, slot} }
+func spreadKey(source Slot) Key         { return Key{SpreadSource, source} }
+func slotKey(slot Slot) Key             { return Key{WriteSlot, slot} }
+
+func slotKeys(slots []Slot) []Key {
+	keys := make([]Key, len(slots))
+	for i, slot := range slots {
+		keys[i] = slotKey(slot)
+	}
+	return keys
+}
+
+// collector gathers the Outputs of one Input. Each key and each namespace is in it once.
+type collector struct {
+	keys    []Key
+	queued  map[Key]bool
+	reports map[string]bool
+	others  []Output
+}
+
+func (c *collector) take() []Output {
+	all := c.others
+	if len(c.reports) > 0 {
+		all = append(all, Report{Namespaces: slices.Sorted(maps.Keys(c.reports))})
+	}
+	if len(c.keys) > 0 {
+		all = append(all, Queue{Keys: c.keys})
+	}
+	*c = collector{}
+	return all
+}
+
+func (c *collector) hasRequest() bool {
+	return slices.ContainsFunc(c.others, func(one Output) bool { _, is := one.(Request); return is })
+}
+
+// queueKeys queues keys without a delay.
+func (s *State) queueKeys(keys ...Key) {
+	if s.out.queued == nil {
+		s.out.queued = make(map[Key]bool, len(keys))
+	}
+	for _, key := range keys {
+		if !s.out.queued[key] {
+			s.out.queued[key] = true
+			s.out.keys = append(s.out.keys, key)
+		}
+	}
+}
+
+// queueAfter queues a key after a delay.
+func (s *State) queueAfter(key Key, delay time.Duration) {
+	s.out.others = append(s.out.others, Queue{Keys: []Key{key}, After: max(delay, 1)})
+}
+
+// emitOutput adds an Output.
+func (s *State) emitOutput(one Output) { s.out.others = append(s.out.others, one) }
 
 // largeBody is a size of a source, in bytes. From this size on, one turn of the source's lane writes several copies, one after the other,
 // and these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit
@@ -68,10 +151,6 @@ func (w Started) applyTo(s *State) {
 			s.endRailWait(w.Key.Slot)
 		}
 	}
-}
-
-func (c *collector) hasRequest() bool {
-	return slices.ContainsFunc(c.others, func(one Output) bool { _, is := one.(Request); return is })
 }
 
 // queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no source wants a copy
@@ -182,45 +261,102 @@ func (s *State) queueBindings(role Slot) {
 	}
 }
 
-// Slot is the place of one copy, whether or not the copy exists.
-type Slot struct {
-	Kind      schema.GroupKind
-	Namespace string
-	Name      string
+// removals hold back writes in a namespace until the copies that a move takes away from it are deleted.
+type removals struct {
+	barriers   map[string]*removalBarrier // by namespace
+	unanswered map[string]int             // by namespace: DELETEs without an answer yet
 }
 
-// String is how logs name a slot.
-func (s Slot) String() string { return s.Kind.Kind + " " + s.Namespace + "/" + s.Name }
-
-// At is the slot of the same kind and name in another namespace.
-func (s Slot) At(namespace string) Slot {
-	s.Namespace = namespace
-	return s
+// removalBarrier delays writes in one namespace.
+type removalBarrier struct {
+	since    time.Time
+	reported bool // the barrier has lasted for Timing.Stuck, and its namespace was reported
 }
 
-// SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots that have a copy, and slots that a source
-// reaches.
-func (w *World) SlotsIn(namespace string) []Slot {
-	found := map[place]bool{}
-	if r := w.Copies.rooms[namespace]; r != nil {
-		for of := range r.copies {
-			found[of.place] = true
+func newRemovals() removals {
+	return removals{barriers: map[string]*removalBarrier{}, unanswered: map[string]int{}}
+}
+
+// waitsForRemoval reports whether an action is held back because copies must be deleted before.
+func waitsForRemoval(action Action) bool { return action.Reason == v1alpha1.ReasonWaitingForRemoval }
+
+// waitsForRemovals reports whether an action at slot must wait for removals in its namespace, and if so raises a barrier there. An action
+// waits because its plan says so, or because a DELETE in the namespace is not answered yet, even if a watch has already shown that the copy
+// is gone.
+func (s *State) waitsForRemovals(slot Slot, action Action) bool {
+	waits := waitsForRemoval(action) || (action.Verb == Create || action.Verb == Update) && s.removals.unanswered[slot.Namespace] > 0
+	if waits && s.removals.barriers[slot.Namespace] == nil {
+		s.removals.barriers[slot.Namespace] = &removalBarrier{since: s.now}
+	}
+	return waits
+}
+
+// endBarrier takes the barrier of a namespace away, if it has one, and queues the namespace.
+func (s *State) endBarrier(namespace string) {
+	if s.dropBarrier(namespace) {
+		s.queueKeys(namespaceKey(namespace))
+	}
+}
+
+// dropBarrier takes the barrier of a namespace away, and reports whether there was one.
+func (s *State) dropBarrier(namespace string) bool {
+	barrier := s.removals.barriers[namespace]
+	delete(s.removals.barriers, namespace)
+	if barrier != nil && barrier.reported {
+		s.reportNamespaces(namespace)
+	}
+	return barrier != nil
+}
+
+// endRemoval is called when a DELETE in namespace was answered.
+func (s *State) endRemoval(namespace string, err error) {
+	s.removals.unanswered[namespace]--
+	if s.removals.unanswered[namespace] > 0 {
+		return
+	}
+	delete(s.removals.unanswered, namespace)
+	switch {
+	case err == nil:
+		s.endBarrier(namespace)
+	case s.removals.barriers[namespace] != nil:
+		s.queueIndependent(namespace)
+	}
+}
+
+// queueIndependent queues the slots in namespace that need not wait for a removal that has failed. The removal is tried again by itself.
+func (s *State) queueIndependent(namespace string) {
+	waits := false
+	for _, slot := range s.world.SlotsIn(namespace) {
+		switch action := s.world.Plan(slot); {
+		case waitsForRemoval(action):
+			waits = true
+		case action.Verb == Create || action.Verb == Update:
+			s.queueKeys(slotKey(slot))
 		}
 	}
-	sources, _ := w.Forest.Sources(namespace)
-	for _, from := range sources.Names {
-		maps.Copy(found, w.Sources.places[from])
+	if !waits {
+		s.dropBarrier(namespace)
 	}
-	return slotsOf(found, namespace)
 }
 
-func slotsOf(places map[place]bool, namespace string) []Slot {
-	slots := make([]Slot, 0, len(places))
-	for p := range places {
-		slots = append(slots, Slot{p.kind, namespace, p.name})
+// reportStuck reports the namespaces that have waited for Timing.Stuck without the removal of a copy.
+func (s *State) reportStuck() {
+	for namespace, barrier := range s.removals.barriers {
+		if !barrier.reported && s.now.Sub(barrier.since) >= s.settings.Timing.Stuck {
+			barrier.reported = true
+			s.reportNamespaces(namespace)
+		}
 	}
-	slices.SortFunc(slots, func(a, b Slot) int {
-		return cmp.Or(cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
-	})
-	return slots
+}
+
+// findLeaving returns the copies in namespace that are to be removed, or are being removed.
+func (s *State) findLeaving(namespace string) map[Slot]*Copy {
+	all := map[Slot]*Copy{}
+	for _, slot := range s.world.SlotsIn(namespace) {
+		c := s.world.Copies.At(slot)
+		if c != nil && c.Ours && (c.Terminating || s.world.Plan(slot).Verb == Delete) {
+			all[slot] = c
+		}
+	}
+	return all
 }

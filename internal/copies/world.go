@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -8,6 +9,22 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/forest"
 )
+
+// Slot is the place of one copy, whether or not the copy exists.
+type Slot struct {
+	Kind      schema.GroupKind
+	Namespace string
+	Name      string
+}
+
+// String is how logs name a slot.
+func (s Slot) String() string { return s.Kind.Kind + " " + s.Namespace + "/" + s.Name }
+
+// At is the slot of the same kind and name in another namespace.
+func (s Slot) At(namespace string) Slot {
+	s.Namespace = namespace
+	return s
+}
 
 // KindMode is how a kind is propagated.
 type KindMode string
@@ -174,4 +191,42 @@ func (w *World) OriginsIn(kind schema.GroupKind, namespace string) []Slot {
 		}
 	}
 	return slices.Collect(maps.Keys(found))
+}
+
+// SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots that have a copy, and slots that a source
+// reaches.
+func (w *World) SlotsIn(namespace string) []Slot {
+	found := map[place]bool{}
+	if r := w.Copies.rooms[namespace]; r != nil {
+		for of := range r.copies {
+			found[of.place] = true
+		}
+	}
+	sources, _ := w.Forest.Sources(namespace)
+	for _, from := range sources.Names {
+		maps.Copy(found, w.Sources.places[from])
+	}
+	return slotsOf(found, namespace)
+}
+
+func slotsOf(places map[place]bool, namespace string) []Slot {
+	slots := make([]Slot, 0, len(places))
+	for p := range places {
+		slots = append(slots, Slot{p.kind, namespace, p.name})
+	}
+	slices.SortFunc(slots, func(a, b Slot) int {
+		return cmp.Or(cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
+	})
+	return slots
+}
+
+// NewestIn returns the highest resourceVersion of a copy in namespace; "" if there is none.
+func (w *World) NewestIn(namespace string) string {
+	newest := ""
+	for _, slot := range w.SlotsIn(namespace) {
+		if c := w.Copies.At(slot); c != nil && (newest == "" || forest.IsNewer(c.ResourceVersion, newest)) {
+			newest = c.ResourceVersion
+		}
+	}
+	return newest
 }

@@ -104,6 +104,22 @@ func (d *Distribution) Plan(t Target, gate Gate) Action {
 	return Action{State: Missing}
 }
 
+// placePlan is the plan of one namespace.
+type placePlan struct {
+	Action
+	choice Choice
+	copy   *Copy // the copy there; nil if there is none
+}
+
+// planAt plans one namespace.
+func (s *State) planAt(r *run, namespace string) placePlan {
+	t := Target{
+		Namespace: namespace, Choice: r.Targets.Choose(s.forest, namespace, s.options.Protected, r.named),
+		Copy: s.copies.At(r.Template.Slot(namespace)), Obstacle: r.obstacles[namespace],
+	}
+	return placePlan{r.Plan(t, r.gate), t.Choice, t.Copy}
+}
+
 // planRemoval plans for a copy in a namespace that isn't a target any more. It deletes only a copy with the ownerReference; a copy
 // that an earlier deletionPolicy Orphan has left without one stays.
 func (d *Distribution) planRemoval(c *Copy) Action {

@@ -1,16 +1,12 @@
 package distribute
 
 import (
-	"encoding/json"
-	"maps"
-	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // run is what is known of one ResourceDistribution, as long as it is the same object (UID).
@@ -52,136 +48,6 @@ func newRun(d *Distribution, status v1alpha1.ResourceDistributionStatus, now tim
 		r.next = status.Rollout.NextBatchTime.Time
 	}
 	return r
-}
-
-func (c DefinitionChanged) applyTo(s *State) {
-	if c.State == watchset.NotServed {
-		if s.listed { // the CRD was deleted, and all objects with it
-			DistributionsListed{}.applyTo(s)
-		}
-		s.served = false
-		return
-	}
-	if !s.served && (c.State == "" || c.Resource.Resource != "") {
-		s.served, s.servedAt = true, s.now
-	}
-}
-
-func (l DistributionsListed) applyTo(s *State) {
-	there := make(map[string]bool, len(l.All))
-	for _, rd := range l.All {
-		there[rd.Name] = true
-		s.takeDistribution(rd)
-	}
-	for name, r := range s.runs {
-		if !there[name] {
-			s.forgetRun(r)
-		}
-	}
-	s.listed = true // only now, so that nothing is taken for a copy of a deleted distribution
-	s.queueAll()
-}
-
-func (o DistributionSeen) applyTo(s *State) { s.takeDistribution(o.ResourceDistribution) }
-
-func (s *State) takeDistribution(rd *v1alpha1.ResourceDistribution) {
-	known := s.runs[rd.Name]
-	if known != nil && s.listed && known.follows(rd) {
-		if known.takeStatus(rd) {
-			s.queue(reviewKey(rd.Name))
-		}
-		return
-	}
-	d := Read(rd, s.options.Settings)
-	if known != nil {
-		s.unwantCopies(known)
-	}
-	if known != nil && known.UID == d.UID {
-		s.takeSpec(known, d, rd.Status)
-	} else {
-		if known != nil {
-			s.stopWatch(known)
-		}
-		s.runs[rd.Name] = newRun(d, rd.Status, s.now)
-	}
-	if d.Template != nil {
-		s.copies.want(d.Template.Family(), d.Name)
-	}
-	s.queue(reviewKey(rd.Name))
-}
-
-func (o DistributionGone) applyTo(s *State) {
-	if known := s.runs[o.Name]; known != nil && known.UID == string(o.UID) {
-		s.forgetRun(known)
-	}
-	s.queue(reviewKey(o.Name))
-}
-
-// forgetRun removes the run of a ResourceDistribution that is gone.
-func (s *State) forgetRun(r *run) {
-	s.unwantCopies(r)
-	s.stopWatch(r)
-	delete(s.runs, r.Name)
-}
-
-// unwantCopies records that the run's present spec wants no copies any more.
-func (s *State) unwantCopies(r *run) {
-	if r.Template != nil {
-		s.copies.unwantCopies(r.Template.Family(), r.Name)
-	}
-}
-
-// follows reports whether the run has this object's UID, generation and deletion already.
-func (r *run) follows(rd *v1alpha1.ResourceDistribution) bool {
-	return r.UID == string(rd.UID) && r.Generation == rd.Generation && r.Deleting == (rd.DeletionTimestamp != nil)
-}
-
-// takeStatus takes the status of an object whose spec has not changed. It reports whether the status differs from the one reported last,
-// which means that somebody else has written it.
-func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
-	r.resourceVersion = rd.ResourceVersion
-	if reflect.DeepEqual(r.reported, rd.Status) {
-		return false
-	}
-	named := r.Targets.ReadNamed(&rd.Status)
-	if r.admitted != rd.Status.Admitted || !maps.Equal(r.named, named) {
-		r.judged = nil
-	}
-	r.reported, r.admitted, r.named = rd.Status, rd.Status.Admitted, named
-	return true
-}
-
-// takeSpec replaces the spec. It restarts the batches if the template's content has changed, and clears all troubles, because the API
-// server may accept the new template. All obstacles become unexamined, because they were compared with the old spec.
-func (s *State) takeSpec(r *run, d *Distribution, status v1alpha1.ResourceDistributionStatus) {
-	if r.Template == nil || d.Template == nil || r.Template.Content != d.Template.Content {
-		r.batch = nil
-	}
-	if d.Problem != "" { // nothing is written, so obstacles do not matter; they are listed anew when the problem is solved
-		s.stopWatch(r)
-		r.obstacles, r.looked = map[string]*Obstacle{}, false
-	}
-	for namespace, o := range r.obstacles {
-		r.obstacles[namespace] = o.unexamined()
-	}
-	r.Distribution, r.resourceVersion, r.reported, r.named, r.began = d, d.ResourceVersion, status, d.Named, s.now
-	r.troubles = map[string]trouble{}
-}
-
-// placePlan is the plan of one namespace.
-type placePlan struct {
-	Action
-	choice Choice
-	copy   *Copy // the copy there; nil if there is none
-}
-
-// planAt plans one namespace.
-func (s *State) planAt(r *run, namespace string) placePlan {
-	t := Target{
-		Namespace: namespace, Choice: r.Targets.Choose(s.forest, namespace, s.options.Protected, r.named),
-		Copy: s.copies.At(r.Template.Slot(namespace)), Obstacle: r.obstacles[namespace],
-	}
-	return placePlan{r.Plan(t, r.gate), t.Choice, t.Copy}
 }
 
 // isOwn reports whether c, which may be nil, is a copy of this distribution.
@@ -303,17 +169,4 @@ func keepExamined(known, now *Obstacle) *Obstacle {
 		return known
 	}
 	return now
-}
-
-// asReturned returns a status as the API server would return it, so that both can be compared.
-func asReturned(s v1alpha1.ResourceDistributionStatus) v1alpha1.ResourceDistributionStatus {
-	data, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // fails only for channels and functions
-	}
-	same := v1alpha1.ResourceDistributionStatus{}
-	if err := json.Unmarshal(data, &same); err != nil {
-		panic(err)
-	}
-	return same
 }

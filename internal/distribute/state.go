@@ -2,6 +2,8 @@ package distribute
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,6 +11,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // State is what the operator knows of all ResourceDistributions and their copies, and decides what is to be done. It makes no requests
@@ -134,6 +137,120 @@ func (s *State) queueAll() {
 	for name := range names {
 		s.queue(reviewKey(name))
 	}
+}
+
+func (c DefinitionChanged) applyTo(s *State) {
+	if c.State == watchset.NotServed {
+		if s.listed { // the CRD was deleted, and all objects with it
+			DistributionsListed{}.applyTo(s)
+		}
+		s.served = false
+		return
+	}
+	if !s.served && (c.State == "" || c.Resource.Resource != "") {
+		s.served, s.servedAt = true, s.now
+	}
+}
+
+func (l DistributionsListed) applyTo(s *State) {
+	there := make(map[string]bool, len(l.All))
+	for _, rd := range l.All {
+		there[rd.Name] = true
+		s.takeDistribution(rd)
+	}
+	for name, r := range s.runs {
+		if !there[name] {
+			s.forgetRun(r)
+		}
+	}
+	s.listed = true // only now, so that nothing is taken for a copy of a deleted distribution
+	s.queueAll()
+}
+
+func (o DistributionSeen) applyTo(s *State) { s.takeDistribution(o.ResourceDistribution) }
+
+func (s *State) takeDistribution(rd *v1alpha1.ResourceDistribution) {
+	known := s.runs[rd.Name]
+	if known != nil && s.listed && known.follows(rd) {
+		if known.takeStatus(rd) {
+			s.queue(reviewKey(rd.Name))
+		}
+		return
+	}
+	d := Read(rd, s.options.Settings)
+	if known != nil {
+		s.unwantCopies(known)
+	}
+	if known != nil && known.UID == d.UID {
+		s.takeSpec(known, d, rd.Status)
+	} else {
+		if known != nil {
+			s.stopWatch(known)
+		}
+		s.runs[rd.Name] = newRun(d, rd.Status, s.now)
+	}
+	if d.Template != nil {
+		s.copies.want(d.Template.Family(), d.Name)
+	}
+	s.queue(reviewKey(rd.Name))
+}
+
+func (o DistributionGone) applyTo(s *State) {
+	if known := s.runs[o.Name]; known != nil && known.UID == string(o.UID) {
+		s.forgetRun(known)
+	}
+	s.queue(reviewKey(o.Name))
+}
+
+// forgetRun removes the run of a ResourceDistribution that is gone.
+func (s *State) forgetRun(r *run) {
+	s.unwantCopies(r)
+	s.stopWatch(r)
+	delete(s.runs, r.Name)
+}
+
+// unwantCopies records that the run's present spec wants no copies any more.
+func (s *State) unwantCopies(r *run) {
+	if r.Template != nil {
+		s.copies.unwantCopies(r.Template.Family(), r.Name)
+	}
+}
+
+// follows reports whether the run has this object's UID, generation and deletion already.
+func (r *run) follows(rd *v1alpha1.ResourceDistribution) bool {
+	return r.UID == string(rd.UID) && r.Generation == rd.Generation && r.Deleting == (rd.DeletionTimestamp != nil)
+}
+
+// takeStatus takes the status of an object whose spec has not changed. It reports whether the status differs from the one reported last,
+// which means that somebody else has written it.
+func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
+	r.resourceVersion = rd.ResourceVersion
+	if reflect.DeepEqual(r.reported, rd.Status) {
+		return false
+	}
+	named := r.Targets.ReadNamed(&rd.Status)
+	if r.admitted != rd.Status.Admitted || !maps.Equal(r.named, named) {
+		r.judged = nil
+	}
+	r.reported, r.admitted, r.named = rd.Status, rd.Status.Admitted, named
+	return true
+}
+
+// takeSpec replaces the spec. It restarts the batches if the template's content has changed, and clears all troubles, because the API
+// server may accept the new template. All obstacles become unexamined, because they were compared with the old spec.
+func (s *State) takeSpec(r *run, d *Distribution, status v1alpha1.ResourceDistributionStatus) {
+	if r.Template == nil || d.Template == nil || r.Template.Content != d.Template.Content {
+		r.batch = nil
+	}
+	if d.Problem != "" { // nothing is written, so obstacles do not matter; they are listed anew when the problem is solved
+		s.stopWatch(r)
+		r.obstacles, r.looked = map[string]*Obstacle{}, false
+	}
+	for namespace, o := range r.obstacles {
+		r.obstacles[namespace] = o.unexamined()
+	}
+	r.Distribution, r.resourceVersion, r.reported, r.named, r.began = d, d.ResourceVersion, status, d.Named, s.now
+	r.troubles = map[string]trouble{}
 }
 
 // mostPlanned is the largest number of changed namespaces that are planned at once. If a change of the forest concerns more, a worker

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -271,3 +272,16 @@ func isOrAre(n int) string {
 }
 
 func joinSorted(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
+
+// asReturned returns a status as the API server would return it, so that both can be compared.
+func asReturned(s v1alpha1.ResourceDistributionStatus) v1alpha1.ResourceDistributionStatus {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // fails only for channels and functions
+	}
+	same := v1alpha1.ResourceDistributionStatus{}
+	if err := json.Unmarshal(data, &same); err != nil {
+		panic(err)
+	}
+	return same
+}
