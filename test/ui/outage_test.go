@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -129,24 +130,46 @@ func testEnd(t *testing.T, c *cluster) {
 				}
 			}
 			equal(p, "standard error", r.stderr.String(), "")
-			requests := r.impersonate(t)
+			p.Forgive("icon.svg")
+			requests := r.impersonate(t, "")
 			p.Close()
 			// The lock is given in the order in which tabs have asked for it: the other tab had it before, and gave it back.
 			browser.Eval[bool](other, `navigator.locks.request("warren", () => true)`)
 			equal(other, "requests to another program on the port", requests(), int64(0))
+			other.Forgive("icon.svg") // loaded late
 		})
 	}
+	t.Run("WEB-U12 killed, and another program answers", func(t *testing.T) {
+		t.Parallel()
+		r := c.serve(t, "admin", "ends")
+		p, other := r.open(""), r.open("")
+		r.end(syscall.SIGKILL)
+		p.Until("the page notes it", lateness, shows("kubectl warren ui does not answer"))
+		r.impersonate(t, `data: {"proof":"guessed","version":1000,"from":0,"lines":[],"removed":["ends"],"counts":"","unread":["evil"],"trouble":"evil"}`+"\n\n")
+		for _, tab := range []*browser.Page{p, other} {
+			tab.Until("the page does not believe it", patience, shows("Another program answers in place of kubectl warren ui"))
+			equal(tab, "its words are shown", browser.Eval[bool](tab, "%s", shows("evil")), false)
+			equal(tab, "the rows are as before", browser.Eval[bool](tab, "%s", hasRow("ends-web", "ends")), true)
+			tab.Forgive("events")
+			tab.Forgive("icon.svg") // loaded late
+		}
+	})
 }
 
-// impersonate listens on the port of a program that has ended, and returns how many requests arrive there.
-func (r *run) impersonate(t *testing.T) (requests func() int64) {
+// impersonate listens on the port of a program that has ended, answers each request with an event stream that holds text, and returns how
+// many requests arrive.
+func (r *run) impersonate(t *testing.T, text string) (requests func() int64) {
 	t.Helper()
 	var count atomic.Int64
 	listener, err := net.Listen("tcp", strings.TrimPrefix(r.origin, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { count.Add(1) }))
+	other := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		count.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, text)
+	}))
 	_ = other.Listener.Close()
 	other.Listener = listener
 	other.Start()

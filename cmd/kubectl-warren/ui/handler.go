@@ -97,6 +97,7 @@ func fails(c metav1.Condition) bool {
 type frame struct {
 	Title   string
 	Base    string // /RUN/, the secret path of this run
+	Proof   string // tells the page which messages are of this program
 	Place   string
 	Reader  string
 	Changes bool
@@ -123,7 +124,7 @@ func (v *server) reader() string {
 
 func (v *server) newFrame(title string, watch ...string) *frame {
 	return &frame{
-		Title: terminal.Escape(title), Base: v.guard.Path(), Place: terminal.Escape(v.place), Reader: terminal.Escape(v.reader()),
+		Title: terminal.Escape(title), Base: v.guard.Path(), Proof: v.follower.Book().Proof, Place: terminal.Escape(v.place), Reader: terminal.Escape(v.reader()),
 		Changes: v.settings.allowChanges, Version: v.follower.Book().Page().Version, Watch: watch,
 	}
 }

@@ -3,13 +3,13 @@
 
 import { page as tree } from "./forest.js";
 
-const { base, watch } = document.body.dataset;
+const { base, watch, proof } = document.body.dataset;
 const $ = (id) => document.getElementById("w:" + id);
 const root = document.querySelector("[role=tree]");
 let version = Number(document.body.dataset.version);
 let source = null, release = null, busy = null;
 let channel = null;
-let over = false; // the program has ended, and another may listen on its port
+let over = false; // the program has ended
 
 /** fill gives a row the text of a line. */
 function fill(li, line) {
@@ -144,12 +144,26 @@ function hear(message) {
   }
 }
 
+/** isOwn reports whether a message is of the program that made this page. If that has ended, another may listen on its port. */
+function isOwn(message) {
+  if (message.proof === proof) return true;
+  end("Another program answers in place of kubectl warren ui. Close this page.");
+  return false;
+}
+
+/** end leaves the page as it is. */
+function end(text) {
+  over = true;
+  source?.close();
+  ended(text);
+}
+
 async function catchUp() {
   if (over) return;
   busy ??= fetch(base + "changes?since=" + version, { cache: "no-store" }).then((answer) => answer.ok ? answer.json() : null).catch(() => null);
   const message = await busy;
   busy = null;
-  if (message) hear(message);
+  if (message && isOwn(message)) hear(message);
 }
 
 function lead() {
@@ -159,15 +173,14 @@ function lead() {
     source = new EventSource(base + "events?since=" + version);
     source.onmessage = (event) => {
       const message = JSON.parse(event.data);
+      if (!isOwn(message)) return;
       channel?.postMessage({ message });
       hear(message);
     };
-    source.onopen = () => { channel?.postMessage({ up: true }); ended(""); };
-    source.onerror = () => { ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended."); };
+    source.onerror = () => { if (!over) ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended."); };
     source.addEventListener("end", (event) => {
-      source.close();
-      over = true;
-      ended(JSON.parse(event.data) + ". What this page shows changes no more: run kubectl warren ui again, and open the address that it prints.");
+      const message = JSON.parse(event.data);
+      if (isOwn(message)) end(message.cause + ". What this page shows changes no more: run kubectl warren ui again, and open the address that it prints.");
     });
   });
 }

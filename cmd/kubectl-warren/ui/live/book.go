@@ -1,6 +1,7 @@
 package live
 
 import (
+	"crypto/rand"
 	"maps"
 	"slices"
 	"sync"
@@ -21,6 +22,8 @@ type Line struct {
 
 // Message is for a page that shows version From: what is different in Version. Lines are in the order in which they are drawn.
 type Message struct {
+	// Proof is the Proof of the Book.
+	Proof   string   `json:"proof"`
 	From    int      `json:"from"`
 	Version int      `json:"version"`
 	Lines   []Line   `json:"lines"`
@@ -43,6 +46,9 @@ type Page struct {
 
 // Book holds the rows in their present version. mu guards everything below it.
 type Book struct {
+	// Proof is a secret of the program that each page and each message holds. Another program that listens on the port later has never seen it.
+	Proof string
+
 	roots []string
 
 	mu      sync.Mutex
@@ -58,6 +64,7 @@ type Book struct {
 
 func newBook(roots, homes []string) *Book {
 	return &Book{
+		Proof: rand.Text(),
 		roots: roots, homes: homes, first: make(chan struct{}), next: make(chan struct{}), lines: map[string]Line{}, removed: map[string]int{},
 		page: Page{Forest: &graph.Forest{}},
 	}
@@ -170,7 +177,7 @@ func (b *Book) Since(version int) (Message, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := Message{
-		From: version, Version: b.page.Version, Lines: []Line{}, Removed: []string{}, Counts: b.page.Head.Counts,
+		Proof: b.Proof, From: version, Version: b.page.Version, Lines: []Line{}, Removed: []string{}, Counts: b.page.Head.Counts,
 		Unread: append([]string{}, b.page.Head.Unread...), Trouble: b.page.Trouble,
 	}
 	if b.page.Problem != "" {

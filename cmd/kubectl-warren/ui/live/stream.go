@@ -30,18 +30,19 @@ func (f *Follower) ServeEvents(end context.Context) http.Handler {
 		w.Header().Set("Content-Type", "text/event-stream")
 		s := stream{w, http.NewResponseController(w)}
 		s.send(": open\n\n")
-		version := sinceOf(r)
+		version, isFirst := sinceOf(r), true // the first message tells the page that its program answers
 		for {
 			message, next := f.book.Since(version)
-			if message.Version != version && !s.sendMessage(message) {
+			if (isFirst || message.Version != version) && !s.sendMessage(message) {
 				return
 			}
-			version = message.Version
+			version, isFirst = message.Version, false
 			select {
 			case <-r.Context().Done():
 				return
 			case <-end.Done():
-				s.send("event: end\ndata: " + strconv.Quote(context.Cause(end).Error()) + "\n\n")
+				data, _ := json.Marshal(map[string]string{"proof": f.book.Proof, "cause": context.Cause(end).Error()})
+				s.send(fmt.Sprintf("event: end\ndata: %s\n\n", data))
 				return
 			case <-time.After(heartbeat):
 				if !s.send(": nothing new\n\n") {
