@@ -74,15 +74,15 @@ var immutable = apierrors.NewInvalid(configMaps.GroupKind(), "settings", field.E
 
 func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 	for name, earlier := range map[string]v1alpha1.ConflictPolicy{
-		"DIST-D114 a comparison for an earlier spec says nothing about the present one":    v1alpha1.ConflictAdoptIdentical,
-		"DIST-D114 a refused overwrite for an earlier spec says nothing about the present": v1alpha1.ConflictOverwrite,
+		"DIST-D114 a comparison for an earlier spec does not count":        v1alpha1.ConflictAdoptIdentical,
+		"DIST-D114 a refused overwrite for an earlier spec does not count": v1alpha1.ConflictOverwrite,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0")
 			c.stranger("d0", "theirs")
 			c.distribute("new", conflictPolicy(earlier))
 			changed := false
-			c.refuse = func(verb Verb, slot copies.Slot) error {
+			c.refuse = func(verb Verb, _ copies.Slot) error {
 				if !changed && (verb == Examine || verb == Overwrite) {
 					changed = true
 					c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
@@ -97,7 +97,8 @@ func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 			if !changed {
 				t.Fatal("the object was neither compared nor overwritten")
 			}
-			if diff := cmp.Diff([]v1alpha1.ConflictingNamespace{{Name: "d0", Reason: v1alpha1.ReasonUnrelated}}, c.status().ConflictingNamespaces); diff != "" {
+			want := []v1alpha1.ConflictingNamespace{{Name: "d0", Reason: v1alpha1.ReasonUnrelated}}
+			if diff := cmp.Diff(want, c.status().ConflictingNamespaces); diff != "" {
 				t.Error(diff)
 			}
 			before := c.rds["rd"].ResourceVersion

@@ -227,8 +227,8 @@ const nobody = "-"
 // files of one `kubectl apply -f DIR` come in any order.
 const appliedTogether = time.Minute
 
-// digestOf returns the record of a UID: 48 bits of its SHA-256. More are not needed, because nobody can choose the UID of a namespace. A short
-// record keeps the status small, which holds up to 600 of them.
+// digestOf returns the record of a UID: 48 bits of its SHA-256. More are not needed, because nobody can choose the UID of a namespace. A
+// short record keeps the status small, which holds up to 600 of them.
 func digestOf(uid string) string {
 	sum := sha256.Sum256([]byte(uid))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])

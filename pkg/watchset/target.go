@@ -26,8 +26,8 @@ func (s *Set) firstTargetOf(v view) *target {
 	return &target{resource: guess}
 }
 
-// targetResource returns the resource that the selection's part, which is one informer, lists and watches. If the request names a kind, it is
-// a guess until discovery has found that kind.
+// targetResource returns the resource that the selection's part, which is one informer, lists and watches. If the request names a kind, it
+// is a guess until discovery has found that kind.
 func (sel *selection) targetResource() schema.GroupVersionResource { return sel.target.Load().resource }
 
 // requestNamesKind reports whether the request names a kind instead of a resource.
