@@ -70,7 +70,8 @@ func TestAStartTakesBackNothing(t *testing.T) {
 }
 
 // immutable is the API server's answer to a write of an immutable object.
-var immutable = apierrors.NewInvalid(configMaps.GroupKind(), "settings", field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
+var immutable = apierrors.NewInvalid(configMaps.GroupKind(), "settings",
+	field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
 
 func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 	for name, earlier := range map[string]v1alpha1.ConflictPolicy{

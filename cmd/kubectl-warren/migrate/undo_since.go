@@ -84,9 +84,9 @@ func (u *undoer) undoInheritedValues() {
 	}
 }
 
-// awaitedCleaning returns what the undo waits for, as the end of a message: "Warren to remove the inherited labels … from namespace N". N has
-// left its tree and still has inherited keys. Only after Warren has removed them does the undo restore the earlier values. The text is "" if
-// there is no such namespace, or in a phase other than Release.
+// awaitedCleaning returns what the undo waits for, as the end of a message: "Warren to remove the inherited labels … from namespace N".
+// N has left its tree and still has inherited keys. Only after Warren has removed them does the undo restore the earlier values. The text
+// is "" if there is no such namespace, or in a phase other than Release.
 func awaitedCleaning(wave []Step, c Cluster) string {
 	if len(wave) == 0 || wave[0].Phase != Release || c.Peer.Record == nil {
 		return ""

@@ -37,7 +37,8 @@ func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
-	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false, "First set allowCascadingDeletion on it: bound sub-namespaces below are deleted, too")
+	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false,
+		"First set allowCascadingDeletion on it: bound sub-namespaces below are deleted, too")
 	cmd.Flags().BoolVar(&d.wait, "wait", false, "Return when the namespace is gone")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "allowCascadingDeletion" { // as the plugin of the Hierarchical Namespace Controller spells it

@@ -227,8 +227,8 @@ func (s *scene) uids() map[string]types.UID {
 // server for the end of its namespaces.
 const atOnce = 10
 
-// rehearseTogether plays a story without a fault as often at once as the plans run later, and returns the ending with the most writes. What a
-// busy namespace controller has not deleted yet, the operator deletes: so the number depends on what runs beside.
+// rehearseTogether plays a story without a fault as often at once as the plans run later, and returns the ending with the most writes. What
+// a busy namespace controller has not deleted yet, the operator deletes: so the number depends on what runs beside.
 func (s *stage) rehearseTogether(ctx context.Context, story story, calm ending) ending {
 	GinkgoHelper()
 	var plans []plan
@@ -288,7 +288,8 @@ func (s *stage) tries(ctx context.Context, story story) {
 	}
 	before, plans := s.now(), story.plans(calm.writes)
 	wrong := s.playPlans(ctx, story, calm, plans)
-	AddReportEntry(story.id, fmt.Sprintf("%d writes, %d of them not of a status, %d plans, %d deaths, %d differ", calm.writes, calm.objects, len(plans), s.now()-before, len(wrong)))
+	AddReportEntry(story.id, fmt.Sprintf("%d writes, %d of them not of a status, %d plans, %d deaths, %d differ",
+		calm.writes, calm.objects, len(plans), s.now()-before, len(wrong)))
 	Expect(wrong).To(BeEmpty(), "the end of the operator's log:\n%s", s.Operator.Process().LogTail(20))
 }
 
