@@ -96,7 +96,8 @@ func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name st
 
 // eventsAbout returns the operator's Events on a namespace's HierarchyConfiguration, on its copies and sources, and on its SubNamespace
 // in the parent, the newest last.
-func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader, described *Namespace) (newest []Event, leftOut int, err error) {
+func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader,
+	described *Namespace) (newest []Event, leftOut int, err error) {
 	events := []Event{}
 	for _, list := range []struct {
 		namespace string
