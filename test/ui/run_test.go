@@ -53,7 +53,7 @@ type run struct {
 	stderr  *lines
 	ended   chan struct{} // closed when the program has ended
 	browser *browser.Browser
-	origin  string // http://127.0.0.1:PORT
+	origin  string // http://127.X.Y.Z:PORT
 	path    string // /RUN/
 	// printed counts the addresses that were taken from the output.
 	printed int
@@ -148,7 +148,7 @@ func (r *run) writeKubeconfig(namespace string) string {
 	return file
 }
 
-var address = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)(/[^/]+/)(\?token=\S+)`)
+var address = regexp.MustCompile(`(http://127(?:\.\d+){3}:\d+)(/[^/]+/)(\?token=\S+)`)
 
 // nextAddress waits for the next address that the program prints, and returns it.
 func (r *run) nextAddress() string {
@@ -199,6 +199,14 @@ func (r *run) waitForEnd() int {
 	}
 	return r.process.ProcessState.ExitCode()
 }
+
+// host is the address at which the program listens.
+func (r *run) host() string {
+	return strings.TrimSuffix(strings.TrimPrefix(r.origin, "http://"), ":"+r.port())
+}
+
+// port is that of the program.
+func (r *run) port() string { return r.origin[strings.LastIndex(r.origin, ":")+1:] }
 
 // address is that of a page behind RUN, such as "namespaces/payments".
 func (r *run) address(page string) string { return r.origin + r.path + page }

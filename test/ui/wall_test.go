@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func testForeigners(t *testing.T, c *cluster) {
 	r.open("")
 	t.Run("WEB-W1 other hosts", func(t *testing.T) {
 		v := r.browse()
-		for _, host := range []string{"evil.test", "127.evil.test", "127.0.0.1.evil.test", "localhost" + strings.TrimPrefix(r.origin, "http://127.0.0.1")} {
+		for _, host := range []string{"evil.test", "127.evil.test", "127.0.0.1.evil.test", "localhost:" + r.port(), "127.0.0.1:" + r.port()} {
 			if answer := v.get(r.address(""), func(r *http.Request) { r.Host = host }); answer.StatusCode != http.StatusForbidden {
 				t.Errorf("Host %s: %s", host, answer.Status)
 			}
@@ -135,6 +136,26 @@ func testForeigners(t *testing.T, c *cluster) {
 		}
 		p.Forgive("401")
 		p.Forgive("/favicon.ico") // the page of the refusal has no icon: it would be refused, too
+	})
+	t.Run("WEB-W11 each run has an address of its own", func(t *testing.T) {
+		other := c.serve(t, "admin", "alone")
+		hosts := []string{r.host(), other.host()}
+		if runtime.GOOS == "linux" && (hosts[0] == hosts[1] || slices.Contains(hosts, "127.0.0.1")) {
+			t.Errorf("addresses %s", hosts)
+		}
+		p := r.browser.Open(t, other.address(""), other.address("")) // r's session is no session there
+		p.Until("the hint", patience, shows("Press Enter where kubectl warren ui runs"))
+		p.Forgive("401")
+		p.Forgive("/favicon.ico")
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(listener.Addr().String())
+		_ = listener.Close()
+		if named := c.serve(t, "admin", "alone", "--port", port); named.origin != "http://127.0.0.1:"+port {
+			t.Errorf("--port %s: %s", port, named.origin)
+		}
 	})
 	t.Run("WEB-W9 a large body, a slow header, a 17th stream", func(t *testing.T) {
 		v := r.browse()

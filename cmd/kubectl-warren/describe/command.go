@@ -116,7 +116,7 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 			if list.concerns == nil || list.concerns(e.InvolvedObject) {
 				events = append(events, EventOf(e))
 			}
-		}, client.InNamespace(list.namespace), list.fields)
+		}, client.InNamespace(list.namespace), list.fields, EventPage)
 		if failure.Refused(err) {
 			terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list Events in %s: they are not shown\n", list.namespace)
 		} else if err != nil && !apierrors.IsNotFound(err) {
@@ -133,6 +133,9 @@ const (
 	maxEvents  = 100
 	maxMessage = 1024
 )
+
+// EventPage is how many Events are read at once: each may have more than a megabyte.
+const EventPage = client.Limit(50)
 
 // Newest returns the newest 100 of the Events, in their order in time, and how many others there were.
 func Newest(events []Event) (newest []Event, leftOut int) {

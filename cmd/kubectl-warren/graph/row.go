@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // Row is a node in words: what a drawing shows of it. All text is on one line, and free of characters that change the direction of text.
@@ -117,8 +118,11 @@ func orNobody(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
+// maxText is the most bytes of one value: names of bindings and messages of others have any length, and may stand on a page many times.
+const maxText = 4096
+
 // EscapeText returns a value as a page or drawing shows it. Of several spaces, each second one is written as \x20, because a browser shows
 // them as one.
 func EscapeText(value string) string {
-	return strings.ReplaceAll(terminal.Escape(value), "  ", ` \x20`)
+	return strings.ReplaceAll(terminal.Escape(text.Cut(value, maxText)), "  ", ` \x20`)
 }

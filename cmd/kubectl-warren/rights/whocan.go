@@ -3,6 +3,7 @@ package rights
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -35,6 +36,9 @@ type Holder struct {
 	Via    []Via  `json:"via"`
 }
 
+// maxCandidates is how many subjects of bindings WhoCan asks about at most: whoever may write RoleBindings decides how many there are.
+const maxCandidates = 1000
+
 // WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's authorizer about each. Those
 // bound in the namespace come first, then those with sudo, then those bound in the whole cluster. Parts of Kubernetes itself are counted
 // and left out, unless everything is set.
@@ -44,6 +48,11 @@ func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*Wh
 		return nil, err
 	}
 	ask, candidates := r.askerAsCaller(), all.findCandidates(q)
+	if more := len(candidates) - maxCandidates; more > 0 {
+		candidates = candidates[:maxCandidates]
+		r.memory.unread.recordGap(fmt.Sprintf("ask about more than %d subjects of bindings at once: %d are left out; ask about one with "+
+			"kubectl warren why", maxCandidates, more))
+	}
 	found := make([][]Holder, len(candidates))
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

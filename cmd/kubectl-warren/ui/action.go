@@ -18,6 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/changes"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
@@ -43,7 +44,7 @@ type actionPage struct {
 // Again is the address of the form as it was filled in.
 func (p *actionPage) Again() string { return "new?" + p.Asked.Encode() }
 
-func sentence(err error) string { return terminal.Escape(failure.Sentence(err)) }
+func sentence(err error) string { return graph.EscapeText(failure.Sentence(err)) }
 
 // serveAction shows the form of a change. If the form was sent with show, as where the pages change nothing, it also shows the command.
 func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {

@@ -52,11 +52,11 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use:   "ui [ROOT…]",
 		Short: "Show the trees of namespaces on a page of this machine, live",
 		Long: "Show the trees of namespaces on a page of this machine, live, with your own rights. Nothing is installed in the cluster.\n" +
-			"The page is served on 127.0.0.1 alone, and its address works once. Each page names the command that does the same.",
+			"The page is served on a loopback address of this machine alone, and its address works once. Each page names the command that does the same.",
 		Example:           "  kubectl warren ui --open\n  kubectl warren ui payments --allow-changes",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
-	cmd.Flags().IntVar(&s.port, "port", 0, "Port on 127.0.0.1; 0 chooses a free one")
+	cmd.Flags().IntVar(&s.port, "port", 0, "Listen on this port of 127.0.0.1, for a tunnel; 0 chooses an address and a port that no other program has used")
 	cmd.Flags().BoolVar(&s.open, "open", false, "Open the page in the browser")
 	cmd.Flags().BoolVar(&s.allowChanges, "allow-changes", false, "Let the page change what you confirm there; else it shows commands to copy")
 	cmd.Flags().DurationVar(&s.lifetime, "lifetime", usualLifetime, "End after this time, at most 24h")

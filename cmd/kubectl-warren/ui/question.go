@@ -34,7 +34,7 @@ func (v *server) serveQuestion(w http.ResponseWriter, r *http.Request) {
 func (v *server) answer(r *http.Request, frame *frame, page *questionPage) {
 	ask := func(name string) string { return strings.TrimSpace(page.Asked.Get(name)) }
 	reading := v.newReading()
-	question := rights.Question{Verb: ask("verb"), Resource: ask("resource"), Subresource: ask("subresource"), Namespace: ask("namespace")}
+	question := rights.Question{Verb: ask("verb"), Resource: resourceOf(page.Asked), Subresource: ask("subresource"), Namespace: ask("namespace")}
 	for _, word := range []string{question.Verb, question.Resource, ask("user")} {
 		if strings.HasPrefix(word, "-") { // in the command it would be a flag
 			frame.Error = sentence(fmt.Errorf("%q begins with -: must be a verb, a resource or a user", word))
@@ -55,6 +55,15 @@ func (v *server) answer(r *http.Request, frame *frame, page *questionPage) {
 	if err != nil {
 		frame.Error = sentence(err)
 	}
+}
+
+// resourceOf returns the resource of a question, such as secrets or roles/edit. A name is taken as it is: some end with a space.
+func resourceOf(asked url.Values) string {
+	resource := asked.Get("resource")
+	if strings.Contains(resource, "/") {
+		return resource
+	}
+	return strings.TrimSpace(resource)
 }
 
 func nonEmpty(values []string) []string {

@@ -3,12 +3,14 @@ package ui
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -33,7 +35,7 @@ func restrictTransport(prefix string) func(http.RoundTripper) http.RoundTripper 
 
 // serve answers requests until ctx is done or the lifetime is over.
 func (v *server) serve(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(v.settings.port)))
+	listener, err := listen(ctx, v.settings.port)
 	if err != nil {
 		return fmt.Errorf("listening on 127.0.0.1: %w: choose another --port", err)
 	}
@@ -71,6 +73,22 @@ func (v *server) serve(ctx context.Context) error {
 		err = nil
 	}
 	return err
+}
+
+// listen listens on a loopback address that is random, so that no program has served a page there before: such a page, or its service
+// worker, would get what the browser sends to the same address and port. With a port, and on a system with no other loopback address, listen
+// uses 127.0.0.1.
+func listen(ctx context.Context, port int) (net.Listener, error) {
+	var config net.ListenConfig
+	if port == 0 {
+		var random [3]byte
+		_, _ = rand.Read(random[:])
+		own := netip.AddrFrom4([4]byte{127, 1 + random[0]%254, random[1], 1 + random[2]%254})
+		if listener, err := config.Listen(ctx, "tcp", netip.AddrPortFrom(own, 0).String()); err == nil {
+			return listener, nil
+		}
+	}
+	return config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
 // invite prints an address that works once, and another each time when the person presses Enter; with --open it has the browser open

@@ -122,7 +122,7 @@ func readTenantEvents(ctx context.Context, api client.Reader, name string, unrea
 	fields := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": name}
 	err = gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
 		events = append(events, describe.EventOf(object.(*corev1.Event)))
-	}, client.InNamespace(metav1.NamespaceDefault), fields)
+	}, client.InNamespace(metav1.NamespaceDefault), fields, describe.EventPage)
 	switch {
 	case failure.Refused(err):
 		*unread = append(*unread, "you may not list Events in default: those about the LNamespace are not shown")

@@ -21,7 +21,7 @@ func TestQuote(t *testing.T) {
 		{"kubectl", "warren", "sub", "create", "pay-x", "payments", "--labels", "app=web"},
 		{"User o'hara $(x)"}, {"`id`"}, {"a b", "", "  "}, {"$HOME", "~", "~root", "*", "?", "[a]", "{a,b}"}, {"a\nb"}, {`back\slash`}, {`"`},
 		{"#no comment"}, {"!history"}, {"a;b", "a&b", "a|b", "a>b", "a<b"}, {"='a'"}, {"PATH=x", "b"}, {"é", "\u202e"}, {"-n"}, {"''"},
-		{"Role/x;id>PWNED;#"}, {"a\x1b[31mb"}, {"100%\u202e'\\ $(id) `id`\x7f"}, {"no UTF-8 \x9b31m"},
+		{"Role/x;id>PWNED;#"}, {"-vPATH\u200b"}, {"Role/!#:0:s,a,b,\u200b"}, {"^a^b\u200b"}, {"a\x1b[31mb"}, {"100%\u202e'\\ $(id) `id`\x7f"}, {"no UTF-8 \x9b31m"},
 	} {
 		t.Run("WEB-C3 "+strings.Join(words, " "), func(t *testing.T) {
 			output, err := exec.Command("sh", "-c", `show() { for w; do printf '%s\0' "$w"; done; }; show `+changes.Quote(words...)).Output()
@@ -34,6 +34,16 @@ func TestQuote(t *testing.T) {
 			}
 		})
 	}
+	t.Run("WEB-C3 a word that ends with a line feed", func(t *testing.T) { // which not every sh can read
+		if want, got := `$'Role/it\047s\012'`, changes.Quote("Role/it's\n"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	t.Run("WEB-C3 nothing for an interactive shell to replace", func(t *testing.T) {
+		if got := changes.Quote("!!\u200b", "^a^b\u200b"); strings.ContainsAny(got, "!^") {
+			t.Errorf("got %s", got)
+		}
+	})
 	if got := changes.Quote("kubectl", "warren", "sub", "create", "pay-x", "payments", "--labels", "app=web"); strings.Contains(got, "'") {
 		t.Errorf("plain words are quoted: %s", got)
 	}

@@ -23,6 +23,9 @@ func Quote(words ...string) string {
 			quoted[i] = word
 		case text.Escape(word) != word:
 			quoted[i] = `"$(printf -- ` + inQuotes(printfFormat(word)) + `)"`
+			if strings.HasSuffix(word, "\n") { // $() would take it off
+				quoted[i] = "$" + inQuotes(printfFormat(word))
+			}
 		default:
 			quoted[i] = inQuotes(word)
 		}
@@ -39,7 +42,7 @@ func printfFormat(word string) string {
 		switch {
 		case b == '%':
 			format.WriteString("%%")
-		case b < ' ', b > '~', b == '\\':
+		case b < ' ', b > '~', strings.IndexByte(`\!^'`, b) >= 0: // bash 3 replaces ! and ^ even there
 			fmt.Fprintf(&format, `\%03o`, b)
 		default:
 			format.WriteByte(b)

@@ -5,15 +5,16 @@ import (
 	"net/http"
 )
 
-// isOwnHost reports whether the header Host names the address on which the server listens. The name localhost is not accepted: browsers also
-// look for it at [::1], where another user's program may listen on the same port. Only Host reveals a foreign page whose DNS name was bound anew to
+// isOwnHost reports whether the header Host names the address at which the request arrived. The name localhost is not accepted: browsers
+// also look for it at [::1], where another user's program may listen on the same port. Only Host reveals a foreign page whose DNS name was bound anew to
 // 127.0.0.1: its requests have no Sec-Fetch headers and, as GET, no Origin.
 func isOwnHost(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host // without a port
 	}
-	return host == "127.0.0.1"
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && host == at.IP.String()
 }
 
 // isOwnOrigin reports whether the request comes from a page of this server, or says nothing of its origin.

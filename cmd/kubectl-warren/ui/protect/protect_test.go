@@ -101,7 +101,7 @@ var foreign = map[string]func(*http.Request){
 	"WEB-W1 a name that holds the address":       func(r *http.Request) { r.Host = "127.0.0.1.evil.test" },
 	"WEB-W1 a name that ends like the own":       func(r *http.Request) { r.Host = "evil.localhost" },
 	"WEB-W1 the address in another form":         func(r *http.Request) { r.Host = "0x7f.1" },
-	"WEB-W1 another address of the machine":      func(r *http.Request) { r.Host = "127.0.0.2" },
+	"WEB-W1 another loopback address":            func(r *http.Request) { r.Host = "127.0.0.2" },
 	"WEB-W1 a name that has several addresses":   func(r *http.Request) { r.Host = "localhost:41379" },
 	"WEB-W1 an IPv6 address":                     func(r *http.Request) { r.Host = "[::1]:80" },
 	"WEB-W2 another port's page":                 func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,5 +172,26 @@ func TestDropAnnotations(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// WEB-W10: an API server that answers with another address, or whoever speaks in its place, gets no request sent there.
+func TestNoRedirectIsFollowed(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		server := httptest.NewServer(http.RedirectHandler(other.URL+"/api", status))
+		client := &http.Client{Transport: restrict.NewTransport(http.DefaultTransport, "")}
+		answer, err := client.Get(server.URL + "/api")
+		var refused *restrict.RefusedError
+		if err == nil || !errors.As(err, &refused) {
+			_ = answer.Body.Close()
+			t.Errorf("%d: %v", status, err)
+		}
+		server.Close()
+	}
+	if n := elsewhere.Load(); n != 0 {
+		t.Errorf("%d requests went elsewhere", n)
 	}
 }

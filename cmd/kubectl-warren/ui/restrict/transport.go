@@ -47,7 +47,8 @@ func NewTransport(next http.RoundTripper, prefix string) http.RoundTripper {
 // WrappedRoundTripper returns the wrapped transport, for client-go.
 func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip sends a request if checkRequest allows it, and asks for metadata alone where only that may be read.
+// RoundTrip sends a request if checkRequest allows it, and asks for metadata alone where only that may be read. It follows no redirect: the
+// request, with the credentials, would go elsewhere.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	onlyMetadata, err := t.checkRequest(r)
 	if err != nil {
@@ -61,7 +62,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Accept", strings.Join(forms, ","))
 	}
-	return t.next.RoundTrip(r)
+	answer, err := t.next.RoundTrip(r)
+	if err == nil && answer.Header.Get("Location") != "" && answer.StatusCode/100 == 3 {
+		_ = answer.Body.Close()
+		return nil, &RefusedError{r.Method, r.URL.Path, "the API server answers with another address, which could be anybody's"}
+	}
+	return answer, err
 }
 
 // resolver reads a path as the API server does.
