@@ -100,15 +100,16 @@ type candidate struct {
 // the order of the bindings.
 func (b bindings) findCandidates(q Question) []candidate {
 	var found []candidate
+	places := map[rbacv1.Subject]int{} // in found
 	for _, one := range b.items {
 		grants := q.isAllowedByRules(one.rules)
 		if !grants && !one.opaque {
 			continue
 		}
 		for _, s := range one.subjects {
-			i := slices.IndexFunc(found, func(c candidate) bool { return c.Subject == s })
-			if i < 0 {
-				i = len(found)
+			i, known := places[s]
+			if !known {
+				i, places[s] = len(found), len(found)
 				found = append(found, candidate{Subject: s})
 			}
 			if grants {

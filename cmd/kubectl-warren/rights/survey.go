@@ -25,7 +25,8 @@ type survey struct {
 	sudoers              []rbacv1.Subject
 	namespaced           map[schema.GroupResource]bool
 
-	found []*Entry
+	found     []*Entry
+	bySubject map[v1alpha1.Subject]*Entry // those of found
 }
 
 // boundSudoers returns the subjects that can sudo: those that the pair binds; if the pair can't be read, those that the LNamespace lists;
@@ -52,7 +53,7 @@ func (s *survey) boundSudoers() []rbacv1.Subject {
 // sortedEntries returns the subjects of the tenant's lists in their order, then those of other bindings, then those that can become a
 // sudoer's service account.
 func (s *survey) sortedEntries() []*Entry {
-	s.found = nil
+	s.found, s.bySubject = nil, map[v1alpha1.Subject]*Entry{}
 	s.addListedSubjects(grants.ListUsers, s.spec.Users)
 	s.addListedSubjects(grants.ListManagers, s.spec.Managers)
 	s.addListedSubjects(grants.ListSudoers, s.spec.Sudoers)
@@ -74,13 +75,11 @@ func (s *survey) sortedEntries() []*Entry {
 // entryOfSubject returns the entry of a subject, and adds it if there is none.
 func (s *survey) entryOfSubject(subject rbacv1.Subject) *Entry {
 	as := subjectOfList(subject)
-	for _, e := range s.found {
-		if e.Subject == as {
-			return e
-		}
+	e := s.bySubject[as]
+	if e == nil {
+		e = &Entry{Subject: as}
+		s.found, s.bySubject[as] = append(s.found, e), e
 	}
-	e := &Entry{Subject: as}
-	s.found = append(s.found, e)
 	return e
 }
 

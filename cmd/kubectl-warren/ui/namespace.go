@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -81,12 +82,37 @@ func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string
 	if err == nil {
 		var access *rights.Access
 		if access, err = reporter.Access(ctx, tenant, false); err == nil {
-			*unread = append(*unread, reading.unread()...)
+			*unread = append(append(*unread, reading.unread()...), boundAccess(access)...)
 			return access
 		}
 	}
 	*unread = append(*unread, "the rights in this namespace: "+failure.Sentence(err))
 	return nil
+}
+
+// maxSubjects and maxVia bound the table of rights: whoever may write RoleBindings decides how many subjects and bindings there are.
+const (
+	maxSubjects = 1000
+	maxVia      = 20
+)
+
+// boundAccess leaves out what a page can't show, and returns sentences about that.
+func boundAccess(access *rights.Access) (leftOut []string) {
+	const all = ": kubectl warren access shows all"
+	if more := len(access.Subjects) - maxSubjects; more > 0 {
+		access.Subjects = access.Subjects[:maxSubjects]
+		leftOut = append(leftOut, fmt.Sprintf("%d more subjects with rights are left out", more)+all)
+	}
+	cut := false
+	for i := range access.Subjects {
+		entry := &access.Subjects[i]
+		cut = cut || len(entry.Via) > maxVia
+		entry.Via = entry.Via[:min(len(entry.Via), maxVia)]
+	}
+	if cut {
+		leftOut = append(leftOut, fmt.Sprintf("of each subject's bindings, only the first %d are shown", maxVia)+all)
+	}
+	return leftOut
 }
 
 // readKeys returns the labels and annotations of a namespace, each with where it was set.

@@ -104,7 +104,7 @@ func (v *server) invite(ctx context.Context, origin string) (removeFile func(), 
 		v.guard.OnLogin(login, removeFile)
 	}
 	printAddress := func() error {
-		_, err := terminal.Fprintf(out, "forest of %s as %s: %s%s\n", v.place, v.reader(), origin, v.guard.NewLogin())
+		_, err := terminal.Fprintf(out, "forest of %s as %s:\n%s%s\n", v.place, v.reader(), origin, v.guard.NewLogin())
 		return err
 	}
 	if err := printAddress(); err != nil {

@@ -67,7 +67,7 @@ func (c *caches) dropHierarchy(object client.Object) {
 
 func (c *caches) putSub(object client.Object) {
 	if sub, ok := object.(*v1alpha1.SubNamespace); ok {
-		restrict.DropAnnotations(sub)
+		sub.Annotations, sub.ManagedFields = nil, nil
 		c.subs[client.ObjectKeyFromObject(sub)] = sub
 	}
 }
@@ -76,7 +76,7 @@ func (c *caches) dropSub(object client.Object) { delete(c.subs, client.ObjectKey
 
 func (c *caches) putTenant(object client.Object) {
 	if tenant, ok := object.(*v1alpha1.LNamespace); ok {
-		restrict.DropAnnotations(tenant)
+		tenant.Annotations, tenant.ManagedFields = nil, nil
 		c.tenants[tenant.Name] = tenant
 	}
 }
