@@ -71,3 +71,24 @@ func TestOlderNamespaceOfTheName(t *testing.T) {
 		t.Errorf("a later one isn't taken: %+v", n)
 	}
 }
+
+// HIER-P11: the watch of HierarchyConfigurations may be ahead of that of Namespaces.
+func TestRequestBeforeItsParent(t *testing.T) {
+	x := New(forest.Rules{})
+	f := &Feed{x}
+	meta := func(uid, version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID(uid), ResourceVersion: version}}
+	}
+	x.MarkSynced()
+	parent := "p"
+	f.takeHierarchy(&v1alpha1.HierarchyConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: v1alpha1.HierarchyConfigurationName, UID: "h"},
+		Spec:       v1alpha1.HierarchyConfigurationSpec{Parent: &parent},
+	})
+	f.TakeNamespace(meta("1", "5"))
+	f.DropNamespace(meta("1", "6"))
+	f.TakeNamespace(meta("2", "7"))
+	if met := x.Snapshot().Hierarchy("x").ParentUID; met != "1" {
+		t.Errorf("the request means %q, not the namespace that was there when it was written", met)
+	}
+}

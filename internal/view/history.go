@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,10 +15,13 @@ type history struct {
 	// made holds the creation times of Namespaces, asked those of HierarchyConfigurations by namespace. Both are nil once the view
 	// is synced.
 	made, asked map[string]time.Time
+	// unmet are the namespaces whose HierarchyConfigurations ask for a parent that the view did not have then, by the parent's name. The
+	// watches are independent: the parent may have been there.
+	unmet map[string][]string
 }
 
 func newHistory() history {
-	return history{made: map[string]time.Time{}, asked: map[string]time.Time{}}
+	return history{made: map[string]time.Time{}, asked: map[string]time.Time{}, unmet: map[string][]string{}}
 }
 
 // isStarting reports whether the view isn't synced yet.
@@ -46,8 +50,42 @@ func (h *history) recordVersion(version string) {
 func (h *history) datePlacements(s *forest.Snapshot) *forest.Snapshot {
 	for namespace, since := range h.asked {
 		s = forest.WithRequestDated(s, namespace, since, h.made)
+		h.recordUnmet(s.Hierarchy(namespace))
 	}
 	h.made, h.asked = nil, nil
+	return s
+}
+
+// recordUnmet records a request for a parent that is not known yet. request may be nil.
+func (h *history) recordUnmet(request *forest.Hierarchy) {
+	if request != nil && request.Parent != nil && *request.Parent != "" && request.ParentUID == "" {
+		h.unmet[*request.Parent] = append(h.unmet[*request.Parent], request.Namespace)
+	}
+}
+
+// forgetUnmet forgets a request that has changed or gone. request may be nil.
+func (h *history) forgetUnmet(request *forest.Hierarchy) {
+	if request == nil || request.Parent == nil {
+		return
+	}
+	parent := *request.Parent
+	h.unmet[parent] = slices.DeleteFunc(h.unmet[parent], func(namespace string) bool { return namespace == request.Namespace })
+	if len(h.unmet[parent]) == 0 {
+		delete(h.unmet, parent)
+	}
+}
+
+// meetRequests returns s, which has just got the namespace called parent, with its UID in the requests that have waited for it. So they don't
+// mean a later namespace of that name.
+func (h *history) meetRequests(s *forest.Snapshot, parent string) *forest.Snapshot {
+	for _, namespace := range h.unmet[parent] {
+		if request := s.Hierarchy(namespace); request != nil && request.Asks(&parent) && request.ParentUID == "" {
+			met := *request
+			met.ParentUID = uidOf(s, &parent)
+			s = s.WithHierarchy(&met)
+		}
+	}
+	delete(h.unmet, parent)
 	return s
 }
 

@@ -229,7 +229,7 @@ func eventHandler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandle
 func (f *Feed) TakeNamespace(n *metav1.PartialObjectMetadata) {
 	f.View.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		seen.recordNamespace(n)
-		return withNamespace(old, forest.NamespaceOf(n))
+		return seen.meetRequests(withNamespace(old, forest.NamespaceOf(n)), n.Name)
 	})
 }
 
@@ -299,16 +299,20 @@ func (f *Feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 			h.ParentUID = known.ParentUID
 		default:
 			h.ParentUID = uidOf(old, h.Parent)
+			seen.forgetUnmet(known)
+			seen.recordUnmet(h)
 		}
 		return old.WithHierarchy(h)
 	})
 }
 
 func (f *Feed) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
-	f.View.change(hc.Namespace, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
-		if known := old.Hierarchy(hc.Namespace); known == nil || known.UID != string(hc.UID) {
+	f.View.change(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+		known := old.Hierarchy(hc.Namespace)
+		if known == nil || known.UID != string(hc.UID) {
 			return old
 		}
+		seen.forgetUnmet(known)
 		return old.WithoutHierarchy(hc.Namespace)
 	})
 }
