@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/gate"
@@ -82,8 +83,11 @@ var _ = Describe("rails come before rights", func() {
 		f.create(ctx, tenant)
 		Eventually(ctx, g.Stopped).Should(Equal(1), "the rail is on its way")
 		users, sudoers := binding("", "warren:users", "admin"), binding("", "warren:sudoers", "cluster-admin")
-		f.staysAbsent(ctx, users, tenant.Name)
-		f.staysAbsent(ctx, sudoers, tenant.Name)
+		Consistently(ctx, func(g Gomega, ctx context.Context) { // one window for both: after 10 s, rights wait no longer
+			for _, rights := range []*rbacv1.RoleBinding{users, sudoers} {
+				g.Expect(f.standing(ctx, rights, tenant.Name)).To(BeEmpty())
+			}
+		}).WithTimeout(test.Quiet(soon)).Should(Succeed())
 		g.Release()
 		f.copied(ctx, limits, tenant.Name)
 		for _, rights := range []*rbacv1.RoleBinding{users, sudoers} {
