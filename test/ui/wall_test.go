@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,13 +33,24 @@ func pagesOf(team string) []string {
 	}
 }
 
+// freePort returns a port of 127.0.0.1 on which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
 func testForeigners(t *testing.T, c *cluster) {
 	c.newTeam(t, "alone")
-	r := c.serve(t, "admin", "alone", "--allow-changes")
+	r := c.serve(t, "admin", "alone", "--allow-changes", "--port", freePort(t)) // on 127.0.0.1, pages of other ports are of the same site
 	r.open("")
 	t.Run("WEB-W1 other hosts", func(t *testing.T) {
 		v := r.browse()
-		for _, host := range []string{"evil.test", "127.evil.test", "127.0.0.1.evil.test", "localhost:" + r.port(), "127.0.0.1:" + r.port()} {
+		for _, host := range []string{"evil.test", "127.evil.test", "127.0.0.1.evil.test", "localhost:" + r.port()} {
 			if answer := v.get(r.address(""), func(r *http.Request) { r.Host = host }); answer.StatusCode != http.StatusForbidden {
 				t.Errorf("Host %s: %s", host, answer.Status)
 			}
@@ -138,23 +150,24 @@ func testForeigners(t *testing.T, c *cluster) {
 		p.Forgive("/favicon.ico") // the page of the refusal has no icon: it would be refused, too
 	})
 	t.Run("WEB-W11 each run has an address of its own", func(t *testing.T) {
-		other := c.serve(t, "admin", "alone")
-		hosts := []string{r.host(), other.host()}
+		own, other := c.serve(t, "admin", "alone"), c.serve(t, "admin", "alone")
+		own.open("")
+		hosts := []string{own.host(), other.host()}
 		if runtime.GOOS == "linux" && (hosts[0] == hosts[1] || slices.Contains(hosts, "127.0.0.1")) {
 			t.Errorf("addresses %s", hosts)
 		}
-		p := r.browser.Open(t, other.address(""), other.address("")) // r's session is no session there
+		p := own.browser.Open(t, other.address(""), other.address("")) // own's session is no session there
 		p.Until("the hint", patience, shows("Press Enter where kubectl warren ui runs"))
+		eventually(t, "both answers", func() error {
+			if len(p.Statuses()) < 2 {
+				return fmt.Errorf("%v", p.Statuses())
+			}
+			return nil
+		})
 		p.Forgive("401")
 		p.Forgive("/favicon.ico")
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, port, _ := net.SplitHostPort(listener.Addr().String())
-		_ = listener.Close()
-		if named := c.serve(t, "admin", "alone", "--port", port); named.origin != "http://127.0.0.1:"+port {
-			t.Errorf("--port %s: %s", port, named.origin)
+		if r.host() != "127.0.0.1" {
+			t.Errorf("with --port: %s", r.origin)
 		}
 	})
 	t.Run("WEB-W9 a large body, a slow header, a 17th stream", func(t *testing.T) {
