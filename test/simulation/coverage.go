@@ -65,8 +65,19 @@ var reasons = map[string]string{
 
 // reasonOf returns why a pair is not met; "" for a pair that enough histories meet.
 func reasonOf(pair covered) string {
-	if _, input, _ := strings.Cut(pair.input, "."); strings.HasPrefix(pair.state, "standby") {
+	_, input, _ := strings.Cut(pair.input, ".")
+	who, state, _ := strings.Cut(pair.state, " ")
+	switch {
+	case who == "standby" && reasons[input] != "":
 		return reasons[input]
+	case input == "DriftFound":
+		return "a pass of the scrub reads only kinds that are active"
+	case state == "syncing" && strings.HasPrefix(input, "Obstacle"):
+		return "a leader follows obstacles only of a kind that it has listed"
+	case state == "pending" && input == "CopyGone":
+		return "the watch of a kind that is not served shows nothing"
+	case state == "pending" && input == "DistributionsListed":
+		return "it comes once after a start, when hardly any kind is known to be pending"
 	}
 	return ""
 }

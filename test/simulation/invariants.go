@@ -37,7 +37,9 @@ func (c client) checkWrite(slot copies.Slot, before, after *object) {
 	if before != nil && after == nil && !isRun(before) {
 		c.checkDeletion(slot, before, decided)
 	}
-	if after != nil && !isRun(after) {
+	if before != nil && after != nil && isRun(before) && !isRun(after) {
+		c.checkHandBack(slot, before, after)
+	} else if after != nil && !isRun(after) {
 		c.checkCopy(slot, after, decided)
 	}
 	if before == nil && !isRun(after) {
@@ -112,6 +114,13 @@ func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 	}
 	if !c.server.everSinceBoth(decided, forestSince, unwanted) {
 		c.fail("FLT-M3", "%s is deleted although its source %s exists and wants it", slot, slot.At(from))
+	}
+}
+
+// checkHandBack: FLT-M4. An object that a ResourceDistribution took over is handed back as it is, but for the operator's marks.
+func (c client) checkHandBack(slot copies.Slot, before, after *object) {
+	if before.meta.Annotations[v1alpha1.AnnotationAdopted] == "" || !reflect.DeepEqual(before.rest, after.rest) {
+		c.fail("FLT-M4", "%s is handed back, but was not taken over, or has another content now", slot)
 	}
 }
 

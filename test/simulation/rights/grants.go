@@ -218,10 +218,13 @@ func (h *history) goOn(name string) {
 		p.all = false // the deletion of the LNamespace has begun since the pass did
 		return
 	}
-	if key := grants.KeyOf(step.Desired); !h.carryOut(p, key, step) {
-		p.unsound[key], p.all = true, false
-		p.failed = p.failed || step.Revokes
+	key := grants.KeyOf(step.Desired)
+	if h.carryOut(p, key, step) {
+		delete(p.excess, key) // what somebody adds from now on, the next pass revokes
+		return
 	}
+	p.unsound[key], p.all = true, false
+	p.failed = p.failed || step.Revokes
 }
 
 // isLeaving reports whether the LNamespace of this UID is being deleted, or gone.
