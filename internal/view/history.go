@@ -75,8 +75,8 @@ func (h *history) forgetUnmet(request *forest.Hierarchy) {
 	}
 }
 
-// meetRequests returns s, which has just got the namespace called parent, with its UID in the requests that have waited for it. So they don't
-// mean a later namespace of that name.
+// meetRequests returns s, which has just got the namespace called parent, with its UID in the requests that have waited for it. So they
+// don't mean a later namespace of that name.
 func (h *history) meetRequests(s *forest.Snapshot, parent string) *forest.Snapshot {
 	for _, namespace := range h.unmet[parent] {
 		if request := s.Hierarchy(namespace); request != nil && request.Asks(&parent) && request.ParentUID == "" {
