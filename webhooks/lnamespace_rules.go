@@ -24,9 +24,9 @@ type tenantRules struct {
 	operatorNamespace string
 }
 
-// checkTenantForm checks what the API server's own message would explain badly. For a name that is no DNS label, that message may state
-// that dots are allowed. For an item of a list without a kind, it complains only about the item's type. raw is an LNamespace as it was
-// written, before its schema is judged.
+// checkTenantForm refuses two mistakes that the API server's own message would explain badly. For a name with a character such as _, that
+// message may state that dots are allowed. For an item of a list that is plain text, such as bob, it complains only about the type. raw is
+// an LNamespace as it was written, before its schema is judged.
 func checkTenantForm(raw []byte) field.ErrorList {
 	var problems field.ErrorList
 	var object struct {

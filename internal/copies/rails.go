@@ -127,17 +127,17 @@ func (s *State) announceImpatience(slot Slot, action Action, missing []Slot) {
 	if source == nil {
 		return
 	}
-	lacks := "the operator can't list all kinds in that namespace yet"
+	lacks := "the operator can't list all kinds there yet"
 	if len(missing) > 0 {
-		lacks = fmt.Sprintf("%s %q still can't be copied to it", missing[0].Kind.Kind, missing[0].Name)
+		lacks = fmt.Sprintf("the copy of %s %q is still missing there", missing[0].Kind.Kind, missing[0].Name)
 	}
 	if more := len(missing) - 1; more > 0 {
-		lacks += fmt.Sprintf(", nor %d more", more)
+		lacks += fmt.Sprintf(", and %d more", more)
 	}
 	s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonRailsMissing,
-		fmt.Sprintf("RoleBinding %q is copied to namespace %s although %s after %s. Its subjects get rights before the objects that limit them "+
-			"exist there: find out why the missing copy is refused",
-			slot.Name, slot.Namespace, lacks, s.settings.Timing.Rails))
+		fmt.Sprintf("RoleBinding %q is copied to namespace %s after a wait of %s, although %s. Its subjects may have rights before the "+
+			"objects that limit them exist: find out what is missing, and why",
+			slot.Name, slot.Namespace, s.settings.Timing.Rails, lacks))
 }
 
 // roleBindings is the kind whose copies give rights. Copies of every other kind are rails: they may limit what those rights allow.

@@ -46,8 +46,8 @@ func (w *World) newSpread(source Slot, begin int64) *spread {
 // isOver reports whether next has returned all slots.
 func (p *spread) isOver() bool { return len(p.below) == 0 && len(p.copied) == 0 }
 
-// next returns the slots of one step. In a step it looks at no more namespaces than most. Each slot is returned once, even in a cycle of
-// namespaces.
+// next returns the slots of one step. In a step it looks at as many namespaces as parameter most says, or fewer. Each slot is returned
+// once, even in a cycle of namespaces.
 func (p *spread) next(f *forest.Snapshot, most int) (slots []Slot) {
 	for range most {
 		isBelow, from := true, &p.below

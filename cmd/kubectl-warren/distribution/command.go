@@ -40,7 +40,7 @@ func planCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "plan {NAME | -f FILE}",
 		Short: "Show what the operator would do in which namespace, and do nothing",
 		Long: "Show what the operator would do in which namespace, and do nothing: for the object as it is now, or as FILE has it.\n" +
-			"You need to list namespaces, and objects of that kind in all namespaces; only their metadata is read.",
+			"You need the right to list namespaces, and objects of the distributed kind in all namespaces; only metadata is read.",
 		Example:           "  kubectl warren distribution plan regcred\n  kubectl warren distribution plan -f regcred.yaml",
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -55,8 +55,8 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	}
 	theirs := AccurateConfiguration{}
 	if err := yaml.UnmarshalStrict(file, &theirs); err != nil {
-		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, which has keys such as labelKeys (kubectl get "+
-			"configmap -n accurate -o yaml prints it): %w", err)
+		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, which has keys such as labelKeys: %w: save that file "+
+			"by %s", err, printAccurateFile)
 	}
 	for _, kind := range c.Kinds {
 		if kind.Mode == copies.All && !c.Peer.Record.isMigrationFinished() {
@@ -68,7 +68,7 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	}
 	if len(file) == 0 && len(e.Places) > 0 && !c.Peer.Record.isMigrationFinished() {
 		e.addEstateGap("configuration file of Accurate",
-			"it is not compared with Warren's: save it (kubectl get configmap -n accurate -o yaml), and add --peer-config FILE")
+			"it is not compared with Warren's: add --peer-config FILE, with what this prints: "+printAccurateFile)
 	}
 	e.configurationOfAccurate(theirs, ours)
 	return e, nil
@@ -84,6 +84,9 @@ func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurate
 	e.addEstateGap("objects of "+kind.Kind, "Accurate copies only annotated objects of the kinds that its configuration "+
 		"watches, and "+advice)
 }
+
+// printAccurateFile is the command that prints Accurate's configuration file, as its manifests and its chart name it.
+const printAccurateFile = `kubectl get configmap -n accurate accurate-config -o jsonpath='{.data.config\.yaml}'`
 
 // placeOfAccurate adds the place of a namespace by its labels. If owned has a SubNamespace for it, the place gets one, too.
 func (e *Estate) placeOfAccurate(n *metav1.PartialObjectMetadata, owned map[string]unstructured.Unstructured, allowed AllowedKeys) {
@@ -153,8 +156,8 @@ func (e *Estate) configurationOfAccurate(theirs AccurateConfiguration, ours *con
 	for _, w := range theirs.Watches {
 		if ours.Propagated(schema.GroupKind{Group: w.Group, Kind: w.Kind}) == nil {
 			e.addEstateGap("watches "+strings.Trim(w.Kind+"."+w.Group, "."),
-				"its copies stay, but Warren doesn't update them: before the migration, add the kind to "+
-					"propagation.kinds, and apply the output of the command manager manifests")
+				"its copies stay, but Warren doesn't update them. Before the migration, add the kind to propagation.kinds, "+
+					"and apply what `manager manifests --config FILE` prints")
 		}
 	}
 	for _, policy := range theirs.NamingPolicies {

@@ -24,9 +24,10 @@ func SetCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "set NAMESPACE",
 		Short: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration",
 		Long: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration.\n" +
-			"For a cluster admin the command also makes a parent that is in no tree a root, and sets the mark that overlay standard asks for\n" +
-			"before a namespace joins another tree. The command waits for the operator's answer: exit status 2 says that the request is\n" +
-			"stored, but not carried out, and the message says why.",
+			"For a cluster admin, the command also prepares the place: if the parent is in no tree, it becomes a root.\n" +
+			"With overlay standard, a namespace that is in no tree also gets the mark that it needs to join one.\n" +
+			"After --parent or --root, the command waits for the operator's answer. Exit status 2 means that the request is\n" +
+			"stored, but not carried out; the message says why.",
 		Example: "  kubectl warren set legacy --parent payments\n  kubectl warren set legacy --root\n" +
 			"  kubectl warren set payments --allow-cascading-deletion",
 		Args:              invocation.ExactlyAsUsage("one namespace"),

@@ -54,7 +54,7 @@ func (p *peerProcess) isCalledBy(webhook map[string]any) {
 	to["service"].(map[string]any)["port"] = int64(p.port)
 }
 
-// convertsAt has the definitions whose objects the peer converts lead to the process.
+// convertsAt points the conversion webhooks of the peer's CustomResourceDefinitions at the process.
 func (s *migration) convertsAt(ctx context.Context, p *peerProcess) {
 	GinkgoHelper()
 	list := &apiextensionsv1.CustomResourceDefinitionList{}

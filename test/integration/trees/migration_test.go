@@ -63,7 +63,8 @@ func (s *migration) apply(ctx context.Context, files ...string) {
 	}
 }
 
-// copy writes copies as the peer does: kind, source, and the namespaces.
+// copy copies an object of namespace from to each namespace of into, as the peer does. mark adds the peer's own labels or annotations to
+// each copy.
 func (s *migration) copy(ctx context.Context, kind schema.GroupVersionKind, name, from string, mark func(*unstructured.Unstructured),
 	into ...string) {
 	GinkgoHelper()
@@ -140,7 +141,7 @@ func (s *migration) planned(ctx context.Context, flags ...string) (plan struct {
 	return plan
 }
 
-// pursue runs the plugin and kills it after each of its writes, until it ends by itself.
+// pursue runs the plugin again and again. It kills each run after the first write, until a run ends by itself.
 func (s *migration) pursue(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	for range 60 {

@@ -62,7 +62,7 @@ func CreateSub(parent, name, labels string) (*Action, error) {
 		for pair := range strings.SplitSeq(labels, ",") {
 			key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
 			if !ok || key == "" || text.Escape(pair) != pair || strings.ContainsAny(pair, `"`) {
-				return nil, fmt.Errorf("invalid labels %q: must be KEY=VALUE, with commas between", labels)
+				return nil, fmt.Errorf("invalid labels %q: must be KEY=VALUE, with commas between, and without double quotes and invisible characters", labels)
 			}
 			spec.Labels[key] = v1alpha1.LabelValue(value)
 		}
