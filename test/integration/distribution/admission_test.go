@@ -102,9 +102,9 @@ var _ = Describe("admission", Ordered, func() {
 	It("DIST-D55 what is too large is refused before it is stored", func(ctx SpecContext) {
 		large := func(rd *v1alpha1.ResourceDistribution) {
 			rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
-				"data": map[string]string{"v": strings.Repeat("x", 1450<<10)}})
+				"data": map[string]string{"v": strings.Repeat("x", 1485<<10)}})
 		}
-		Expect(tries(ctx, "admin", large)).To(says("spec.resource"))
+		Expect(tries(ctx, "admin", large)).To(says("the limit is 1500000"))
 	})
 
 	It("DIST-D58 needs the right in every target; DIST-D60 of who asks", func(ctx SpecContext) {

@@ -192,6 +192,7 @@ var _ = Describe("targets", func() {
 		Eventually(ctx, func() error { return f.Admin().Get(ctx, client.ObjectKey{Name: child}, &corev1.Namespace{}) }).Should(Succeed())
 		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(root)}))
 		f.distributed(ctx, "v=1", root)
+		Expect(f.edit(ctx, "admin", root, func(s *corev1.Secret) { s.Labels[v1alpha1.LabelPropagate] = v1alpha1.ModeUpdate })).To(Succeed())
 		Consistently(ctx, f.data).WithArguments(child).WithTimeout(test.Quiet(soon)).Should(BeEmpty())
 	})
 })
