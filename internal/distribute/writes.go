@@ -100,7 +100,7 @@ func (c CopyWritten) applyTo(s *State) {
 	switch {
 	case r != c.run: // the distribution is another one now, or deleted: what was written for the old one is planned anew
 		s.queue(c.key())
-	case r != nil && r.Distribution != c.Distribution && c.Err != nil: // the spec is another one now, and may succeed
+	case c.Err != nil && c.isOutdated(): // the present spec may succeed
 		s.queue(c.key())
 	case r != nil:
 		s.recordOutcome(r, c)
@@ -111,6 +111,9 @@ func (c CopyWritten) applyTo(s *State) {
 		s.startFarewell(c.key())
 	}
 }
+
+// isOutdated reports whether the distribution's spec has changed since the request was planned.
+func (c CopyWritten) isOutdated() bool { return c.run != nil && c.run.Distribution != c.Distribution }
 
 // takeAnswer records the result of the requests for one target. So the next plan uses it before the watch shows it.
 func (s *State) takeAnswer(c CopyWritten) {
@@ -127,6 +130,8 @@ func (s *State) takeAnswer(c CopyWritten) {
 			known.Terminating = true
 			s.copies.Put(c.Slot, known)
 		}
+	case a.Compared && c.isOutdated(): // the plan for the present spec decides whether the object is read again
+		s.queue(c.key())
 	case a.Compared && c.Action.Verb == Inspect:
 		s.copies.change(c.Slot, c.Copy.UID, c.Copy.ResourceVersion, func(known *Copy) {
 			known.Known, known.Drifted = true, known.Drifted || !a.Same
@@ -182,12 +187,10 @@ func (s *State) takeFound(c CopyWritten) {
 	}
 }
 
-// takeExamined records whether an obstacle, which was read whole, is identical to the template. If the spec has changed since, the plan for
-// the present one decides whether the obstacle is read again.
+// takeExamined records whether an obstacle, which was read whole, is identical to the template.
 func (s *State) takeExamined(c CopyWritten) {
 	known := c.run.obstacles[c.Slot.Namespace]
-	if known == nil || known.ResourceVersion != c.SeenVersion() || c.run.Distribution != c.Distribution {
-		s.queue(c.key())
+	if known == nil || known.ResourceVersion != c.SeenVersion() {
 		return
 	}
 	examined := *known

@@ -148,14 +148,12 @@ func Newest(events []Event) (newest []Event, leftOut int) {
 
 // EventOf returns an Event as a description shows it: of each text at most 1 KiB.
 func EventOf(e *corev1.Event) Event {
+	message := strings.Clone(text.Cut(strings.TrimSpace(e.Message), maxMessage)) // else a little text would keep much space around it
 	return Event{
-		Time: timeOf(e), Type: cut(e.Type), Reason: cut(e.Reason), Message: cut(strings.TrimSpace(e.Message)),
-		Object: cut(strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name),
+		Time: timeOf(e), Type: text.Cut(e.Type, maxMessage), Reason: text.Cut(e.Reason, maxMessage), Message: message,
+		Object: text.Cut(strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name, maxMessage),
 	}
 }
-
-// cut returns a copy of at most maxMessage bytes, which does not keep the long text in memory.
-func cut(value string) string { return strings.Clone(text.Cut(value, maxMessage)) }
 
 func eventsOn(kind, name string) client.MatchingFields {
 	return client.MatchingFields{"involvedObject.kind": kind, "involvedObject.name": name}

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/text/width"
 
-	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -88,7 +87,7 @@ func foldWarning(what string, levels, left int) string {
 // Draw lays out the forest, or as many levels of it as have at most 500 rows.
 func (f *Forest) Draw(o Options) *Drawing {
 	some, _, _ := f.fitLevels(o.Depth, maxDrawn)
-	d := &Drawing{Name: "Forest of " + terminal.Escape(o.Context) + ". " + f.Head(o.About).Counts}
+	d := &Drawing{Name: "Forest of " + EscapeText(o.Context) + ". " + f.Head(o.About).Counts}
 	var tops []*Box
 	for _, top := range some.Trees {
 		tops = append(tops, d.addBoxes(top, o))
@@ -150,7 +149,7 @@ func (r *Row) sentences() []string {
 func (b *Box) addProblem(words string) {
 	y := padding + len(b.Texts)*lineHeight
 	b.Signs = append(b.Signs, fmt.Sprintf("M%d %d l5 -9 l5 9 z", padding, y+10))
-	b.addText("bad", terminal.Escape(words), signWidth)
+	b.addText("bad", EscapeText(words), signWidth)
 }
 
 // addText adds a line. The width of a box is that of its longest line until its padding is added.

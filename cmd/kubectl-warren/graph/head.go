@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -32,7 +31,7 @@ type Head struct {
 // Head returns the head of a drawing of the forest.
 func (f *Forest) Head(about About) Head {
 	head := Head{
-		Context: terminal.Escape(about.Context), Reader: terminal.Escape(about.Reader), Time: about.Time.UTC().Format(time.RFC3339),
+		Context: EscapeText(about.Context), Reader: EscapeText(about.Reader), Time: about.Time.UTC().Format(time.RFC3339),
 		Counts: fmt.Sprintf("%s in %s, %s, %s.", text.Count(f.Counts.Namespaces, "namespace", "namespaces"),
 			text.Count(len(f.Trees), "tree", "trees"),
 			text.Count(f.Counts.Tenants, "tenant", "tenants"), text.Count(f.Counts.Problems, "row with a problem", "rows with problems")),
@@ -41,7 +40,7 @@ func (f *Forest) Head(about About) Head {
 		head.Nothing = "No trees found."
 	}
 	for _, sentence := range f.Unread {
-		head.Unread = append(head.Unread, terminal.Escape(sentence))
+		head.Unread = append(head.Unread, EscapeText(sentence))
 	}
 	return head
 }

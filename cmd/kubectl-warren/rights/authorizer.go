@@ -66,9 +66,7 @@ func (a *asker) reviewsForQuestion(ctx context.Context, id Identity, q Question)
 	}
 	me, err := a.read.readCaller(ctx)
 	if err == nil && id.equalsIdentity(me) {
-		self := &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.resourceAttributes()},
-		}
+		self := q.selfReview()
 		ways = append(ways, review{"selfsubjectaccessreviews", self, &self.Status})
 	}
 	return ways, err

@@ -55,18 +55,21 @@ func (m *remembered[V]) rememberValue(name string, found V) {
 	m.byName[name] = found
 }
 
-// gaps lists what the report lacks because the caller may not read or ask it.
+// gaps lists what the report lacks, because the caller may not read or ask it, or because it would be too much.
 type gaps struct {
 	mu    sync.Mutex
 	lines []string
 }
 
 // recordGap records a right that the caller lacks, such as "list clusterroles".
-func (g *gaps) recordGap(what string) {
+func (g *gaps) recordGap(what string) { g.addLine("can't " + what) }
+
+// addLine records what the report lacks, once.
+func (g *gaps) addLine(line string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if what = "can't " + what; !slices.Contains(g.lines, what) {
-		g.lines = append(g.lines, what)
+	if !slices.Contains(g.lines, line) {
+		g.lines = append(g.lines, line)
 	}
 }
 

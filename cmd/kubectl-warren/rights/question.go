@@ -52,6 +52,13 @@ func (q Question) resourceAttributes() *authorizationv1.ResourceAttributes {
 	}
 }
 
+// selfReview returns the review that asks the question about the caller.
+func (q Question) selfReview() *authorizationv1.SelfSubjectAccessReview {
+	return &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.resourceAttributes()},
+	}
+}
+
 func (q Question) isAllowedByRules(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, q.matchesRule)
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -41,9 +40,7 @@ func (r *Reporter) askerAsCaller() *asker {
 
 // CallerMay reports whether the caller may make a request.
 func (r *Reporter) CallerMay(ctx context.Context, q Question) (Answer, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.resourceAttributes()},
-	}
+	review := q.selfReview()
 	switch err := r.API.Create(ctx, review); {
 	case r.Refused(err):
 		return Unknown, nil

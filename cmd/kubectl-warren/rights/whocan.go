@@ -50,8 +50,7 @@ func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*Wh
 	ask, candidates := r.askerAsCaller(), all.findCandidates(q)
 	if more := len(candidates) - maxCandidates; more > 0 {
 		candidates = candidates[:maxCandidates]
-		r.memory.unread.recordGap(fmt.Sprintf("ask about more than %d subjects of bindings at once: %d are left out; ask about one with "+
-			"kubectl warren why", maxCandidates, more))
+		r.memory.unread.addLine(fmt.Sprintf("%d more subjects of bindings are left out: ask about one with kubectl warren why", more))
 	}
 	found := make([][]Holder, len(candidates))
 	group, limited := errgroup.WithContext(ctx)

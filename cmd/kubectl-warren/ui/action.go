@@ -16,7 +16,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
-	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
@@ -61,7 +60,7 @@ func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			frame.Error = sentence(err)
 		} else {
-			page.Title, page.Command = terminal.Escape(action.Title), action.Command(v.settings.connection)
+			page.Title, page.Command = graph.EscapeText(action.Title), action.Command(v.settings.connection)
 		}
 	}
 	v.write(w, "action", frame, nil)
@@ -133,7 +132,7 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 	if err != nil {
 		return err
 	}
-	page.Title, page.Command = terminal.Escape(action.Title), action.Command(v.settings.connection)
+	page.Title, page.Command = graph.EscapeText(action.Title), action.Command(v.settings.connection)
 	answer := changes.DryRun(ctx, config, action)
 	page.Answer = &answer
 	session := protect.SessionOf(ctx)
@@ -216,7 +215,7 @@ func (v *server) send(ctx context.Context, form url.Values, page *actionPage) er
 	if !ok {
 		return changes.ErrUnknownRun
 	}
-	page.Title, page.Command = terminal.Escape(run.Action.Title), run.Command
+	page.Title, page.Command = graph.EscapeText(run.Action.Title), run.Command
 	if run.Sudo != nil {
 		page.Command = run.Action.SudoCommand(v.settings.connection, run.Tenant, reason)
 		if reason != "" {

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
 )
 
@@ -87,10 +87,12 @@ func parseTemplates(s *settings) *template.Template {
 // fails reports whether a condition reports a problem. Ready counts too: on the page of one object it stands beside its causes.
 func fails(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
-	case v1alpha1.ConditionHalted, v1alpha1.ConditionStalled:
+	case v1alpha1.ConditionReady:
+		return c.Status == metav1.ConditionFalse
+	case v1alpha1.ConditionStalled:
 		return c.Status == metav1.ConditionTrue
 	}
-	return c.Status == metav1.ConditionFalse
+	return tree.IsProblem(c)
 }
 
 // frame is what surrounds each page.
@@ -124,7 +126,8 @@ func (v *server) reader() string {
 
 func (v *server) newFrame(title string, watch ...string) *frame {
 	return &frame{
-		Title: terminal.Escape(title), Base: v.guard.Path(), Proof: v.follower.Book().Proof, Place: terminal.Escape(v.place), Reader: terminal.Escape(v.reader()),
+		Title: graph.EscapeText(title), Base: v.guard.Path(), Proof: v.follower.Book().Proof,
+		Place: graph.EscapeText(v.place), Reader: graph.EscapeText(v.reader()),
 		Changes: v.settings.allowChanges, Version: v.follower.Book().Page().Version, Watch: watch,
 	}
 }

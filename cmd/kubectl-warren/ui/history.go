@@ -111,8 +111,8 @@ func readLine(from *bufio.Reader, buffer []byte) (line []byte, long bool, err er
 	}
 }
 
-// shorten bounds a text of an audit event. The copy does not keep the whole event in memory.
-func shorten(value string) string { return strings.Clone(text.Cut(value, 1024)) }
+// maxAuditText is the most bytes of a text that the history shows of an audit event.
+const maxAuditText = 1024
 
 // sudoUseOf returns the use of a tenant's sudo that an audit event records; ok is false for other events.
 func sudoUseOf(event *auditv1.Event, tenant string) (use sudoUse, ok bool) {
@@ -121,8 +121,8 @@ func sudoUseOf(event *auditv1.Event, tenant string) (use sudoUse, ok bool) {
 		return use, false
 	}
 	use = sudoUse{
-		Time: event.RequestReceivedTimestamp.UTC().Format("2006-01-02T15:04:05.000000Z"), User: shorten(event.User.Username), Verb: event.Verb,
-		URI: shorten(event.RequestURI), Reason: shorten(strings.Join(as.Extra[reasonKey], "; ")),
+		Time: event.RequestReceivedTimestamp.UTC().Format("2006-01-02T15:04:05.000000Z"), User: text.Cut(event.User.Username, maxAuditText), Verb: event.Verb,
+		URI: text.Cut(event.RequestURI, maxAuditText), Reason: text.Cut(strings.Join(as.Extra[reasonKey], "; "), maxAuditText),
 	}
 	if event.ResponseStatus != nil {
 		use.Status = strconv.Itoa(int(event.ResponseStatus.Code))

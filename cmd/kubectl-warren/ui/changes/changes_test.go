@@ -35,7 +35,7 @@ func TestQuote(t *testing.T) {
 		})
 	}
 	t.Run("WEB-C3 a word that ends with a line feed", func(t *testing.T) { // which not every sh can read
-		if want, got := `$'Role/it\047s\012'`, changes.Quote("Role/it's\n"); got != want {
+		if want, got := `$'100% of Role/it\047s\012'`, changes.Quote("100% of Role/it's\n"); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})

@@ -22,10 +22,7 @@ func Quote(words ...string) string {
 		case plain.MatchString(word):
 			quoted[i] = word
 		case text.Escape(word) != word:
-			quoted[i] = `"$(printf -- ` + inQuotes(printfFormat(word)) + `)"`
-			if strings.HasSuffix(word, "\n") { // $() would take it off
-				quoted[i] = "$" + inQuotes(printfFormat(word))
-			}
+			quoted[i] = quoteByNumbers(word)
 		default:
 			quoted[i] = inQuotes(word)
 		}
@@ -35,18 +32,19 @@ func Quote(words ...string) string {
 
 func inQuotes(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// printfFormat returns the format by which printf prints word. All but printable ASCII is written as octal numbers.
-func printfFormat(word string) string {
-	var format strings.Builder
+// quoteByNumbers returns a word in which all but printable ASCII is written as octal numbers, which printf reads; if the word ends with a
+// line feed, which $() would take off, the shell reads them.
+func quoteByNumbers(word string) string {
+	var numbers strings.Builder
 	for _, b := range []byte(word) {
-		switch {
-		case b == '%':
-			format.WriteString("%%")
-		case b < ' ', b > '~', strings.IndexByte(`\!^'`, b) >= 0: // bash 3 replaces ! and ^ even there
-			fmt.Fprintf(&format, `\%03o`, b)
-		default:
-			format.WriteByte(b)
+		if b < ' ' || b > '~' || strings.IndexByte(`\!^'`, b) >= 0 { // bash 3 replaces ! and ^ even there
+			fmt.Fprintf(&numbers, `\%03o`, b)
+		} else {
+			numbers.WriteByte(b)
 		}
 	}
-	return format.String()
+	if strings.HasSuffix(word, "\n") {
+		return "$'" + numbers.String() + "'"
+	}
+	return `"$(printf -- '` + strings.ReplaceAll(numbers.String(), "%", "%%") + `')"`
 }

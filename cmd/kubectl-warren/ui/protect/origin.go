@@ -6,8 +6,8 @@ import (
 )
 
 // isOwnHost reports whether the header Host names the address at which the request arrived. The name localhost is not accepted: browsers
-// also look for it at [::1], where another user's program may listen on the same port. Only Host reveals a foreign page whose DNS name was bound anew to
-// 127.0.0.1: its requests have no Sec-Fetch headers and, as GET, no Origin.
+// also look for it at [::1], where another user's program may listen on the same port. Only Host reveals a foreign page whose DNS name was
+// bound anew to that address: its requests have no Sec-Fetch headers and, as GET, no Origin.
 func isOwnHost(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
