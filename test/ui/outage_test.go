@@ -100,6 +100,7 @@ func testEnd(t *testing.T, c *cluster) {
 			r := c.serveWith(t, "admin", options{env: []string{"BROWSER=true"}}, append(how.args, "ends", "--open")...)
 			p, other := r.open(""), r.open("")
 			equal(p, "the rows", browser.Eval[bool](p, "%s", hasRow("ends-web", "ends")), true)
+			caughtUp(p, other)
 			eventually(t, "the page's stream", func() error {
 				if open := 16 - r.freeStreams(); open != 1 {
 					return fmt.Errorf("%d streams", open)
@@ -143,6 +144,7 @@ func testEnd(t *testing.T, c *cluster) {
 		t.Parallel()
 		r := c.serve(t, "admin", "ends")
 		p, other := r.open(""), r.open("")
+		caughtUp(p, other)
 		r.end(syscall.SIGKILL)
 		p.Until("the page notes it", lateness, shows("kubectl warren ui does not answer"))
 		r.impersonate(t, `data: {"proof":"guessed","version":1000,"from":0,"lines":[],"removed":["ends"],"counts":"","unread":["evil"],"trouble":"evil"}`+"\n\n")
@@ -154,6 +156,13 @@ func testEnd(t *testing.T, c *cluster) {
 			tab.Forgive("icon.svg") // loaded late
 		}
 	})
+}
+
+// caughtUp waits until the tabs have the answer to their first question. Else the end of the program could come between the two.
+func caughtUp(tabs ...*browser.Page) {
+	for _, tab := range tabs {
+		tab.Until("the answer to its first question", patience, `performance.getEntriesByType("resource").some((one) => one.name.includes("changes?since="))`)
+	}
 }
 
 // impersonate listens on the port of a program that has ended, answers each request with an event stream that holds text, and returns how
