@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 func TestConflicts(t *testing.T) {
@@ -55,23 +56,37 @@ func TestConflicts(t *testing.T) {
 }
 
 func TestAStartTakesBackNothing(t *testing.T) {
-	t.Run("DIST-D112 what the status says about an object is not taken back by a start", func(t *testing.T) {
-		c := newCluster(t, "d0")
-		c.stranger("d0", "theirs")
-		c.distribute("new", conflictPolicy(v1alpha1.ConflictAdoptIdentical))
-		c.settle(time.Minute)
-		before := c.rds["rd"].ResourceVersion
-		c.start()
-		c.settle(time.Minute)
-		if after := c.rds["rd"].ResourceVersion; after != before {
-			t.Errorf("the status was written between %s and %s: %+v", before, after, c.status())
-		}
-	})
+	for name, policy := range map[string]v1alpha1.ConflictPolicy{
+		"DIST-D112 (1) a start doesn't withdraw that an object is not identical": v1alpha1.ConflictAdoptIdentical,
+		"DIST-D112 (2) a start doesn't withdraw that an object is immutable":     v1alpha1.ConflictOverwrite,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "d0")
+			c.refuse = refuseOverwrite
+			c.stranger("d0", "theirs")
+			c.distribute("new", conflictPolicy(policy))
+			c.settle(time.Minute)
+			before := c.rds["rd"].ResourceVersion
+			c.start()
+			c.settle(time.Hour)
+			if after := c.rds["rd"].ResourceVersion; after != before {
+				t.Errorf("the status was written between %s and %s: %+v", before, after, c.status())
+			}
+		})
+	}
 }
 
 // immutable is the API server's answer to a write of an immutable object.
 var immutable = apierrors.NewInvalid(configMaps.GroupKind(), "settings",
 	field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
+
+// refuseOverwrite refuses every overwriting, because the object is immutable.
+func refuseOverwrite(verb Verb, _ copies.Slot) error {
+	if verb == Overwrite {
+		return immutable
+	}
+	return nil
+}
 
 func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 	for name, earlier := range map[string]v1alpha1.ConflictPolicy{
@@ -89,10 +104,7 @@ func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 					c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
 					c.applyTo(c.events[len(c.events)-1]) // the watch is faster than the answer
 				}
-				if verb == Overwrite {
-					return immutable
-				}
-				return nil
+				return refuseOverwrite(verb, copies.Slot{})
 			}
 			c.settle(time.Minute)
 			if !changed {
@@ -107,6 +119,49 @@ func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 			c.settle(time.Minute)
 			if after := c.rds["rd"].ResourceVersion; after != before {
 				t.Errorf("a restart wrote the status between %s and %s", before, after)
+			}
+		})
+	}
+}
+
+func TestAnObstacleBecomesASource(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy v1alpha1.ConflictPolicy
+		alone  v1alpha1.Reason // the reason while the obstacle's namespace is in no tree
+	}{
+		"DIST-D115 (1) an obstacle is reported as a source while its namespace is a root": {v1alpha1.ConflictSkip, v1alpha1.ReasonUnrelated},
+		"DIST-D115 (2) and also if its type can't change":                                 {v1alpha1.ConflictOverwrite, v1alpha1.ReasonImmutable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "d0")
+			c.covered = true
+			c.start()
+			c.refuse = refuseOverwrite
+			c.stranger("d0", "theirs")
+			c.distribute("new", conflictPolicy(tc.policy))
+			for _, step := range []struct {
+				labels map[string]string
+				want   v1alpha1.ConflictingNamespace
+			}{
+				{nil, v1alpha1.ConflictingNamespace{Name: "d0", Reason: tc.alone}},
+				{map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
+					v1alpha1.ConflictingNamespace{Name: "d0", Reason: v1alpha1.ReasonPropagated, By: "d0"}},
+				{nil, v1alpha1.ConflictingNamespace{Name: "d0", Reason: tc.alone}},
+			} {
+				change := ForestChanged{Old: c.forest, Namespaces: []string{"d0"}}
+				c.forest = c.forest.WithNamespace(&forest.Namespace{Name: "d0", UID: "d0", Labels: step.labels})
+				change.New = c.forest
+				c.applyTo(change)
+				c.settle(time.Hour)
+				before := c.rds["rd"].ResourceVersion
+				if diff := cmp.Diff([]v1alpha1.ConflictingNamespace{step.want}, c.status().ConflictingNamespaces); diff != "" {
+					t.Errorf("with labels %v: %s", step.labels, diff)
+				}
+				c.start()
+				c.settle(time.Hour)
+				if after := c.rds["rd"].ResourceVersion; after != before || c.data()["d0"] != "theirs" {
+					t.Errorf("a restart wrote the status between %s and %s; the data is %v", before, after, c.data())
+				}
 			}
 		})
 	}

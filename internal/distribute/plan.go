@@ -115,9 +115,22 @@ type placePlan struct {
 func (s *State) planAt(r *run, namespace string) placePlan {
 	t := Target{
 		Namespace: namespace, Choice: r.Targets.Choose(s.forest, namespace, s.options.Protected, r.named),
-		Copy: s.copies.At(r.Template.Slot(namespace)), Obstacle: r.obstacles[namespace],
+		Copy: s.copies.At(r.Template.Slot(namespace)), Obstacle: s.obstacleAt(r, namespace),
 	}
 	return placePlan{r.Plan(t, r.gate), t.Choice, t.Copy}
+}
+
+// obstacleAt returns the obstacle in a namespace; nil if none is known. Whether a Covered object is a source of propagation is decided here
+// rather than where the object was read, because its namespace can join or leave a tree while the object stays the same.
+func (s *State) obstacleAt(r *run, namespace string) *Obstacle {
+	o := r.obstacles[namespace]
+	if o == nil || !o.Covered || o.Reason == v1alpha1.ReasonBeingDeleted || o.Reason == v1alpha1.ReasonPropagated ||
+		!s.forest.Place(namespace).InTree() {
+		return o
+	}
+	source := *o
+	source.Reason, source.By = v1alpha1.ReasonPropagated, text.Cut(namespace, byLength)
+	return &source
 }
 
 // planRemoval plans for a copy in a namespace that isn't a target any more. It deletes only a copy with the ownerReference; a copy
@@ -238,6 +251,8 @@ type Obstacle struct {
 	// Examined reports that Reason is final for this resourceVersion: the object was read whole, or the API server refused its adoption or
 	// overwriting. Identical reports that its content is the template's.
 	Examined, Identical bool
+	// Covered reports that propagation copies the object to other namespaces as long as its namespace is in a tree.
+	Covered bool
 }
 
 const byLength = 64 // most bytes in By

@@ -86,12 +86,20 @@ func (s *State) reviewRun(r *run, looked bool) {
 	}
 }
 
-// isExamining reports whether an obstacle is still to be read, for the first time since this process started or the spec changed. The
-// status is not written before the obstacle has been read: otherwise each start would remove for a moment what the status reports about
-// the obstacle.
+// isExamining reports whether it is still to be found out, for the first time since this process started or the spec changed, why an
+// obstacle can't be taken over: by reading it, or by the overwriting that the API server refused before. The status is not written before
+// that, because otherwise each start would remove for a moment what the status reports about the obstacle.
 func (r *run) isExamining(results []Result) bool {
 	return r.Distributes() && slices.ContainsFunc(results, func(one Result) bool {
-		return one.Verb == Examine && r.troubles[one.Namespace].tries == 0
+		examines := one.Verb == Examine || one.Verb == Overwrite && r.reportsRefusal(one.Namespace)
+		return examines && r.troubles[one.Namespace].tries == 0
+	})
+}
+
+// reportsRefusal reports whether the status says that the API server refused to overwrite the obstacle in a namespace.
+func (r *run) reportsRefusal(namespace string) bool {
+	return slices.ContainsFunc(r.reported.ConflictingNamespaces, func(one v1alpha1.ConflictingNamespace) bool {
+		return one.Name == namespace && (one.Reason == v1alpha1.ReasonImmutable || one.Reason == v1alpha1.ReasonTypeDiffers)
 	})
 }
 

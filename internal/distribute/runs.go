@@ -146,11 +146,9 @@ func (s *State) readObstacle(gk schema.GroupKind, meta *metav1.PartialObjectMeta
 		return nil
 	}
 	mode, opted := meta.Labels[v1alpha1.LabelPropagate]
-	source := opted && mode != v1alpha1.ModeNone
-	if !opted && s.options.Covered(gk) {
-		source = s.forest.Place(meta.Namespace).InTree()
-	}
-	return ReadObstacle(meta, source)
+	o := ReadObstacle(meta, opted && mode != v1alpha1.ModeNone)
+	o.Covered = !opted && s.options.Covered(gk)
+	return o
 }
 
 func (s *State) readObstacles(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) map[string]*Obstacle {

@@ -46,6 +46,7 @@ type cluster struct {
 	writes  []string
 	reports []string // Events, by reason
 	watches int      // of obstacles
+	covered bool     // whether propagation has mode All
 	// refuse returns the error of a write of a copy; nil lets all through.
 	refuse func(verb Verb, slot copies.Slot) error
 }
@@ -69,7 +70,7 @@ func (c *cluster) start() {
 	c.state = NewState(c.forest, Options{
 		Settings: Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true,
 			Protected: func(name string) bool { return name == "kube-system" }},
-		Covered:       func(schema.GroupKind) bool { return false },
+		Covered:       func(schema.GroupKind) bool { return c.covered },
 		RetryMin:      time.Second,
 		RetryMax:      time.Minute,
 		DegradedAfter: time.Minute,

@@ -269,7 +269,7 @@ func (c ForestChanged) applyTo(s *State) {
 }
 
 // findAffected returns the keys of the namespaces whose choice or UID has changed with the forest, or whose plan has a write. If
-// spec.targets names one of them, the review's key is added.
+// spec.targets names one of them, or the reason of an obstacle may have changed, the review's key is added.
 func (s *State) findAffected(r *run, change ForestChanged) []Key {
 	if r.Problem != "" {
 		return nil
@@ -280,6 +280,10 @@ func (s *State) findAffected(r *run, change ForestChanged) []Key {
 	}
 	var keys []Key
 	for _, namespace := range change.Namespaces {
+		if o := r.obstacles[namespace]; o != nil && o.Covered && change.Old.Place(namespace).InTree() != change.New.Place(namespace).InTree() {
+			keys = append(keys, Key{r.Name, namespace}, reviewKey(r.Name))
+			continue
+		}
 		old, now := change.Old.Namespace(namespace), change.New.Namespace(namespace)
 		was := r.Targets.Choose(change.Old, namespace, s.options.Protected, r.named)
 		is := s.planAt(r, namespace)
