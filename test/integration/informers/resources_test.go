@@ -186,8 +186,8 @@ var _ = Describe("a resource", func() {
 		becomes(l, watchset.Degraded)
 		stays(l, watchset.Degraded)
 		kept.becomes(watchset.Degraded)
-		for _, err := range []error{l.Status().Err, kept.status().Err} {
-			Expect(err).To(MatchError(ContainSubstring("conversion webhook for")), "the server says so to a list")
+		for _, status := range []func() watchset.Status{l.Status, kept.status} {
+			Eventually(status).Should(HaveField("Err", MatchError(ContainSubstring("conversion webhook for"))), "the server says so to a list")
 		}
 		Expect(kept.timesReplaced()).To(BeZero())
 		Eventually(func() error {
