@@ -132,7 +132,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 	left := r.triesOf(tenant.Name, step)
 	for range tries {
 		before := actual[key]
-		after, finished, err := r.tryStep(ctx, tenant.Name, step, before)
+		after, finished, err := r.tryStep(ctx, tenant.Name, step, actual)
 		if err == nil {
 			if before != after {
 				changes = append(changes, change{key: key, before: before, after: after})
@@ -185,8 +185,17 @@ func isStale(err error, before grants.Object) bool {
 
 // tryStep makes at most one write. It returns the object after that write (nil if there is none), and whether the step is finished.
 func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step,
-	existing grants.Object) (after grants.Object, finished bool, err error) {
-	next := grants.NextWrite(tenant, step, existing)
+	actual grants.Actual) (after grants.Object, finished bool, err error) {
+	if step.Role != nil {
+		// Another worker may have made the role anew since this pass began. The cache doesn't hold foreign objects.
+		role, err := r.objects.readLive(ctx, grants.KeyOf(step.Role))
+		if err != nil {
+			return nil, false, err
+		}
+		actual.Put(grants.KeyOf(step.Role), role)
+	}
+	existing := actual[grants.KeyOf(step.Desired)]
+	next := grants.NextWrite(tenant, step, actual)
 	switch next.Verb {
 	case grants.WriteConflict:
 		return existing, true, conflictError{grants.KeyOf(step.Desired)}

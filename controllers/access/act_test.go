@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,12 +17,28 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// writesOf is an API server that fails every deletion, and takes down what is made and which deletions name a UID.
+// writesOf is an API server that fails every deletion, and takes down what is made and which deletions name a UID. Only the objects in
+// existing can be read.
 type writesOf struct {
 	client.Client
-	failing bool
-	made    []string
-	deleted []client.DeleteOptions
+	existing grants.Actual
+	failing  bool
+	made     []string
+	deleted  []client.DeleteOptions
+}
+
+func (w *writesOf) Get(_ context.Context, name client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	key := grants.KeyOf(object)
+	key.Name = name.Name
+	switch existing := w.existing[key].(type) {
+	case *rbacv1.ClusterRole:
+		existing.DeepCopyInto(object.(*rbacv1.ClusterRole))
+	case *rbacv1.ClusterRoleBinding:
+		existing.DeepCopyInto(object.(*rbacv1.ClusterRoleBinding))
+	default:
+		return apierrors.NewNotFound(schema.GroupResource{}, name.Name)
+	}
+	return nil
 }
 
 func (w *writesOf) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
@@ -37,6 +56,14 @@ func (w *writesOf) Delete(_ context.Context, _ client.Object, options ...client.
 	return nil
 }
 
+func runnerOver(api *writesOf) *stepRunner {
+	return &stepRunner{
+		objects: &objectStore{client: api, live: api, recent: newRecent(time.Minute, neverRead)}, leaving: &leavingTenants{},
+		clock:    &revocationClock{},
+		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second),
+	}
+}
+
 // runnerOn returns a stepRunner, and the steps that take a binding away and make another one.
 func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, grants.Actual) {
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "1"}}
@@ -44,16 +71,11 @@ func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, gr
 	objects := grants.For(tenant, grants.Facts{UserClusterRole: "admin", Forms: grants.FormsOf(v1alpha1.SudoLegacy)})
 	old := objects.Sudoers.DeepCopy()
 	old.UID, old.ResourceVersion = "read", "7"
-	r := &stepRunner{
-		objects: &objectStore{client: api, live: api, recent: newRecent(time.Minute, neverRead)}, leaving: &leavingTenants{},
-		clock:    &revocationClock{},
-		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second),
-	}
 	plan := grants.Plan{Steps: []grants.Step{
 		{Deed: grants.DeedRemove, Desired: objects.Sudoers, Revokes: true},
 		{Deed: grants.DeedEnsure, Desired: objects.Users},
 	}}
-	return r, tenant, plan, grants.Actual{grants.KeyOf(old): old}
+	return runnerOver(api), tenant, plan, grants.Actual{grants.KeyOf(old): old}
 }
 
 func TestNothingIsGrantedAfterARevocationHasFailed(t *testing.T) {
@@ -75,5 +97,29 @@ func TestADeletionHoldsForTheObjectThatWasRead(t *testing.T) {
 	r.runSteps(t.Context(), tenant, plan, actual)
 	if len(api.deleted) != 1 || api.deleted[0].Preconditions == nil || *api.deleted[0].Preconditions.UID != "read" {
 		t.Errorf("deletes with %+v", api.deleted)
+	}
+}
+
+// FLT-M16: between the plan and the deletion, another worker may have made the role of a shared pair anew.
+func TestASharedBindingIsRemovedOnlyWhileItsRoleIsForeign(t *testing.T) {
+	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "1"}}
+	tenant.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
+	pair := grants.For(tenant, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Self[0]
+	foreign := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: pair.Role.Name}}
+	step := grants.Step{Deed: grants.DeedRemove, Desired: pair.Binding, Role: pair.Role, Revokes: true}
+	for name, c := range map[string]struct {
+		now       *rbacv1.ClusterRole
+		deletions int
+	}{
+		"the role is still foreign":    {foreign, 1},
+		"the role has been made again": {pair.Role, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := &writesOf{existing: grants.Actual{grants.KeyOf(pair.Binding): pair.Binding, grants.KeyOf(c.now): c.now}}
+			planned := grants.Actual{grants.KeyOf(pair.Binding): pair.Binding, grants.KeyOf(foreign): foreign}
+			if _, err := runnerOver(api).runStep(t.Context(), tenant, step, planned); err != nil || len(api.deleted) != c.deletions {
+				t.Errorf("%d deletions, error %v", len(api.deleted), err)
+			}
+		})
 	}
 }

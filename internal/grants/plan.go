@@ -30,6 +30,9 @@ type Step struct {
 	Desired Object
 	// Needs is the ClusterRole that must be as desired before this binding to it is written; the zero Key for none.
 	Needs Key
+	// Role is the desired ClusterRole of a binding that is removed because it refers to somebody else's role; otherwise nil. The role must
+	// be read again just before the removal. If the reason no longer holds, the binding is only narrowed.
+	Role Object
 	// Last reports that a shared object that nobody else owns is deleted rather than marked.
 	Last bool
 	// Revokes reports that the step takes a right away. Nothing is granted before all steps that revoke have succeeded.
@@ -137,8 +140,12 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	if role != nil {
 		roleVerdict = p.actual.Judge(role)
 	}
-	if withheld || roleVerdict == Conflict {
+	switch {
+	case withheld:
 		p.planRemoval(binding)
+		return
+	case roleVerdict == Conflict:
+		p.planUnbinding(binding, role)
 		return
 	}
 	_, narrower := Narrow(existing, binding)
@@ -150,7 +157,7 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	case roleVerdict == Equal && !p.frozen(binding):
 		p.planObject(binding, nil)
 	case recreate:
-		p.planRemoval(binding)
+		p.planUnbinding(binding, role)
 	default:
 		p.add(Step{Deed: DeedNarrow, Desired: binding})
 	}
@@ -227,6 +234,14 @@ func (p *planner) planObject(object, role Object) {
 func (p *planner) planRemoval(object Object) {
 	if existing, ok := p.actual[KeyOf(object)]; ok && Removable(existing, object) {
 		p.add(Step{Deed: DeedRemove, Desired: object})
+	}
+}
+
+// planUnbinding plans to delete a binding that refers to somebody else's role. role is the desired one, nil where the operator doesn't
+// write it.
+func (p *planner) planUnbinding(binding, role Object) {
+	if Removable(p.actual[KeyOf(binding)], binding) {
+		p.add(Step{Deed: DeedRemove, Desired: binding, Role: role})
 	}
 }
 

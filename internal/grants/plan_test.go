@@ -18,6 +18,9 @@ func told(plan grants.Plan) []string {
 		if step.Needs != (grants.Key{}) {
 			line += " after " + step.Needs.String()
 		}
+		if step.Role != nil {
+			line += " unless " + grants.KeyOf(step.Role).String() + " is ours"
+		}
 		lines = append(lines, line)
 	}
 	for _, key := range plan.Conflicts {
@@ -56,6 +59,8 @@ func carry(plan grants.Plan, tenant string, actual grants.Actual) {
 func TestPlan(t *testing.T) {
 	sudoRole := grants.Key{Kind: "ClusterRole", Name: "warren:sudo:payments"}
 	sudoBinding := grants.Key{Kind: "ClusterRoleBinding", Name: "warren:sudo:payments"}
+	selfRole := grants.Key{Kind: "ClusterRole", Name: "warren:self:bob"}
+	selfBinding := grants.Key{Kind: "ClusterRoleBinding", Name: "warren:self:bob"}
 	usersBinding := grants.Key{Kind: "RoleBinding", Namespace: "payments", Name: "warren:users"}
 	cases := map[string]struct {
 		edit     func(*v1alpha1.LNamespace)
@@ -92,7 +97,27 @@ func TestPlan(t *testing.T) {
 				a[sudoRole] = &rbacv1.ClusterRole{ObjectMeta: a[sudoRole].(*rbacv1.ClusterRole).ObjectMeta}
 				a[sudoRole].SetOwnerReferences(nil)
 			},
-			want: []string{"remove ClusterRoleBinding warren:sudo:payments", "conflict ClusterRole warren:sudo:payments"},
+			want: []string{
+				"remove ClusterRoleBinding warren:sudo:payments unless ClusterRole warren:sudo:payments is ours",
+				"conflict ClusterRole warren:sudo:payments",
+			},
+		},
+		"FLT-M16 the role of a shared pair is foreign": {
+			world: func(a grants.Actual) { a[selfRole].SetLabels(nil) },
+			want: []string{
+				"remove ClusterRoleBinding warren:self:bob unless ClusterRole warren:self:bob is ours",
+				"conflict ClusterRole warren:self:bob",
+			},
+		},
+		"FLT-M16 the binding of a shared pair refers to a foreign role, and the pair's own is missing": {
+			world: func(a grants.Actual) {
+				delete(a, selfRole)
+				a[selfBinding].(*rbacv1.ClusterRoleBinding).RoleRef.Name = "cluster-admin"
+			},
+			want: []string{
+				"remove ClusterRoleBinding warren:self:bob unless ClusterRole warren:self:bob is ours",
+				"ensure ClusterRole warren:self:bob", "ensure ClusterRoleBinding warren:self:bob after ClusterRole warren:self:bob",
+			},
 		},
 		"ACC-R06 the group is in use": {
 			withheld: grants.Withheld{Sudo: true},

@@ -23,20 +23,18 @@ type Write struct {
 	Unfinished bool
 }
 
-// NextWrite returns the next request of a step of the tenant. existing is the object of that name, or nil.
-func NextWrite(tenant string, step Step, existing Object) Write {
+// NextWrite returns the next request of a step of the tenant. actual has the existing objects, as last read.
+func NextWrite(tenant string, step Step, actual Actual) Write {
+	existing := actual[KeyOf(step.Desired)]
 	switch {
 	case step.Deed == DeedEnsure:
 		return nextToEnsure(existing, step.Desired)
 	case existing == nil || !Removable(existing, step.Desired):
 		return Write{} // deleted already, or someone else's by now
+	case step.Deed == DeedNarrow, step.Deed == DeedRemove && mayStay(existing, step, actual):
+		return nextToNarrow(existing, step.Desired)
 	case step.Deed == DeedRemove:
 		return nextToRemove(existing)
-	case step.Deed == DeedNarrow:
-		if narrowed, ok := Narrow(existing, step.Desired); ok {
-			return Write{Verb: WriteUpdate, Object: narrowed}
-		}
-		return Write{}
 	default:
 		return nextToRelease(tenant, existing, step.Last)
 	}
@@ -58,6 +56,19 @@ func nextToEnsure(existing, desired Object) Write {
 		return removal
 	}
 	return Write{Verb: WriteUpdate, Object: Restore(existing, desired)}
+}
+
+// mayStay reports whether a binding that was to be removed because of its role no longer refers to somebody else's role. Since the plan,
+// the operator may have made both anew for another tenant that shares the pair.
+func mayStay(binding Object, step Step, actual Actual) bool {
+	return step.Role != nil && actual.Judge(step.Role) != Conflict && !MustRecreate(binding, step.Desired)
+}
+
+func nextToNarrow(existing, desired Object) Write {
+	if narrowed, ok := Narrow(existing, desired); ok {
+		return Write{Verb: WriteUpdate, Object: narrowed}
+	}
+	return Write{}
 }
 
 // nextToRemove returns the deletion of existing. If a foreign finalizer keeps an object that is being deleted already, nothing is sent.

@@ -26,20 +26,38 @@ func TestNextWrite(t *testing.T) {
 	shop := grants.Reference(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "UID_SHOP"}})
 	ensure := grants.Step{Deed: grants.DeedEnsure, Desired: binding}
 	last := grants.Step{Deed: grants.DeedRelease, Desired: self, Last: true}
+	unbind := grants.Step{Deed: grants.DeedRemove, Desired: self, Role: objects.Self[0].Role}
+	own := objects.Self[0].Role.DeepCopy()
+	foreign := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: own.Name}}
+	extended, elsewhere := self.DeepCopy(), self.DeepCopy()
+	extended.Subjects = append(extended.Subjects, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mallory"})
+	elsewhere.RoleRef.Name = "cluster-admin"
+	world := func(existing ...grants.Object) []grants.Object { return existing }
 	for name, tt := range map[string]struct {
-		step     grants.Step
-		existing grants.Object
-		want     grants.WriteVerb
-		again    bool
+		step  grants.Step
+		world []grants.Object
+		want  grants.WriteVerb
+		again bool
 	}{
-		"nothing is there":                            {ensure, nil, grants.WriteCreate, false},
-		"it is as it should be":                       {ensure, binding.DeepCopy(), grants.WriteNothing, false},
-		"a roleRef can't be changed, so it goes":      {ensure, roleRefOf("cluster-admin"), grants.WriteDelete, true},
-		"the last owner leaves":                       {last, self.DeepCopy(), grants.WriteDelete, false},
-		"another tenant still owns the shared object": {last, sharedWith(shop), grants.WriteUpdate, false},
+		"nothing is there":                            {ensure, world(), grants.WriteCreate, false},
+		"it is as it should be":                       {ensure, world(binding.DeepCopy()), grants.WriteNothing, false},
+		"a roleRef can't be changed, so it goes":      {ensure, world(roleRefOf("cluster-admin")), grants.WriteDelete, true},
+		"the last owner leaves":                       {last, world(self.DeepCopy()), grants.WriteDelete, false},
+		"another tenant still owns the shared object": {last, world(sharedWith(shop)), grants.WriteUpdate, false},
+		"the role is somebody else's":                 {unbind, world(sharedWith(shop), foreign), grants.WriteDelete, false},
+		"FLT-M16 another tenant has made the role again": {
+			unbind, world(sharedWith(shop), own), grants.WriteNothing, false,
+		},
+		"the role is gone":                         {unbind, world(sharedWith(shop)), grants.WriteNothing, false},
+		"the role is ours, a subject is not":       {unbind, world(extended, own), grants.WriteUpdate, false},
+		"the role is ours, but another one counts": {unbind, world(elsewhere, own), grants.WriteDelete, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := grants.NextWrite("payments", tt.step, tt.existing)
+			actual := grants.Actual{}
+			for _, object := range tt.world {
+				actual.Put(grants.KeyOf(object), object)
+			}
+			got := grants.NextWrite("payments", tt.step, actual)
 			if got.Verb != tt.want || got.Unfinished != tt.again {
 				t.Errorf("got %q, unfinished %t", got.Verb, got.Unfinished)
 			}

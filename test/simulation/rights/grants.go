@@ -238,7 +238,10 @@ func (h *history) isLeaving(tenant *v1alpha1.LNamespace) bool {
 // done.
 func (h *history) carryOut(p *pass, key grants.Key, step grants.Step) bool {
 	for range 6 {
-		next := grants.NextWrite(p.tenant.Name, step, p.actual[key])
+		if step.Role != nil { // it is read from the API server just before
+			p.actual.Put(grants.KeyOf(step.Role), h.server.objects[grants.KeyOf(step.Role)])
+		}
+		next := grants.NextWrite(p.tenant.Name, step, p.actual)
 		switch next.Verb {
 		case grants.WriteNothing:
 			return true
