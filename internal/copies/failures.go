@@ -59,6 +59,7 @@ func (s *State) recordFailure(slot Slot, action Action, err error) {
 		s.endTrouble(slot)
 	case errors.Is(err, ErrBeingDeleted), apierrors.IsConflict(err):
 		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
+		recorded.seen = false
 		s.queueAfter(slotKey(slot), Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries, slot)) // a watch may queue it sooner
 	case errors.Is(err, ErrObstacle):
 		s.endMeasured(slot)
@@ -87,6 +88,7 @@ func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
 	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace,
 		text: ErrObstacle.Error(), silent: silent})
+	recorded.seen = !unseen
 	if source != nil && !silent && recorded.announceOnce() {
 		if lower := s.world.Sources.At(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
 			s.announceSource(slot, lower.UID, true, v1alpha1.ReasonShadowed,

@@ -34,6 +34,7 @@ var (
 	limits = func(namespace string) copies.Slot { return in(namespace, limitRange, "limits") }
 	rights = func(namespace string) copies.Slot { return in(namespace, roleBinding, "rights") }
 	more   = func(namespace string) copies.Slot { return in(namespace, roleBinding, "more") }
+	mapped = func(namespace string) copies.Slot { return in(namespace, configMap, "s") }
 )
 
 // grownBy is the fixture acme, where root acme has template tmpl, with more namespaces.
@@ -69,11 +70,23 @@ func TestRailsBeforeRights(t *testing.T) {
 			answered(more("acme"), "queue RoleBinding a/more, RoleBinding new/more"),
 			startedSlot(more("new"), "create RoleBinding new/more"),
 		)},
-		"PROP-O2 what another object is in the way of is not waited for": {facts, append(slices.Clone(begun),
+		"PROP-O6 what another object is in the way of is not waited for": {facts, append(slices.Clone(begun),
 			refused(limits("new"), copies.ErrObstacle, "event Conflict on LimitRange tmpl/limits", "later LimitRange new/limits",
 				"queue RoleBinding new/rights", "report acme, new, tmpl"),
 			startedSlot(rights("new"), "create RoleBinding new/rights"),
 		)},
+		"PROP-O6 a rail is waited for when the watch shows that the other object has gone": {
+			[]func(*apiServer){put(mapped("a"), 9), put(mapped("acme"), 1)}, []step{
+				done(remove(mapped("a"))),
+				done(propagated(rights("acme"), 1, update)),
+				shown("queue ConfigMap a/s, source ConfigMap a/s", "queue source RoleBinding acme/rights"),
+				startedSource(rights("acme"), "read RoleBinding acme/rights"),
+				answered(rights("acme"), "queue RoleBinding a/rights"),
+				startedSlot(rights("a"), "later RoleBinding a/rights"),
+				startedSlot(mapped("a"), "probe, create ConfigMap a/s"),
+				answered(mapped("a"), "event ConflictResolved on ConfigMap acme/s", "queue RoleBinding a/rights", "report a, acme"),
+				startedSlot(rights("a"), "create RoleBinding a/rights"),
+			}},
 		"PROP-O3 rights that stand wait for nothing": {append(facts, propagated(more("acme"), 1, update)), []step{
 			done(propagated(in("tmpl", limitRange, "late"), 1, update)),
 			done(remove(rights("a"))),
@@ -100,7 +113,6 @@ func TestRailsBeforeRights(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	mapped := func(namespace string) copies.Slot { return in(namespace, configMap, "s") }
 	obstructed := []func(*apiServer){put(at("a"), 9), propagated(at("acme"), 1, update)}
 	const exists = "an object of that name exists: rename or delete it"
 	forged := withLabel(v1alpha1.LabelInheritedFrom, "acme")

@@ -82,25 +82,32 @@ func (s *State) findRailWait(namespace string, bindings ...Slot) (missing []Slot
 
 // findMissingRails returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it may be empty. A
 // rail is left out if another object, or one that is being deleted, is in its place: the owner of that object has rights in the namespace
-// already.
+// already. If a watch has shown that object, the plan itself leaves the rail out, and counts it again when the object has gone.
 func (s *State) findMissingRails(namespace string) []Slot {
 	var missing []Slot
 	if s.areSyncing() || s.world.AwaitsSight(namespace) {
 		missing = []Slot{}
 	}
 	for _, slot := range s.world.MissingRails(namespace) {
-		if !s.troubleOf(slot).isBlocked() {
+		if !s.troubleOf(slot).isBlockedUnseen() {
 			missing = append(missing, slot)
 		}
 	}
 	return missing
 }
 
+// isBlocked reports whether an object is at the slot: another one, or one that is being deleted.
+func (t slotTrouble) isBlocked() bool { return t.isConflict() || t.text == ErrBeingDeleted.Error() }
+
+// isBlockedUnseen reports whether an object is at the slot that an answer of the API server has shown and no watch shows. Only the next
+// answer can show that it has gone.
+func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
+
 // endRailWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, the bindings are
 // queued.
 func (s *State) endRailWait(slot Slot) {
 	wait := s.railWaits[slot.Namespace]
-	if wait == nil || !wait.missing[slot] || s.world.MissesRail(slot) && !s.troubleOf(slot).isBlocked() {
+	if wait == nil || !wait.missing[slot] || s.world.MissesRail(slot) && !s.troubleOf(slot).isBlockedUnseen() {
 		return
 	}
 	if delete(wait.missing, slot); len(wait.missing) == 0 {

@@ -39,14 +39,12 @@ type slotTrouble struct {
 	tries     int
 	announced bool // an Event was sent on the source
 	silent    bool // the source is in mode create: another object satisfies it
+	seen      bool // a watch shows the other object of a conflict, so the plan takes it into account
 	reading   bool // the slot is that of a source that could not be read: nothing is known of its copies either
 }
 
 // isConflict reports whether another object is at the slot.
 func (t slotTrouble) isConflict() bool { return t.reason == v1alpha1.ReasonConflict }
-
-// isBlocked reports whether an object is at the slot: another one, or one that is being deleted.
-func (t slotTrouble) isBlocked() bool { return t.isConflict() || t.text == ErrBeingDeleted.Error() }
 
 // troubles are the slots and sources in trouble.
 type troubles struct {

@@ -1,9 +1,9 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -254,13 +254,26 @@ func (r *replica) shadows(known *copies.World, source copies.Slot, above []strin
 	return false
 }
 
-// isInConflict reports whether another object, or one that is being deleted, is at slot: on the server, or by what the State knows.
+// isInConflict reports whether another object, or one that is being deleted, is at slot: on the server, or by the last answer to a write
+// there. A copy of a ResourceDistribution is another object.
 func (r *replica) isInConflict(slot copies.Slot) bool {
 	o := r.server.at(slot)
-	return o != nil && (o.meta.DeletionTimestamp != nil || !isCopy(slot, o)) ||
-		slices.ContainsFunc(r.copies.Troubles(slices.Values([]string{slot.Namespace})), func(t copies.Trouble) bool {
-			return t.Slot == slot && t.Reason == v1alpha1.ReasonConflict
-		})
+	if o == nil || r.obstacles[slot] {
+		return r.obstacles[slot]
+	}
+	_, ours := ownerOf(slot, o)
+	return !ours || isRun(o) || o.meta.DeletionTimestamp != nil
+}
+
+// recordObstacle keeps whether another object, or one that is being deleted, was where the operator wanted to write. No watch may show when
+// that object goes. A failed write does not show whether the object is still there.
+func (r *replica) recordObstacle(answer copies.Input) {
+	switch w, is := answer.(copies.CopyWritten); {
+	case is && (errors.Is(w.Err, copies.ErrObstacle) || errors.Is(w.Err, copies.ErrBeingDeleted)):
+		r.obstacles[w.Slot] = true
+	case is && w.Err == nil:
+		delete(r.obstacles, w.Slot)
+	}
 }
 
 // patience is how long the operator may wait at the end: for the longest back-off, or because somebody has changed a copy in a loop, which

@@ -38,7 +38,8 @@ type replica struct {
 	workers    []*worker
 	current    *worker // the worker whose code runs
 	kindStates map[string]copies.KindState
-	impatient  bool // the State has just decided to give rights although rails are missing
+	obstacles  map[copies.Slot]bool // slots where the last write has found another object
+	impatient  bool                 // the State has just decided to give rights although rails are missing
 }
 
 // task is a key of the queue of copies or of distributions.
@@ -71,7 +72,8 @@ type call struct {
 }
 
 func newReplica(h *history, name string) *replica {
-	r := &replica{history: h, name: name, alive: true, timers: map[task]time.Time{}, kindStates: map[string]copies.KindState{}}
+	r := &replica{history: h, name: name, alive: true, timers: map[task]time.Time{}, kindStates: map[string]copies.KindState{},
+		obstacles: map[copies.Slot]bool{}}
 	r.view = view.New(h.server.forest.Rules())
 	r.feed = &view.Feed{View: r.view}
 	r.copies = copies.NewState(r.view.Snapshot(), h.settings)
@@ -287,7 +289,10 @@ func (r *replica) carryOutCopy(t task, request copies.Request) {
 		r.checkDecision(request)
 		r.spawn(t, request, func() func() {
 			answer := r.requests.CarryOut(context.Background(), request)
-			return func() { r.carryOutCopy(t, r.applyCopies(answer)) }
+			return func() {
+				r.recordObstacle(answer)
+				r.carryOutCopy(t, r.applyCopies(answer))
+			}
 		})
 	}
 }
