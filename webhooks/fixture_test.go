@@ -15,6 +15,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,6 +56,8 @@ type cluster struct {
 	reviews *atomic.Int32
 	// deaf is the error that the authorizer returns; nil: it answers.
 	deaf error
+	// mapper knows the kinds that the API server serves.
+	mapper meta.RESTMapper
 }
 
 // grown returns a cluster whose forest holds the same objects as its API server.
@@ -203,7 +206,7 @@ func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, 
 	req.Resource = metav1.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) + "s"}
 	req.OldObject, req.Object = raw(t, old), raw(t, now)
 	return webhooks.Handlers(scheme(), webhooks.Options{
-		View: c, Config: c.config, Namespace: "warren-system", Live: c, Authorizer: c,
+		View: c, Config: c.config, Namespace: "warren-system", Live: c, Authorizer: c, Mapper: c.mapper,
 	})[path].Handle(t.Context(), req)
 }
 

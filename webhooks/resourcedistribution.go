@@ -105,9 +105,12 @@ func (v *distributionValidator) checkDistributionChange(ctx context.Context, old
 		return f.warnings, kindDistribution.refusalOfProblems(now.Name, f.problems)
 	}
 	mapping, err := v.mapper.RESTMapping(change.now.Template.Kind.GroupKind(), change.now.Template.Kind.Version)
-	if err != nil {
+	switch {
+	case meta.IsNoMatchError(err):
 		return f.warnings, kindDistribution.refusalOfProblems(now.Name, field.ErrorList{field.Invalid(field.NewPath("spec", "resource", "kind"),
-			change.now.Template.Kind.Kind, "the API server does not serve this kind")})
+			change.now.Template.Kind.Kind, "distribution.kinds allows this kind, but the API server does not serve it: install its CRD first")})
+	case err != nil:
+		return f.warnings, readFailedError("the resource of kind "+change.now.Template.Kind.Kind, err)
 	}
 	if change.resourceChanged() {
 		if err := v.checkByDryRun(ctx, now); err != nil {

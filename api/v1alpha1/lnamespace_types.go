@@ -128,11 +128,12 @@ type LNamespaceStatus struct {
 	// +optional
 	ServiceAccounts []ListedServiceAccount `json:"serviceAccounts,omitempty"`
 
-	// billing is what is billed; absent where nothing is.
+	// billing is who pays, and since when. It is absent with billing.driver none, and until the root namespace is ready.
 	// +optional
 	Billing *BillingStatus `json:"billing,omitempty"`
 
-	// conditions are Ready, NamespaceReady, AccessReady; BillingExported and BillingLabelled where there is billing.
+	// conditions are Ready, NamespaceReady and AccessReady. BillingExported is there with a billing driver, and BillingLabelled if the
+	// configuration has billing.namespaceLabels.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -12,9 +12,9 @@ import (
 )
 
 // recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't repeat them. A
-// write that the watch doesn't bring is forgotten after lasts, which costs at most one refused write. But a creation or update is
-// remembered as long as the watch of its kind is behind, as after an outage. Otherwise the plan would start from older objects, grant
-// first and revoke late.
+// write that the watch doesn't bring is forgotten after the time in field lasts. That costs at most one refused write. But a creation or
+// update is remembered as long as the watch of its kind is behind, as after an outage. Otherwise a plan on older objects would not find the
+// binding to revoke: it would grant first, and revoke only after a refused POST.
 type recent struct {
 	lasts time.Duration
 	// readTo returns the resourceVersion up to which the watch of a kind has read; "" where that is not known.

@@ -111,7 +111,7 @@ func (k *keeper) announceFailure(err error) {
 		return
 	}
 	k.failure = err.Error()
-	k.log.Error(err, "keeping the certificate of the webhooks")
+	k.log.Error(err, "managing the certificate of the webhooks failed; the operator tries again")
 	k.events.Event(k.deploymentReference(), corev1.EventTypeWarning, string(v1alpha1.ReasonCertificateFailed), k.failure)
 }
 

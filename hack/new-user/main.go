@@ -95,7 +95,9 @@ func checkName(name string, groups []string, expires time.Duration) error {
 	}
 	for _, group := range groups {
 		switch {
-		case group == "" || strings.HasPrefix(group, "system:"):
+		case group == "":
+			return errors.New("a GROUP is empty: leave it out, or name a group")
+		case strings.HasPrefix(group, "system:"):
 			return fmt.Errorf("GROUP %q is reserved: groups that start with system: are the cluster's own", group)
 		case strings.HasSuffix(group, "-sudoers"):
 			return fmt.Errorf("GROUP %q is reserved: its members would have sudo all the time", group)

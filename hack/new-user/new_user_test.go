@@ -134,6 +134,7 @@ func TestRefusals(t *testing.T) {
 			`NAME "system:admin" is reserved: names that start with system: or warren: are not for people`},
 		"Warren's": {[]string{"warren:sudo:shop"},
 			`NAME "warren:sudo:shop" is reserved: names that start with system: or warren: are not for people`},
+		"empty group": {[]string{"bob", "ops", ""}, "a GROUP is empty: leave it out, or name a group"},
 		"masters": {[]string{"bob", "ops", "system:masters"},
 			`GROUP "system:masters" is reserved: groups that start with system: are the cluster's own`},
 		"sudo by birth":    {[]string{"bob", "shop-sudoers"}, `GROUP "shop-sudoers" is reserved: its members would have sudo all the time`},

@@ -30,8 +30,8 @@ func metricsPage(context.Context) (string, error) {
 		return "", err
 	}
 	p := newPage("Metrics", "the Go sources", "Each program also has the metrics of controller-runtime and of Go. No label holds the name "+
-		"of a namespace, an object or a user, "+
-		"except `distribution`, the name of a ResourceDistribution.")
+		"of a namespace, a user or a user's object, except `distribution`, the name of a ResourceDistribution. Labels `policy`, `crd` and "+
+		"`configuration` name objects of Warren itself.")
 	sections := []struct{ title, introduction, prefix string }{
 		{"The operator", "", "warren_"}, // first, because the last section whose prefix matches gets the metric
 		{"The billing exporter", "On the exporter's own port. [Alerts](../../config/prometheus/billing_alerts.yaml) use them.",

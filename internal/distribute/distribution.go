@@ -120,13 +120,21 @@ func writtenAt(rd *v1alpha1.ResourceDistribution) time.Time {
 // OverwriteDisabled is the message that refuses conflictPolicy Overwrite.
 const OverwriteDisabled = "Overwrite is disabled by the configuration: distribution.allowOverwrite is false"
 
-// KindNotAllowed returns the message that refuses a kind, with the allowed ones.
+// KindNotAllowed returns the message that refuses a kind, with the allowed ones. If only the apiVersion of the kind is wrong, the message
+// has the allowed apiVersions instead.
 func KindNotAllowed(kind schema.GroupVersionKind, s Settings) string {
-	allowed := map[string]bool{}
+	kinds, versions := map[string]bool{}, map[string]bool{}
 	for _, one := range s.Kinds {
-		allowed[one.Kind] = true
+		kinds[one.Kind] = true
+		if one.Kind == kind.Kind {
+			versions[one.GroupVersion().String()] = true
+		}
 	}
-	return "kind " + kind.Kind + " is not allowed: allowed are " + joinSorted(allowed) + " (distribution.kinds of the configuration)"
+	refused, allowed := "kind "+kind.Kind, kinds
+	if len(versions) > 0 {
+		refused, allowed = "apiVersion "+kind.GroupVersion().String()+" of kind "+kind.Kind, versions
+	}
+	return refused + " is not allowed: allowed are " + joinSorted(allowed) + " (distribution.kinds of the configuration)"
 }
 
 func orDefault[T ~string](value, otherwise T) T {

@@ -234,7 +234,8 @@ func (b *bench) waitForReports(ctx context.Context) error {
 	})
 }
 
-// restart judges the writes and lists of copies after a restart, with one distribution that has all its copies.
+// restart restarts the operator while one distribution has all its copies. The result passes if the operator then writes nothing, and
+// lists copies at most once.
 func (f *distributing) restart(ctx context.Context) (result, error) {
 	f.observer.expect(goals[creates], f.bench.scale.children)
 	if err := f.ask(ctx, "rd-rest", creates); err != nil {

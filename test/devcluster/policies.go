@@ -65,10 +65,10 @@ func (m Manifests) withoutPolicies() Manifests {
 	})
 }
 
-// inForce waits until the API server enforces all policies that have been applied. Once a second it collects the policies and bindings that
-// it knows. A policy that it learns of at that moment may be left out of this collection. So a probe's policy, which was applied after all
-// others, must be in force first: then the API server knows all policies. When the probe's second binding is in force, a later collection
-// has taken place, which has all of them.
+// inForce waits until the API server enforces all policies that have been applied. Once a second, the API server collects the policies and
+// bindings that it has. A policy that arrives at that moment may be missing in that collection. So inForce first waits until the API server
+// enforces the probe's policy, which was applied last: then all policies have arrived. Then inForce creates the probe's second binding and
+// waits for it: that needs a later collection, which has all policies.
 func (w *World) inForce(ctx context.Context) error {
 	admin := w.Admin()
 	policy, first, second := probePolicy(), probeBinding("first"), probeBinding("second")

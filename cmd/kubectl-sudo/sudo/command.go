@@ -22,11 +22,14 @@ const (
 	flagAll    = "all-namespaces"
 )
 
-const long = `Run one command of kubectl with the rights of a tenant's sudoers: cluster-admin in its tree, nothing elsewhere.
+const long = `Run one command of kubectl with the rights of a tenant's sudoers: cluster-admin in its tree, and nowhere else.
 
-The tenant is that of the namespace in which kubectl acts (-n, or the context's), or the one that is named behind lns, or --tenant.
-kubectl sudo runs "kubectl COMMAND --as=USER --as-group=TENANT-sudoers". The API server's audit log has this under your name, with
-the text of --reason.
+The tenant is the one that --tenant names, else the one that COMMAND names after lns, as in edit lns payments. If neither names one,
+it is the tenant of the namespace in which kubectl acts (-n, or the context's).
+
+kubectl sudo runs "kubectl COMMAND --as=USER --as-group=TENANT-sudoers". USER is your own name. If you are a sudoer only as a member of
+a group, or as a service account, USER is warren:sudo:TENANT. The API server's audit log has this under your name, with the text of
+--reason.
 
 Write the flags below before COMMAND; everything after COMMAND is for kubectl. The flags of kubectl that select the API server
 and the namespace (such as -n, --context, --kubeconfig) may be before or after COMMAND.

@@ -14,7 +14,9 @@ import (
 
 // Command is the command "distribution", which only groups others.
 func Command(inv *invocation.Invocation) *cobra.Command {
-	group := &cobra.Command{Use: "distribution", Aliases: []string{"rdist"}, Short: "See what becomes of ResourceDistributions"}
+	group := &cobra.Command{
+		Use: "distribution", Aliases: []string{"rdist"}, Short: "Show the state of ResourceDistributions, or what the operator would do",
+	}
 	list := &cobra.Command{
 		Use: "list [NAME…]", Aliases: []string{"ls"}, Short: "Show the progress of ResourceDistributions",
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -39,8 +41,8 @@ func planCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan {NAME | -f FILE}",
 		Short: "Show what the operator would do in which namespace, and do nothing",
-		Long: "Show what the operator would do in which namespace, and do nothing: for the object as it is now, or as FILE has it.\n" +
-			"You need the right to list namespaces, and objects of the distributed kind in all namespaces; only metadata is read.",
+		Long: "Show what the operator would do in which namespace, and do nothing. The ResourceDistribution is NAME in the cluster, or that\n" +
+			"in FILE. You need the right to list namespaces, and objects of the distributed kind in all namespaces; only metadata is read.",
 		Example:           "  kubectl warren distribution plan regcred\n  kubectl warren distribution plan -f regcred.yaml",
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

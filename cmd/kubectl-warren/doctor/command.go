@@ -24,9 +24,9 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this cluster is protected, and that nothing hangs",
-		Long: "Check what protects this cluster, and whether anything hangs: version, policies, pod security, APIs that do not answer, " +
-			"webhook, groups of sudoers, protected namespaces, what the operator can see, how far modes All and Remove of the propagated " +
-			"kinds have come, billing.\n" +
+		Long: "Check what protects this cluster, and whether anything hangs: version, configuration, CRDs, policies, pod security, APIs that\n" +
+			"do not answer, webhook, groups of sudoers, number of ClusterRoleBindings, protected namespaces, what the operator can see,\n" +
+			"how far modes All and Remove of the propagated kinds have come, sources, billing.\n" +
 			"It changes nothing. The exit status is 1 if a check ends in an error; a check that you have no right to run is a warning.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

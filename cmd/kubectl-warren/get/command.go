@@ -33,9 +33,10 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND[,KIND…]",
 		Short: "List objects in all namespaces of your trees",
-		Long: "List objects in all namespaces of your trees: as kubectl get --all-namespaces, which needs rights in the whole cluster.\n" +
-			"Each namespace is listed by itself, with your own rights. Those in which you may not list the kind are named on stderr.\n" +
-			"With --watch (-w), namespaces that are made later are followed too, after ten seconds at most.",
+		Long: "List objects in all namespaces of your trees, which are those of kubectl warren ns list. In contrast to kubectl get\n" +
+			"--all-namespaces, this needs no rights in the whole cluster: each namespace is listed by itself, with your own rights.\n" +
+			"Namespaces in which you may not list the kind are named on stderr. With --watch (-w), namespaces that are created later are\n" +
+			"followed too, after ten seconds at most.",
 		Example: "  kubectl warren get pods\n  kubectl warren get deployments.apps,services -l app=web --tenant payments -o wide\n" +
 			"  kubectl warren get secrets -o name",
 		Args:              invocation.ExactlyAsUsage("one kind, or several with commas between"),

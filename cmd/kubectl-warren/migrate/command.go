@@ -47,11 +47,10 @@ func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 		Use:   p.word,
 		Short: "Move a cluster from " + p.title + " to Warren",
 		Long: "Print the writes by which Warren would take over the namespaces and copies of " + p.title +
-			", and what has no counterpart; write nothing.\n" +
-			"--apply carries out all steps but the last, --undo takes these steps back, --finish takes the last step. If a command was\n" +
-			"interrupted, repeat it. All is done with your own rights. No existing namespace, no copy and no object of " + p.title +
-			" is deleted:\n" +
-			"remove the objects of " + p.title + " yourself after --finish.",
+			", and what has no counterpart.\n" +
+			"Without --apply, --undo and --finish, the command writes nothing. --apply carries out all steps but the last, --undo takes these\n" +
+			"steps back, --finish takes the last step. If a command was interrupted, repeat it. All is done with your own rights.\n" +
+			"No existing namespace, no copy and no object of " + p.title + " is deleted: delete those objects yourself after --finish.",
 		Example:           "  kubectl warren migrate " + p.word + "\n  kubectl warren migrate " + p.word + " --apply",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -60,7 +59,7 @@ func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.apply, "apply", false, "carry out all steps but the last")
 	flags.BoolVar(&o.finish, "finish", false, "take the last step, which can't be undone: copies follow their sources again, and "+
-		"nothing else is deleted with the other operator's objects")
+		"you can delete the other operator's objects without losing anything else")
 	flags.BoolVar(&o.undo, "undo", false, "take back what --apply did")
 	flags.BoolVar(&o.yes, "yes", false, "don't ask")
 	cmd.MarkFlagsMutuallyExclusive("apply", "finish", "undo")

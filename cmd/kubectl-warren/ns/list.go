@@ -25,10 +25,11 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List your own namespaces, also if you may not list all namespaces of the cluster",
-		Long: "List your own namespaces: those in trees. If you may not list all namespaces of the cluster, you see the trees of the tenants " +
-			"whose\n" +
-			"lists name you, if you may read their LNamespaces, and the tree of the kubeconfig's namespace; --tenant names another tree.",
+		Short:   "List the namespaces in your trees, also if you may not list all namespaces of the cluster",
+		Long: "List the namespaces in your trees. If you may list all namespaces of the cluster, you see every tree. Otherwise you see:\n" +
+			"- the trees of the tenants whose lists name you, if you may read their LNamespaces and root namespaces;\n" +
+			"- the tree of the kubeconfig's namespace.\n" +
+			"With --tenant, you see only the tree of that tenant.",
 		Example:           "  kubectl warren ns list\n  kubectl warren ns list --tenant payments -o name",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -18,9 +18,10 @@ func markCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mark NAMESPACE PARENT",
 		Short: "Allow a namespace that exists to join the tree of PARENT, once (cluster admins)",
-		Long: "Allow a namespace that exists to join the tree of PARENT, once: its annotation " + v1alpha1.AnnotationAdopt +
-			" gets the UID of the LNamespace,\n" +
-			"or of the root namespace, of that tree. A HierarchyConfiguration that waits for this is carried out at once.\n" +
+		Long: "Allow a namespace that exists to join the tree of PARENT, once. Its annotation " + v1alpha1.AnnotationAdopt +
+			" gets the UID of\n" +
+			"that tree's LNamespace or, if the tree has none, of its root namespace. If a HierarchyConfiguration waits for this mark,\n" +
+			"the operator carries it out at once.\n" +
 			"To mark and place in one step: kubectl warren set NAMESPACE --parent PARENT.",
 		Example:           "  kubectl warren ns mark legacy payments",
 		Args:              invocation.ExactlyAsUsage("a namespace and the parent that it may get"),

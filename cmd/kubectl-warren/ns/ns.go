@@ -16,8 +16,8 @@ import (
 // Commands is the group of commands "ns …".
 func Commands(inv *invocation.Invocation) *cobra.Command {
 	ns := &cobra.Command{
-		Use: "ns", Aliases: []string{"namespace"}, Short: "List your own namespaces, or work with one",
-		Long: "List your own namespaces, as ns list does, or work with one.",
+		Use: "ns", Aliases: []string{"namespace"}, Short: "List the namespaces in your trees, or work with one",
+		Long: "List the namespaces in your trees, as ns list does, or work with one.",
 	}
 	listOwn(inv, ns)
 	ns.AddCommand(listCommand(inv), describe.Command(inv), setTypeCommand(inv), markCommand(inv))

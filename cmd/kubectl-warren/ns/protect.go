@@ -16,9 +16,10 @@ import (
 func ProtectCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect NAMESPACE",
-		Short: "Keep a namespace out of every tree, for good",
-		Long: "Keep a namespace out of every tree, for good: by the label " + v1alpha1.LabelProtected + ", which the policies know.\n" +
-			"Protect the platform's own namespaces: nothing, not even a stolen token of the operator, can then place them in a tenant's tree.",
+		Short: "Keep a namespace out of every tree",
+		Long: "Keep a namespace out of every tree: by the label " + v1alpha1.LabelProtected + ", until --off removes it.\n" +
+			"Protect the platform's own namespaces. While the label is set, the policies let nobody place them in a tenant's tree, not even\n" +
+			"with a stolen token of the operator.",
 		Example:           "  kubectl warren protect monitoring\n  kubectl warren protect monitoring --off",
 		Args:              invocation.ExactlyAsUsage("one namespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,

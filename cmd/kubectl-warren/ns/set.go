@@ -38,7 +38,7 @@ func SetCommand(inv *invocation.Invocation) *cobra.Command {
 	flags.BoolVarP(&w.root, "root", "r", false, "Make it a root")
 	flags.BoolVarP(&w.cascading, "allow-cascading-deletion", "a", false,
 		"Let the deletion of it, or of a namespace below it, delete the bound sub-namespaces below")
-	flags.BoolVarP(&w.forbidden, "forbid-cascading-deletion", "f", false, "Don't")
+	flags.BoolVarP(&w.forbidden, "forbid-cascading-deletion", "f", false, "Forbid what --allow-cascading-deletion allows")
 	flags.BoolVar(&w.wait, "wait", true, "Wait until the operator has placed the namespace, or says why not")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name { // as the plugin of the Hierarchical Namespace Controller spells them

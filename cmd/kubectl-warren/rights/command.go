@@ -69,8 +69,8 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "who-can VERB RESOURCE[/NAME]",
-		Short: "Show who can do something, by itself or with sudo",
-		Long: "Show who can do something, by itself or with sudo. A tenant's group of sudoers is shown as its sudoers.\n" +
+		Short: "Show who can do something, without sudo or with it",
+		Long: "Show who can do something, without sudo or with it. Instead of a tenant's group of sudoers, the output names its sudoers.\n" +
 			"The end of the output lists what you may not read.",
 		Example: "  kubectl warren who-can delete secrets -n pay-web\n  kubectl warren who-can get pods --subresource log -n pay-web\n" +
 			"  kubectl warren who-can update lns/payments",
@@ -105,10 +105,10 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why USER VERB RESOURCE[/NAME]",
 		Short: "Show whether a user may do something, without sudo and with it, and why",
-		Long: "Show whether a user may do something, without sudo and with it, and why. The API server gives the answer, where you may " +
-			"ask it.\n" +
-			"It does not know who is in a group: name the user's groups by --group, except your own. A service account is " +
-			"system:serviceaccount:NAMESPACE:NAME.",
+		Long: "Show whether a user may do something, without sudo and with it, and why. The API server gives the answer, if you may ask it.\n" +
+			"Otherwise the answer follows from the RBAC objects that you may read.\n" +
+			"The API server does not know who is in a group: name the groups of USER by --group, unless USER is yourself. The name of a\n" +
+			"service account is system:serviceaccount:NAMESPACE:NAME.",
 		Example: "  kubectl warren why bob delete secrets -n pay-web\n  kubectl warren why otto get pods -n pay-web --group pay-oncall\n" +
 			"  kubectl warren why system:serviceaccount:ci:deployer create deployments.apps -n pay-web",
 		Annotations: map[string]string{invocation.UsesNamespace: "yes"},

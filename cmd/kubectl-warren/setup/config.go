@@ -70,8 +70,8 @@ func viewCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view",
 		Short: "Print the configuration file in force",
-		Long: "Print the configuration file in force, which the operator records in ConfigMap " + v1alpha1.AcceptedConfigName +
-			": as it is, or whole with -o.",
+		Long: "Print the configuration file in force, which the operator records in ConfigMap " + v1alpha1.AcceptedConfigName + ".\n" +
+			"Without -o, print the file as it is; with -o, the whole configuration with its defaults.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -32,10 +32,9 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE",
 		Short: "Show what the operator would write if it read this file, and write nothing",
-		Long: "Show, for each tenant, how many Namespaces and copies the operator would write if it read this file, and write nothing; -o wide " +
-			"shows each\n" +
-			"write with its reason. You need to list namespaces and every configured kind, Secrets too: run it as a cluster admin.\n" +
-			"FILE can be - for standard input.",
+		Long: "Show, for each tenant, how many Namespaces and copies the operator would write if it read this file, and write nothing.\n" +
+			"With -o wide, show each write with its reason. You need the right to list namespaces and every configured kind, also Secrets:\n" +
+			"run it as a cluster admin. FILE can be - for standard input.",
 		Example: "  kubectl warren config diff config.yaml\n  kubectl warren config diff config.yaml -o wide",
 		Args:    invocation.ExactlyAsUsage("one file"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -21,7 +21,7 @@ type versions struct {
 func VersionCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of the plugin and, where it can be reached, of the API server",
+		Short: "Print the version of the plugin and, if the API server answers, the server's version",
 		Args:  cobra.NoArgs,
 	}
 	clientOnly := cmd.Flags().Bool("client", false, "Don't ask the API server")

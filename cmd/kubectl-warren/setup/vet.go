@@ -51,8 +51,8 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Compare the rights of the users of every tenant with the vetted list",
-		Long: "Compare the rights that one ClusterRole gives to the users of every tenant with the vetted list of this version of " +
-			"Kubernetes.\n" +
+		Long: "Compare the rights of the ClusterRole that the users of every tenant have with the vetted list of this version of Kubernetes.\n" +
+			"access.userClusterRole of the operator's configuration names that ClusterRole; the default is admin.\n" +
 			"The exit status is 0 if nothing was found, 1 if something is new, 2 if something is dangerous, 3 if the comparison failed.",
 		Example:           "  kubectl warren vet\n  kubectl warren vet --write --dir docs/vetted --note \"ingress moved\"",
 		Args:              cobra.NoArgs,

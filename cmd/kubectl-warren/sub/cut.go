@@ -15,9 +15,10 @@ import (
 func cutCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cut NAME",
-		Short: "Make a sub-namespace a root, with all that is below it (cluster admins)",
-		Long: "Make a sub-namespace a root, with all that is below it. Its SubNamespace is deleted, the namespace stays.\n" +
-			"The namespace loses all that it inherited, with the rights of the tenant's people.",
+		Short: "Make a sub-namespace the root of a tree of its own, with all that is below it (cluster admins)",
+		Long: "Make a sub-namespace the root of a tree of its own, with all that is below it. If it is bound, its SubNamespace is deleted;\n" +
+			"the namespace stays. The namespaces of the new tree lose all that they inherited from the old one, also the rights of the\n" +
+			"tenant's people.",
 		Example:           "  kubectl warren sub cut pay-web",
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),

@@ -30,8 +30,8 @@ func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a sub-namespace by its SubNamespace",
-		Long: "Delete a sub-namespace by its SubNamespace. Without --namespace, the namespace's label names the parent.\n" +
-			"With --namespace, the command also deletes a SubNamespace without a namespace.",
+		Long: "Delete a sub-namespace by its SubNamespace. --namespace names the parent; without it, the parent is read from the label of\n" +
+			"the namespace. With --namespace, the command also deletes a SubNamespace that has no namespace.",
 		Example:           "  kubectl warren sub delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),

@@ -19,9 +19,9 @@ func graftCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graft NAMESPACE PARENT",
 		Short: "Make a namespace that exists a sub-namespace, with all that is below it (cluster admins)",
-		Long: "Make a namespace that exists a sub-namespace, with all that is below it: it is no root and references no template any more, and " +
-			"its\n" +
-			"life belongs to a SubNamespace. The names and labels that it has stay. To place it and keep its life apart: kubectl warren set.",
+		Long: "Make a namespace that exists a sub-namespace, with all that is below it. Then it is no root, and references no template. It\n" +
+			"belongs to a SubNamespace in PARENT: if that is deleted, the namespace is deleted. To place a namespace without a SubNamespace,\n" +
+			"use kubectl warren set.",
 		Example:           "  kubectl warren sub graft legacy payments",
 		Args:              invocation.ExactlyAsUsage("a namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),

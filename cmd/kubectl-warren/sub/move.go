@@ -21,9 +21,9 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move NAME PARENT",
 		Short: "Move a sub-namespace, with all that is below it, to another parent (cluster admins)",
-		Long: "Move a sub-namespace, with all that is below it, to another parent: a SubNamespace is made there, the label " +
-			v1alpha1.LabelParent + "\n" +
-			"changed, and the old SubNamespace deleted. If the command is interrupted, run it again: it finishes the move.",
+		Long: "Move a sub-namespace, with all that is below it, to another parent, by the label " + v1alpha1.LabelParent + ".\n" +
+			"If the sub-namespace is bound, a SubNamespace is first created in the new parent, and at the end the old one is deleted.\n" +
+			"If the command is interrupted, run it again: it finishes the move.",
 		Example:           "  kubectl warren sub move pay-web shop",
 		Args:              invocation.ExactlyAsUsage("a sub-namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),

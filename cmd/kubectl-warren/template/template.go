@@ -69,8 +69,8 @@ func showTemplates(ctx context.Context, inv *invocation.Invocation, names []stri
 func setCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE TEMPLATE",
-		Short: "Make a namespace reference a template: a root, another template, or a namespace in no tree (cluster admins)",
-		Long: "Make a namespace reference a template: a root, another template, or a namespace in no tree. For a tenant's root, the " +
+		Short: "Make a namespace reference a template (cluster admins)",
+		Long: "Make NAMESPACE reference TEMPLATE. NAMESPACE is a root, another template, or a namespace in no tree. For a tenant's root, the\n" +
 			"command sets spec.template of the LNamespace.",
 		Example:           "  kubectl warren template set payments base",
 		Args:              invocation.ExactlyAsUsage("a namespace and a template"),

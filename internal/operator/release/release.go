@@ -109,8 +109,8 @@ func (r *releaser) deleteWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// policyPrefix begins the name of each of our policies, also of those that components install. A policy that others have given our label
-// has another name.
+// policyPrefix begins the name of each of our policies, also of those that components install. A policy with our label but without this
+// prefix belongs to another user, and is not deleted.
 const policyPrefix = v1alpha1.OperatorName + "-"
 
 // deletePolicies deletes the bindings first, then the policies: a policy without a binding refuses nothing, while a binding without its
