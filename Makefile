@@ -221,6 +221,10 @@ test-scopes: build controlplane ## Run the cases of propagation that hold in eve
 test-fault: build controlplane ## Try each fault at each write of the operator in every story; print how many tries there were, and how many ended in another state. Takes an hour or two.
 	@WARREN_FAULTS=all go run github.com/onsi/ginkgo/v2/ginkgo --keep-going --timeout=180m ./test/integration/fault
 
+.PHONY: test-load
+test-load: build controlplane ## Kill the operator every 20 s while 50 people work in 1,000 namespaces for 30 minutes, and ask the authorizer 1,000,000 questions; print how long operations take. LOAD_DURATION=2m LOAD_USERS=4 LOAD_NAMESPACES=20: a smaller load; LOAD_SEED=7: another one.
+	@LOAD_DURATION=$${LOAD_DURATION:-30m} go run github.com/onsi/ginkgo/v2/ginkgo --timeout=300m --output-dir=.reports --json-report=load.json ./test/load
+
 .PHONY: test-simulation
 test-simulation: ## Run 1,000,000 simulated histories on all cores. SIMULATION_SEED=7: begin with that seed; SIMULATION_HISTORIES=100: run only 100.
 	@SIMULATION_HISTORIES=$${SIMULATION_HISTORIES:-1000000} go test -count=1 -timeout=24h -v -run "TestHistories|TestRights" ./test/simulation/...
