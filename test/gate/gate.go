@@ -70,7 +70,7 @@ type Fault struct {
 // faultKey is where the context of a request has its Fault.
 type faultKey struct{}
 
-// New returns a gate before the API server of w, which lets everything through.
+// New returns a gate between the operator and the API server of w. The gate lets all requests through until another method says otherwise.
 func New(w *devcluster.World) *Gate {
 	ginkgo.GinkgoHelper()
 	config := w.Config(controlplane.Operator)

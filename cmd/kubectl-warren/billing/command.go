@@ -23,8 +23,8 @@ func Commands(streams genericiooptions.IOStreams) *cobra.Command {
 	})
 	for _, cmd := range group.Commands() {
 		cmd.Flags().StringVar(&at.namespace, namespaceFlag, "warren-system", "Namespace of the exporter")
-		cmd.Flags().StringVar(&at.config, configFlag, "", "Read the ledger from this machine: run the program manager here, "+
-			"with this configuration file")
+		cmd.Flags().StringVar(&at.config, configFlag, "", "Read the ledger from this machine, not from the exporter's pod: "+
+			"run Warren's program \"manager\" here, with this configuration file")
 	}
 	return group
 }

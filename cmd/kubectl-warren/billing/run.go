@@ -60,8 +60,8 @@ func findManager() (string, error) {
 	}
 	path, err := exec.LookPath(managerName)
 	if err != nil {
-		return "", errors.New("flag --config needs program manager, which is neither in the folder of kubectl-warren nor in the PATH; " +
-			"leave --config out to run the command in the exporter's pod")
+		return "", errors.New("flag --config needs Warren's program \"manager\", which is neither in the folder of kubectl-warren nor in the " +
+			"PATH; leave --config out to run the command in the exporter's pod")
 	}
 	return path, nil
 }

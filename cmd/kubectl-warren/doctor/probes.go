@@ -23,11 +23,13 @@ const probeName = "warren-doctor"
 
 var violated = regexp.MustCompile(`violates PodSecurity "([a-z]+):`)
 
+const readDefaultLevel = "look at the API server's --admission-control-config-file: the default of PodSecurity should be baseline or " +
+	"restricted"
+
 // podSecurity finds the cluster's default level of pod security, which no API returns: it tries to create a privileged pod, by dry
 // run, in a namespace without a level of its own.
 func (p Patient) podSecurity(ctx context.Context) Check {
 	const name = "pod-security"
-	const ask = "look at the API server's --admission-control-config-file: the default of PodSecurity should be baseline or restricted"
 	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespacePublic, "kube-node-lease"} {
 		meta := &corev1.Namespace{}
 		if err := p.API.Get(ctx, client.ObjectKey{Name: namespace}, meta); err != nil || meta.Labels[enforceLabel] != "" {
@@ -36,7 +38,7 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		return checkLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
 	}
 	return warning(name, "the default level is not known: each of the namespaces default, kube-public and kube-node-lease sets a level of "+
-		"its own, or you may not read it", ask)
+		"its own, or you may not read it", readDefaultLevel)
 }
 
 // checkLevel returns the check that the API server's answer to the privileged pod shows.
@@ -55,7 +57,7 @@ func checkLevel(namespace string, answer error) Check {
 			"set the default of PodSecurity to baseline (--admission-control-config-file), or label the roots of tenants "+enforceLabel+"=baseline")
 	}
 	return warning(name, "the default level is not known: a privileged pod in "+namespace+" was refused for another reason: "+refusal,
-		"ask a cluster admin to run this")
+		"ask a cluster admin to run this, or "+readDefaultLevel)
 }
 
 func privileged(namespace string) *corev1.Pod {

@@ -24,7 +24,7 @@ const (
 	signWidth  = 14
 )
 
-// maxCells is the greatest length of a line of people in a box, in cells. The box's title has the whole line.
+// maxCells is the greatest length of a line of people in a box, in cells. The box's tooltip has the whole line.
 const maxCells = 48
 
 // Drawing is the forest as boxes and lines, from left to right.
@@ -44,7 +44,7 @@ type Drawing struct {
 type Box struct {
 	Class               string
 	X, Y, Width, Height int
-	// Title is all that is known of the row.
+	// Title is the tooltip: all that a row says, one sentence on each line. It is empty in the legend.
 	Title string
 	Texts []Text
 	// Signs are the paths of the triangles that mark problems.

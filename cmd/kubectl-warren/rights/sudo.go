@@ -20,7 +20,8 @@ type form struct {
 	on string
 }
 
-// forms are those of modes Legacy and Constrained; a tenant uses one, or both while the operator switches between them.
+// forms are the form of mode Legacy and then that of mode Constrained. A tenant's sudo uses one of them, or both while the operator
+// switches the mode.
 var forms = []form{
 	{"", "impersonate", ""},
 	{authenticationv1.GroupName, "impersonate:user-info", "impersonate-on:user-info:"},

@@ -12,7 +12,7 @@ import (
 const programUsage = `Usage: manager billing COMMAND [FLAG...]
        manager billing-exporter [FLAG...]
 
-This is the part of Warren that works with the billing ledger. Program manager, in the same folder, runs it with the same arguments.
+This is the part of Warren that works with the billing ledger. The program "manager", in the same folder, runs it with the same arguments.
 
   billing COMMAND    reads and corrects the ledger; see billing --help
   billing-exporter   writes who holds which namespace to the ledger, as it changes; see billing-exporter --help
