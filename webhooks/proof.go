@@ -86,7 +86,7 @@ func checkObjectUID(s *forest.Snapshot, k kind, req admission.Request) error {
 		return nil // the forest holds no ResourceDistributions; the handler asks the API server
 	}
 	if known := knownObjectUID(s, k, &old); known == "" || known != string(old.UID) {
-		return askToRetry("the operator has not seen this version of " + strings.ToLower(k.name) + " " + old.Name + " yet; try again in a second")
+		return askToRetry("the operator has not seen " + strings.ToLower(k.name) + " " + old.Name + " with this UID yet; try again in a second")
 	}
 	return nil
 }

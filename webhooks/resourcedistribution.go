@@ -69,7 +69,7 @@ func (v *distributionValidator) checkUIDKnown(ctx context.Context, old *v1alpha1
 		return readFailedError("ResourceDistribution "+old.Name, err)
 	}
 	if err != nil || object.UID != old.UID {
-		return askToRetry("the operator has not seen this version of resourcedistribution " + old.Name + " yet; try again in a second")
+		return askToRetry("the operator has not seen resourcedistribution " + old.Name + " with this UID yet; try again in a second")
 	}
 	return nil
 }

@@ -123,7 +123,8 @@ func strangers() scene {
 
 func raised() scene {
 	return scene{
-		name: "sudo", story: "bob is a sudoer of both tenants: without sudo bob is refused, with it allowed, in that one tenant.",
+		name: "sudo", story: "bob is a sudoer of both tenants. Without sudo bob is refused. With sudo in one tenant bob reads the Secrets " +
+			"there, and none of the other tenant.",
 		steps: []step{
 			{"bob", "get secrets -n pay-db", wantRefusal("forbidden")},
 			{"bob", "get secrets -n pay-db" + sudo, wantPrint("database").soon()},

@@ -168,8 +168,9 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// settleWatch makes a watch of a narrow kind active once every namespace that is to be watched has a status, whatever that is: readiness
-// depends on no right. While some namespace reports that the API server does not serve the kind, the watch is pending.
+// settleWatch sets the state of a watch of a narrow kind. The watch is pending while the API server does not serve the kind in some
+// namespace. Else it is active once every namespace that is to be watched has had a status. Forbidden is such a status, too, because
+// readiness depends on no right.
 func (s *State) settleWatch(k *watchedKind, w *watchState) {
 	state := KindSyncing
 	switch {

@@ -50,7 +50,8 @@ func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 			", and what has no counterpart.\n" +
 			"Without --apply, --undo and --finish, the command writes nothing. --apply carries out all steps but the last, --undo takes these\n" +
 			"steps back, --finish takes the last step. If a command was interrupted, repeat it. All is done with your own rights.\n" +
-			"No existing namespace, no copy and no object of " + p.title + " is deleted: delete those objects yourself after --finish.",
+			"Of what existed before, no namespace, no copy and no object of " + p.title + " is deleted.\n" +
+			"After --finish, delete the objects of " + p.title + " yourself.",
 		Example:           "  kubectl warren migrate " + p.word + "\n  kubectl warren migrate " + p.word + " --apply",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

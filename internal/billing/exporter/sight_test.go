@@ -205,7 +205,7 @@ func TestHeldEnds(t *testing.T) {
 	})
 }
 
-// BILL-87: more namespaces leave their tenant than may end without a comparison.
+// BILL-87: between two comparisons, more namespaces leave their tenant than mayEnd allows, so the later ENDs wait for a comparison.
 func TestEndsThatWaitForAComparison(t *testing.T) {
 	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
 	began := x.clock.Now()
