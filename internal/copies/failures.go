@@ -141,8 +141,8 @@ func (t *slotTrouble) announceOnce() bool {
 	return first
 }
 
-// Backoff returns how long a slot waits after this number of tries: lowest at first and twice as long each time, up to highest, give or
-// take a fifth. The deviation is not random, but computed from the slot and the tries, so that a State decides by its Inputs alone.
+// Backoff returns how long a slot waits after this number of tries: lowest at first and twice as long each time, up to highest, less a
+// part of up to a fifth. That part is not random, but computed from the slot and the tries, so that a State decides by its Inputs alone.
 func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration {
 	d := lowest << min(tries-1, 20)
 	if d > highest || d <= 0 {
@@ -150,7 +150,7 @@ func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration 
 	}
 	chance := fnv.New32a()
 	_, _ = fmt.Fprint(chance, slot, tries)
-	return d*4/5 + d*2/5*time.Duration(chance.Sum32()%1000)/1000
+	return d*4/5 + d/5*time.Duration(chance.Sum32()%1000)/1000
 }
 
 // TransientBackoff is Backoff after a request that failed without being refused; it is longer if the API server asks for more time.

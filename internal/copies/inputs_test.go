@@ -30,6 +30,14 @@ func TestBackoff(t *testing.T) {
 			}
 		}
 	})
+	t.Run("PROP-K12 a conflict waits for 45 s at most", func(t *testing.T) {
+		highest := copies.DefaultTiming().ConflictMax
+		for tries := range 1000 {
+			if d := copies.Backoff(time.Second, highest, tries+1, at("a")); d > highest || tries > 10 && d < highest*4/5 {
+				t.Fatalf("after %d tries it waits for %s", tries+1, d)
+			}
+		}
+	})
 }
 
 // known checks whether everything is known of a namespace.

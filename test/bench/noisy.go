@@ -216,7 +216,7 @@ func (f *flood) countSteadyRequests(ctx context.Context) (asked float64, err err
 }
 
 // countRequests returns how many requests a second the operator sends, measured over 50 s (3 s in a small run). In 50 s the operator looks
-// again at nearly every obstacle: the pause between two looks at one obstacle grows to 45 s, give or take a fifth.
+// again at every obstacle: the pause between two looks at one obstacle grows to at most 45 s.
 func (f *flood) countRequests(ctx context.Context) (float64, error) {
 	window := 50 * time.Second
 	if f.scale.small {
