@@ -134,16 +134,22 @@ func (w *watchState) unseen(namespace string) watchset.Status {
 	return now
 }
 
+// noRoom describes a watch that waits for room.
+const noRoom = "not watched, because informers.maxInformers or informers.maxNamespaces is reached: raise it in the configuration"
+
 // describeDegraded returns what is wrong with a kind that is degraded, and what to do.
 func (k *watchedKind) describeDegraded(after time.Duration) string {
+	degraded := fmt.Sprintf("kind %s of group %q is Degraded: ", k.Kind.Kind, k.Group)
+	if errors.Is(k.failure, watchset.ErrLimit) {
+		return degraded + "it is " + noRoom + "; until there is room, nothing of it is copied or removed"
+	}
 	answer := "none"
 	if k.failure != nil {
 		answer = text.Cut(causeOf(k.failure).Error(), longestFailure)
 	}
-	return fmt.Sprintf("kind %s of group %q is Degraded: the API server has not listed it for %s, so nothing of it is copied or removed "+
-		"until it does; "+
+	return fmt.Sprintf("%sthe API server has not listed it for at least %s, so nothing of it is copied or removed until it does; "+
 		"repair what serves the kind, such as the conversion webhook of its CRD, or take the kind out of propagation.kinds; the last error: %s",
-		k.Kind.Kind, k.Group, after, answer)
+		degraded, after, answer)
 }
 
 // causeOf returns the API server's own error if err, the error of a watch, wraps one; otherwise err.
@@ -161,8 +167,7 @@ func (k *watchedKind) describeForbidden() string {
 		advice = ""
 	}
 	return fmt.Sprintf("%s: forbidden cluster-wide, so nothing of it is copied or removed anywhere; grant the operator list and watch on it "+
-		"by a "+
-		"ClusterRoleBinding%s", k.resource.GroupResource(), advice)
+		"by a ClusterRoleBinding%s", k.resource.GroupResource(), advice)
 }
 
 // DescribeBlind returns a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
@@ -229,7 +234,7 @@ func describeStatus(now watchset.Status) string {
 	case now.State == watchset.Forbidden:
 		return "forbidden, missing " + strings.Join(now.Missing, ", ")
 	case errors.Is(now.Err, watchset.ErrLimit):
-		return "not watched, because informers.maxInformers or informers.maxNamespaces is reached: raise it in the configuration"
+		return noRoom
 	case now.Err != nil:
 		return text.Cut(now.Err.Error(), longestFailure)
 	}

@@ -30,7 +30,8 @@ type Lock struct {
 	*resourcelock.LeaseLock
 	// leads is whether this process held the Lease when it last read or wrote it.
 	leads bool
-	// renewed is when the last successful write of the Lease began; nil while this process does not hold the Lease. Every request reads it.
+	// renewed is when the last successful write of the Lease began; nil while this process does not hold the Lease.
+	// endLateWrites reads it at each request to the API server.
 	renewed atomic.Pointer[time.Time]
 	// failure is why the last request for the Lease failed; nil if it succeeded.
 	failure atomic.Pointer[error]

@@ -33,8 +33,7 @@ type history struct {
 	late     []lateCall // of processes that have died
 	faults   []fault    // of the next calls
 	quiet    bool       // everything was done, and nothing is to be written any more
-	// isUnsteady means that somebody else has changed a namespace or a copy, or that the leader has changed: limits may be exceeded for a
-	// while.
+	// isUnsteady means that one of the ops in unsteady was done. From then on, limits may be exceeded for a while.
 	isUnsteady bool
 	coverage   coverage
 	rows       func(what string) // is called with what happens, in words; may be nil

@@ -153,8 +153,8 @@ func (c client) countWrite(slot copies.Slot) {
 	}
 }
 
-// checkLimit: FLT-M7. A new copy never makes the copies in a tree exceed its limits, unless a namespace has moved, or another leader has
-// written copies that this one could not know.
+// checkLimit: FLT-M7. A new copy never makes the copies in a tree exceed the tree's limits. Copies of a template's sources and those of a
+// ResourceDistribution don't count. Once the history is unsteady, nothing is checked: the operator may not know all copies.
 func (c client) checkLimit(slot copies.Slot, after *object) {
 	limits, root := c.script.setup, c.server.forest.RootOf(slot.Namespace)
 	if !limits.isLimited() || c.isUnsteady || after.meta.Labels[v1alpha1.LabelInheritedFrom] == "tmpl" {

@@ -12,7 +12,8 @@ type Billing struct {
 	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
 	Driver BillingDriver `json:"driver"`
 
-	// ClusterID is what the cost data calls this cluster, on GKE project/location/name. Required with postgres and bigquery.
+	// ClusterID is the name of this cluster in the ledger. It must be the name that the cloud's cost data has for the cluster, on GKE
+	// PROJECT/LOCATION/NAME. Required with drivers postgres and bigquery.
 	ClusterID string `json:"clusterID"`
 
 	// Table is a plain SQL name. Default tenant_billing. The view is called <table>_periods.

@@ -208,8 +208,8 @@ func (e *capsuleEstate) missUnlistableOwners(root string, kept []bindingOfCapsul
 				from = append(from, names[i])
 			}
 		}
-		e.addEstateGap(owner.what, owner.why+"; its rights in the whole tree come from the root's RoleBinding "+strings.Join(from, ", ")+
-			": delete that RoleBinding to revoke them")
+		e.addEstateGap(owner.what, owner.why+"; it has rights in the whole tree by these RoleBindings in the root: "+strings.Join(from, ", ")+
+			". To revoke these rights, remove the owner from the subjects of these RoleBindings")
 	}
 }
 

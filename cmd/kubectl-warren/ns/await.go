@@ -33,7 +33,7 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 		case err != nil:
 			return false, err
 		case hc == nil:
-			return false, fmt.Errorf("its HierarchyConfiguration was deleted")
+			return false, fmt.Errorf("the HierarchyConfiguration that held the request was deleted")
 		case hc.Status.ObservedGeneration < generation:
 			return false, nil
 		}
@@ -44,14 +44,13 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil, wait.Interrupted(err), patient.Err() != nil:
-		err = answer
-	}
-	if err == nil {
+	case err != nil && !wait.Interrupted(err) && patient.Err() == nil: // whether the request is carried out, or still stored, is not known
+		return fmt.Errorf("waiting for the operator's answer to the request of namespace %s: %w", p.name, err)
+	case answer == nil:
 		return nil
 	}
 	return invocation.StatusError{Status: statusWaits, Err: fmt.Errorf("the request of namespace %s is stored, but not carried out: %w",
-		p.name, err)}
+		p.name, answer)}
 }
 
 // whyNotThere returns why a namespace doesn't have the place that its HierarchyConfiguration asks for, or is halted in it; nil if all
@@ -61,7 +60,7 @@ func whyNotThere(hc *v1alpha1.HierarchyConfiguration) error {
 	halted := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionHalted)
 	switch {
 	case applied == nil:
-		return fmt.Errorf("the operator has not reported on it yet")
+		return fmt.Errorf("the operator has not reported on the request yet")
 	case applied.Status != metav1.ConditionTrue:
 		return fmt.Errorf("%s: %s", applied.Reason, applied.Message)
 	case halted != nil && halted.Status == metav1.ConditionTrue:
