@@ -155,8 +155,9 @@ type copySink struct {
 }
 
 // Replace implements watchset.Sink, and so do the next three.
-func (s *copySink) Replace(_, _ string, all []client.Object) {
-	s.runner.applyInput(distribute.CopiesListed{Kind: s.kind, Objects: as[*metav1.PartialObjectMetadata](all)})
+func (s *copySink) Replace(_, resourceVersion string, all []client.Object) {
+	s.runner.applyInput(distribute.CopiesListed{Kind: s.kind, ResourceVersion: resourceVersion,
+		Objects: as[*metav1.PartialObjectMetadata](all)})
 }
 
 func (s *copySink) Put(object client.Object) {

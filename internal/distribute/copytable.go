@@ -195,7 +195,7 @@ func newCopyTable(nameOf func(namespace string) string) *copyTable {
 	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, map[schema.GroupKind]string{}, NewReader()}
 }
 
-func (l CopiesListed) applyTo(s *State) { s.queue(s.copies.replaceCopies(l.Kind, l.Objects)...) }
+func (l CopiesListed) applyTo(s *State) { s.queue(s.copies.replaceCopies(l)...) }
 func (o CopySeen) applyTo(s *State)     { s.queue(s.copies.takeCopy(o.Kind, o.Object)...) }
 func (o CopyGone) applyTo(s *State)     { s.queue(s.copies.remove(o.Kind, o.Object)...) }
 
@@ -214,15 +214,16 @@ func (t *copyTable) unwantCopies(of Family, name string) {
 	}
 }
 
-// replaceCopies makes the table hold exactly these copies of a kind.
-func (t *copyTable) replaceCopies(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) (keys []Key) {
-	there := make(map[copies.Slot]bool, len(all))
-	for _, meta := range all {
-		there[slotOf(gk, meta)] = true
-		keys = append(keys, t.takeCopy(gk, meta)...)
+// replaceCopies makes the table hold exactly the listed copies of a kind.
+func (t *copyTable) replaceCopies(l CopiesListed) (keys []Key) {
+	t.recordNewest(l.Kind, l.ResourceVersion)
+	there := make(map[copies.Slot]bool, len(l.Objects))
+	for _, meta := range l.Objects {
+		there[slotOf(l.Kind, meta)] = true
+		keys = append(keys, t.takeCopy(l.Kind, meta)...)
 	}
 	for slot := range t.All() {
-		if slot.Kind == gk && !there[slot] {
+		if slot.Kind == l.Kind && !there[slot] {
 			keys = append(keys, t.dropCopy(slot)...)
 		}
 	}

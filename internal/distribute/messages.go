@@ -46,10 +46,11 @@ type KindChanged struct {
 	Status watchset.Status
 }
 
-// CopiesListed reports that exactly these copies of a kind exist.
+// CopiesListed reports that exactly these copies of a kind existed at ResourceVersion.
 type CopiesListed struct {
-	Kind    schema.GroupKind
-	Objects []*metav1.PartialObjectMetadata
+	Kind            schema.GroupKind
+	ResourceVersion string
+	Objects         []*metav1.PartialObjectMetadata
 }
 
 // CopySeen reports that a copy is new or has changed.

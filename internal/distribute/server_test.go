@@ -78,11 +78,23 @@ func (c *cluster) start() {
 	})
 	c.events, c.queue, c.later = nil, nil, nil
 	c.applyTo(DefinitionChanged{})
-	c.applyTo(CopiesListed{Kind: configMaps.GroupKind(),
-		Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] != "" })})
+	c.listCopies()
 	c.applyTo(KindChanged{Kind: configMaps.GroupKind(), Status: synced})
 	c.applyTo(DistributionsListed{All: slices.Collect(maps.Values(c.rds))})
 	c.applyTo(Elected{})
+}
+
+// listCopies has the watch of copies list anew: what it has not shown yet, it never shows.
+func (c *cluster) listCopies() {
+	c.events = slices.DeleteFunc(c.events, func(event Input) bool {
+		switch event.(type) {
+		case CopySeen, CopyGone:
+			return true
+		}
+		return false
+	})
+	c.applyTo(CopiesListed{configMaps.GroupKind(), strconv.Itoa(c.version),
+		c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] != "" })})
 }
 
 func (c *cluster) applyTo(input Input) (request Request) {

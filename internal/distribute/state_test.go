@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -140,6 +141,38 @@ func TestABatchThatFailsEnds(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "new"}, c.data()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestAnAnswerOlderThanTheList(t *testing.T) {
+	t.Run("DIST-D116 the answer to a creation does not hide that the copy was deleted before a list", func(t *testing.T) {
+		c := newCluster(t, "d0", "d1")
+		c.refuse = func(_ Verb, slot copies.Slot) error {
+			if slot.Namespace == "d1" {
+				return apierrors.NewInternalError(errors.New("not now")) // d1 has no copy, so the newest listed version is an old one
+			}
+			return nil
+		}
+		c.distribute("new")
+		c.settle(0)
+		c.remove("d0/settings")
+		for len(c.events) > 0 {
+			event := c.events[0]
+			c.events = c.events[1:]
+			c.applyTo(event)
+		}
+		request, is := c.applyTo(Started{Key{"rd", "d0"}}).(WriteCopy)
+		if !is || request.Action.Verb != Create {
+			t.Fatalf("got %+v, want the creation of a copy", request)
+		}
+		answer := c.writeCopy(request)
+		c.remove("d0/settings")
+		c.listCopies()
+		c.applyTo(answer)
+		c.settle(time.Minute)
+		if diff := cmp.Diff(map[string]string{"d0": "new"}, c.data()); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func TestDrift(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"iter"
@@ -101,10 +102,12 @@ func (r *replica) addWatches() {
 		gk := gvk.GroupKind()
 		r.watches = append(r.watches, &watch{name: "distributed " + gk.Kind, kind: gk, selects: hasLabel(gk, v1alpha1.LabelDistributedBy),
 			sink: sink{
-				replace: func(_ int, all []*object) { r.applyRuns(distribute.CopiesListed{Kind: gk, Objects: metasOf(all)}) },
-				put:     func(o *object) { r.applyRuns(distribute.CopySeen{Kind: gk, Object: o.meta}) },
-				gone:    func(o *object) { r.applyRuns(distribute.CopyGone{Kind: gk, Object: o.meta}) },
-				state:   func(now watchset.Status) { r.applyRuns(distribute.KindChanged{Kind: gk, Status: now}) },
+				replace: func(version int, all []*object) {
+					r.applyRuns(distribute.CopiesListed{Kind: gk, ResourceVersion: strconv.Itoa(version), Objects: metasOf(all)})
+				},
+				put:   func(o *object) { r.applyRuns(distribute.CopySeen{Kind: gk, Object: o.meta}) },
+				gone:  func(o *object) { r.applyRuns(distribute.CopyGone{Kind: gk, Object: o.meta}) },
+				state: func(now watchset.Status) { r.applyRuns(distribute.KindChanged{Kind: gk, Status: now}) },
 			}})
 	}
 }
