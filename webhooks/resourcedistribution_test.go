@@ -29,7 +29,9 @@ type accepting struct{ client.Writer }
 
 func (accepting) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
 
-func (accepting) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error { return nil }
+func (accepting) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return nil
+}
 
 // distributionTo is a ResourceDistribution of a Secret to these namespaces.
 func distributionTo(policy v1alpha1.ConflictPolicy, namespaces ...v1alpha1.NamespaceName) *v1alpha1.ResourceDistribution {
@@ -44,7 +46,9 @@ func distributionTo(policy v1alpha1.ConflictPolicy, namespaces ...v1alpha1.Names
 
 func TestResourceDistribution(t *testing.T) {
 	overwriting := func(c *config.OperatorConfiguration) { c.Distribution.AllowOverwrite = true }
-	field := func() *cluster { return grown(build.Namespace("d1")).allowing("create secrets d1", "update secrets d1") }
+	field := func() *cluster {
+		return grown(build.Namespace("d1")).allowing("create secrets d1", "update secrets d1")
+	}
 	deaf := field()
 	deaf.deaf = errors.New("the authorizer is away")
 	cases := map[string]struct {

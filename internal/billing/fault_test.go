@@ -215,7 +215,9 @@ func TestServerCertificate(t *testing.T) {
 		advice    string
 	}{
 		"BILL-67 has expired": {
-			flaw:   func(c *x509.Certificate) { c.NotBefore, c.NotAfter = nine.AddDate(-9, 0, 0), nine.AddDate(-9, 0, 0).Add(time.Hour) },
+			flaw: func(c *x509.Certificate) {
+				c.NotBefore, c.NotAfter = nine.AddDate(-9, 0, 0), nine.AddDate(-9, 0, 0).Add(time.Hour)
+			},
 			advice: "renew the certificate of the warehouse's server, or set the clock of this node right",
 		},
 		"BILL-67 is of an unknown authority": {

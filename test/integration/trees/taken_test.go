@@ -64,7 +64,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 		var said []string
 		for _, name := range []string{"w35-till", "w35-plain"} {
 			shared.put(ctx, build.SubNamespace("w35-payments", name))
-			Eventually(shared.sub("w35-payments/"+name)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken, "exists outside of this tree"))
+			Eventually(shared.sub("w35-payments/" + name)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken, "exists outside of this tree"))
 			sub, err := shared.sub("w35-payments/" + name)(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
