@@ -150,24 +150,32 @@ func overwrite(path string, from, until int64) error {
 	return err
 }
 
-// expiredServer speaks PostgreSQL as far as TLS, with a certificate that was good for an hour, years ago. It returns the data
-// source name of who trusts its authority.
-func expiredServer(t *testing.T) string {
+// serverWith speaks PostgreSQL as far as TLS, with a certificate that is good for 127.0.0.1, but for what flaw changes. It returns the data
+// source name of a client that trusts the certificate, or another one.
+func serverWith(t *testing.T, flaw func(*x509.Certificate), trusted bool) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
+	sign := func(change func(*x509.Certificate)) ([]byte, *ecdsa.PrivateKey) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+			KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+		change(template)
+		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der, key
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: nine.AddDate(-9, 0, 0),
-		NotAfter:    nine.AddDate(-9, 0, 0).Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
+	der, key := sign(flaw)
+	authority := der
+	if !trusted {
+		authority, _ = sign(func(*x509.Certificate) {})
 	}
 	root := filepath.Join(t.TempDir(), "root.crt")
-	if err := os.WriteFile(root, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+	if err := os.WriteFile(root, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,14 +208,34 @@ func expiredServer(t *testing.T) string {
 	return "host=" + host + " port=" + port + " user=warren dbname=warren sslmode=verify-full sslrootcert=" + root
 }
 
-func TestExpiredCertificate(t *testing.T) {
-	t.Run("BILL-67 the server's certificate has expired", func(t *testing.T) {
-		e := engine{dialect: billing.Postgres, dsn: expiredServer(t)}
-		store := e.store(t, e.open(t))
-		_, err := store.Append(t.Context(), tenants(1))
-		if err == nil || store.Trouble(err) != billing.Denied ||
-			!strings.Contains(store.Explain(err).Error(), "renew the certificate of the warehouse's server, or set the clock of this node right") {
-			t.Errorf("%s: %v", store.Trouble(err), store.Explain(err))
-		}
-	})
+func TestServerCertificate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flaw      func(*x509.Certificate)
+		untrusted bool
+		advice    string
+	}{
+		"BILL-67 has expired": {
+			flaw: func(c *x509.Certificate) {
+				c.NotBefore, c.NotAfter = nine.AddDate(-9, 0, 0), nine.AddDate(-9, 0, 0).Add(time.Hour)
+			},
+			advice: "renew the certificate of the warehouse's server, or set the clock of this node right",
+		},
+		"BILL-67 is of an unknown authority": {
+			flaw: func(*x509.Certificate) {}, untrusted: true,
+			advice: "mount the CA certificate that signed the server's certificate, and name its file in the data source name",
+		},
+		"BILL-67 is of another name": {
+			flaw:   func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 2)} },
+			advice: "use the host name that the server's certificate has",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engine{dialect: billing.Postgres, dsn: serverWith(t, tc.flaw, !tc.untrusted)}
+			store := e.store(t, e.open(t))
+			_, err := store.Append(t.Context(), tenants(1))
+			if err == nil || store.Trouble(err) != billing.Denied || !strings.Contains(store.Explain(err).Error(), tc.advice) {
+				t.Errorf("%s: %v", store.Trouble(err), store.Explain(err))
+			}
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package copies_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -137,4 +138,31 @@ func TestSourceOfNotesWhatElseCounts(t *testing.T) {
 	if !ok || s.UID != "u" || s.ResourceVersion != "7" || !s.Terminating || s.Excluded == "" || s.Content != "" {
 		t.Errorf("SourceOf = %+v, %t", s, ok)
 	}
+}
+
+// TestLongSelectorsCostNoMemory keeps six sources whose selectors are parsed to millions of bytes, if they are.
+func TestLongSelectorsCostNoMemory(t *testing.T) {
+	t.Run("PROP-S5", func(t *testing.T) {
+		heap := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		meta := metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelPropagate: update},
+			Annotations: map[string]string{v1alpha1.AnnotationSelect: strings.Repeat("a,", 95_000) + "a"}}
+		before := heap()
+		var sources []*copies.Source
+		for range 6 {
+			source, is := configured().SourceOf(at("acme"), &meta, copies.OptIn)
+			if !is || source.Invalid == "" {
+				t.Fatalf("%t, %q", is, source.Invalid)
+			}
+			sources = append(sources, source)
+		}
+		if after := heap(); after > before+1<<20 {
+			t.Errorf("%d sources cost %d bytes", len(sources), after-before)
+		}
+		runtime.KeepAlive(sources)
+	})
 }

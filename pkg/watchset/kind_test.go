@@ -20,6 +20,7 @@ func TestKind(t *testing.T) {
 	t.Run("INF-I84 is found by discovery", kindIsFound)
 	t.Run("INF-I85 is found anew when a CRD changes", kindIsFoundAnew)
 	t.Run("INF-I85 is Degraded while discovery fails", kindIsDegraded)
+	t.Run("stays not served while discovery fails, and is found then", missingKindStaysSo)
 	t.Run("INF-I85 in namespaces", kindInNamespaces)
 }
 
@@ -115,6 +116,21 @@ func kindIsDegraded(t *testing.T) {
 		w.after(25 * time.Second)
 		w.sees(l, secrets)
 		d.told(t, "it works", " holds []", " is Synced")
+	})
+}
+
+func missingKindStaysSo(t *testing.T) {
+	a := newAPI(both("widgets", "*")...)
+	a.missing["widgets"] = true
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(watchset.Request{Kind: kindOfWidgets})
+		w.is(l, watchset.NotServed)
+		a.do(func() { a.down, a.missing["widgets"] = true, false })
+		w.after(20 * time.Minute)
+		w.is(l, watchset.NotServed)
+		a.do(func() { a.down = false })
+		w.after(6 * time.Minute)
+		w.sees(l, widgets)
 	})
 }
 

@@ -340,6 +340,9 @@ func (g *Gate) LoseAnswers(of func(*http.Request) bool) {
 	g.lose = of
 }
 
+// Disconnect breaks all connections of the operator: watches begin again.
+func (g *Gate) Disconnect() { g.server.CloseClientConnections() }
+
 // Kubeconfig writes a file with the operator's access to w through the gate, and returns its path.
 func (g *Gate) Kubeconfig(w *devcluster.World) string {
 	ginkgo.GinkgoHelper()

@@ -242,6 +242,11 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo"), whole("svc-1")},
 			warning: "solo is not a root or a sub-namespace yet"},
 			move{x: "hut", target: "lab", asks: []grant{rooted("solo"), proposed("lab"), whole("hut")}})
+		shared.put(ctx, build.Child("m10-svc", "org"), build.Namespace("m10-solo"))
+		Eventually(shared.ns("m10-svc")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("org"), "1"))
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m10-svc", build.Below("m10-solo"))).Should(allow())
+		Eventually(shared.ns("m10-svc")).WithContext(ctx).Should(carry(v1alpha1.LabelParent, "m10-solo"))
+		judged(ctx, "M10-later", move{x: "m10-svc", target: "lab", asks: []grant{rooted("m10-solo"), proposed("lab"), whole("m10-svc")}})
 	})
 	It("HIER-M11 moves below a namespace that does not exist", func(ctx SpecContext) {
 		const warning = "parent namespace nosuch does not exist"
@@ -263,6 +268,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		judged(ctx, "M12", move{x: "m12-x", target: "", asks: []grant{rooted("org")}},
 			move{x: "m12-x", target: "org", asks: []grant{rooted("org")}},
 			move{x: "m12-z", target: "", asks: []grant{rooted("payments"), cl(`namespace "m12-z" leaves tenant payments`)}},
+			move{x: "m12-y", target: "", asks: []grant{cl(`namespace "m12-y" starts a new tree`)}},
 			move{x: "m12-y", target: "org", asks: []grant{proposed("org"), whole("m12-y")}})
 	})
 	It("HIER-M14 and HIER-M15 is in a cycle, or below one", func(ctx SpecContext) {

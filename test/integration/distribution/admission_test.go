@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -107,7 +108,7 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(tries(ctx, "admin", large)).To(says("the limit is 1500000"))
 	})
 
-	It("DIST-D58 needs the right in every target; DIST-D60 of who asks", func(ctx SpecContext) {
+	It("DIST-D58 DIST-D60 needs the right in every target, that of who asks", func(ctx SpecContext) {
 		Eventually(ctx, func() error { return tries(ctx, "carol", included(f.d1)) }).Should(Succeed())
 		Expect(tries(ctx, "carol")).To(says(`user "carol" may not create secrets in all namespaces`))
 		Expect(tries(ctx, "carol", included(f.d1, f.d2))).To(says(`user "carol" may not create secrets in namespace "` + f.d2 + `"`))
@@ -123,6 +124,27 @@ var _ = Describe("admission", Ordered, func() {
 		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
 		f.distributed(ctx, "v=1", f.d1)
 		Expect(f.attempt(ctx, "carol", targeting(v1alpha1.DistributionTargets{}))).To(says("in all namespaces"))
+
+		By("DIST-D60: a dry run is answered as the request, and nothing is written")
+		Expect(f.Admin().Delete(ctx, rd)).To(Succeed())
+		Eventually(ctx, f.gone).WithArguments(rd).Should(BeTrue())
+		f.absent(ctx, f.d1)
+		for _, targets := range []change{included(f.d1), included(f.d1, f.d2)} {
+			rehearsed := tries(ctx, "carol", targets)
+			Consistently(ctx, f.gone).WithArguments(f.object()).WithTimeout(test.Quiet(soon)).Should(BeTrue())
+			f.absent(ctx, f.d1)
+			real := f.object(targets)
+			if err := f.As("carol").Create(ctx, real); rehearsed == nil {
+				Expect(err).NotTo(HaveOccurred())
+				Expect(f.Admin().Delete(ctx, real)).To(Succeed())
+				Eventually(ctx, f.gone).WithArguments(real).Should(BeTrue())
+				f.absent(ctx, f.d1)
+			} else {
+				Expect(err).To(MatchError(rehearsed.Error()))
+			}
+		}
+
+		By("DIST-D60: an admin acts as carol")
 		_, stderr,
 			code := f.KubectlWith(ctx, "admin", `{apiVersion: `+v1alpha1.GroupVersion.String()+`, kind: ResourceDistribution, metadata: {name: `+
 			f.id+`-x}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}`,

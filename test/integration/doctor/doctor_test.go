@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -149,6 +150,17 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			v1alpha1.AccessSole)
 		create(ctx, planted)
 		Expect(counted()).To(HaveField("Message", MatchRegexp(`^1 of \d+ are for tenants \(sole 1\)$`)))
+		many := func(from, to int) {
+			for i := from; i < to; i++ {
+				name := fmt.Sprint("warren:e06:", i)
+				create(ctx, build.Labelled(build.ClusterRoleBinding(name, "view", build.RBACUser("bob")), v1alpha1.LabelAccess, v1alpha1.AccessSudo))
+			}
+		}
+		many(0, 998)
+		Expect(counted()).To(HaveField("Status", "ok"))
+		many(998, 999)
+		Expect(counted()).To(And(HaveField("Status", "warning"),
+			HaveField("Message", MatchRegexp(`^1000 of \d+ are for tenants \(sole 1, sudo 999\)`))))
 	})
 
 	It("SUB-F15 sees a configuration file that is not in force", func(ctx SpecContext) {

@@ -63,8 +63,7 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 			allowed(ctx, f.as("alice"), podsIn(namespace))
 		}
 		AddReportEntry("alice was without rights for at most", longest, ReportEntryVisibilityFailureOrVerbose)
-		Expect(longest).To(BeNumerically("<", 10*time.Second),
-			"nobody waits for a back-off; how fast it is, on a busy machine, is no matter of a test")
+		Expect(longest).To(BeNumerically("<=", time.Second))
 
 		By("refusing cluster-admin, at load")
 		Expect(w.Operator.Configure(ctx, with("cluster-admin"))).To(MatchError(ContainSubstring("cluster-admin")))

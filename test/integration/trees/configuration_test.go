@@ -112,6 +112,15 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		}
 		Eventually(own.fileEvents(v1alpha1.ReasonRemovalsHeld)).WithContext(ctx).Should(ContainElement(ContainSubstring("acceptRemovals")))
 
+		protecting := accepting(wrong["24 of [0-9]+ places or keys of namespaces"])
+		own.configure(ctx, protecting)
+		Expect(own.recorded(ctx)).To(Equal(protecting))
+		own.configure(ctx, fixture)
+		for _, name := range names {
+			Eventually(own.ns(name)).WithContext(ctx).Should(standing("f10-payments", "1"))
+		}
+		copied()
+
 		text := wrong["[0-9]+ of [0-9]+ other copies"]
 		own.configure(ctx, accepting(text))
 		for _, name := range names {

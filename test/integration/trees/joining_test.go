@@ -1,6 +1,7 @@
 package trees_test
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -60,7 +61,7 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
 	})
 
-	It("HIER-O7 that is gone, and whose name somebody else takes: they get nobody who waits for it", func(ctx SpecContext) {
+	It("HIER-O7 SEC-W35 that is gone, and whose name somebody else takes: they get nobody who waits for it", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
 			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"),
 			build.Labelled(build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")), v1alpha1.LabelPropagate,
@@ -80,6 +81,12 @@ var _ = Describe("a namespace is placed below a parent", func() {
 			Expect(shared.is(build.Secret(name, "bait", "x"))(ctx)).To(gone())
 			Expect(shared.is(build.RoleBinding(name, "mallory", "admin"))(ctx)).To(gone())
 		}
+		hier, err := shared.hier("o7-x")(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		sub, err := shared.sub("o7-x/o7-below")(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(fmt.Sprintf("%+v %+v", hier.Status, sub.Status)).To(And(ContainSubstring("o7-p"), Not(ContainSubstring("o7-mallory"))),
+			"whoever reads o7-x does not learn where the new parent is")
 		// A cluster admin may accept it.
 		shared.annotate(ctx, "o7-x", v1alpha1.AnnotationAncestry+"-")
 		Eventually(shared.ns("o7-x")).WithContext(ctx).Should(standing("o7-mallory", "2"))

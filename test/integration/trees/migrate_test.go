@@ -101,6 +101,17 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
 
+	// policies are the failure policies of the other operator's webhooks.
+	policies := func(ctx SpecContext) (all []string) {
+		GinkgoHelper()
+		webhooks := s.object(ctx, schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+			Kind: "ValidatingWebhookConfiguration"}, "", "hnc-validating-webhook-configuration")
+		for _, webhook := range webhooks.Object["webhooks"].([]any) {
+			all = append(all, webhook.(map[string]any)["failurePolicy"].(string))
+		}
+		return all
+	}
+
 	It("MIG-S1 ends where somebody has written a place since, and names it", func(ctx SpecContext) {
 		Expect(s.severed(ctx, 1, s.args("--apply", "--yes")...)).NotTo(BeZero(), "killed after it has written the record")
 		binding := build.RoleBinding("h-plain", "owner", "cluster-admin", build.RBACUser("mallory"))
@@ -133,23 +144,14 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
 		deployment := s.object(ctx, deploymentKind, "hnc-system", "hnc-controller-manager")
 		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(0)))
-		policies := func() (all []string) {
-			GinkgoHelper()
-			webhooks := s.object(ctx, schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
-				Kind: "ValidatingWebhookConfiguration"}, "", "hnc-validating-webhook-configuration")
-			for _, webhook := range webhooks.Object["webhooks"].([]any) {
-				all = append(all, webhook.(map[string]any)["failurePolicy"].(string))
-			}
-			return all
-		}
-		Expect(policies()).To(Equal([]string{"Fail", "Fail", "Ignore", "Fail", "Ignore"}), "what places the namespaces stays as it is")
+		Expect(policies(ctx)).To(Equal([]string{"Fail", "Fail", "Ignore", "Fail", "Ignore"}), "what places the namespaces stays as it is")
 		s.pursue(ctx, "--undo", "--yes")
 		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "h-")) }).WithContext(ctx).
 			Should(Equal(metadataOf(before)))
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
 		deployment = s.object(ctx, deployment.GroupVersionKind(), "hnc-system", "hnc-controller-manager")
 		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
-		Expect(policies()).To(Equal([]string{"Fail", "Fail", "Fail", "Fail", "Fail"}))
+		Expect(policies(ctx)).To(Equal([]string{"Fail", "Fail", "Fail", "Fail", "Fail"}))
 		Expect(s.object(ctx, anchorKind, "h-org", "h-team").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io"}))
 		Expect(s.object(ctx, hncHierarchyKind, "h-org", "hierarchy").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io/hasSubnamespace"}))
 		Eventually(s.is(subNamespace("h-org/h-team"))).WithContext(ctx).Should(gone())
@@ -193,6 +195,10 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		s.isRid(ctx, build.Namespace("h-old-kid"))
 		Expect(s.Admin().Delete(ctx, build.Namespace("h-old"))).To(Succeed())
 		s.isRid(ctx, build.Namespace("h-old"))
+		s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)
+		Expect(policies(ctx)).To(HaveEach("Fail"))
+		Expect(s.object(ctx, anchorKind, "h-org", "h-team").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io"}))
+		Expect(s.object(ctx, hncHierarchyKind, "h-org", "hierarchy").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io/hasSubnamespace"}))
 		before = s.state(ctx, "h-")
 	})
 

@@ -2,6 +2,7 @@ package trees_test
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -55,6 +56,22 @@ var _ = Describe("a name that belongs to strangers", func() {
 		})
 		Eventually(c.sub(wanted)).WithContext(ctx).Should(beReady())
 		Expect(c.sub("k6-shop/k6-argocd")(ctx)).To(stall(v1alpha1.ReasonNameTaken))
+	})
+
+	It("SEC-W35 is said in the same words, whether a tenant or no one has it", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("w35-payments"), build.Root("w35-shop"), build.Namespace("w35-plain"))
+		shared.grow(ctx, "w35-shop/w35-till")
+		var said []string
+		for _, name := range []string{"w35-till", "w35-plain"} {
+			shared.put(ctx, build.SubNamespace("w35-payments", name))
+			Eventually(shared.sub("w35-payments/" + name)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken, "exists outside of this tree"))
+			sub, err := shared.sub("w35-payments/" + name)(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
+			said = append(said, strings.ReplaceAll(ready.Message, name, "NAME"))
+		}
+		Expect(said[0]).To(Equal(said[1]))
+		Expect(said[0]).NotTo(ContainSubstring("w35-shop"))
 	})
 
 	It("HIER-S9 is not waited for by a required child either", func(ctx SpecContext) {
