@@ -124,12 +124,11 @@ func (s *State) planAt(r *run, namespace string) placePlan {
 // rather than where the object was read, because its namespace can join or leave a tree while the object stays the same.
 func (s *State) obstacleAt(r *run, namespace string) *Obstacle {
 	o := r.obstacles[namespace]
-	if o == nil || !o.Covered || o.Reason == v1alpha1.ReasonBeingDeleted || o.Reason == v1alpha1.ReasonPropagated ||
-		!s.forest.Place(namespace).InTree() {
+	if o == nil || !o.Covered || !s.forest.Place(namespace).InTree() {
 		return o
 	}
 	source := *o
-	source.Reason, source.By = v1alpha1.ReasonPropagated, text.Cut(namespace, byLength)
+	source.Reason, source.By = v1alpha1.ReasonPropagated, namespace
 	return &source
 }
 
@@ -251,7 +250,8 @@ type Obstacle struct {
 	// Examined reports that Reason is final for this resourceVersion: the object was read whole, or the API server refused its adoption or
 	// overwriting. Identical reports that its content is the template's.
 	Examined, Identical bool
-	// Covered reports that propagation copies the object to other namespaces as long as its namespace is in a tree.
+	// Covered reports that propagation copies the object to other namespaces as long as its namespace is in a tree. It is false for a copy
+	// of propagation and for an object that is being deleted.
 	Covered bool
 }
 

@@ -147,7 +147,7 @@ func (s *State) readObstacle(gk schema.GroupKind, meta *metav1.PartialObjectMeta
 	}
 	mode, opted := meta.Labels[v1alpha1.LabelPropagate]
 	o := ReadObstacle(meta, opted && mode != v1alpha1.ModeNone)
-	o.Covered = !opted && s.options.Covered(gk)
+	o.Covered = !opted && s.options.Covered(gk) && o.Reason != v1alpha1.ReasonBeingDeleted && o.Reason != v1alpha1.ReasonPropagated
 	return o
 }
 

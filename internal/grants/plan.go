@@ -30,8 +30,8 @@ type Step struct {
 	Desired Object
 	// Needs is the ClusterRole that must be as desired before this binding to it is written; the zero Key for none.
 	Needs Key
-	// Role is the desired ClusterRole of a binding that is removed because it refers to somebody else's role; otherwise nil. The role must
-	// be read again just before the removal. If the reason no longer holds, the binding is only narrowed.
+	// Role is the desired ClusterRole of a binding that is removed because it refers to a role that the operator doesn't manage; otherwise
+	// nil. The role must be read again just before the removal. If the reason no longer holds, the binding is only narrowed.
 	Role Object
 	// Last reports that a shared object that nobody else owns is deleted rather than marked.
 	Last bool
@@ -123,7 +123,7 @@ func (p *planner) planRevocation() {
 		p.revokeFrom(pair.Binding, pair.Role, false)
 	}
 	if p.withheld.Sudo {
-		p.planRemoval(p.objects.Sudo.Role)
+		p.planRemoval(p.objects.Sudo.Role, nil)
 	}
 	for i := range p.plan.Steps {
 		p.plan.Steps[i].Revokes = true
@@ -142,10 +142,10 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	}
 	switch {
 	case withheld:
-		p.planRemoval(binding)
+		p.planRemoval(binding, nil)
 		return
 	case roleVerdict == Conflict:
-		p.planUnbinding(binding, role)
+		p.planRemoval(binding, role)
 		return
 	}
 	_, narrower := Narrow(existing, binding)
@@ -157,7 +157,7 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	case roleVerdict == Equal && !p.frozen(binding):
 		p.planObject(binding, nil)
 	case recreate:
-		p.planUnbinding(binding, role)
+		p.planRemoval(binding, role)
 	default:
 		p.add(Step{Deed: DeedNarrow, Desired: binding})
 	}
@@ -231,17 +231,10 @@ func (p *planner) planObject(object, role Object) {
 	}
 }
 
-func (p *planner) planRemoval(object Object) {
+// planRemoval plans to delete an object if it may be deleted. role is the Step's Role.
+func (p *planner) planRemoval(object, role Object) {
 	if existing, ok := p.actual[KeyOf(object)]; ok && Removable(existing, object) {
-		p.add(Step{Deed: DeedRemove, Desired: object})
-	}
-}
-
-// planUnbinding plans to delete a binding that refers to somebody else's role. role is the desired one, nil where the operator doesn't
-// write it.
-func (p *planner) planUnbinding(binding, role Object) {
-	if Removable(p.actual[KeyOf(binding)], binding) {
-		p.add(Step{Deed: DeedRemove, Desired: binding, Role: role})
+		p.add(Step{Deed: DeedRemove, Desired: object, Role: role})
 	}
 }
 
@@ -312,8 +305,8 @@ func (p *planner) planSuperseded() {
 		}
 	} else {
 		for _, pair := range []Pair{p.objects.Sudo, p.objects.Edit} {
-			p.planRemoval(pair.Binding)
-			p.planRemoval(pair.Role)
+			p.planRemoval(pair.Binding, nil)
+			p.planRemoval(pair.Role, nil)
 		}
 		p.releaseSelfPairs(nil)
 	}
@@ -329,7 +322,7 @@ func (p *planner) markMoves() {
 
 func (p *planner) removeAsExpected(existing Object) {
 	if expected, ok := Expected(existing); ok {
-		p.planRemoval(expected)
+		p.planRemoval(expected, nil)
 	}
 }
 
@@ -360,6 +353,6 @@ func (p *planner) planWithdrawal() {
 		sudo, p.objects.Sudo.Role,
 		p.objects.Edit.Binding, p.objects.Edit.Role,
 	} {
-		p.planRemoval(object)
+		p.planRemoval(object, nil)
 	}
 }

@@ -58,8 +58,8 @@ func nextToEnsure(existing, desired Object) Write {
 	return Write{Verb: WriteUpdate, Object: Restore(existing, desired)}
 }
 
-// mayStay reports whether a binding that was to be removed because of its role no longer refers to somebody else's role. Since the plan,
-// the operator may have made both anew for another tenant that shares the pair.
+// mayStay reports whether a binding that was to be removed because of its role no longer refers to a role that the operator doesn't manage.
+// Since the plan, the operator may have made both anew for another tenant that shares the pair.
 func mayStay(binding Object, step Step, actual Actual) bool {
 	return step.Role != nil && actual.Judge(step.Role) != Conflict && !MustRecreate(binding, step.Desired)
 }

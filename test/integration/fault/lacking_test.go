@@ -54,12 +54,8 @@ type lack struct {
 // mayWatchSecrets waits until the API server's authorizer lets the operator watch Secrets, or no longer.
 func (s *scene) mayWatchSecrets(ctx context.Context, may bool) {
 	GinkgoHelper()
-	Eventually(ctx, func() (bool, error) {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: controlplane.Operator,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "watch", Resource: "secrets"}}}
-		err := s.Admin().Create(ctx, review)
-		return review.Status.Allowed, err
-	}).Should(Equal(may))
+	Eventually(ctx, s.may).WithArguments(controlplane.Operator, authorizationv1.ResourceAttributes{Verb: "watch", Resource: "secrets"}).
+		Should(Equal(may))
 }
 
 // withoutWatch takes the verb watch on Secrets.

@@ -92,15 +92,16 @@ func (r *rights) broken(ctx context.Context, s *scene) []string {
 	return r.wrong
 }
 
-// maySudo asks whether a user may act as the group of the scene's sudoers.
-func (s *scene) maySudo(ctx context.Context, user string) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "impersonate", Resource: "groups", Name: s.own("payments") + "-sudoers",
-		},
-	}}
+// may asks the API server's authorizer whether a user may do something.
+func (s *scene) may(ctx context.Context, user string, does authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &does}}
 	err := s.Admin().Create(ctx, review)
 	return review.Status.Allowed, err
+}
+
+// maySudo asks whether a user may act as the group of the scene's sudoers.
+func (s *scene) maySudo(ctx context.Context, user string) (bool, error) {
+	return s.may(ctx, user, authorizationv1.ResourceAttributes{Verb: "impersonate", Resource: "groups", Name: s.own("payments") + "-sudoers"})
 }
 
 // loses waits until a user's sudo is refused.
