@@ -133,11 +133,11 @@ var _ = Describe("admission", Ordered, func() {
 			rehearsed := tries(ctx, "carol", targets)
 			Consistently(ctx, f.gone).WithArguments(f.object()).WithTimeout(test.Quiet(soon)).Should(BeTrue())
 			f.absent(ctx, f.d1)
-			real := f.object(targets)
-			if err := f.As("carol").Create(ctx, real); rehearsed == nil {
+			made := f.object(targets)
+			if err := f.As("carol").Create(ctx, made); rehearsed == nil {
 				Expect(err).NotTo(HaveOccurred())
-				Expect(f.Admin().Delete(ctx, real)).To(Succeed())
-				Eventually(ctx, f.gone).WithArguments(real).Should(BeTrue())
+				Expect(f.Admin().Delete(ctx, made)).To(Succeed())
+				Eventually(ctx, f.gone).WithArguments(made).Should(BeTrue())
 				f.absent(ctx, f.d1)
 			} else {
 				Expect(err).To(MatchError(rehearsed.Error()))

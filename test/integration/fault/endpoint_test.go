@@ -40,7 +40,7 @@ var impostors = map[string]func(context.Context, *stage) int{
 		DeferCleanup(listener.Close)
 		return listener.Addr().(*net.TCPAddr).Port
 	},
-	"has a wrong certificate": func(ctx context.Context, _ *stage) int { return answering(nil, http.StatusOK, "") },
+	"has a wrong certificate": func(context.Context, *stage) int { return answering(nil, http.StatusOK, "") },
 	"answers 500": func(ctx context.Context, s *stage) int {
 		return answering(s.webhookCertificate(ctx), http.StatusInternalServerError, "")
 	},

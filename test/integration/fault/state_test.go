@@ -46,7 +46,8 @@ func isOnDemand(u *unstructured.Unstructured) bool {
 		return false
 	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
+	children, _, _ := unstructured.NestedSlice(u.Object, "status", "children")
+	return len(children) == 0 && slices.ContainsFunc(conditions, func(c any) bool {
 		return c.(map[string]any)["type"] == "Ready" && c.(map[string]any)["status"] == "True"
 	})
 }
