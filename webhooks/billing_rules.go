@@ -79,7 +79,8 @@ func checkAmongDefaults(at *field.Path, value string, matching []v1alpha1.Billin
 		return nil
 	}
 	if len(allowed) == 0 {
-		return field.ErrorList{field.Forbidden(at, "no billing default applies to you: ask a cluster admin")}
+		return field.ErrorList{field.Forbidden(at, "no billing default that applies to you sets this field: leave it out, or ask a "+
+			"cluster admin")}
 	}
 	return field.ErrorList{field.NotSupported(at, value, slices.Compact(allowed))}
 }

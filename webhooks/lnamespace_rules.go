@@ -173,7 +173,8 @@ func checkTenantCount(user string, has, most int) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"),
-		fmt.Sprintf("%s has %d of %d LNamespaces: delete one, or ask a cluster admin to raise tenants.maxPerCreator", user, has, most))}
+		fmt.Sprintf("%s has %d of %d LNamespaces: delete %s, or ask a cluster admin to raise tenants.maxPerCreator", user, has, most,
+			forest.OneOr(has-most+1)))}
 }
 
 // creatorAsSubject returns the subject that a new LNamespace lists as its first manager and sudoer; false if the user can't be listed. It

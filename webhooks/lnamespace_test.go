@@ -75,7 +75,7 @@ func TestLNamespaces(t *testing.T) {
 			sudoed("istio-system"), allowed()},
 		"Taken": {"", grown(build.Namespace("legacy")), nil, sudoed("legacy"),
 			refused(403, "namespace legacy exists; a cluster admin can name who may adopt it: kubectl annotate namespace legacy "+
-				"tenancy.warren.dev/adopt=alice")},
+				"tenancy.warren.dev/adopt=alice --overwrite")},
 		"TakenRoot": {"a label adopts nothing", grown(build.Root("legacy")), nil, sudoed("legacy"),
 			refused(403, "a cluster admin can name who may adopt it")},
 		"TakenJustNow": {"", grown().later(build.Namespace("legacy")), nil, sudoed("legacy"), refused(403, "namespace legacy exists")},

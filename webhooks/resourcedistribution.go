@@ -108,7 +108,8 @@ func (v *distributionValidator) checkDistributionChange(ctx context.Context, old
 	switch {
 	case meta.IsNoMatchError(err):
 		return f.warnings, kindDistribution.refusalOfProblems(now.Name, field.ErrorList{field.Invalid(field.NewPath("spec", "resource", "kind"),
-			change.now.Template.Kind.Kind, "distribution.kinds allows this kind, but the API server does not serve it: install its CRD first")})
+			change.now.Template.Kind.Kind, "distribution.kinds allows this kind, but the API server does not serve it: install its CRD first, "+
+				"or correct its version, here and in distribution.kinds")})
 	case err != nil:
 		return f.warnings, readFailedError("the resource of kind "+change.now.Template.Kind.Kind, err)
 	}

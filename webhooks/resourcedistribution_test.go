@@ -92,7 +92,8 @@ func TestKindOfDistribution(t *testing.T) {
 		"another version": {"v2", "Secret", none, refused(403,
 			"spec.resource.kind: Forbidden: apiVersion v2 of kind Secret is not allowed: allowed are v1 (distribution.kinds")},
 		"not served": {"v1", "Secret", none, refused(422,
-			`Invalid value: "Secret": distribution.kinds allows this kind, but the API server does not serve it: install its CRD first`)},
+			`Invalid value: "Secret": distribution.kinds allows this kind, but the API server does not serve it: install its CRD first, `+
+				`or correct its version, here and in distribution.kinds`)},
 		"no answer": {"v1", "Secret", brokenMapper{}, refused(500, "could not read the resource of kind Secret: discovery timed out")},
 	} {
 		t.Run(name, func(t *testing.T) {

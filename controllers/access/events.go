@@ -119,7 +119,7 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 	if told == now || len(elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}
-	group, effect := v1alpha1.SudoersGroup(tenant.Name), "the operator grants no sudo there until this binding is deleted"
+	group, effect := v1alpha1.SudoersGroup(tenant.Name), "the operator grants no sudo there while this binding exists"
 	if !seen.groupInUse() {
 		effect = "in mode Constrained such a binding gives sudoers no rights: delete it"
 		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))

@@ -17,8 +17,8 @@ import (
 )
 
 // unavailable explains, in messages, why mode Constrained can't be in force.
-const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate " +
-	"ConstrainedImpersonation"
+const unavailable = "the API server doesn't offer constrained impersonation, or has not answered whether it does; that needs " +
+	"Kubernetes 1.36 with feature gate ConstrainedImpersonation"
 
 // modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works. It ends a switch of
 // modes when the rules and bindings of both forms, legacy and constrained, are in place everywhere. It is a source of the access

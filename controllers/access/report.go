@@ -53,7 +53,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
-			message: fmt.Sprintf("group %s is bound elsewhere since before the first sudoer was listed: no sudo is granted until a cluster admin "+
+			message: fmt.Sprintf("group %s is bound elsewhere since before the first grant of sudo: no sudo is granted until a cluster admin "+
 				"deletes those bindings (kubectl warren doctor names them)",
 				v1alpha1.SudoersGroup(tenant.Name))})
 	}

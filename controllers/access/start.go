@@ -77,7 +77,7 @@ func (p *startPhase) endIfDone() {
 func (r *Reconciler) listTenants(ctx context.Context) error {
 	all := &v1alpha1.LNamespaceList{}
 	if err := r.Client.List(ctx, all); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing tenants failed: nothing is revoked before the start is complete")
+		ctrl.LoggerFrom(ctx).Error(err, "listing tenants failed: rights may be granted, and objects copied, before lost rights are revoked")
 	}
 	r.start.setTenants(all.Items)
 	return nil

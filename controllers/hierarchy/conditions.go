@@ -63,6 +63,9 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	case request.Asked && rejected != "":
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, missingParent(s, request.Parent) + "the API server refuses to " +
 			"place the namespace: " + rejected + exclusion(s, name, request.Parent)}
+	case request.Asked && request.Parent == "":
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
+			"the namespace is about to become a root, because spec.parent names no parent"}
 	case request.Asked:
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"the namespace is about to be placed below the parent that spec.parent names"}

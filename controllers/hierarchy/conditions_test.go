@@ -98,6 +98,8 @@ func TestFindings(t *testing.T) {
 		},
 		"Pending": {"", grown(root("p"), named("x"), asking("x", "p")), "",
 			[]string{"False Pending: the namespace is about to be placed below the parent that spec.parent names", "ParentApplied Unknown"}},
+		"PendingRoot": {"spec.parent may name no parent", grown(root("p"), below("x", "p"), asking("x", "")), "",
+			[]string{"False Pending: the namespace is about to become a root, because spec.parent names no parent", "ParentApplied Unknown"}},
 		"Applied": {"", grown(root("p"), applied(below("x", "p"), "p"), asking("x", "p")), "",
 			[]string{"True Settled: x has everything that its ancestors and this object ask for"}},
 		"Rejected": {"", grown(root("x")), "admission webhook says no", []string{"False MetadataRejected: admission webhook says no",

@@ -296,7 +296,7 @@ func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfigurat
 		switch {
 		case kind == v1alpha1.ConditionHalted && !bad && was != nil && isWrongStatus(was.Type, was.Status):
 			r.Events.Event(now, corev1.EventTypeNormal, string(v1alpha1.ReasonResumed),
-				"namespace "+now.Namespace+" is managed again: it is no longer halted")
+				"namespace "+now.Namespace+" is no longer halted")
 		case kind == v1alpha1.ConditionHalted && bad:
 			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonHalted), c.Reason+": "+c.Message)
 		case kind == v1alpha1.ConditionParentApplied && bad && reason != v1alpha1.ReasonLabelChanged:

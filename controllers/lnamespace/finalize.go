@@ -47,7 +47,8 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	case !gone:
 		return r.reportVerdict(ctx, lns, v)
 	case len(remaining) > 0:
-		return r.reportVerdict(ctx, lns, verdict{reason: v1alpha1.ReasonDeleting, message: "waiting for " + strings.Join(remaining, ", "),
+		return r.reportVerdict(ctx, lns, verdict{reason: v1alpha1.ReasonDeleting, message: "waiting until the tenant owns none of these access " +
+			"objects; if that lasts, remove the finalizers of other programs from them: " + strings.Join(remaining, ", "),
 			again: time.Second})
 	}
 	return r.removeFinalizer(ctx, lns)

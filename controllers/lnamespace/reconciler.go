@@ -160,10 +160,11 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	if most := r.MaxPerCreator; most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
 		r.making.Lock()
 		defer r.making.Unlock()
-		if s := r.View.Snapshot(); forest.CountMadeBefore(s, tenant) >= most {
-			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, and this one is younger: "+
-				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator",
-				forest.CountsFor(s, tenant.Creator), most, most)), nil
+		s := r.View.Snapshot()
+		if before := forest.CountMadeBefore(s, tenant); before >= most {
+			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, which come before this one: "+
+				"its namespace is made when there is room; delete %s of the others, or ask a cluster admin to raise tenants.maxPerCreator",
+				forest.CountsFor(s, tenant.Creator), before, most, forest.OneOr(before-most+1))), nil
 		}
 	}
 	s := r.View.Snapshot()
@@ -207,7 +208,7 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 			return "", err
 		}
 		if !asked {
-			return authority.Awaited("namespaces of others", lns.Name) + ": to give this LNamespace the name, a cluster admin creates the " +
+			return authority.Awaited("other namespaces", lns.Name) + ": to give this LNamespace the name, a cluster admin creates the " +
 				"Namespace with annotation " +
 				v1alpha1.AnnotationAdopt + "=" + string(lns.UID), nil
 		}
@@ -231,7 +232,7 @@ func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) v
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
 	if v.template != "" && (was == nil || !strings.Contains(was.Message, v.template)) {
 		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing),
-			v.template+": nothing is inherited from the template until this is corrected")
+			v.template+": nothing new is inherited from templates until this is corrected, and what was inherited stays")
 	}
 	return v
 }

@@ -196,7 +196,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating,
-			message: "the API server did not answer the request to create the namespace: the operator repeats it"}
+			message: "a namespace of this name exists already, but the operator could not read it: it decides when its watch shows the namespace"}
 	}
 	v := decideVerdict(r.View.Snapshot(), sub)
 	if v.create {

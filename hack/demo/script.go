@@ -246,7 +246,8 @@ func distribution() scene {
 		steps: []step{
 			{"alice", "create secret generic settings -n pay-web --from-literal=mine=1", wantPrint("created")},
 			{"admin", "create -f hack/demo/settings.yaml",
-				wantPrint("settings created", "1 namespace already has a Secret settings that the operator did not write: pay-web")},
+				wantPrint("settings created", "1 namespace already has a Secret settings that is no copy of this ResourceDistribution, "+
+					"or is being deleted: pay-web")},
 			{"admin", "wait rdist/settings --for=condition=Stalled --timeout=10s", wantPrint("condition met")},
 			{"admin", "warren distribution describe settings", wantPrint("In conflict (1):", "pay-web: Unrelated")},
 			{"alice", copied, wantRefusal("not found")},

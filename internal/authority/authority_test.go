@@ -157,7 +157,7 @@ func TestUnlawful(t *testing.T) {
 		"BoundToRoot": {"M20", world(namespace("b", below("org"), bound)), "b", to(""),
 			[]string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move"}},
 		"TooMany": {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"),
-			[]string{"tenant shop allows 1 sub-namespaces (0 in use): delete one, or ask a cluster admin to raise the limit"}},
+			[]string{"tenant shop allows 1 sub-namespaces (0 in use), and the move adds 2: ask a cluster admin to raise the limit"}},
 		"TooDeep": {"M22: the deepest counts", flat, "team-a", to("shop"),
 			[]string{"tenant shop: depth 3 exceeds 2: choose a place nearer to the root, or ask a cluster admin to raise the limit"}},
 		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"),

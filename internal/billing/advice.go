@@ -30,7 +30,8 @@ func certificateAdvice(err error) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "renew the certificate of the warehouse's server, or set the clock of this node right"
 	case errors.As(err, &unknown):
-		return "mount the CA certificate that signed the server's certificate, and name its file in the data source name, such as by sslrootcert"
+		return "mount the CA certificate that signed the server's certificate, and name its file: for driver postgres in the data source name, " +
+			"such as by sslrootcert; for bigquery in the environment variable SSL_CERT_FILE"
 	case errors.As(err, &hostname):
 		return "use the host name that the server's certificate has"
 	case errors.As(err, &invalid):

@@ -222,7 +222,7 @@ func TestServerCertificate(t *testing.T) {
 		},
 		"BILL-67 is of an unknown authority": {
 			flaw: func(*x509.Certificate) {}, untrusted: true,
-			advice: "mount the CA certificate that signed the server's certificate, and name its file in the data source name",
+			advice: "mount the CA certificate that signed the server's certificate, and name its file: for driver postgres in the data source name",
 		},
 		"BILL-67 is of another name": {
 			flaw:   func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 2)} },

@@ -25,8 +25,8 @@ func Warnings(c *config.OperatorConfiguration) []string {
 	at := field.NewPath("subNamespaces")
 	for i, pattern := range c.SubNamespaces.Labels {
 		if (config.Globs{pattern}).Match(podSecurityEnforce) {
-			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may choose the level of pod security of its sub-namespaces, if none "+
-				"comes from above", pattern, podSecurityEnforce)
+			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may choose the level of pod security of its sub-namespaces, but "+
+				"none below the level that comes from above", pattern, podSecurityEnforce)
 		}
 	}
 	for i, policy := range c.SubNamespaces.NamingPolicies {

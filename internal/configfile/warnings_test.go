@@ -24,9 +24,9 @@ controllers: ["-billing"]
 		`inheritance.labels: nothing matches pod-security.kubernetes.io/enforce: sub-namespaces don't get the level of pod security of ` +
 			`their root`,
 		`subNamespaces.labels[1]: "pod-security.kubernetes.io/*" matches pod-security.kubernetes.io/enforce: a tenant may choose the level ` +
-			`of pod security of its sub-namespaces, if none comes from above`,
+			`of pod security of its sub-namespaces, but none below the level that comes from above`,
 		`subNamespaces.labels[2]: "*/*" matches pod-security.kubernetes.io/enforce: a tenant may choose the level of pod security of its ` +
-			`sub-namespaces, if none comes from above`,
+			`sub-namespaces, but none below the level that comes from above`,
 		`subNamespaces.namingPolicies[1].match: "-x$" does not begin with ^: it matches anywhere in a name`,
 		`subNamespaces.namingPolicies[3].match: "^a|b" does not begin with ^: it matches anywhere in a name`,
 		`propagation.bindOwnRole: true has no effect, because every kind has scope Cluster: give scope Namespaces or Auto to the kinds that ` +

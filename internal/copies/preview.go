@@ -74,7 +74,7 @@ func whyDeleted(w *World, slot, from Slot) string {
 	if w.kinds[slot.Kind].mode == Remove {
 		return fmt.Sprintf("propagation.kinds has %s in mode Remove", slot.Kind)
 	}
-	if sources, _ := w.Forest.Sources(slot.Namespace); !sources.Has(from.Namespace) {
+	if sources, ok := w.Forest.Sources(slot.Namespace); ok && !sources.Has(from.Namespace) {
 		return "namespace " + from.Namespace + " is not above any more"
 	}
 	switch s := w.Sources.At(from); {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -334,7 +335,8 @@ func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
 func describeRemoval(c *Copy, t slotTrouble) string {
 	switch {
 	case c.Kept != nil && len(c.Kept.Finalizers) > 0:
-		return fmt.Sprintf("the operator deletes it before it writes copies of other sources, but finalizer %s keeps it", c.Kept.Finalizers[0])
+		return fmt.Sprintf("the operator deletes it before it writes copies of other sources, but a finalizer keeps it: %s",
+			strings.Join(c.Kept.Finalizers, ", "))
 	case t.reason == v1alpha1.ReasonRejected:
 		return "the operator deletes it before it writes copies of other sources, but the API server refuses to delete it: " + t.text
 	}

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 func (k Started) applyTo(s *State) {
@@ -110,6 +112,10 @@ func (s *State) describeUnobserved(k *watchedKind) string {
 	case copies.KindForbidden:
 		return "the operator may not list or watch " + k.Kind + "s: give its ClusterRole get, list and watch on them"
 	case copies.KindDegraded:
+		if errors.Is(k.failure, watchset.ErrLimit) {
+			return fmt.Sprintf("the operator does not watch the copies of %s, and nothing is distributed until it does: informers.maxInformers of "+
+				"the configuration is reached; raise it", gk)
+		}
 		return fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: repair what serves "+
 			"the kind, "+
 			"such as the conversion webhook of its CRD", gk, s.options.DegradedAfter)

@@ -74,6 +74,7 @@ type watchedKind struct {
 	schema.GroupVersionKind
 	resource schema.GroupVersionResource // as it is served; empty before it was served once
 	state    copies.KindState
+	failure  error // why the copies were not listed, as the watch has reported last; nil if it has reported no error
 }
 
 // NewState returns a State that knows the forest f, and no objects.
@@ -305,13 +306,15 @@ func (c KindChanged) applyTo(s *State) {
 	if c.Status.Resource.Resource != "" {
 		k.resource = c.Status.Resource
 	}
+	if c.Status.Err != nil {
+		k.failure = c.Status.Err
+	}
 	was := k.state
 	if k.state = k.state.After(c.Status); k.state == was {
 		return
 	}
 	if k.state == copies.KindDegraded {
-		s.emitOutput(copies.Log{Message: "the API server has not listed the copies of " + c.Kind.String() +
-			": nothing of it is distributed until it does"})
+		s.emitOutput(copies.Log{Message: s.describeUnobserved(k)})
 	}
 	for _, r := range s.runs {
 		if r.Template != nil && r.Template.Kind.GroupKind() == c.Kind {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -357,6 +358,21 @@ func TestReadyWaitsForLists(t *testing.T) {
 	s.Apply(c.now, KindChanged{configMaps.GroupKind(), watchset.Status{State: watchset.Degraded}})
 	if err := s.CheckSynced(c.now); err != nil {
 		t.Errorf("got %v, want that a kind that can't be listed holds up nothing", err)
+	}
+}
+
+// A kind is degraded for one of two causes, and each needs another remedy.
+func TestDescribesWhyAKindIsNotWatched(t *testing.T) {
+	for want, status := range map[string]watchset.Status{
+		"repair what serves the kind":                 {State: watchset.Degraded, Err: errors.New("no answer")},
+		"informers.maxInformers of the configuration": {State: watchset.Pending, Err: watchset.ErrLimit},
+	} {
+		c := newCluster(t, "d0")
+		s := NewState(c.forest, c.state.options)
+		s.Apply(c.now, KindChanged{configMaps.GroupKind(), status})
+		if got := s.describeUnobserved(s.kinds[configMaps.GroupKind()]); !strings.Contains(got, want) {
+			t.Errorf("described as %q, want %q", got, want)
+		}
 	}
 }
 

@@ -260,8 +260,8 @@ func (t *Template) TakenIn(namespaces int) string {
 	if namespaces == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf("%s already %s a %s %s that the operator did not write", text.Count(namespaces, "namespace", "namespaces"), have,
-		t.Kind.Kind, t.Name)
+	return fmt.Sprintf("%s already %s a %s %s that is no copy of this ResourceDistribution, or is being deleted",
+		text.Count(namespaces, "namespace", "namespaces"), have, t.Kind.Kind, t.Name)
 }
 
 func isOrAre(n int) string {

@@ -3,6 +3,7 @@ package forest
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -42,6 +43,11 @@ func TooDeep(s *Snapshot, root string, depth int) string {
 // NoRoom returns a sentence that explains why the tree of root has no room for as many more namespaces as adding says, or "". reserved is
 // the number of namespaces that are being created and that the snapshot doesn't hold yet: they count as in use.
 func NoRoom(s *Snapshot, root string, reserved, adding int) string {
+	return noRoom(s, root, reserved, adding, 1)
+}
+
+// noRoom is NoRoom with the number of namespaces that join the tree together. The text names it, and how many are to be deleted for them.
+func noRoom(s *Snapshot, root string, reserved, adding, joining int) string {
 	limit := s.Limits(root).SubNamespaces
 	if limit == nil {
 		return ""
@@ -55,8 +61,24 @@ func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 	if terminating > 0 {
 		going = fmt.Sprintf(", %d terminating", terminating)
 	}
-	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s): delete one, or ask a cluster admin to raise the limit", treeName(s, root),
-		*limit, used, going)
+	advice := "ask a cluster admin to raise the limit"
+	if excess := used + joining - int(*limit); excess <= used {
+		advice = "delete " + OneOr(excess) + ", or " + advice
+	}
+	if joining > 1 {
+		going += fmt.Sprintf("), and the move adds %d", joining)
+	} else {
+		going += ")"
+	}
+	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s: %s", treeName(s, root), *limit, used, going, advice)
+}
+
+// OneOr returns the number of objects to delete, for a message: "one", or the number if it is greater.
+func OneOr(n int) string {
+	if n <= 1 {
+		return "one"
+	}
+	return strconv.Itoa(n)
 }
 
 // CountAwaited counts the SubNamespaces in the tree of root that still wait for their namespaces. It leaves out the SubNamespace name in
@@ -107,7 +129,7 @@ func Crowded(s, before *Snapshot, name string) []string {
 	}
 	if !before.InTree(name, root) {
 		count, _ := s.Descendants(name)
-		if why := NoRoom(withoutPlace(s, name), root, 0, 1+count); why != "" {
+		if why := noRoom(withoutPlace(s, name), root, 0, 1+count, 1+count); why != "" {
 			problems = append(problems, why)
 		}
 	}

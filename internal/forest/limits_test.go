@@ -30,15 +30,17 @@ func TestLimits(t *testing.T) {
 	cases := map[string]struct{ got, want string }{
 		"Full":             {forest.NoRoom(s, "t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
 		"JustFull":         {forest.NoRoom(s, "t", 0, 0), ""},
-		"UnderWay":         {forest.NoRoom(s, "t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating)" + more},
-		"Configured":       {forest.NoRoom(s, "r", 0, 1), "tree r allows 1 sub-namespaces (2 in use)" + more},
+		"UnderWay":         {forest.NoRoom(s, "t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating): delete 2" + orRaise},
+		"Configured":       {forest.NoRoom(s, "r", 0, 1), "tree r allows 1 sub-namespaces (2 in use): delete 2" + orRaise},
 		"DeepEnough":       {forest.TooDeep(s, "t", 2), ""},
 		"TooDeep":          {forest.TooDeep(s, "t", 3), "tenant t: depth 3 exceeds 2" + higher + orRaise},
 		"HIER-M22 Ceiling": {forest.TooDeep(s, "r", 129), "tree r: depth 129 exceeds 128" + higher},
 		"WithinAFull":      {strings.Join(moved("b", "t"), "; "), ""},
 		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise},
 		"Into": {strings.Join(moved("x", "a"), "; "),
-			"tenant t: depth 3 exceeds 2" + higher + orRaise + "; tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
+			"tenant t: depth 3 exceeds 2" + higher + orRaise + "; tenant t allows 3 sub-namespaces (3 in use, 1 terminating), and the move adds 2: " +
+				"delete 2" + orRaise},
+		"In line": {forest.NoRoom(s, "t", 0, 4), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +61,7 @@ func TestNotAdoptable(t *testing.T) {
 		"Marked":     {namespace("n", marked), ""},
 		"MarkedRoot": {namespace("n", marked, root), ""},
 		"Unmarked": {namespace("n", root), "exists; a cluster admin can name who may adopt it: kubectl annotate namespace n " +
-			"tenancy.warren.dev/adopt=alice"},
+			"tenancy.warren.dev/adopt=alice --overwrite"},
 		"ForAnother": {namespace("n", mark("eve")), "exists; a cluster admin can name who may adopt it"},
 		"ForTheUID":  {namespace("n", mark("uid-n")), ""},
 		"ForNobody": {namespace("n", mark("true")), "adopt=true names nobody; a cluster admin names who may adopt it: kubectl annotate " +
@@ -83,11 +85,11 @@ func TestNotAdoptable(t *testing.T) {
 func TestNotAdoptableWithoutCreator(t *testing.T) {
 	n := namespace("n")
 	got := forest.NotAdoptable(grown(n), n, &forest.Tenant{Name: "n", UID: "uid-n"})
-	if want := "adopt=uid-n"; !strings.HasSuffix(got, want) {
+	if want := "adopt=uid-n --overwrite"; !strings.HasSuffix(got, want) {
 		t.Errorf("NotAdoptable = %q, want it to end in %q: of whom nobody knows the user, the UID tells", got, want)
 	}
 	got = forest.NotAdoptable(grown(n), n, &forest.Tenant{Name: "n", UID: "uid-n", Creator: "o'neil; x"})
-	if want := `adopt='o'\''neil; x'`; !strings.HasSuffix(got, want) {
+	if want := `adopt='o'\''neil; x' --overwrite`; !strings.HasSuffix(got, want) {
 		t.Errorf("NotAdoptable = %q, want it to end in %q", got, want)
 	}
 }

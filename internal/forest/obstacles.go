@@ -116,7 +116,7 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	case mark == v1alpha1.True && tenant.Creator != v1alpha1.True:
 		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names nobody; a cluster admin names " +
 			"who may adopt it: " +
-			adoptCommand(n.Name, tenant) + " --overwrite"
+			adoptCommand(n.Name, tenant)
 	case mark == "" || mark != tenant.UID && mark != tenant.Creator:
 		return NotMarked(tenant)
 	case s.rules.isProtected(n), s.Place(n.Name).Halted():
@@ -134,7 +134,8 @@ func NotMarked(tenant *Tenant) string {
 }
 
 // adoptCommand returns the command by which a cluster admin lets tenant adopt a namespace. The command names the user who made the
-// LNamespace or, if that user is unknown, the UID of the LNamespace. A user's name is quoted for the shell where necessary.
+// LNamespace or, if that user is unknown, the UID of the LNamespace. A user's name is quoted for the shell where necessary. With
+// --overwrite, the command also works where the namespace is marked for another user, which the reader may not know.
 func adoptCommand(namespace string, tenant *Tenant) string {
 	user := cmp.Or(tenant.Creator, tenant.UID)
 	plain := func(r rune) bool {
@@ -143,7 +144,7 @@ func adoptCommand(namespace string, tenant *Tenant) string {
 	if strings.ContainsFunc(user, func(r rune) bool { return !plain(r) }) {
 		user = "'" + strings.ReplaceAll(user, "'", `'\''`) + "'"
 	}
-	return "kubectl annotate namespace " + namespace + " " + v1alpha1.AnnotationAdopt + "=" + user
+	return "kubectl annotate namespace " + namespace + " " + v1alpha1.AnnotationAdopt + "=" + user + " --overwrite"
 }
 
 // HeldBy reports that the namespace called name may not be deleted, because of these children.

@@ -150,7 +150,7 @@ func (d *definitions) notes() []string {
 }
 
 func describeMissing(name string) string {
-	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and handles the kind as soon as the " +
-		"CRD is installed; " +
+	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and handles the kind about a minute " +
+		"after the CRD is installed, at the latest; " +
 		"apply the manifests of Warren again"
 }

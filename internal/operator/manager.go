@@ -184,7 +184,7 @@ func checkAddressFree(flagName, address string) error {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("%s %q can't be used: %w; choose another port", flagName, address, err)
+		return fmt.Errorf("%s %q can't be used: %w; choose another address or port", flagName, address, err)
 	}
 	return l.Close()
 }
@@ -204,7 +204,7 @@ func checkServerAnswers(ctx context.Context, cfg *rest.Config) error {
 	case apierrors.IsUnauthorized(last):
 		return fmt.Errorf("the API server at %s does not accept the credentials; check the token: %w", cfg.Host, last)
 	case err != nil:
-		return fmt.Errorf("the API server at %s does not answer; check the address: %w", cfg.Host, errors.Join(last, ctx.Err()))
+		return fmt.Errorf("the API server at %s gives no usable answer; check the address and its CA: %w", cfg.Host, errors.Join(last, ctx.Err()))
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (c *clientCA) verifyClient(connection tls.ConnectionState) error {
 	if _, err := leaf.Verify(x509.VerifyOptions{
 		Roots: pool, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}); err != nil {
-		return fmt.Errorf("--webhook-client-ca doesn't know the client certificate of %q: %w", leaf.Subject.CommonName, err)
+		return fmt.Errorf("--webhook-client-ca doesn't accept the client certificate of %q: %w", leaf.Subject.CommonName, err)
 	}
 	if len(c.names) > 0 && !slices.Contains(c.names, leaf.Subject.CommonName) {
 		return fmt.Errorf("--webhook-client-names doesn't list %q", leaf.Subject.CommonName)

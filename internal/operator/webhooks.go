@@ -140,8 +140,9 @@ func (s *setup) warnOfTrust(ctx context.Context) error {
 	binding := &metav1.PartialObjectMetadata{}
 	binding.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"))
 	if err := s.mgr.GetAPIReader().Get(ctx, client.ObjectKey{Name: policy}, binding); err != nil {
-		s.mgr.GetLogger().Info("the webhooks are off, and policy "+policy+" is not in force: whoever may write HierarchyConfigurations "+
-			"may place a namespace below any other; install component hierarchy-authority", "answer", err.Error())
+		s.mgr.GetLogger().Info("the webhooks are off, and the binding of policy "+policy+" is missing or can't be read: without that "+
+			"policy, whoever may write HierarchyConfigurations may place a namespace below any other; install component hierarchy-authority",
+			"answer", err.Error())
 	}
 	return nil
 }

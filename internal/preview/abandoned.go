@@ -40,7 +40,7 @@ func findAbandoned(ctx context.Context, api client.Client, old, now *config.Oper
 		}, client.HasLabels{v1alpha1.LabelInheritedFrom})
 		switch {
 		case apierrors.IsForbidden(err):
-			kinds = append(kinds, kind.Kind+" (an unknown number of copies, because the operator may not list them in all namespaces)")
+			kinds = append(kinds, kind.Kind+" (an unknown number of copies, because the right to list them in all namespaces is missing)")
 		case err != nil:
 			return nil, fmt.Errorf("listing the copies of kind %s: %w", kind, err)
 		case number > 0:

@@ -42,7 +42,7 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 	}
 	large := describeLarge(losses)
 	if hidden := findConcerned(old, now, unread); large == "" && hidden != "" {
-		large = "an unknown number of copies of " + hidden + ", because the operator may not list them in all namespaces"
+		large = "an unknown number of copies of " + hidden + ", because the right to list them in all namespaces is missing"
 	}
 	if large == "" {
 		return "", nil

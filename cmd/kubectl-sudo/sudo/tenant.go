@@ -45,7 +45,7 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	case apierrors.IsNotFound(err):
 		return soleTenant(me)
 	case apierrors.IsForbidden(err) && len(me.sudoTenants()) > 0:
-		return "", fmt.Errorf("namespace %s belongs to no tenant of which %s is a sudoer: those are %s", name, me.user,
+		return "", fmt.Errorf("namespace %s does not exist, or belongs to no tenant of which %s is a sudoer: those are %s", name, me.user,
 			strings.Join(me.sudoTenants(), ", "))
 	case apierrors.IsForbidden(err):
 		return soleTenant(me)

@@ -79,7 +79,7 @@ func TestProblems(t *testing.T) {
 		"the exporter's sentence": {"echo 'error: tenant x has no period' >&2; echo 'command terminated with exit code 1' >&2; exit 1",
 			"history x", "tenant x has no period"},
 		"nothing deployed": {`echo 'Error from server (NotFound): deployments.apps "warren-billing-exporter" not found' >&2; exit 1`, "status",
-			"no billing exporter is deployed: deploy component billing-sqlite, billing-postgres or billing-bigquery"},
+			"no billing exporter is deployed in this namespace: deploy component billing-sqlite, billing-postgres or billing-bigquery"},
 		"no right": {`echo 'Error from server (Forbidden): pods "x" is forbidden: User "eve" cannot create resource ` +
 			`"pods/exec"' >&2; exit 1`, "status", `User "eve" cannot create resource "pods/exec"`},
 		"silence":                      {"exit 3", "status", "exit status 3"},

@@ -100,9 +100,8 @@ func problem(said string, exit *exec.ExitError) string {
 	last := lines[len(lines)-1]
 	switch {
 	case strings.Contains(last, exporter[strings.Index(exporter, "/")+1:]) && strings.Contains(last, "NotFound"):
-		return last + ": no billing exporter is deployed: deploy component billing-sqlite, billing-postgres or billing-bigquery, name its " +
-			"namespace with --operator-namespace, " +
-			"or read the ledger from this machine with --config"
+		return last + ": no billing exporter is deployed in this namespace: deploy component billing-sqlite, billing-postgres or " +
+			"billing-bigquery, name its namespace with --operator-namespace, or read the ledger from this machine with --config"
 	case last == "":
 		return exit.Error()
 	}

@@ -22,6 +22,10 @@ func TreeUID(ctx context.Context, api client.Reader, name string) (types.UID, er
 		return "", err
 	}
 	rootName := RootOf(namespace)
+	if parent := namespace.Labels[v1alpha1.LabelParent]; rootName == "" && parent != "" {
+		return "", fmt.Errorf("namespace %s is below %s, but the operator has recorded no root for it: kubectl warren describe %s shows why",
+			name, parent, name)
+	}
 	if rootName == "" {
 		return "", fmt.Errorf("namespace %s is neither a root nor a sub-namespace: make it a root first: kubectl warren ns set-type %s root",
 			name, name)

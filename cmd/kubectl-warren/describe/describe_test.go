@@ -140,7 +140,7 @@ Depth:                2
 Children:             <none>
 Instances:            <none>
 Cascading deletion:   allowed by pay-web
-Limits:               sub-namespaces 2 (the tenant sets no limit), depth 2 (the tenant sets no limit)
+Limits:               sub-namespaces 2 (no LNamespace limits it), depth 2 (no LNamespace limits it)
 Inherited:
   KIND         KEY    VALUE   FROM
   label        app    web     SubNamespace payments/pay-web

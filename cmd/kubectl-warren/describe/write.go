@@ -67,7 +67,7 @@ func (l *Limits) String() string {
 
 func (u Usage) String() string {
 	if u.Limit == nil {
-		return fmt.Sprintf("%d (the tenant sets no limit)", u.Used)
+		return fmt.Sprintf("%d (no LNamespace limits it)", u.Used)
 	}
 	return fmt.Sprintf("%d of %d", u.Used, *u.Limit)
 }

@@ -51,7 +51,7 @@ func WriteTable(w io.Writer, all []v1alpha1.ResourceDistribution) error {
 	fmt.Fprintln(table, "NAME\tTARGETS\tCURRENT\tOUTDATED\tMISSING\tCONFLICTS\tFAILED\tREADY\tREASON")
 	for i := range all {
 		s := &all[i].Status
-		ready, reason := "Unknown", "the operator has not seen it yet"
+		ready, reason := "Unknown", "the operator has not seen the last change yet"
 		if c := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionReady); c != nil && s.ObservedGeneration == all[i].Generation {
 			ready, reason = string(c.Status), c.Reason
 		}

@@ -16,7 +16,7 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 	services := &unstructured.UnstructuredList{}
 	services.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
 	if err := p.Copies.List(ctx, services); err != nil {
-		return warning(name, "it is not known whether all APIServices answer: "+firstLine(err.Error()), "ask a cluster admin to run this")
+		return warning(name, "it is not known whether all APIServices answer: "+firstLine(err.Error()), stepAfter(err))
 	}
 	var silent, names []string
 	for _, service := range services.Items {

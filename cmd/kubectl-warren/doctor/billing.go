@@ -74,8 +74,8 @@ func judgeBilling(f file, told billingTold) Check {
 		return ok(billingName, fmt.Sprintf("condition BillingExported is True for %d of %d tenants", told.exported, told.tenants))
 	case f.unknown != nil:
 		return warning(billingName, "no tenant has condition BillingExported, and the operator's configuration is not known: "+f.unknown.Error(),
-			configurationUnknown)
+			f.stepToKnow())
 	}
 	return warning(billingName, driver+" is configured, and no tenant has condition BillingExported yet",
-		"create a tenant, and run this again half a minute later")
+		"create a tenant if there is none, and run this again half a minute later")
 }

@@ -12,24 +12,36 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// configurationUnknown is the next step of a check that needs the configuration file in force, and has none.
-const configurationUnknown = "run this as a user who may read the operator's namespace, or see what check configuration says"
+// stepToKnow returns the next step of a check that needs the configuration file in force, and has none. The operator has
+// accepted a file that it records, so a plugin that can't parse it is of another version.
+func (f file) stepToKnow() string {
+	switch {
+	case f.text != "":
+		return "use the plugin of the operator's version"
+	case apierrors.IsForbidden(f.unknown):
+		return "run this as a user who may read the operator's namespace"
+	}
+	return "see what check configuration says"
+}
 
 // checkConfiguration compares the configuration file in force with the file that the operator's Deployment mounts.
 func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	const name = "configuration"
-	if f.text == "" {
-		return warning(name, "the operator has recorded no configuration file",
+	if f.unknown != nil && f.text == "" {
+		return warning(name, "the configuration file that the operator records could not be read: "+f.unknown.Error(),
 			"run this as a user who may read the operator's namespace, or name that namespace by --operator-namespace; "+
 				"see whether the operator runs, and whether ConfigMap "+v1alpha1.AcceptedConfigName+" is there: make deploy installs it")
 	}
 	brought, from, err := p.readBroughtConfiguration(ctx)
 	switch {
+	case apierrors.IsNotFound(err) && from != "":
+		return warning(name, fmt.Sprintf("ConfigMap %s, which the operator's Deployment mounts, does not exist: new Pods of the operator "+
+			"can't start", from), applyAgain)
 	case apierrors.IsNotFound(err):
 		return ok(name, "recorded; there is no Deployment of the operator with another file")
 	case err != nil:
 		return warning(name, "it is not known which file the operator's Deployment has: "+err.Error(),
-			"run this as a user who may read the operator's namespace")
+			stepAfter(err))
 	case brought != f.text:
 		return warning(name, fmt.Sprintf("the file of ConfigMap %s is not in force", from),
 			"wait for the roll-out; if it doesn't end, kubectl -n "+p.Namespace+" describe deployment "+v1alpha1.OperatorAccount+

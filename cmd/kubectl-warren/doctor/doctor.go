@@ -59,12 +59,20 @@ func warning(name, message, advice string) Check {
 	return Check{Name: name, Status: Warning, Message: message, Advice: advice}
 }
 
-// unlisted returns the warning that objects can't be listed. It sends the user to a cluster admin only if the user lacks the right.
+// stepAfter returns what to do about an error that left a check without a result: only a missing right sends the user to a cluster admin.
+func stepAfter(err error) string {
+	if apierrors.IsForbidden(err) {
+		return "ask a cluster admin to run this"
+	}
+	return "run this again"
+}
+
+// warnOfFailedList returns the warning that objects can't be listed. It sends the user to a cluster admin only if the user lacks the right.
 func warnOfFailedList(name, what string, err error) Check {
 	if apierrors.IsForbidden(err) {
-		return warning(name, "you may not list "+what+": "+err.Error(), "ask a cluster admin to run this")
+		return warning(name, "you may not list "+what+": "+err.Error(), stepAfter(err))
 	}
-	return warning(name, "listing "+what+" failed: "+err.Error(), "run this again")
+	return warning(name, "listing "+what+" failed: "+err.Error(), stepAfter(err))
 }
 
 func failure(name, message, advice string) Check {

@@ -36,12 +36,11 @@ type kindFound struct {
 func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	const name = "kinds"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			configurationUnknown)
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	found, err := p.findKinds(ctx, f.config)
 	if err != nil {
-		return warning(name, err.Error(), "ask a cluster admin to run this")
+		return warning(name, err.Error(), stepAfter(err))
 	}
 	return judgeKinds(found)
 }

@@ -72,8 +72,7 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			configurationUnknown)
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	var bare []string
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {

@@ -24,7 +24,7 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 		err = p.API.List(ctx, bindings)
 	}
 	if err != nil {
-		return []Check{warning("policies", "you may not look at the policies: "+err.Error(), "ask a cluster admin")}
+		return []Check{warnOfFailedList("policies", "the policies and their bindings", err)}
 	}
 	var checks []Check
 	for _, e := range manifests.Shipped {

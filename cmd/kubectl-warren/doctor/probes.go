@@ -38,7 +38,7 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		return checkLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
 	}
 	return warning(name, "the default level is not known: each of the namespaces default, kube-public and kube-node-lease sets a level of "+
-		"its own, or you may not read it", readDefaultLevel)
+		"its own, or could not be read", readDefaultLevel)
 }
 
 // checkLevel returns the check that the API server's answer to the privileged pod shows.
@@ -82,7 +82,7 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 			"if the operator runs with --webhooks=false, do nothing; else "+applyAgain)
 	case err != nil:
 		return warning(name, "it is not known whether there is a ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": "+err.Error(),
-			"ask a cluster admin to run this")
+			stepAfter(err))
 	}
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: probeName}}
 	return judgeWebhook(p.API.Create(ctx, tenant, client.DryRunAll))

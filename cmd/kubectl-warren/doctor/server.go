@@ -56,7 +56,7 @@ func judgeServer(version string, minor int, f file) Check {
 		return failure(name, "Kubernetes "+version+" is too old for Warren", fmt.Sprintf("upgrade to 1.%d or later", oldest))
 	case f.unknown != nil:
 		return warning(name, fmt.Sprintf("Kubernetes %s; the operator's configuration is not known: %v", version, f.unknown),
-			"run this as a user who may read the operator's namespace, or name that namespace by --operator-namespace")
+			f.stepToKnow())
 	case minor < constrained && f.config.Sudo.Mode == v1alpha1.SudoConstrained:
 		return failure(name, fmt.Sprintf("Kubernetes %s can't do sudo.mode Constrained, which the configuration asks for: no sudo is granted",
 			version),

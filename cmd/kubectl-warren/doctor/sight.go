@@ -30,8 +30,7 @@ var neededVerbs = []string{"get", "list", "watch", "create", "update", "delete"}
 func (p Patient) checkSight(ctx context.Context, f file) Check {
 	const name = "sight"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			configurationUnknown)
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	var trees []string
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
@@ -47,7 +46,7 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 	for _, kind := range f.config.Propagation.Kinds {
 		found, err := p.findBlind(ctx, kind, trees)
 		if err != nil {
-			return warning(name, "it is not known what the operator may do: "+err.Error(), "ask a cluster admin to run this")
+			return warning(name, "it is not known what the operator may do: "+err.Error(), stepAfter(err))
 		}
 		lacking = append(lacking, found...)
 	}

@@ -20,19 +20,17 @@ import (
 func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(),
-			configurationUnknown)
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	view, err := gather.Forest(ctx, p.API)
 	if err != nil {
-		return warning(name, err.Error(), "ask a cluster admin to run this")
+		return warning(name, err.Error(), stepAfter(err))
 	}
 	var unsound []string
 	for _, kind := range f.config.Propagation.Kinds {
 		found, err := p.findUnsound(ctx, view.Forest, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 		if err != nil {
-			return warning(name, fmt.Sprintf("the sources of kind %s can't be found: %v", kind.Kind, err),
-				"ask a cluster admin to run this")
+			return warning(name, fmt.Sprintf("the sources of kind %s can't be found: %v", kind.Kind, err), stepAfter(err))
 		}
 		unsound = append(unsound, found...)
 	}

@@ -70,7 +70,7 @@ func (f *follower) follow(ctx context.Context, one answer) {
 		err := f.followNamespace(ctx, one, f.show)
 		if failure.Refused(err) { // the namespace, or the right to it, is gone, and may come back
 			f.note(one.namespace, false)
-			f.warn("Warning: you may no longer list %s in %s: changes there are not shown until you may again\n",
+			f.warn("Warning: you lack the right to list or to watch %s in %s: changes there are not shown until you have both\n",
 				f.mapping.Resource.GroupResource(), one.namespace)
 			return nil
 		}

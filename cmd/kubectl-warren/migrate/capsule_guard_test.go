@@ -61,7 +61,7 @@ func TestForeignLNamespaceStopsTheMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.LNamespaces["oil"] = lnamespaceBy("oil", "eve")
-	if err := x.lostTenant(s.estate(s.Cluster)); err == nil || !strings.Contains(err.Error(), "was not made by you") {
+	if err := x.lostTenant(s.estate(s.Cluster)); err == nil || !strings.Contains(err.Error(), "its creator is not known to be you") {
 		t.Errorf("the run goes on: %v", err)
 	}
 	if place, placed := s.estate(s.Cluster).Places["oil-dev"]; placed {
@@ -78,7 +78,7 @@ func TestForeignLNamespaceOfAPlacedRootLetsUndoAlone(t *testing.T) {
 	if plan := s.plan(); len(plan.Steps) > 0 {
 		t.Errorf("steps: %+v", plan.Steps)
 	}
-	if _, err := planOn(s.estate(s.Cluster), s.Cluster); err == nil || !strings.Contains(err.Error(), "was not made by you") {
+	if _, err := planOn(s.estate(s.Cluster), s.Cluster); err == nil || !strings.Contains(err.Error(), "its creator is not known to be you") {
 		t.Errorf("the plan goes on: %v", err)
 	}
 	s.apply(t, "", func() Plan { plan, _ := NewUndo(s.estate(s.Cluster), s.Cluster); return plan }, 1000)

@@ -31,8 +31,8 @@ func (c *capsuleClaims) reasonNotToAdopt(lns *v1alpha1.LNamespace, t tenantOfCap
 	if c.isMadeByCaller(lns) || c.ownsAllNamespaces(lns, t) {
 		return ""
 	}
-	return "LNamespace " + lns.Name + " exists and was not made by you: its lists would get rights in the Tenant's namespaces. If the lists " +
-		"are right, kubectl annotate lnamespace " + lns.Name + " " +
+	return "LNamespace " + lns.Name + " exists, and its creator is not known to be you: its lists would get rights in the Tenant's " +
+		"namespaces. If the lists are right, kubectl annotate lnamespace " + lns.Name + " " +
 		v1alpha1.AnnotationCreator + "=" + c.cluster.Caller + " --overwrite, and plan again"
 }
 

@@ -318,9 +318,9 @@ func TestTenantsThatCannotMove(t *testing.T) {
 			s.LNamespaces["plain"], s.Peer.Record = lnamespaceBy("plain", "mia"), &Record{Callers: []string{"mia"}}
 		}, ""},
 		"somebody's LNamespace": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "eve") },
-			"was not made by you"},
+			"its creator is not known to be you"},
 		"an LNamespace of nobody that bears our label": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "") },
-			"was not made by you"},
+			"its creator is not known to be you"},
 	} {
 		t.Run("MIG-C5 "+name, func(t *testing.T) {
 			s := capsuleSite()

@@ -200,12 +200,21 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 	case o.undo && len(plan.Steps) == 0:
 		terminal.Fprintf(inv.Streams.Out, "There is no migration from %s to undo\n", r.peer.title)
 	case o.undo:
-		terminal.Fprintf(inv.Streams.Out, "The migration is undone, and %s is started. What users have changed or deleted since --apply "+
-			"stays as it is\n", r.peer.title)
+		terminal.Fprintf(inv.Streams.Out, "%s. What users have changed or deleted since --apply stays as it is\n",
+			describeUndone(r.peer.title, x.stopped))
 	default:
 		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)
 	}
 	return nil
+}
+
+// describeUndone returns how the sentence begins after a migration is undone. stopped reports that no Deployment of the other operator asks
+// for a Pod: it has none any more, or had no replicas before the migration.
+func describeUndone(title string, stopped bool) string {
+	if stopped {
+		return fmt.Sprintf("The migration is undone. %s does not run: no Deployment of it asks for a Pod", title)
+	}
+	return fmt.Sprintf("The migration is undone, and %s is started", title)
 }
 
 // adviceBeforeStart returns what to do if the first write failed because a webhook doesn't answer; "" for other errors.

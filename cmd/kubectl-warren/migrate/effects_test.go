@@ -12,6 +12,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 func (s *site) gaps() (what []string) {
@@ -129,6 +130,14 @@ func TestPlacesThatAdmissionWouldRefuse(t *testing.T) {
 	}
 }
 
+func TestGreatestDepthCanNotBeRaised(t *testing.T) {
+	size := treeSize{depth: forest.MaxDepth + 1}
+	found := size.exceededLimits(v1alpha1.Limits{})
+	if len(found) != 1 || strings.Contains(found[0], "raise") || !strings.Contains(found[0], "place namespaces nearer to the root") {
+		t.Errorf("%q", found)
+	}
+}
+
 func TestLimitsThatTreesWouldExceed(t *testing.T) {
 	one := int32(1)
 	for name, limits := range map[string]v1alpha1.Limits{"subNamespaces 2": {SubNamespaces: &one}, "depth 2": {Depth: &one},
@@ -139,7 +148,8 @@ func TestLimitsThatTreesWouldExceed(t *testing.T) {
 			plan := s.plan()
 			if err := plan.checkNoLimitExceeded(); err == nil ||
 				!strings.Contains(err.Error(), "nothing was written, because tree org would have "+name+
-					", and 1 is allowed: raise subNamespaces.limits") {
+					", and 1 is allowed: raise subNamespaces.limits") ||
+				!strings.Contains(err.Error(), "in the configuration, or spec.limits of the LNamespace; then give the command again") {
 				t.Errorf("%v", err)
 			}
 			if !slices.Contains(s.gaps(), "tree org") {

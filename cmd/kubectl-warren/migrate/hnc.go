@@ -205,7 +205,7 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
 				fmt.Sprintf("its copies stay, but Warren doesn't update them. Before the migration, add the kind to "+
 					"propagation.kinds in mode %s, and apply what `manager manifests --config FILE` prints", wanted))
-		case kinds[i].Mode != wanted && wanted == copies.All:
+		case kinds[i].Mode == copies.OptIn && wanted == copies.All:
 			e.addEstateGap(fmt.Sprintf("mode %s of %s", r.mode, name),
 				"propagation.kinds has it in mode OptIn: the present sources get label "+v1alpha1.LabelPropagate+", and later objects are copied "+
 					"only with this label; to copy all, set mode All")

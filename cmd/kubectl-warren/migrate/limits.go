@@ -33,7 +33,6 @@ func (p *planner) planTreeLimits(copies map[string]int) {
 	}
 	for _, root := range slices.Sorted(maps.Keys(sizes)) {
 		for _, excess := range sizes[root].exceededLimits(p.limitsOfTree(root)) {
-			excess += " in the configuration, or spec.limits of the LNamespace"
 			p.draft.addDraftGap("tree "+root, excess+", before the migration")
 			p.draft.excesses = append(p.draft.excesses, "tree "+root+" "+excess)
 		}
@@ -60,8 +59,11 @@ func (s *treeSize) exceededLimits(limits v1alpha1.Limits) (found []string) {
 	}{{"subNamespaces", s.subNamespaces, limits.SubNamespaces}, {"depth", s.depth, cmp.Or(limits.Depth, &deepest)},
 		{"copies", s.copies, limits.Copies}} {
 		if bound.most != nil && bound.size > int(*bound.most) {
-			found = append(found, fmt.Sprintf("would have %s %d, and %d is allowed: raise subNamespaces.limits.%s", bound.field, bound.size,
-				*bound.most, bound.field))
+			step := fmt.Sprintf("raise subNamespaces.limits.%s in the configuration, or spec.limits of the LNamespace", bound.field)
+			if bound.field == "depth" && *bound.most >= deepest {
+				step = "no limit can be higher, so place namespaces nearer to the root in the other operator"
+			}
+			found = append(found, fmt.Sprintf("would have %s %d, and %d is allowed: %s", bound.field, bound.size, *bound.most, step))
 		}
 	}
 	return found

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,4 +69,30 @@ func TestFlagThatIsNoExpression(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestModeRemoveIsNotCalledOptIn(t *testing.T) {
+	for mode, want := range map[copies.KindMode]string{
+		copies.Remove: "propagation.kinds has it in mode Remove: set mode All",
+		copies.OptIn:  "propagation.kinds has it in mode OptIn: the present sources get label",
+	} {
+		found := false
+		for _, gap := range hncSite(mode, hncPropagate).plan().Gaps {
+			found = found || gap.What == "mode Propagate of secrets" && strings.HasPrefix(gap.Instead, want)
+		}
+		if !found {
+			t.Errorf("%s: no gap has %q", mode, want)
+		}
+	}
+}
+
+func TestUndoneNamesAnOperatorThatDoesNotRun(t *testing.T) {
+	for stopped, want := range map[bool]string{
+		false: "The migration is undone, and HNC is started",
+		true:  "The migration is undone. HNC does not run: no Deployment of it asks for a Pod",
+	} {
+		if got := describeUndone("HNC", stopped); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }

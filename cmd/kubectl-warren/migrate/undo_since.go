@@ -29,8 +29,7 @@ func (u *undoer) checkChangesSince() error {
 		switch _, below := u.joining[parent]; {
 		case known && parent != "" && u.Peer.Record.valueBefore(objectFromMetadata(now), v1alpha1.LabelParent) == "" &&
 			u.wasPlacedByMigration(name):
-			found = append(found, fmt.Sprintf("namespace %s was moved below %s: move it back below %s (kubectl warren set %s --parent %s)", name,
-				parent, place.Parent, name, place.Parent))
+			found = append(found, fmt.Sprintf("namespace %s was moved below %s: %s", name, parent, place.describeReturn(name)))
 		case below && u.leavesAllTrees(parent):
 			found = append(found, fmt.Sprintf("namespace %s was placed below %s, so the undo can't take %s out of its tree: delete "+
 				"%s, or move it below a namespace that the migration did not place", name, parent, parent, name))
@@ -40,6 +39,17 @@ func (u *undoer) checkChangesSince() error {
 		return nil
 	}
 	return fmt.Errorf("since --apply, %s; then give the command again", strings.Join(found, "; "))
+}
+
+// describeReturn returns how a user gives a namespace the place that it had after the migration.
+func (p Place) describeReturn(name string) string {
+	switch {
+	case p.Parent != "":
+		return fmt.Sprintf("move it back below %s (kubectl warren set %s --parent %s)", p.Parent, name, p.Parent)
+	case p.Type == v1alpha1.TypeRoot:
+		return fmt.Sprintf("make it a root again (kubectl warren set %s --root)", name)
+	}
+	return "take it out of that tree: remove its label " + v1alpha1.LabelParent
 }
 
 // wasPlacedByMigration reports whether the record of the migration has a place in a tree for a namespace.

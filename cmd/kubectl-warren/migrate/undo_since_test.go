@@ -20,6 +20,8 @@ func TestUndoSaysWhatUsersDidSince(t *testing.T) {
 			"namespace new was placed below svc"},
 		"a namespace that moved": {func(s *site) { s.Namespaces["svc"].Labels[v1alpha1.LabelParent] = "other" },
 			"namespace svc was moved below other: move it back below team (kubectl warren set svc --parent team)"},
+		"a root that moved": {func(s *site) { s.Namespaces["org"].Labels[v1alpha1.LabelParent] = "other" },
+			"namespace org was moved below other: make it a root again (kubectl warren set org --root)"},
 		"a namespace that is gone": {func(s *site) { delete(s.Namespaces, "svc") }, ""},
 	} {
 		t.Run("MIG-U3 "+name, func(t *testing.T) {

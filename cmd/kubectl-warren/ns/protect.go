@@ -46,7 +46,8 @@ func setProtected(ctx context.Context, inv *invocation.Invocation, name string, 
 	}
 	namespace, changed, err := change.Relabel(ctx, api, name, c, func(namespace *metav1.PartialObjectMetadata) (change.Labels, error) {
 		if on && namespace.Labels[v1alpha1.LabelProtected] != v1alpha1.True && inTree(namespace) {
-			return nil, fmt.Errorf("namespace %s belongs to a tree: take it out first, then protect it", name)
+			return nil, fmt.Errorf("namespace %s belongs to a tree or is a template: take it out of the tree, or give it no type "+
+				"(kubectl warren ns set-type %s none), then protect it", name, name)
 		}
 		return change.Labels{v1alpha1.LabelProtected: value}, nil
 	})

@@ -84,7 +84,7 @@ func (w *wishes) fields(flags *pflag.FlagSet) (map[string]any, error) {
 		fields["allowCascadingDeletion"] = !w.forbidden
 	}
 	if len(fields) == 0 {
-		return nil, fmt.Errorf("say what to set: --parent NAME, --root, or --allow-cascading-deletion")
+		return nil, fmt.Errorf("say what to set: --parent NAME, --root, --allow-cascading-deletion or --forbid-cascading-deletion")
 	}
 	return fields, nil
 }

@@ -229,6 +229,8 @@ func (y *Why) Sentence() string {
 	switch {
 	case plain.Allowed == Yes:
 		return who + " may, without sudo."
+	case raised.Allowed == Yes && plain.Allowed == Unknown:
+		return who + " may, with sudo of " + raised.Tenant + ". Without sudo, the answer is not known: you may not read all that decides it."
 	case raised.Allowed == Yes:
 		return who + " may, with sudo of " + raised.Tenant + " alone."
 	case plain.Allowed == No && raised.Allowed == No:

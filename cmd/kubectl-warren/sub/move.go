@@ -163,6 +163,10 @@ func (m *move) undoCreation(ctx context.Context, why error) error {
 		return why
 	}
 	now, err := gather.ReadNamespace(ctx, m.api, m.name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w; it is not known whether namespace %s was moved, and SubNamespace %s/%s may own it: run the command again", why,
+			m.name, m.to, m.name)
+	}
 	if err == nil && now.Labels[v1alpha1.LabelParent] != m.to && changedNothing(why) {
 		err = client.IgnoreNotFound(m.api.Delete(ctx, m.made, client.Preconditions{UID: &m.made.UID}))
 	}

@@ -124,6 +124,8 @@ func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot 
 			place.Presence, place.Note = Nested, "a copy of that in "+from
 		case object.Labels[v1alpha1.LabelPropagate] != "":
 			place.Presence, place.Note = Nested, "a source of its own"
+		case selected && source.Mode == v1alpha1.ModeCreate:
+			place.Presence, place.Note = Conflict, "another object has that name; the source has mode create, so it is left as it is"
 		case selected:
 			place.Presence, place.Note = Conflict, "another object has that name: rename or delete it, then the operator writes the copy"
 		default:

@@ -13,6 +13,9 @@ import (
 var kinds = []option.CredentialsType{option.ServiceAccount, option.ExternalAccount, option.ImpersonatedServiceAccount,
 	option.AuthorizedUser}
 
+// correctSecret is the next step for a file that holds something else than credentials that the exporter can use.
+const correctSecret = "correct the Secret that holds the file"
+
 // client returns the options for Google's client. It reads the credentials file anew at each call; a missing or malformed file is
 // an Error with reason "credentials".
 func (o Options) client() (options []option.ClientOption, err error) {
@@ -23,20 +26,20 @@ func (o Options) client() (options []option.ClientOption, err error) {
 		return options, nil
 	}
 	refused := func(err error) error {
-		return &Error{reason: reasonCredentials, err: fmt.Errorf("billing.bigquery.credentialsFile: %w; mount the Secret that holds it", err)}
+		return &Error{reason: reasonCredentials, err: fmt.Errorf("billing.bigquery.credentialsFile: %w", err)}
 	}
 	text, err := os.ReadFile(o.CredentialsFile)
 	if err != nil {
-		return nil, refused(err)
+		return nil, refused(fmt.Errorf("%w; mount the Secret that holds it", err))
 	}
 	var file struct {
 		Type option.CredentialsType `json:"type"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, refused(fmt.Errorf("%s is no JSON of credentials", o.CredentialsFile)) // json's error could quote the key
+		return nil, refused(fmt.Errorf("%s is no JSON of credentials; "+correctSecret, o.CredentialsFile)) // json's error could quote the key
 	}
 	if !slices.Contains(kinds, file.Type) {
-		return nil, refused(fmt.Errorf("%s holds credentials of type %q, not one of %q", o.CredentialsFile, file.Type, kinds))
+		return nil, refused(fmt.Errorf("%s holds credentials of type %q, not one of %q; "+correctSecret, o.CredentialsFile, file.Type, kinds))
 	}
 	return append(options, option.WithAuthCredentialsJSON(file.Type, text)), nil
 }

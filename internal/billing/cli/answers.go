@@ -35,7 +35,7 @@ func printHistory(ctx context.Context, c *call) error {
 		return err
 	}
 	if len(periods) == 0 {
-		return fmt.Errorf("tenant %q has no period in the ledger: `manager billing at NOW` lists the tenants with one", c.word)
+		return fmt.Errorf("tenant %q has no period in the ledger: `manager billing at NOW` lists the tenants that have one now", c.word)
 	}
 	reasons, err := c.store.Reasons(ctx, c.word)
 	if err != nil {

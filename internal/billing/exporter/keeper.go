@@ -275,11 +275,20 @@ func (k *keeper) reportSight(until time.Time, trouble error) {
 	switch {
 	case trouble != nil && was == nil:
 		k.events.Event(k.self, corev1.EventTypeWarning, eventBlind,
-			fmt.Sprintf("the exporter can't watch the cluster: %v. The ledger is complete until %s; "+
-				"later changes get the time at which the exporter sees them", trouble, until.UTC().Format(time.RFC3339)))
+			fmt.Sprintf("the exporter can't watch the cluster: %v. %s; later changes get the time at which the exporter sees them",
+				trouble, describeComplete(until)))
 	case trouble == nil && was != nil:
 		k.events.Event(k.self, corev1.EventTypeNormal, eventSeeing, "the exporter watches the cluster again")
 	}
+}
+
+// describeComplete returns the sentence about the time until which the exporter has seen all changes; the zero time means that it has not
+// read the whole cluster since its start.
+func describeComplete(until time.Time) string {
+	if until.IsZero() {
+		return "It has not read the whole cluster since its start, and kubectl warren billing status shows until when the ledger is complete"
+	}
+	return "The ledger is complete until " + until.UTC().Format(time.RFC3339)
 }
 
 // recordOutcome stores the outcome for the reporter, and writes Events and logs when the trouble changes.

@@ -176,9 +176,9 @@ func conditionReason(t billing.Trouble) v1alpha1.Reason {
 func advice(t billing.Trouble) string {
 	switch t {
 	case billing.Denied:
-		return "the ledger refuses the exporter's account; a cluster admin must repair this, and changes wait until then"
+		return "the exporter gets no access to the ledger; a cluster admin must repair this, and changes wait until then"
 	case billing.Mismatch:
-		return "the ledger's table or view is wrong; a cluster admin must repair it, and changes wait until then"
+		return "the ledger's table, view or file is wrong; a cluster admin must repair it, and changes wait until then"
 	case billing.Quota:
 		return "the ledger's quota is used up; changes wait, and the exporter sends them again by itself"
 	}

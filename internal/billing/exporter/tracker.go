@@ -199,11 +199,12 @@ func (t *tracker) save(ctx context.Context) {
 		t.unsaved = nil
 		return
 	}
-	if len(t.unsaved) > t.mostUnsaved {
-		t.unsaved, t.lost = nil, true // the next comparison finds them
-	}
 	outboxFailures.Inc()
-	ctrllog.FromContext(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
+	message, changes := "changes wait in memory until the outbox takes them", len(t.unsaved)
+	if changes > t.mostUnsaved {
+		message, t.unsaved, t.lost = "too many changes wait for the outbox; the next comparison finds them again", nil, true
+	}
+	ctrllog.FromContext(ctx).WithName("billing").Error(err, message, "changes", changes)
 }
 
 // sight returns the time until which all changes have been seen: the earliest of the times at which the watches were last confirmed.

@@ -93,7 +93,7 @@ func (r *releaser) removeFinalizers(ctx context.Context) error {
 			return fmt.Errorf("taking finalizer %s off %s: %w", h.finalizer, h.kind, err)
 		}
 		if again > 0 {
-			return fmt.Errorf("%d %s got their finalizer back: an operator still runs outside of %s; stop it, then repeat the command", again,
+			return fmt.Errorf("%d %s got their finalizer back: an operator still runs, in %s or elsewhere; stop it, then repeat the command", again,
 				h.kind, r.namespace)
 		}
 	}

@@ -172,7 +172,8 @@ var _ = Describe("admission", Ordered, func() {
 			`}}, targets: {includedNamespaces: [{name: ` + f.d1 + `}, {name: ` + f.d2 + `}, {name: ` + f.id + `-ghost}]}}}`
 		_, stderr, code := f.KubectlWith(ctx, "admin", manifest, "create", "-f", "-")
 		Expect(code).To(BeZero(), stderr)
-		Expect(stderr).To(And(ContainSubstring("Warning: 1 namespace already has a Secret "+f.id+" that the operator did not write: "+f.d2),
+		Expect(stderr).To(And(ContainSubstring("Warning: 1 namespace already has a Secret "+f.id+
+			" that is no copy of this ResourceDistribution, or is being deleted: "+f.d2),
 			ContainSubstring("Warning: not found: "+f.id+"-ghost")))
 		Expect(f.Admin().Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: f.id}})).To(Succeed())
 		Eventually(ctx, func() int32 { return f.read(ctx).Status.Current }).Should(BeEquivalentTo(2), f.explain)

@@ -48,7 +48,7 @@ var _ = Describe("kubectl sudo", func() {
 			"no name at all": {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
 			"no namespace":   {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant: payments, shop"},
 			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},
-				"namespace lonely belongs to no tenant of which bob is a sudoer: those are payments, shop"},
+				"namespace lonely does not exist, or belongs to no tenant of which bob is a sudoer: those are payments, shop"},
 			"who may see that":               {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
 			"who may see that there is none": {"walt", []string{"get", "pods", "-n", "nosuch"}, "there is no namespace nosuch"},
 			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, unnamed + "choose a tenant with --tenant"},

@@ -117,7 +117,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 		shared.put(ctx, mallory)
 		Eventually(shared.tenant("o9-p")).WithContext(ctx).Should(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", string(v1alpha1.ConditionNamespaceReady)), HaveField("Reason", string(v1alpha1.ReasonNamespaceConflict)),
-			HaveField("Message", ContainSubstring(`namespaces of others wait for a parent named "o9-p"`))))))
+			HaveField("Message", ContainSubstring(`other namespaces wait for a parent named "o9-p"`))))))
 		Consistently(shared.is(build.Namespace("o9-p"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
 		Expect(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))(ctx)).To(gone())
 		// A cluster admin lets this LNamespace have it.

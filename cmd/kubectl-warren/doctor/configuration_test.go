@@ -1,0 +1,43 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+func TestDeploymentThatMountsAMissingConfigMap(t *testing.T) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.OperatorAccount}}
+	deployment.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "lost"}}}}}
+	p := Patient{API: fake.NewClientBuilder().WithObjects(deployment).Build(), Namespace: "warren-system"}
+	got := p.checkConfiguration(t.Context(), file{text: "kind: x"})
+	if got.Status != Warning || !strings.Contains(got.Message, "ConfigMap lost") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNextStepFitsTheError(t *testing.T) {
+	refused := apierrors.NewForbidden(corev1.Resource("configmaps"), "x", errors.New("no right"))
+	missing := apierrors.NewNotFound(corev1.Resource("configmaps"), "x")
+	for want, got := range map[string]string{
+		"ask a cluster admin to run this":                          stepAfter(fmt.Errorf("listing: %w", refused)),
+		"run this again":                                           stepAfter(errors.New("no answer")),
+		"use the plugin of the operator's version":                 file{text: "x", unknown: errors.New("unknown field")}.stepToKnow(),
+		"run this as a user who may read the operator's namespace": file{unknown: refused}.stepToKnow(),
+		"see what check configuration says":                        file{unknown: missing}.stepToKnow(),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

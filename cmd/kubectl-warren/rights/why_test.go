@@ -1,0 +1,22 @@
+package rights
+
+import "testing"
+
+func TestSentence(t *testing.T) {
+	for name, c := range map[string]struct {
+		plain, raised Answer
+		want          string
+	}{
+		"without sudo":    {Yes, No, "bob may, without sudo."},
+		"with sudo alone": {No, Yes, "bob may, with sudo of payments alone."},
+		"without sudo is not known": {Unknown, Yes, "bob may, with sudo of payments. " +
+			"Without sudo, the answer is not known: you may not read all that decides it."},
+		"neither":          {No, No, "bob may not, neither without sudo nor with it."},
+		"nothing is known": {Unknown, Unknown, "Not known: you may not read all that decides it."},
+	} {
+		why := &Why{Identity: Identity{User: "bob"}, Cases: []Case{{Allowed: c.plain}, {Allowed: c.raised, Tenant: "payments"}}}
+		if got := why.Sentence(); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
