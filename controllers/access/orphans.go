@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
@@ -48,7 +49,7 @@ func setupOrphans(mgr ctrl.Manager, objects *objectStore, timing Timing) error {
 		WithOptions(controller.TypedOptions[grants.Key]{
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[grants.Key](timing.ErrorMin, timing.RetryMax),
 		}).
-		Complete(o)
+		Complete(apianswer.Patiently(o))
 	if err != nil {
 		return fmt.Errorf("setting up the controller of orphaned access objects: %w", err)
 	}

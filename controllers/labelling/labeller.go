@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
@@ -88,7 +89,7 @@ func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
 	return builder.TypedControllerManagedBy[copies.Slot](mgr).Named("generated").
 		WatchesRawSource(source.TypedFunc[copies.Slot](l.followKinds)).
 		WithOptions(controller.TypedOptions[copies.Slot]{RateLimiter: l.backoff}).
-		Complete(l)
+		Complete(apianswer.Patiently(l))
 }
 
 // Notes returns sentences about kinds that can't be watched.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
-// A controller waits as long as the API server asks for, and goes by its rate limiter otherwise.
+// A controller waits longer than the API server asks for, and goes by its rate limiter otherwise.
 func TestPatiently(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
@@ -21,7 +22,9 @@ func TestPatiently(t *testing.T) {
 		again     time.Duration
 	}{
 		"no error":         {},
-		"an answer's time": {err: fmt.Errorf("writing: %w", apierrors.NewTooManyRequests("busy", 3)), again: 3 * time.Second},
+		"an answer's time": {err: fmt.Errorf("writing: %w", apierrors.NewTooManyRequests("busy", 3)), again: 6 * time.Second},
+		"a long time":      {err: apierrors.NewTooManyRequests("busy", 50), again: 50 * time.Second},
+		"busy, no time":    {err: apierrors.NewTooManyRequests("busy", 0), again: 2 * time.Second},
 		"no time is said":  {err: broken, want: broken},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,4 +36,42 @@ func TestPatiently(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An event doesn't make a controller try again sooner than the API server asks for, and each busy answer in a row makes it wait longer.
+func TestPatientlyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tries int
+		var answer error = apierrors.NewTooManyRequests("busy", 1)
+		r := apianswer.Patiently(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			tries++
+			return reconcile.Result{}, answer
+		}))
+		next := func() time.Duration {
+			t.Helper()
+			result, err := r.Reconcile(t.Context(), reconcile.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return result.RequeueAfter
+		}
+		for i, want := range []time.Duration{2, 4, 8, 16, 30, 30} {
+			if got := next(); got != want*time.Second || tries != i+1 {
+				t.Fatalf("after %d busy answers it waits %s, not %s", tries, got, want*time.Second)
+			}
+			time.Sleep(500 * time.Millisecond)
+			if got := next(); got != want*time.Second-500*time.Millisecond || tries != i+1 {
+				t.Fatalf("an event after half a second: waits %s more, %d tries", got, tries)
+			}
+			time.Sleep(want * time.Second)
+		}
+		answer = nil
+		if got := next(); got != 0 {
+			t.Fatalf("waits %s after success", got)
+		}
+		answer = apierrors.NewTooManyRequests("busy", 1)
+		if got := next(); got != 2*time.Second {
+			t.Fatalf("after a success, the first busy answer waits %s", got)
+		}
+	})
 }

@@ -153,13 +153,11 @@ func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration 
 	return d*4/5 + d/5*time.Duration(chance.Sum32()%1000)/1000
 }
 
-// TransientBackoff is Backoff after a request that failed without being refused; it is longer if the API server asks for more time.
+// TransientBackoff is Backoff after a request that failed without being refused. If the API server asks to wait, the back-off begins at
+// more than twice that time.
 func TransientBackoff(lowest, highest time.Duration, tries int, slot Slot, err error) time.Duration {
-	delay := Backoff(lowest, highest, tries, slot)
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		delay = max(delay, time.Duration(seconds)*time.Second)
-	}
-	return delay
+	asked := apianswer.AskedDelay(err)
+	return max(asked, Backoff(max(lowest, asked*5/2), highest, tries, slot))
 }
 
 // IsNamespaceGone reports whether a write failed because the namespace of slot is terminating or gone.

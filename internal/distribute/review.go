@@ -295,13 +295,17 @@ func (s *State) followObstacles(r *run, results []Result) {
 }
 
 // reportStatus requests a write of the status if the status has changed: at once if urgent is true, otherwise not more often than Timing
-// allows. It reports whether it has requested the write.
-func (s *State) reportStatus(r *run, found Review, urgent bool) (writes bool) {
+// allows, and never before the back-off of a failed write is over. It reports whether a write is requested or waits for that back-off.
+func (s *State) reportStatus(r *run, found Review, urgent bool) (pending bool) {
 	was := r.reported
 	now := asReturned(r.Status(found, &was))
 	if reflect.DeepEqual(was, now) {
 		s.announceDeeds(r, r.Distribution)
 		return false
+	}
+	if wait := r.failedStatus.until.Sub(s.now); wait > 0 {
+		s.queueAfter(reviewKey(r.Name), wait)
+		return true
 	}
 	pace := s.options.Timing.Last
 	if ready := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady); ready.Reason == string(v1alpha1.ReasonProgressing) {
@@ -328,9 +332,10 @@ func (w StatusWritten) applyTo(s *State) {
 		if !apierrors.IsNotFound(w.Err) && !apierrors.IsConflict(w.Err) {
 			s.emitOutput(copies.Log{Message: "writing the status of ResourceDistribution " + w.Name + "; it is tried again", Err: w.Err})
 		}
-		s.queueAfter(reviewKey(w.Name), s.options.Timing.Last)
+		s.putOffStatus(r, w.Err)
 		return
 	}
+	r.failedStatus = failedStatus{}
 	if r.resourceVersion == w.ResourceVersion {
 		r.resourceVersion = w.NewVersion
 	}
@@ -346,44 +351,11 @@ func (w StatusWritten) applyTo(s *State) {
 	}
 }
 
-// The functions below are for the scrub. The scrub reads every locked copy in full, once in a configured interval, to find changes that
-// metadata do not show.
-
-// FindScrubParts returns what a pass of the scrub reads: the kinds with locked copies, which are the copies that only the operator may
-// change.
-func (s *State) FindScrubParts() (all []copies.ScrubPart) {
-	for gk, k := range s.kinds {
-		isLocked := func(r *run) bool {
-			return r.Problem == "" && r.Drift == v1alpha1.DriftRevert && r.Template.Kind.GroupKind() == gk
-		}
-		if k.state == copies.KindActive && slices.ContainsFunc(slices.Collect(maps.Values(s.runs)), isLocked) {
-			all = append(all, copies.ScrubPart{Kind: k.GroupVersionKind, Resource: k.resource, Namespace: copies.Everywhere})
-		}
-	}
-	return all
-}
-
-// FindUnchanged returns the copy in slot, and its distribution. It returns nil for both unless the copy still has this UID and
-// resourceVersion and the plan has no write for it.
-func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*Distribution, *Copy) {
-	known := s.copies.atUID(slot, uid)
-	if known == nil || known.ResourceVersion != resourceVersion || known.Drifted {
-		return nil, nil
-	}
-	r := s.runs[known.By]
-	if r == nil || r.Problem != "" || r.Drift != v1alpha1.DriftRevert || r.Template.Slot(slot.Namespace) != slot ||
-		known.Content != r.Template.Content {
-		return nil, nil
-	}
-	return r.Distribution, known
-}
-
-func (d DriftFound) applyTo(s *State) {
-	of, known := s.FindUnchanged(d.Slot, d.UID, d.ResourceVersion)
-	if known == nil {
-		return
-	}
-	known.Known, known.Drifted = true, true
-	s.copies.Put(d.Slot, known)
-	s.queue(Key{of.Name, d.Slot.Namespace})
+// putOffStatus queues the next try of a write of a status that has failed.
+func (s *State) putOffStatus(r *run, err error) {
+	timing, failed := s.options.Timing, &r.failedStatus
+	failed.tries++
+	wait := copies.TransientBackoff(timing.Last, timing.TransientMax, failed.tries, copies.Slot{Name: r.Name}, err)
+	failed.until = s.now.Add(wait)
+	s.queueAfter(reviewKey(r.Name), wait)
 }

@@ -17,6 +17,7 @@ type run struct {
 	resourceVersion string
 	reported        v1alpha1.ResourceDistributionStatus
 	reportedAt      time.Time
+	failedStatus    failedStatus
 	admitted        string // the value of Check for which the check for conflicts has passed
 	named           Named  // which namespaces the names in the spec mean
 	gate            Gate
@@ -37,6 +38,12 @@ type run struct {
 	looked    bool                 // obstacles have been listed since this replica knows the distribution
 	watch     *ObstacleWatch       // nil while there is no obstacle
 	watching  bool                 // the watch has shown all obstacles
+}
+
+// failedStatus is the last writes of a status, as far as they have failed in a row.
+type failedStatus struct {
+	tries int
+	until time.Time // when the next try is due
 }
 
 func newRun(d *Distribution, status v1alpha1.ResourceDistributionStatus, now time.Time) *run {

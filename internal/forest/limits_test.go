@@ -38,8 +38,8 @@ func TestLimits(t *testing.T) {
 		"WithinAFull":      {strings.Join(moved("b", "t"), "; "), ""},
 		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise},
 		"Into": {strings.Join(moved("x", "a"), "; "),
-			"tenant t: depth 3 exceeds 2" + higher + orRaise + "; tenant t allows 3 sub-namespaces (3 in use, 1 terminating), and the move adds 2: " +
-				"delete 2" + orRaise},
+			"tenant t: depth 3 exceeds 2" + higher + orRaise +
+				"; tenant t allows 3 sub-namespaces (3 in use, 1 terminating), and the move adds 2: delete 2" + orRaise},
 		"In line": {forest.NoRoom(s, "t", 0, 4), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
 	}
 	for name, tc := range cases {

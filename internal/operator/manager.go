@@ -135,6 +135,7 @@ func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config
 		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
 	}
 	cfg.UserAgent, cfg.Dial = userAgent, connection.Dial
+	cfg.Wrap(connection.LeaveRetries)
 	cfg.Wrap(connection.FinishWrites)
 	cfg.QPS, cfg.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
 	if cfg.QPS == 0 {

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
 // Loop is a controller of something that exists once. It calls Look when it starts, when a source or Now asks for it, and again after the
@@ -38,7 +40,7 @@ func (l *Loop) SetupWithManager(mgr ctrl.Manager, sources ...source.Source) erro
 	for _, s := range sources {
 		b = b.WatchesRawSource(s)
 	}
-	return b.Complete(l)
+	return b.Complete(apianswer.Patiently(l))
 }
 
 // Changes is a source that makes a loop call Look whenever an object of this type changes in the cache.

@@ -32,7 +32,7 @@ func (s *scene) state() (map[string]string, error) {
 	state, contents := map[string]string{}, map[string]string{}
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(placeOf(a), placeOf(b)) })
 	for _, object := range objects {
-		if isOnDemand(object) {
+		if isOnDemand(object) && slices.Equal(reportedChildren(object), childrenAmong(objects, object.GetNamespace())) {
 			continue
 		}
 		s.describe(object.DeepCopy(), state, contents)
@@ -46,10 +46,26 @@ func isOnDemand(u *unstructured.Unstructured) bool {
 		return false
 	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	children, _, _ := unstructured.NestedSlice(u.Object, "status", "children")
-	return len(children) == 0 && slices.ContainsFunc(conditions, func(c any) bool {
+	return slices.ContainsFunc(conditions, func(c any) bool {
 		return c.(map[string]any)["type"] == "Ready" && c.(map[string]any)["status"] == "True"
 	})
+}
+
+// reportedChildren are the children that a HierarchyConfiguration's status names, sorted.
+func reportedChildren(u *unstructured.Unstructured) []string {
+	children, _, _ := unstructured.NestedStringSlice(u.Object, "status", "children")
+	return slices.Sorted(slices.Values(children))
+}
+
+// childrenAmong are the names of the namespaces below parent, sorted.
+func childrenAmong(objects []*unstructured.Unstructured, parent string) []string {
+	var names []string
+	for _, object := range objects {
+		if object.GetKind() == "Namespace" && object.GetLabels()[v1alpha1.LabelParent] == parent {
+			names = append(names, object.GetName())
+		}
+	}
+	return slices.Sorted(slices.Values(names))
 }
 
 // describe adds an object to a state. contents numbers the hashes of copies.
