@@ -40,6 +40,10 @@ type Gate struct {
 	frozen func(*http.Request) bool
 	thawed chan struct{} // closed when the watches that are frozen may go on
 	gap    chan struct{} // the thawed of the watches that must end and lose their events
+	// expired are the watches that have lost events: where the next one of them wants to go on, it is too late.
+	expired map[string]bool
+	late    time.Duration // how late a watch is that begins before lagEnd
+	lagEnd  time.Time
 }
 
 // Request is a request of the operator with its body.
@@ -78,7 +82,7 @@ func New(w *devcluster.World) *Gate {
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	transport, err := rest.TransportFor(&rest.Config{Host: config.Host, TLSClientConfig: config.TLSClientConfig})
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	g := &Gate{open: make(chan struct{}), thawed: make(chan struct{})}
+	g := &Gate{open: make(chan struct{}), thawed: make(chan struct{}), expired: map[string]bool{}}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -93,7 +97,7 @@ func New(w *devcluster.World) *Gate {
 			}
 			fault.spoil(answer)
 			if answer.Request.URL.Query().Get("watch") == "true" {
-				answer.Body = &stream{ReadCloser: answer.Body, gate: g, of: answer.Request}
+				answer.Body = &stream{ReadCloser: g.delay(answer.Body), gate: g, of: answer.Request}
 			}
 			return nil
 		},
@@ -107,6 +111,10 @@ func New(w *devcluster.World) *Gate {
 			case <-r.Context().Done():
 				g.leaves(open)
 			}
+		}
+		if g.expires(r) {
+			tooOld(w)
+			return
 		}
 		if r = g.judge(w, r); r != nil {
 			if again := repeated(r); again != nil {
@@ -230,6 +238,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	if s.gate.gap == thawed {
+		s.gate.expired[watchOf(s.of)] = true
 		return 0, io.EOF
 	}
 	return n, err
@@ -239,13 +248,17 @@ func (s *stream) Read(p []byte) (int, error) {
 func (g *Gate) Freeze(these func(*http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.frozen, g.thawed = these, make(chan struct{})
+	if g.frozen == nil {
+		g.thawed = make(chan struct{})
+	}
+	g.frozen = these
 }
 
 // Thaw delivers the events that Freeze held back.
 func (g *Gate) Thaw() { g.thaw(false) }
 
-// ThawWithGap ends the watches that have events which Freeze held back. Those events are lost.
+// ThawWithGap ends the watches that have events which Freeze held back. Those events are lost: where such a watch wants to go on, the
+// answer is 410.
 func (g *Gate) ThawWithGap() { g.thaw(true) }
 
 func (g *Gate) thaw(gap bool) {

@@ -154,7 +154,7 @@ var _ = Describe("an operator that meets a fault while the whole cluster changes
 	})
 
 	for _, story := range clusterStories {
-		It(fmt.Sprintf("ends story FLT-%s as without: %s", story.id, story.title), func(ctx SpecContext) {
+		It(fmt.Sprintf("FLT-F01 ends story FLT-%s as without: %s", story.id, story.title), func(ctx SpecContext) {
 			st.together.expected = 1
 			story.play = leaving(story.play)
 			calm := st.rehearse(ctx, story)

@@ -42,6 +42,17 @@ var faults = []fault{
 	{name: "fail", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Code: http.StatusInternalServerError} }},
 	{name: "delay", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Delay: 2 * time.Second} }},
 	{name: "duplicate", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Twice: true} }},
+	{name: "freeze-watch", at: func(s *stage, _ int, _ gate.Request) gate.Fault {
+		s.blind(false)
+		return gate.Fault{}
+	}},
+	{name: "gap", at: func(s *stage, _ int, _ gate.Request) gate.Fault {
+		s.blind(true)
+		return gate.Fault{}
+	}},
+	{name: "lag", at: func(s *stage, life int, _ gate.Request) gate.Fault {
+		return gate.Fault{LoseAnswer: true, Then: func() { s.lag(life) }}
+	}},
 }
 
 // plan is a fault at one write of a story, counted from 1.
@@ -80,6 +91,7 @@ type counter struct {
 	objects int
 	lives   map[int]int // writes by life of the operator
 	met     []int       // the lives that met the fault
+	blinded int         // how often the operator was blind before the scene began
 }
 
 func (c *counter) decide(r gate.Request) (gate.Fault, bool) {
@@ -108,11 +120,13 @@ func (c *counter) count() int {
 	return c.writes
 }
 
-// faults counts what a scene has met: the lives of the operator that ended in its course, and its own fault.
+// faults counts what a scene has met: the lives of the operator that ended in its course, the times that the operator was blind, and the
+// scene's own fault.
 func (c *counter) faults() int {
+	blinded := c.stage.blindings()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return max(len(c.lives)-1, 0) + max(len(c.met), 1)
+	return max(len(c.lives)-1, 0) + blinded - c.blinded + max(len(c.met), 1)
 }
 
 // scene is a story under names of its own.
@@ -124,7 +138,7 @@ func (s *stage) newScene(ctx context.Context, story story, key string, plan plan
 	scene := s.scene(strings.ToLower(story.id) + "-" + key)
 	scene.withoutClaims = len(story.goes) > 0
 	story.given(ctx, scene)
-	c := &counter{stage: s, plan: plan, lives: map[int]int{}}
+	c := &counter{stage: s, plan: plan, lives: map[int]int{}, blinded: s.blindings()}
 	s.scripts.set(scene.key, c.decide)
 	return scene, c
 }
@@ -295,7 +309,7 @@ func (s *stage) tries(ctx context.Context, story story) {
 
 var _ = Describe("an operator that meets a fault at each of its writes", Ordered, ContinueOnFailure, func() {
 	for _, story := range stories {
-		It(fmt.Sprintf("ends story FLT-%s as without: %s", story.id, story.title), func(ctx SpecContext) {
+		It(fmt.Sprintf("FLT-F01 ends story FLT-%s as without: %s", story.id, story.title), func(ctx SpecContext) {
 			guarded.tries(ctx, story)
 		})
 	}

@@ -251,14 +251,6 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 			guarded.Freeze(of)
 			p.move(ctx)
 			p.remove(ctx, p.source(p.second, "of-second", ""))
-			// The list that starts after the gap is told 410 once: what the watch asks for is compacted.
-			var once sync.Once
-			guarded.Script(func(r gate.Request) (fault gate.Fault) {
-				if of(r.Request) {
-					once.Do(func() { fault.Code = http.StatusGone })
-				}
-				return fault
-			})
 			guarded.ThawWithGap()
 			all.Go(func() {
 				defer GinkgoRecover()
@@ -267,7 +259,6 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 				p.gone(ctx, build.Secret(p.moves, "of-second", ""))
 			})
 			all.Wait()
-			guarded.Script(nil)
 		}
 	})
 

@@ -62,6 +62,7 @@ type stage struct {
 	calmPeak int               // that of the life in which the stories were rehearsed, 0 for none
 	endings  map[string]ending // by story, how it ends without a fault
 	codes    []int             // the exit codes of lives that SIGTERM ended
+	blinded  int               // how often its watches were frozen, lost events or were late
 }
 
 // guarded is the stage that the cases of a process share. The policies are in force on it.

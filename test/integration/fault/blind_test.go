@@ -1,0 +1,45 @@
+package fault_test
+
+import (
+	"net/http"
+	"time"
+)
+
+const (
+	// blindFor is how long the operator sees no event, behindFor how long it sees every event late, by the time behindBy.
+	blindFor            = 2 * time.Second
+	behindBy, behindFor = 5 * time.Second, 20 * time.Second
+)
+
+// blind holds back the events of all watches for a while. They come then, or with gap are lost: the watches end.
+func (s *stage) blind(gap bool) {
+	s.countBlinding()
+	s.Freeze(func(*http.Request) bool { return true })
+	time.AfterFunc(blindFor, func() {
+		if gap {
+			s.ThawWithGap()
+			return
+		}
+		s.Thaw()
+	})
+}
+
+// lag ends that life of the operator. All that the next one sees is old.
+func (s *stage) lag(life int) {
+	s.countBlinding()
+	s.Lag(behindBy, behindFor)
+	s.kill(life)
+}
+
+func (s *stage) countBlinding() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blinded++
+}
+
+// blindings counts the times that the operator was blind or behind.
+func (s *stage) blindings() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.blinded
+}
