@@ -20,8 +20,8 @@ type State struct {
 	newest map[watchedPlace]string
 	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is gone.
 	unlabelled map[Slot]string
-	// sought are the missing sources whose FindLoss is under way and still counts: no watch has shown the source since, and its namespace has
-	// not changed.
+	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is in sought. A source
+	// leaves it when a watch shows it, or when its namespace changes.
 	sought map[Slot]bool
 	// spreads holds the spreads that are not over, by source. The key of each spread waits in the queue.
 	spreads map[Slot]*spread

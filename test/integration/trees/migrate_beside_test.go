@@ -67,7 +67,8 @@ func (s *migration) convertsAt(ctx context.Context, p *peerProcess) {
 	}
 }
 
-// storesOld has Accurate's definition of earlier store a SubNamespace in version v1.
+// storesOld installs Accurate's CustomResourceDefinitions, with SubNamespaces stored in version v1 as an old Accurate does, and creates a
+// SubNamespace.
 func (s *migration) storesOld(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
 	s.apply(ctx, s.peer+"-crds.yaml")
