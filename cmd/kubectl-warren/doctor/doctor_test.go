@@ -135,7 +135,7 @@ func TestJudgeKinds(t *testing.T) {
 		says  string
 	}{
 		"at rest": {[]kindFound{kind("Secret", "OptIn", nil), kind("ConfigMap", "All", nil)}, OK,
-			"all propagated kinds are served, and no mode needs an action from you"},
+			"all propagated kinds are served, and their modes need no action from you"},
 		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK,
 			"mode Remove is done with Secret: take it out of propagation.kinds"},
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
@@ -155,7 +155,7 @@ func TestJudgeKinds(t *testing.T) {
 				kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Role b/x"}, bySelector: {"Role b/y"}} }),
 				kind("Secret", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Secret a/x"}, byConfiguration: {"Secret a/z"}} }),
 			}, OK,
-			"all propagated kinds are served, and no mode needs an action from you; mode All leaves out 2 objects with label " +
+			"all propagated kinds are served, and their modes need no action from you; mode All leaves out 2 objects with label " +
 				"tenancy.warren.dev/propagate=none: Role b/x, Secret a/x; " +
 				"mode All leaves out 1 object that propagation.neverPropagate names: Secret a/z; mode All copies 1 object only to namespaces " +
 				"that annotation tenancy.warren.dev/select selects: Role b/y",

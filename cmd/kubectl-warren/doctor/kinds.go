@@ -155,7 +155,7 @@ func judgeKinds(found []kindFound) Check {
 	if len(messages) > 0 {
 		return warning(name, strings.Join(append(messages, all.describe()...), "; "), strings.Join(advice, "; "))
 	}
-	message := "all propagated kinds are served, and no mode needs an action from you"
+	message := "all propagated kinds are served, and their modes need no action from you"
 	if len(removed) > 0 {
 		message = fmt.Sprintf("mode Remove is done with %s: take it out of propagation.kinds", strings.Join(removed, ", "))
 	}

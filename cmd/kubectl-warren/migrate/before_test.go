@@ -77,8 +77,8 @@ func longAnnotations(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	want := []Gap{{"annotation b of SubnamespaceAnchor org/team",
-		"if the Namespace has this key, its value stays; key and value have 201 characters, and all annotations of a SubNamespace may have " +
-			"8192 together: keep so long a text in a ConfigMap"}}
+		"if the Namespace has this key, its value stays; key and value have 201 characters, and 191 are left of the 8192 that all " +
+			"annotations of a SubNamespace may have together: keep long texts in a ConfigMap"}}
 	if diff := cmp.Diff(want, e.Gaps); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}

@@ -127,8 +127,8 @@ func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, an
 		}
 		length := utf8.RuneCountInString(key) + utf8.RuneCountInString(annotations[key])
 		if length > room {
-			missFor("annotation", key, fmt.Sprintf("key and value have %d characters, and all annotations of a SubNamespace may have %d "+
-				"together: keep so long a text in a ConfigMap", length, mostAnnotations))
+			missFor("annotation", key, fmt.Sprintf("key and value have %d characters, and %d are left of the %d that all annotations "+
+				"of a SubNamespace may have together: keep long texts in a ConfigMap", length, room, mostAnnotations))
 			continue
 		}
 		room -= length

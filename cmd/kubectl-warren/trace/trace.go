@@ -58,7 +58,7 @@ type Trace struct {
 	From string   `json:"from,omitempty"`
 	Path []string `json:"path,omitempty"`
 	Mode string   `json:"mode,omitempty"`
-	// Notes are sentences: why the object is missing, or what is wrong with it.
+	// Notes are sentences about the object: why it is missing, what is wrong with it, or why it doesn't follow a source.
 	Notes []string `json:"notes"`
 	// Above lists what was found in the namespaces from which a copy could come, topmost first.
 	Above []Sight `json:"above"`

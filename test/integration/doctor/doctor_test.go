@@ -292,7 +292,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			"mode All copies 1 object only to namespaces that annotation tenancy.warren.dev/select selects: Secret whole-root/some"
 		checks, _ := examine(ctx, admin)
 		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"),
-			HaveField("Message", "all propagated kinds are served, and no mode needs an action from you; "+left)))
+			HaveField("Message", "all propagated kinds are served, and their modes need no action from you; "+left)))
 
 		for namespace, reason := range map[string]v1alpha1.Reason{"whole-root": v1alpha1.ReasonLimitExceeded,
 			"whole-child": v1alpha1.ReasonRejected} {

@@ -159,7 +159,7 @@ func skipUnlessLong(why string) {
 	}
 }
 
-// mostInAMinute is how often a failing object may be asked for in its first minute (FLT-I6).
+// mostInAMinute is how many requests a failing object may cause in its first minute (FLT-I6).
 const mostInAMinute = 10
 
 var _ = Describe("an operator that meets a fault", Ordered, ContinueOnFailure, func() {
