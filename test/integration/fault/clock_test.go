@@ -98,7 +98,7 @@ var _ = Describe("an operator whose clock is wrong", Ordered, ContinueOnFailure,
 			now.set(0)
 			calm := st.rehearse(ctx, story)
 			for _, fault := range []fault{by("ahead", time.Hour), by("behind", -time.Hour)} {
-				Expect(st.playPlans(ctx, story, calm, []plan{{fault: fault, write: 1 + calm.writes/2}})).To(BeEmpty())
+				Expect(wrongOf(st.playPlans(ctx, story, calm, []plan{{fault: fault, write: 1 + calm.writes/2}}))).To(BeEmpty())
 			}
 		}
 		Expect(st.holder(ctx)).To(Equal(holder), "no Lease was lost")
@@ -109,7 +109,7 @@ var _ = Describe("an operator whose clock is wrong", Ordered, ContinueOnFailure,
 			life := st.now()
 			st.terminate(life)
 			Eventually(ctx, st.isReady).WithArguments(life + 1).Should(BeTrue())
-			Expect(st.playPlans(ctx, stories[0], st.rehearse(ctx, stories[0]), []plan{{fault: fault, write: 1}})).To(BeEmpty())
+			Expect(wrongOf(st.playPlans(ctx, stories[0], st.rehearse(ctx, stories[0]), []plan{{fault: fault, write: 1}}))).To(BeEmpty())
 		}
 		st.checkProcess()
 	}, SpecTimeout(40*time.Minute))

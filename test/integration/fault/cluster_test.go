@@ -160,13 +160,13 @@ var _ = Describe("an operator that meets a fault while the whole cluster changes
 			calm := st.rehearse(ctx, story)
 			Expect(calm.writes).To(BeNumerically(">", 0))
 			before, plans := st.now(), story.plans(calm.writes)
-			var wrong []string
+			var outcomes []outcome
 			for batch := range slices.Chunk(plans, 16) { // each has one ConfigMap that goes: more at once the operator would hold back
 				st.together.expected = len(batch)
-				wrong = append(wrong, st.playPlans(ctx, story, calm, batch)...)
+				outcomes = append(outcomes, st.playPlans(ctx, story, calm, batch)...)
 			}
-			AddReportEntry(story.id, fmt.Sprintf("%d writes, %d plans, %d deaths, %d differ", calm.writes, len(plans), st.now()-before, len(wrong)))
-			Expect(wrong).To(BeEmpty())
+			report(story, calm, st.now()-before, outcomes)
+			Expect(wrongOf(outcomes)).To(BeEmpty())
 		})
 	}
 

@@ -65,7 +65,7 @@ var _ = Describe("an operator that holds a Lease", Ordered, ContinueOnFailure, f
 			for write := 1; write <= calm.writes; write += sparser(4) {
 				plans = append(plans, plan{fault: terminated, write: write})
 			}
-			Expect(st.playPlans(ctx, story, calm, plans)).To(BeEmpty())
+			Expect(wrongOf(st.playPlans(ctx, story, calm, plans))).To(BeEmpty())
 		}
 		Expect(cut.Load()).To(BeZero(), "writes in flight are finished")
 		Expect(kept.Load()).To(BeZero(), "the Lease is released")

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -198,10 +200,25 @@ func (s *scene) endsAs(ctx context.Context, calm ending) {
 // calmPlan is a plan without a fault; n tells such scenes of a story apart.
 func calmPlan(n int) plan { return plan{write: -n} }
 
-// play plays a story with a fault, waits until it has ended as it would have ended without, and returns what was otherwise. objects is how
-// many writes of other things than a status there were.
-func (s *stage) play(ctx context.Context, story story, plan plan, calm ending) (objects int, wrong []string) {
+// outcome is what came of one plan: its counter, and what was otherwise than without a fault.
+type outcome struct {
+	*counter
+	wrong []string
+}
+
+// String tells which lives of the operator wrote how often.
+func (o outcome) String() string {
+	var lives []string
+	for _, life := range slices.Sorted(maps.Keys(o.lives)) {
+		lives = append(lives, fmt.Sprint(o.lives[life]))
+	}
+	return fmt.Sprintf("%s: %s", o.plan, strings.Join(lives, "+"))
+}
+
+// play plays a story with a fault, and waits until it has ended as it would have ended without.
+func (s *stage) play(ctx context.Context, story story, plan plan, calm ending) outcome {
 	GinkgoHelper()
+	var wrong []string
 	scene, c := s.newScene(ctx, story, plan.String(), plan)
 	kept := scene.uids()
 	begun := scene.begin(ctx)
@@ -220,7 +237,7 @@ func (s *stage) play(ctx context.Context, story story, plan plan, calm ending) (
 	}
 	wrong = append(wrong, begun.check(story, c, most)...)
 	s.scripts.set(scene.key, nil)
-	return c.objects, wrong
+	return outcome{c, wrong}
 }
 
 // uids are those of the namespaces of a scene.
@@ -249,47 +266,52 @@ func (s *stage) rehearseTogether(ctx context.Context, story story, calm ending) 
 	for n := range atOnce {
 		plans = append(plans, calmPlan(n+1))
 	}
-	objects, wrong := s.playAtOnce(ctx, story, calm, plans)
-	Expect(wrong).To(BeEmpty())
-	calm.objects = max(calm.objects, objects)
+	for _, one := range s.playPlans(ctx, story, calm, plans) {
+		Expect(one.wrong).To(BeEmpty())
+		calm.objects = max(calm.objects, one.objects)
+	}
 	return calm
 }
 
-// playPlans plays a story with these plans, and returns what was otherwise than without a fault.
-func (s *stage) playPlans(ctx context.Context, story story, calm ending, plans []plan) []string {
+// playPlans plays a story with these plans, many at once.
+func (s *stage) playPlans(ctx context.Context, story story, calm ending, plans []plan) []outcome {
 	GinkgoHelper()
-	_, wrong := s.playAtOnce(ctx, story, calm, plans)
-	return wrong
-}
-
-// playAtOnce is playPlans that also returns the most writes of one scene, those of a status left out.
-func (s *stage) playAtOnce(ctx context.Context, story story, calm ending, plans []plan) (objects int, wrong []string) {
-	GinkgoHelper()
-	var mu sync.Mutex
+	outcomes := make([]outcome, len(plans))
 	var all sync.WaitGroup
 	room := make(chan struct{}, atOnce)
-	for _, plan := range plans {
+	for i, plan := range plans {
 		room <- struct{}{}
+		outcomes[i] = outcome{&counter{plan: plan}, []string{plan.String() + " came to no end"}}
 		all.Go(func() {
 			defer func() { <-room }()
 			defer GinkgoRecover()
-			ended := false
-			defer func() {
-				if !ended {
-					mu.Lock()
-					defer mu.Unlock()
-					wrong = append(wrong, plan.String()+" came to no end")
-				}
-			}()
-			writes, found := s.play(ctx, story, plan, calm)
-			ended = true
-			mu.Lock()
-			defer mu.Unlock()
-			objects, wrong = max(objects, writes), append(wrong, found...)
+			outcomes[i] = s.play(ctx, story, plan, calm)
 		})
 	}
 	all.Wait()
-	return objects, wrong
+	return outcomes
+}
+
+// wrongOf is what was otherwise than without a fault.
+func wrongOf(outcomes []outcome) (wrong []string) {
+	for _, one := range outcomes {
+		wrong = append(wrong, one.wrong...)
+	}
+	return wrong
+}
+
+// report adds to the report what came of the plans of a story.
+func report(story story, calm ending, deaths int, outcomes []outcome) {
+	differ := 0
+	var lines []string
+	for _, one := range outcomes {
+		if len(one.wrong) > 0 {
+			differ++
+		}
+		lines = append(lines, one.String())
+	}
+	AddReportEntry(story.id, fmt.Sprintf("%d writes, %d of them not of a status, %d plans, %d deaths, %d differ\nwrites by life: %s",
+		calm.writes, calm.objects, len(outcomes), deaths, differ, strings.Join(lines, ", ")))
 }
 
 // tries plays a story with all its plans. It adds to the report how many there were and how many differ.
@@ -300,11 +322,10 @@ func (s *stage) tries(ctx context.Context, story story) {
 	if everyFault {
 		calm = s.rehearseTogether(ctx, story, calm)
 	}
-	before, plans := s.now(), story.plans(calm.writes)
-	wrong := s.playPlans(ctx, story, calm, plans)
-	AddReportEntry(story.id, fmt.Sprintf("%d writes, %d of them not of a status, %d plans, %d deaths, %d differ",
-		calm.writes, calm.objects, len(plans), s.now()-before, len(wrong)))
-	Expect(wrong).To(BeEmpty(), "the end of the operator's log:\n%s", s.Operator.Process().LogTail(20))
+	before := s.now()
+	outcomes := s.playPlans(ctx, story, calm, story.plans(calm.writes))
+	report(story, calm, s.now()-before, outcomes)
+	Expect(wrongOf(outcomes)).To(BeEmpty(), "the end of the operator's log:\n%s", s.Operator.Process().LogTail(20))
 }
 
 var _ = Describe("an operator that meets a fault at each of its writes", Ordered, ContinueOnFailure, func() {
