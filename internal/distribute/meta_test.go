@@ -1,12 +1,14 @@
 package distribute
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 func TestAnAdoptedObjectKeepsItsOwnersKeys(t *testing.T) {
@@ -33,4 +35,28 @@ func TestAnAdoptedObjectKeepsItsOwnersKeys(t *testing.T) {
 			t.Errorf("handed back: %s", diff)
 		}
 	})
+}
+
+func TestACopyIsNoSource(t *testing.T) {
+	d := distribution(t, v1alpha1.ConflictOverwrite, v1alpha1.DriftIgnore, v1alpha1.DeletionDelete)
+	for name, c := range map[string]struct {
+		mode  copies.KindMode
+		label string
+	}{"DIST-D35 (1)": {mode: copies.All}, "DIST-D35 (2)": {copies.OptIn, v1alpha1.ModeUpdate}} {
+		t.Run(name, func(t *testing.T) {
+			meta := metav1.ObjectMeta{Namespace: "d1", Name: "regcred", Labels: map[string]string{}}
+			if c.label != "" {
+				meta.Labels[v1alpha1.LabelPropagate] = c.label
+			}
+			if _, is := (copies.Rules{}).SourceOf(d.Template.Slot("d1"), &meta, c.mode); !is {
+				t.Fatal("a user's own object is a source")
+			}
+			marks := d.Marks("d1", false)
+			maps.Copy(meta.Labels, marks.Labels)
+			meta.Annotations = marks.Annotations
+			if _, is := (copies.Rules{}).SourceOf(d.Template.Slot("d1"), &meta, c.mode); is {
+				t.Error("a copy is a source")
+			}
+		})
+	}
 }
