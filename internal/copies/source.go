@@ -213,8 +213,9 @@ func (s *Source) parseMarks(selector string) {
 	s.Selector = newSelector(parsed)
 }
 
-// selector matches labels in a time that depends on how many labels there are, not on how many requirements: one source with the longest
-// selector has hundreds of requirements, and each plan of each namespace below matches them anew.
+// selector matches labels in a time that depends on how many labels there are, and on how many requirements have their keys. The number of
+// other requirements hardly matters: one source with the longest selector has hundreds of requirements, and each plan of each namespace
+// below matches them anew.
 type selector struct {
 	labels.Selector
 	byKey  []labels.Requirement // all

@@ -192,7 +192,7 @@ func (c client) listObstacles(_ context.Context, of distribute.ObstacleWatch) (a
 	return all, err
 }
 
-// admit refuses an object whose namespace is missing or terminating, or in which admission refuses its kind.
+// admit refuses an object if its namespace is missing or terminating, or if admission refuses the object's kind in that namespace.
 func (s *server) admit(r schema.GroupVersionResource, slot copies.Slot) error {
 	switch n := s.forest.Namespace(slot.Namespace); {
 	case n == nil:

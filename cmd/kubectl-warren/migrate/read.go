@@ -264,7 +264,8 @@ func (r *reader) readMigrationRecord(ctx context.Context, c *Cluster) error {
 	}
 	record, err := unpackRecord(stored.BinaryData[recordKey])
 	if err != nil {
-		return fmt.Errorf("%s can't be read (%w): it records how %s ran, and --undo needs that. If no --apply has begun, "+
+		return fmt.Errorf("%s can't be read (%w): it records how %s ran before the migration, and --undo needs that. "+
+			"If an --apply has begun, restore the ConfigMap from a backup. If no --apply has begun, "+
 			"delete it: kubectl delete configmap -n %s %s",
 			c.Peer.RecordAt, err, r.peer.title, c.Peer.RecordAt.Namespace, c.Peer.RecordAt.Name)
 	}

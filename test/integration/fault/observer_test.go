@@ -95,7 +95,8 @@ func (o *observer) isWhole() bool {
 	return o.broken == nil
 }
 
-// follow takes the events of a kind from a resourceVersion on until the API server ends the watch. It returns the last one's.
+// follow takes the events of a kind, from a resourceVersion on, until the API server ends the watch. It returns the resourceVersion from
+// which to watch next.
 func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstructured.UnstructuredList, from string) (last string) {
 	events, err := w.Admin().Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
 	if err != nil {
