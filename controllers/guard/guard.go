@@ -100,7 +100,7 @@ func sentence(policy, why string) string {
 	return fmt.Sprintf("policy %s%s is not fully in force: %s", manifests.Prefix, policy, why)
 }
 
-// checkInForce compares the policies in the cluster with the shipped ones. It reports the gaps that were not there at the last look, and
+// checkInForce compares the policies in the cluster with the shipped ones. It logs the gaps that were not there at the last look, and
 // those that are there no longer.
 func (g *Guard) checkInForce(ctx context.Context) (again time.Duration, err error) {
 	seen, err := g.readPolicies(ctx)
