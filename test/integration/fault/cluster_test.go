@@ -161,7 +161,7 @@ var _ = Describe("an operator that meets a fault while the whole cluster changes
 			Expect(calm.writes).To(BeNumerically(">", 0))
 			before, plans := st.now(), story.plans(calm.writes)
 			var outcomes []outcome
-			for batch := range slices.Chunk(plans, 16) { // each has one ConfigMap that goes: more at once the operator would hold back
+			for batch := range slices.Chunk(plans, atOnce) { // all of a batch wait for each other
 				st.together.expected = len(batch)
 				outcomes = append(outcomes, st.playPlans(ctx, story, calm, batch)...)
 			}
