@@ -43,8 +43,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := setupOrphans(mgr, r.objects, r.Timing); err != nil {
 		return err
 	}
+	patient := apianswer.Patiently(r)
 	err := ctrl.NewControllerManagedBy(mgr).Named("access").
-		For(&v1alpha1.LNamespace{}, builder.WithPredicates(specChanged(r.clock))).
+		For(&v1alpha1.LNamespace{}, builder.WithPredicates(specChanged(r.clock, patient.Hasten))).
 		Watches(&rbacv1.ClusterRole{}, handleObjects(r.objects.recent)).
 		Watches(&rbacv1.ClusterRoleBinding{}, handleObjects(r.objects.recent)).
 		Watches(&rbacv1.RoleBinding{}, handleObjects(r.objects.recent), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
@@ -57,7 +58,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
-		Complete(apianswer.Patiently(r))
+		Complete(patient)
 	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr),
 		r.modes.setUpWith(mgr)); err != nil {
 		return fmt.Errorf("setting up the access controllers: %w", err)
@@ -145,14 +146,15 @@ func indexFields(mgr ctrl.Manager) error {
 	return nil
 }
 
-// specChanged lets through updates that change the spec of an LNamespace, and notes when they came, so that revocations can be
-// timed.
-func specChanged(clock *revocationClock) predicate.Predicate {
+// specChanged lets through updates that change the spec of an LNamespace, and calls edited for them. It notes when they came, so that
+// revocations can be timed.
+func specChanged(clock *revocationClock, edited func(reconcile.Request)) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			changed := e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
 			if changed {
 				clock.recordChange(e.ObjectNew.GetName())
+				edited(requestFor(e.ObjectNew.GetName()))
 			}
 			return changed
 		},

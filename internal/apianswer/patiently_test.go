@@ -65,6 +65,12 @@ func TestPatientlyWaits(t *testing.T) {
 			}
 			time.Sleep(want * time.Second)
 		}
+		next()
+		r.Hasten(reconcile.Request{})
+		if got := next(); got != time.Second {
+			t.Fatalf("after an edit it waits %s, not as long as the API server asks", got)
+		}
+		time.Sleep(time.Second)
 		answer = nil
 		if got := next(); got != 0 {
 			t.Fatalf("waits %s after success", got)
