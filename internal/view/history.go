@@ -56,7 +56,7 @@ func (h *history) datePlacements(s *forest.Snapshot) *forest.Snapshot {
 	return s
 }
 
-// recordUnmet records a request for a parent that is not known yet. request may be nil.
+// recordUnmet records a request for a parent that the view does not have yet. request may be nil.
 func (h *history) recordUnmet(request *forest.Hierarchy) {
 	if request != nil && request.Parent != nil && *request.Parent != "" && request.ParentUID == "" {
 		h.unmet[*request.Parent] = append(h.unmet[*request.Parent], request.Namespace)
