@@ -28,7 +28,7 @@ type Rules struct {
 	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
 	// with an empty type where that is not known yet.
 	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
-	// ContentAlone reports that it is no drift if another field manager owns labels and annotations.
+	// ContentAlone makes it no drift that another field manager owns labels or annotations. The values that DigestOf selects still count.
 	ContentAlone bool
 	// Memo caches what these rules say about managedFields, and must not be shared with other Rules; nil for no cache.
 	Memo *Memo

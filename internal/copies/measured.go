@@ -202,7 +202,8 @@ func (m moves) recordAnswer(slot Slot) (ended []time.Time) {
 	return ended
 }
 
-// endMove forgets the move of a namespace, and returns when it began, if nothing of it is left; otherwise it returns nil.
+// endMove ends the move of a namespace if nothing of it is left to plan or to write. Then it forgets the move, and returns the time at
+// which the move began. Otherwise it changes nothing and returns nil.
 func (m moves) endMove(name string) []time.Time {
 	one := m[name]
 	if len(one.next) > 0 || len(one.left) > 0 {

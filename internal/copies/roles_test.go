@@ -9,7 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// PROP-I13: a copied RoleBinding that names a Role stays as long as the copy of the very Role that its author was asked about.
+// PROP-I13: the copy of a RoleBinding to a Role stays only while the same namespace has a copy of that very Role, in mode update. The
+// author of the RoleBinding needed the rights of that Role, and of no other.
 func TestPlanOfBindingToRole(t *testing.T) {
 	rbac := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: kind}

@@ -254,8 +254,8 @@ func (s *State) takeSpec(r *run, d *Distribution, status v1alpha1.ResourceDistri
 	r.troubles = map[string]trouble{}
 }
 
-// mostPlanned is the largest number of changed namespaces that are planned at once. If a change of the forest concerns more, a worker
-// reviews every distribution.
+// mostPlanned is the largest number of changed namespaces that applyTo plans one by one, for each distribution. If a change of the forest
+// concerns more namespaces, applyTo plans none of them, and a worker reviews every distribution.
 const mostPlanned = 100
 
 func (c ForestChanged) applyTo(s *State) {
