@@ -30,8 +30,8 @@ import (
 
 func main() {
 	connect := flag.String("connect", "", "a file that describes a control plane with an operator, in place of one of its own")
-	after := flag.String("after", "", "with -connect: leave out the scenes up to this one")
-	until := flag.String("until", "", "with -connect: leave out the scenes behind this one")
+	after := flag.String("after", "", "with -connect: begin after the scene of this name")
+	until := flag.String("until", "", "with -connect: end with the scene of this name")
 	there := flag.String("warehouse", "there", "there: the ledger is a file, and the last scene reads it by SQL; away: the billing exporter "+
 		"finds no warehouse")
 	flag.Parse()

@@ -102,8 +102,7 @@ func patched(old map[string]string, patch map[string]*string) map[string]string 
 	return now
 }
 
-// settled writes what Desired says of every namespace, in the order given, until nothing is left to write; it gives up after 100
-// rounds.
+// settled writes the DesiredChange of every namespace, in the order given, until nothing is left to write; it gives up after 100 rounds.
 func settled(s *forest.Snapshot, order []string) (after *forest.Snapshot, writes int, ok bool) {
 	for range 100 {
 		quiet := true

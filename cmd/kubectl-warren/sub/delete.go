@@ -31,7 +31,7 @@ func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "delete NAME",
 		Short: "Delete a sub-namespace by its SubNamespace",
 		Long: "Delete a sub-namespace by its SubNamespace. --namespace names the parent; without it, the parent is read from the label of\n" +
-			"the namespace. With --namespace, the command also deletes a SubNamespace that has no namespace.",
+			"the namespace. With --namespace, NAME may also be a SubNamespace that has no namespace.",
 		Example:           "  kubectl warren sub delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
