@@ -158,7 +158,10 @@ func (w *copyWrite) readObstacle(ctx context.Context) error {
 func (w *copyWrite) updateCopy(ctx context.Context) error {
 	data, err := w.renderBody(ctx, w.Over)
 	if other := (copies.OtherRoleError{}); errors.As(err, &other) {
-		return errors.Join(err, w.deleteCopy(ctx)) // the copy must not go on binding to the other Role that is there now
+		if failed := w.deleteCopy(ctx); failed != nil { // the copy must not go on binding to the other Role that is there now
+			return failed
+		}
+		return err
 	}
 	if err != nil {
 		return err

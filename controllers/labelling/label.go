@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/text"
@@ -46,7 +47,7 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil // somebody else has labelled the object, or made it anew: a watch event queues it then
 	case err != nil:
-		if l.backoff.NumRequeues(slot) == 0 {
+		if l.backoff.NumRequeues(slot) == 0 && apianswer.AskedDelay(err) == 0 {
 			l.sendWarning(slot, object, served, v1alpha1.ReasonMetadataRejected,
 				"label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))
 		}

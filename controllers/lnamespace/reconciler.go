@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -70,16 +71,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(population{r.Client}); err != nil {
 		return err
 	}
+	patient := apianswer.Patiently(r)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lnamespace").
-		For(&v1alpha1.LNamespace{}).
+		For(&v1alpha1.LNamespace{}, builder.WithPredicates(apianswer.Hastening(patient))).
 		WatchesRawSource(r.View.Source(Concerned)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Concurrency,
 			// Refusals are reported and not returned, so an error that is returned means an outage.
 			RateLimiter: apianswer.RetryAfterOutage(),
 		}).
-		Complete(apianswer.Patiently(r))
+		Complete(patient)
 }
 
 // Concerned returns requests for the LNamespaces whose root or tree changed. If an LNamespace was deleted, it adds those whose root waits

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -58,14 +59,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(population{r.Client}); err != nil {
 		return err
 	}
+	patient := apianswer.Patiently(requeue.After(r.After, r))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("subnamespace").
-		For(&v1alpha1.SubNamespace{}).
+		For(&v1alpha1.SubNamespace{}, builder.WithPredicates(apianswer.Hastening(patient))).
 		WatchesRawSource(r.View.Source(r.concernedSubs)).
 		WatchesRawSource(&r.line).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(),
 			NewQueue: r.View.Queue(view.InNamespace, nil)}).
-		Complete(apianswer.Patiently(requeue.After(r.After, r)))
+		Complete(patient)
 }
 
 // reset empties what the reconciler remembers.

@@ -2,22 +2,41 @@ package apianswer
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// busyDelay is how long the API server asks to wait where it answers 429 without a time.
-const busyDelay = time.Second
+const (
+	// busyDelay is how long the API server asks to wait where it answers 429 without a time.
+	busyDelay = time.Second
+	// mostDelay bounds how long a wait is that an answer asks for.
+	mostDelay = 5 * time.Minute
+)
 
-// AskedDelay returns how long the API server asks to wait before the request is sent again (Retry-After); 0 if it doesn't ask.
-func AskedDelay(err error) time.Duration {
+// AskedDelay returns how long the API server asks to wait before the request is sent again (Retry-After); 0 if it doesn't ask. Of joined
+// errors, the longest time counts.
+func AskedDelay(err error) (longest time.Duration) {
+	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // each of the errors below is looked at
+		for _, one := range joined.Unwrap() {
+			longest = max(longest, AskedDelay(one))
+		}
+		return longest
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return AskedDelay(inner)
+	}
 	seconds, says := apierrors.SuggestsClientDelay(err)
 	switch {
 	case says && seconds > 0:
-		return time.Duration(seconds) * time.Second
+		return min(time.Duration(seconds)*time.Second, mostDelay)
 	case apierrors.IsTooManyRequests(err):
 		return busyDelay
 	default:
@@ -28,15 +47,16 @@ func AskedDelay(err error) time.Duration {
 // Patiently makes a controller wait, before it reconciles a request again, for twice as long as the API server's last answer asks
 // (see AskedDelay), even if an event asks for the request sooner. The time doubles with each such answer in a row, up to OutageRetryMax.
 func Patiently[Request comparable](next reconcile.TypedReconciler[Request]) *Patient[Request] {
-	return &Patient[Request]{next: next, busy: map[Request]busyRequest{}}
+	return &Patient[Request]{next: next, busy: map[Request]busyRequest{}, running: map[Request]bool{}}
 }
 
 // Patient is a reconciler that Patiently has made.
 type Patient[Request comparable] struct {
 	next reconcile.TypedReconciler[Request]
 
-	mu   sync.Mutex
-	busy map[Request]busyRequest // the requests whose last answer asked to wait
+	mu      sync.Mutex
+	busy    map[Request]busyRequest // the requests whose last answer asked to wait
+	running map[Request]bool        // the requests under way, and whether Hasten was called for them
 }
 
 type busyRequest struct {
@@ -50,33 +70,66 @@ type busyRequest struct {
 func (p *Patient[Request]) Hasten(request Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if _, runs := p.running[request]; runs {
+		p.running[request] = true
+	}
 	if one, is := p.busy[request]; is {
 		one.until = one.asked
 		p.busy[request] = one
 	}
 }
 
+// Hastening is a predicate that lets every event through, and calls Hasten for an object that was edited, or is to be deleted.
+func Hastening(p *Patient[reconcile.Request]) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+			p.Hasten(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
+		}
+		return true
+	}}
+}
+
 // Reconcile implements reconcile.TypedReconciler.
 func (p *Patient[Request]) Reconcile(ctx context.Context, request Request) (reconcile.Result, error) {
-	if wait := time.Until(p.busyOf(request).until); wait > 0 {
+	if wait := p.begin(request); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	result, err := p.next.Reconcile(ctx, request)
-	asked := AskedDelay(err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if asked == 0 {
-		delete(p.busy, request)
+	wait := p.end(request, err)
+	if wait == 0 {
 		return result, err
 	}
-	answers := p.busy[request].answers + 1
-	wait := max(asked, min(asked<<min(answers, 10), OutageRetryMax))
-	p.busy[request] = busyRequest{answers, time.Now().Add(asked), time.Now().Add(wait)}
+	log.FromContext(ctx).Info("the API server is too busy; the request is tried again", "after", wait.String(), "answer", err.Error())
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-func (p *Patient[Request]) busyOf(request Request) busyRequest {
+// begin returns how long request must still wait, or records that it is under way.
+func (p *Patient[Request]) begin(request Request) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.busy[request]
+	if wait := time.Until(p.busy[request].until); wait > 0 {
+		return wait
+	}
+	p.running[request] = false
+	return 0
+}
+
+// end records what came of request, and returns how long it must wait because of that.
+func (p *Patient[Request]) end(request Request, err error) time.Duration {
+	asked := AskedDelay(err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	edited := p.running[request]
+	delete(p.running, request)
+	if asked == 0 {
+		delete(p.busy, request)
+		return 0
+	}
+	answers := p.busy[request].answers + 1
+	wait := max(asked, min(asked<<min(answers, 10), OutageRetryMax))
+	if edited {
+		wait = asked
+	}
+	p.busy[request] = busyRequest{answers, time.Now().Add(asked), time.Now().Add(wait)}
+	return wait
 }

@@ -24,8 +24,11 @@ func TestPatiently(t *testing.T) {
 		"no error":         {},
 		"an answer's time": {err: fmt.Errorf("writing: %w", apierrors.NewTooManyRequests("busy", 3)), again: 6 * time.Second},
 		"a long time":      {err: apierrors.NewTooManyRequests("busy", 50), again: 50 * time.Second},
-		"busy, no time":    {err: apierrors.NewTooManyRequests("busy", 0), again: 2 * time.Second},
-		"no time is said":  {err: broken, want: broken},
+		"the longest time": {err: errors.Join(broken, fmt.Errorf("writing: %w", apierrors.NewTooManyRequests("busy", 2)),
+			apierrors.NewTooManyRequests("busy", 1)), again: 4 * time.Second},
+		"a time without end": {err: apierrors.NewTooManyRequests("busy", 86_400), again: 5 * time.Minute},
+		"busy, no time":      {err: apierrors.NewTooManyRequests("busy", 0), again: 2 * time.Second},
+		"no time is said":    {err: broken, want: broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := apianswer.Patiently(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
@@ -80,4 +83,16 @@ func TestPatientlyWaits(t *testing.T) {
 			t.Fatalf("after a success, the first busy answer waits %s", got)
 		}
 	})
+}
+
+// An edit that comes while a pass is under way is tried as soon as the API server allows, too.
+func TestPatientlyHastensWhatIsUnderWay(t *testing.T) {
+	var p *apianswer.Patient[reconcile.Request]
+	p = apianswer.Patiently(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		p.Hasten(reconcile.Request{})
+		return reconcile.Result{}, apierrors.NewTooManyRequests("busy", 3)
+	}))
+	if got, err := p.Reconcile(t.Context(), reconcile.Request{}); got.RequeueAfter != 3*time.Second || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
 }

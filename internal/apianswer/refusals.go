@@ -101,7 +101,7 @@ func (r *Refusals) note(a Attempt, err error, retryMax time.Duration) (again tim
 	if known && last.request == a.Request {
 		now.tries = last.tries + 1
 	}
-	again = min(time.Second<<min(now.tries, 10), retryMax)
+	again = max(min(time.Second<<min(now.tries, 10), retryMax), 2*AskedDelay(err))
 	now.retryAt = time.Now().Add(again)
 	if r.byKey == nil {
 		r.byKey = map[string]refusal{}

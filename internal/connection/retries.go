@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// longestMessage bounds how much of an answer without a Status is read, in bytes.
-const longestMessage = 2 << 10
+// longestRefusal bounds how much of a refusal's body is read, in bytes: a Status is small.
+const longestRefusal = 64 << 10
 
-// LeaveRetries is for the field WrapTransport of a rest.Config. Where an answer has the header Retry-After, client-go sends the request
+// LeaveRetries is for the field WrapTransport of a rest.Config. Where a refusal has the header Retry-After, client-go sends the request
 // again, up to ten times, and its caller is blocked meanwhile. LeaveRetries makes client-go return the error of a refused write at once;
-// the error still tells how long to wait. So a worker can do something else, and who tries again can wait longer each time. Reads and
-// reviews are repeated by client-go as before.
+// the error still tells how long to wait. So a worker can do something else, and who tries again can wait longer each time. client-go
+// still repeats reads, and what nobody else would repeat: see isLeft.
 func LeaveRetries(next http.RoundTripper) http.RoundTripper { return retryLeaver{next} }
 
 type retryLeaver struct{ next http.RoundTripper }
@@ -31,47 +32,64 @@ func (l retryLeaver) WrappedRoundTripper() http.RoundTripper { return l.next }
 // RoundTrip implements http.RoundTripper.
 func (l retryLeaver) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.next.RoundTrip(r)
-	if err != nil || r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "reviews") {
+	if err != nil || !isLeft(r) || answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
 		return answer, err
 	}
-	seconds := secondsToWait(answer)
-	if seconds == 0 {
+	seconds, isNumber := readSeconds(answer)
+	if !isNumber {
 		return answer, nil
 	}
 	answer.Header.Del("Retry-After")
-	if kind := answer.Header.Get("Content-Type"); kind == "" || strings.HasPrefix(kind, "text/") {
-		return answer, replaceText(answer, seconds)
+	if strings.Contains(answer.Header.Get("Content-Type"), "protobuf") {
+		return answer, nil // the API server has encoded a Status that has the seconds: it takes the header from there
 	}
-	return answer, nil // the API server has sent a Status, which has the seconds
+	return answer, replaceBody(answer, r.Method, seconds)
 }
 
-// secondsToWait returns how long a refusal asks to wait; 0 if it doesn't ask, or in another unit.
-func secondsToWait(answer *http.Response) int {
-	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
-	if err != nil || answer.StatusCode < http.StatusBadRequest {
-		return 0
+// isLeft reports whether the operator itself repeats a request: it doesn't repeat reads, reviews, Events and writes of the Lease.
+func isLeft(r *http.Request) bool {
+	if r.Method == http.MethodGet {
+		return false
 	}
-	return max(seconds, 0)
+	switch part := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/"); {
+	case part[0] == "apis" && len(part) > 1:
+		return !slices.Contains([]string{"authorization.k8s.io", "authentication.k8s.io", "coordination.k8s.io", "events.k8s.io"}, part[1])
+	default:
+		return len(part) < 5 || part[4] != "events" // /api/v1/namespaces/NAMESPACE/events
+	}
 }
 
-// replaceText replaces a text by the Status that client-go would make of it, with the seconds to wait.
-func replaceText(answer *http.Response, seconds int) error {
-	text, err := io.ReadAll(io.LimitReader(answer.Body, longestMessage))
+// readSeconds returns how long a refusal asks to wait; false if it doesn't ask, or not in seconds.
+func readSeconds(answer *http.Response) (seconds int32, isNumber bool) {
+	number, err := strconv.ParseInt(answer.Header.Get("Retry-After"), 10, 32)
+	return int32(max(number, 0)), err == nil
+}
+
+// replaceBody puts the seconds into the Status of a refusal. A body that is no Status is replaced by the Status that client-go would make
+// of it.
+func replaceBody(answer *http.Response, method string, seconds int32) error {
+	body, err := io.ReadAll(io.LimitReader(answer.Body, longestRefusal))
 	if err != nil {
 		return fmt.Errorf("reading the answer %s: %w", answer.Status, err)
 	}
 	if err := answer.Body.Close(); err != nil {
 		return fmt.Errorf("reading the answer %s: %w", answer.Status, err)
 	}
-	refusal := apierrors.NewGenericServerResponse(answer.StatusCode, strings.ToLower(answer.Request.Method), schema.GroupResource{}, "",
-		strings.TrimSpace(string(text)), seconds, true).Status()
-	refusal.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	status, err := json.Marshal(refusal)
-	if err != nil {
+	var status metav1.Status
+	if err := json.Unmarshal(body, &status); err != nil || status.Kind != "Status" {
+		status = apierrors.NewGenericServerResponse(answer.StatusCode, method, schema.GroupResource{}, "", strings.TrimSpace(string(body)),
+			int(seconds), true).Status()
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	}
+	if status.Details == nil {
+		status.Details = &metav1.StatusDetails{}
+	}
+	status.Details.RetryAfterSeconds = max(status.Details.RetryAfterSeconds, seconds)
+	if body, err = json.Marshal(status); err != nil {
 		return err
 	}
 	answer.Header.Set("Content-Type", "application/json")
 	answer.Header.Del("Content-Length")
-	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(status)), int64(len(status))
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return nil
 }

@@ -22,6 +22,9 @@ func TestLeaveRetries(t *testing.T) {
 	}{
 		"text":   {"text/plain", "Too many requests, please try again later.", http.StatusTooManyRequests},
 		"status": {"application/json", status, http.StatusGatewayTimeout},
+		"a Status without details, as from a server that ends": {"application/json",
+			`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"ServiceUnavailable","code":503}`, http.StatusServiceUnavailable},
+		"JSON that is no Status": {"application/json", `{"error":"busy"}`, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,5 +57,29 @@ func TestLeaveRetries(t *testing.T) {
 				t.Errorf("%d reads: %v", requests[http.MethodGet], err)
 			}
 		})
+	}
+}
+
+func TestIsLeft(t *testing.T) {
+	for request, want := range map[string]bool{
+		"POST /api/v1/namespaces/a/configmaps":                                    true,
+		"POST /api/v1/namespaces":                                                 true,
+		"PUT /api/v1/namespaces/events/secrets/events":                            true,
+		"DELETE /api/v1/namespaces/code-reviews":                                  true,
+		"PATCH /apis/example.com/v1/namespaces/a/reviews/b":                       true,
+		"PUT /apis/tenancy.warren.dev/v1alpha1/lnamespaces/a/status":              true,
+		"GET /api/v1/namespaces/a/configmaps":                                     false,
+		"POST /api/v1/namespaces/a/events":                                        false,
+		"PATCH /api/v1/namespaces/a/events/b":                                     false,
+		"POST /apis/events.k8s.io/v1/namespaces/a/events":                         false,
+		"POST /apis/authorization.k8s.io/v1/subjectaccessreviews":                 false,
+		"POST /apis/authentication.k8s.io/v1/tokenreviews":                        false,
+		"PUT /apis/coordination.k8s.io/v1/namespaces/warren-system/leases/warren": false,
+		"POST /apis/rbac.authorization.k8s.io/v1/namespaces/a/rolebindings":       true,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		if got := isLeft(httptest.NewRequest(method, path, nil)); got != want {
+			t.Errorf("%s: %t", request, got)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
@@ -102,17 +104,32 @@ func into(request *rest.Request,
 	ctx context.Context) (*metav1.PartialObjectMetadata, error) { //nolint:revive // ctx last: the request is the subject
 	meta := &metav1.PartialObjectMetadata{}
 	err := request.Param("fieldManager", v1alpha1.OperatorName).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
-	return meta, err
+	return meta, pauseIfBusy(ctx, err)
+}
+
+// longestPause bounds how long a worker pauses after a write for which the API server was too busy.
+const longestPause = time.Second
+
+// pauseIfBusy returns err. If the API server asks to wait, pauseIfBusy pauses first. So a worker sends one such write a second, however many
+// copies are to be written.
+func pauseIfBusy(ctx context.Context, err error) error {
+	if asked := apianswer.AskedDelay(err); asked > 0 {
+		select {
+		case <-time.After(min(asked, longestPause)):
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 // Delete removes a copy if it still has this UID and resourceVersion.
 func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, uid, resourceVersion string) error {
 	id := types.UID(uid)
-	return w.client.Delete().AbsPath(path(r, slot.Namespace, slot.Name)...).
+	return pauseIfBusy(ctx, w.client.Delete().AbsPath(path(r, slot.Namespace, slot.Name)...).
 		Body(&metav1.DeleteOptions{
 			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 			Preconditions: &metav1.Preconditions{UID: &id, ResourceVersion: &resourceVersion},
-		}).Do(ctx).Error()
+		}).Do(ctx).Error())
 }
 
 // Metadata reads the metadata of one object.

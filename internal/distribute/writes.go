@@ -212,12 +212,12 @@ func (s *State) recordOutcome(r *run, c CopyWritten) {
 		delete(r.troubles, c.Slot.Namespace)
 	case errors.Is(c.Err, ErrStale), apierrors.IsConflict(c.Err):
 		s.queueAfter(c.key(), time.Second) // usually the watch shows the newer version, and queues the key, before that
+	case !apianswer.IsRefusal(c.Err):
+		s.retryLater(r, c)
 	case c.Action.Verb == Adopt || c.Action.Verb == Overwrite:
 		s.recordNotTaken(r, c)
-	case apianswer.IsRefusal(c.Err):
-		s.recordRefusal(r, c)
 	default:
-		s.retryLater(r, c)
+		s.recordRefusal(r, c)
 	}
 }
 
