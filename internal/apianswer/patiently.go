@@ -24,7 +24,7 @@ const (
 // AskedDelay returns how long the API server asks to wait before the request is sent again (Retry-After); 0 if it doesn't ask. Of joined
 // errors, the longest time counts.
 func AskedDelay(err error) (longest time.Duration) {
-	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // each of the errors below is looked at
+	if joined, is := err.(interface{ Unwrap() []error }); is {
 		for _, one := range joined.Unwrap() {
 			longest = max(longest, AskedDelay(one))
 		}
