@@ -110,8 +110,8 @@ func into(request *rest.Request,
 // longestPause bounds how long a worker pauses after a write for which the API server was too busy.
 const longestPause = time.Second
 
-// pauseIfBusy returns err. If the API server asks to wait, pauseIfBusy pauses first. So a worker sends one such write a second, however many
-// copies are to be written.
+// pauseIfBusy returns err. If the API server asks to wait, pauseIfBusy pauses first. So a worker sends one such write a second, whatever
+// waits.
 func pauseIfBusy(ctx context.Context, err error) error {
 	if asked := apianswer.AskedDelay(err); asked > 0 {
 		select {
