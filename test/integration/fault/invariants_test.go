@@ -52,8 +52,8 @@ func (b *begun) check(story story, c *counter, writes int) (wrong []string) {
 			wrong = append(wrong, name+": "+line)
 		}
 	}
-	if most := writes + 2*c.faults(); c.objects > most {
-		wrong = append(wrong, fmt.Sprintf("FLT-I6: %d writes, at most %d (%d without a fault); by life: %v", c.objects, most, writes, c.lives))
+	if c.amplifies(writes) {
+		wrong = append(wrong, fmt.Sprintf("FLT-I6: %d writes, %d without a fault, %d faults; by life: %v", c.objects, writes, c.faults(), c.lives))
 	}
 	for i := range wrong {
 		wrong[i] = b.key + ": " + wrong[i]
