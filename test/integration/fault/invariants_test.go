@@ -53,7 +53,8 @@ func (b *begun) check(story story, c *counter, writes int) (wrong []string) {
 		}
 	}
 	if c.amplifies(writes) {
-		wrong = append(wrong, fmt.Sprintf("FLT-I6: %d writes, %d without a fault, %d faults; by life: %v", c.objects, writes, c.faults(), c.lives))
+		wrong = append(wrong, fmt.Sprintf("FLT-I6: %d writes, %d without a fault, %d faults; by life: %v", c.objects, writes, c.faults(),
+			c.lives))
 	}
 	for i := range wrong {
 		wrong[i] = b.key + ": " + wrong[i]
