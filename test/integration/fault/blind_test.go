@@ -27,9 +27,6 @@ func (s *stage) blind(gap bool) {
 // lag ends that life of the operator. All that the next one sees is old.
 func (s *stage) lag(life int) {
 	s.countBlinding()
-	s.mu.Lock()
-	s.behind++
-	s.mu.Unlock()
 	s.Lag(behindBy, behindFor)
 	s.kill(life)
 }
@@ -38,13 +35,6 @@ func (s *stage) countBlinding() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blinded++
-}
-
-// lags counts the times that the operator was behind.
-func (s *stage) lags() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.behind
 }
 
 // blindings counts the times that the operator was blind or behind.

@@ -55,7 +55,7 @@ func (s *stage) bundles(ctx context.Context, g Gomega) (all [][]byte) {
 // replaceWith replaces the certificate while a write meets a fault, and returns how many writes the operator sent.
 func (s *stage) replaceWith(ctx context.Context, plan plan) *counter {
 	GinkgoHelper()
-	c := &counter{stage: s, plan: plan, lives: map[int]int{}, blinded: s.blindings(), behind: s.lags()}
+	c := &counter{stage: s, plan: plan, lives: map[int]int{}, blinded: s.blindings()}
 	s.scripts.set(everything, c.decide)
 	defer s.scripts.set(everything, nil)
 	s.replaceCertificate(ctx)

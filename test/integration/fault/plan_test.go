@@ -94,7 +94,6 @@ type counter struct {
 	lives   map[int]int // writes by life of the operator
 	met     []int       // the lives that met the fault
 	blinded int         // how often the operator was blind before the scene began
-	behind  int         // how often it was behind before
 }
 
 func (c *counter) decide(r gate.Request) (gate.Fault, bool) {
@@ -133,9 +132,9 @@ func (c *counter) faults() int {
 }
 
 // amplifies reports whether there were more writes than the faults explain, of those that are not of a status (FLT-I6). It doesn't judge a
-// scene beside which the operator was behind: then it writes again what it doesn't see yet.
+// scene beside which the operator was blind: then it writes again what it doesn't see yet.
 func (c *counter) amplifies(calm int) bool {
-	return c.objects > calm+2*c.faults() && c.stage.lags() == c.behind
+	return c.objects > calm+2*c.faults() && c.stage.blindings() == c.blinded
 }
 
 // scene is a story under names of its own.
@@ -147,7 +146,7 @@ func (s *stage) newScene(ctx context.Context, story story, key string, plan plan
 	scene := s.scene(strings.ToLower(story.id) + "-" + key)
 	scene.withoutClaims = len(story.goes) > 0
 	story.given(ctx, scene)
-	c := &counter{stage: s, plan: plan, lives: map[int]int{}, blinded: s.blindings(), behind: s.lags()}
+	c := &counter{stage: s, plan: plan, lives: map[int]int{}, blinded: s.blindings()}
 	s.scripts.set(scene.key, c.decide)
 	return scene, c
 }

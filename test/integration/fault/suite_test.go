@@ -63,7 +63,6 @@ type stage struct {
 	endings  map[string]ending // by story, how it ends without a fault
 	codes    []int             // the exit codes of lives that SIGTERM ended
 	blinded  int               // how often its watches were frozen, lost events or were late
-	behind   int               // how often they were late
 }
 
 // guarded is the stage that the cases of a process share. The policies are in force on it.
