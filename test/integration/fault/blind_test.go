@@ -13,7 +13,7 @@ const (
 
 // blind holds back the events of all watches for a while. They come then, or with gap are lost: the watches end.
 func (s *stage) blind(gap bool) {
-	s.countBlinding()
+	s.countBlinding(blindFor)
 	s.Freeze(func(*http.Request) bool { return true })
 	time.AfterFunc(blindFor, func() {
 		if gap {
@@ -26,15 +26,25 @@ func (s *stage) blind(gap bool) {
 
 // lag ends that life of the operator. All that the next one sees is old.
 func (s *stage) lag(life int) {
-	s.countBlinding()
+	s.countBlinding(behindFor)
 	s.Lag(behindBy, behindFor)
 	s.kill(life)
 }
 
-func (s *stage) countBlinding() {
+func (s *stage) countBlinding(lasts time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blinded++
+	if sees := time.Now().Add(lasts); sees.After(s.sees) {
+		s.sees = sees
+	}
+}
+
+// seesAll reports whether the operator is neither blind nor behind.
+func (s *stage) seesAll() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().After(s.sees)
 }
 
 // blindings counts the times that the operator was blind or behind.

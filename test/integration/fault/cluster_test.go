@@ -3,7 +3,6 @@ package fault_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -161,7 +160,7 @@ var _ = Describe("an operator that meets a fault while the whole cluster changes
 			Expect(calm.writes).To(BeNumerically(">", 0))
 			before, plans := st.now(), story.plans(calm.writes)
 			var outcomes []outcome
-			for batch := range slices.Chunk(plans, atOnce) { // all of a batch wait for each other
+			for _, batch := range batches(plans, atOnce) { // all of a batch wait for each other
 				st.together.expected = len(batch)
 				outcomes = append(outcomes, st.playPlans(ctx, story, calm, batch)...)
 			}

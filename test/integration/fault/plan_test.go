@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type fault struct {
 	at func(s *stage, life int, r gate.Request) gate.Fault
 	// twice has the first write of the next life meet the fault, too.
 	twice bool
+	// blinds reports that the fault meets the watches, and so every scene beside it.
+	blinds bool
 }
 
 // faults are in the order in which they are drawn where not all of them are tried.
@@ -44,15 +47,15 @@ var faults = []fault{
 	{name: "fail", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Code: http.StatusInternalServerError} }},
 	{name: "delay", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Delay: 2 * time.Second} }},
 	{name: "duplicate", at: func(*stage, int, gate.Request) gate.Fault { return gate.Fault{Twice: true} }},
-	{name: "freeze-watch", at: func(s *stage, _ int, _ gate.Request) gate.Fault {
+	{name: "freeze-watch", blinds: true, at: func(s *stage, _ int, _ gate.Request) gate.Fault {
 		s.blind(false)
 		return gate.Fault{}
 	}},
-	{name: "gap", at: func(s *stage, _ int, _ gate.Request) gate.Fault {
+	{name: "gap", blinds: true, at: func(s *stage, _ int, _ gate.Request) gate.Fault {
 		s.blind(true)
 		return gate.Fault{}
 	}},
-	{name: "lag", at: func(s *stage, life int, _ gate.Request) gate.Fault {
+	{name: "lag", blinds: true, at: func(s *stage, life int, _ gate.Request) gate.Fault {
 		return gate.Fault{LoseAnswer: true, Then: func() { s.lag(life) }}
 	}},
 }
@@ -279,7 +282,16 @@ func (s *stage) rehearseTogether(ctx context.Context, story story, calm ending) 
 	return calm
 }
 
-// playPlans plays a story with these plans, many at once.
+// batches returns plans in parts that are played at once, of at most so many. Those that blind the operator are apart from the others, whose
+// writes are counted.
+func batches(plans []plan, most int) [][]plan {
+	isBlind := func(p plan) bool { return p.fault.blinds }
+	seeing, blind := slices.DeleteFunc(slices.Clone(plans), isBlind),
+		slices.DeleteFunc(slices.Clone(plans), func(p plan) bool { return !isBlind(p) })
+	return slices.AppendSeq(slices.Collect(slices.Chunk(seeing, most)), slices.Chunk(blind, most))
+}
+
+// playPlans plays a story with these plans, many at once. In the end the operator sees all again.
 func (s *stage) playPlans(ctx context.Context, story story, calm ending, plans []plan) []outcome {
 	GinkgoHelper()
 	outcomes := make([]outcome, len(plans))
@@ -295,6 +307,7 @@ func (s *stage) playPlans(ctx context.Context, story story, calm ending, plans [
 		})
 	}
 	all.Wait()
+	Eventually(ctx, s.seesAll).WithTimeout(2 * behindFor).Should(BeTrue())
 	return outcomes
 }
 
@@ -329,7 +342,10 @@ func (s *stage) tries(ctx context.Context, story story) {
 		calm = s.rehearseTogether(ctx, story, calm)
 	}
 	before := s.now()
-	outcomes := s.playPlans(ctx, story, calm, story.plans(calm.writes))
+	var outcomes []outcome
+	for _, batch := range batches(story.plans(calm.writes), math.MaxInt) {
+		outcomes = append(outcomes, s.playPlans(ctx, story, calm, batch)...)
+	}
 	report(story, calm, s.now()-before, outcomes)
 	Expect(wrongOf(outcomes)).To(BeEmpty(), "the end of the operator's log:\n%s", s.Operator.Process().LogTail(20))
 }

@@ -63,6 +63,7 @@ type stage struct {
 	endings  map[string]ending // by story, how it ends without a fault
 	codes    []int             // the exit codes of lives that SIGTERM ended
 	blinded  int               // how often its watches were frozen, lost events or were late
+	sees     time.Time         // when that is over
 }
 
 // guarded is the stage that the cases of a process share. The policies are in force on it.
