@@ -282,8 +282,8 @@ func (s *stage) rehearseTogether(ctx context.Context, story story, calm ending) 
 	return calm
 }
 
-// batches returns plans in parts that are played at once, of at most so many. Those that blind the operator are apart from the others, whose
-// writes are counted.
+// batches returns plans in parts that are played at once, of at most so many. Those that blind the operator are apart from the others,
+// whose writes are counted.
 func batches(plans []plan, most int) [][]plan {
 	isBlind := func(p plan) bool { return p.fault.blinds }
 	seeing, blind := slices.DeleteFunc(slices.Clone(plans), isBlind),
