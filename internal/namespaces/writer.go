@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +76,8 @@ func (w *Writer) Patch(ctx context.Context, n *forest.Namespace, change forest.C
 }
 
 // Delete requests the deletion of a namespace. The API server refuses it with 409 unless the namespace still has that UID and,
-// where resourceVersion isn't empty, that version.
+// where resourceVersion isn't empty, that version. After a 409 the view has the version that the API server has: the caller, who tries
+// again soon, doesn't repeat a deletion that the watch has not brought yet.
 func (w *Writer) Delete(ctx context.Context, name, uid, resourceVersion string) error {
 	id := types.UID(uid)
 	preconditions := client.Preconditions{UID: &id}
@@ -84,6 +86,11 @@ func (w *Writer) Delete(ctx context.Context, name, uid, resourceVersion string) 
 	}
 	err := w.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, preconditions)
 	countRequest("delete", err)
+	if apierrors.IsConflict(err) {
+		if unread := w.Reread(ctx, name); client.IgnoreNotFound(unread) != nil {
+			return fmt.Errorf("%w; reading it: %w", err, unread)
+		}
+	}
 	return err
 }
 

@@ -3,9 +3,12 @@ package namespaces
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -53,5 +56,42 @@ func TestWritesHoldForTheNamespaceOfTheSnapshot(t *testing.T) {
 	}
 	if p := api.deletion.Preconditions; p == nil || p.UID == nil || *p.UID != "read" || p.ResourceVersion == nil || *p.ResourceVersion != "7" {
 		t.Errorf("deletes with the preconditions %v", p)
+	}
+}
+
+// ended is an API server with a namespace that is being deleted.
+type ended struct {
+	client.Client
+	deletions int
+}
+
+func (e *ended) Delete(context.Context, client.Object, ...client.DeleteOption) error {
+	e.deletions++
+	return apierrors.NewConflict(schema.GroupResource{Resource: "namespaces"}, "pay-web", errors.New("the version is another one"))
+}
+
+func (*ended) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	object.SetUID("read")
+	object.SetResourceVersion("8")
+	object.SetDeletionTimestamp(new(metav1.Now()))
+	return nil
+}
+
+type seeing struct{ seen metav1.Object }
+
+func (s *seeing) Observe(object metav1.Object) { s.seen = object }
+
+// The watch is late: the namespace has a newer version than the snapshot, because somebody has deleted it.
+func TestARefusedDeletionShowsTheNamespaceAsItIs(t *testing.T) {
+	api, view := &ended{}, &seeing{}
+	w := &Writer{Client: api, Live: api, View: view}
+	if err := w.Delete(t.Context(), "pay-web", "read", "7"); !apierrors.IsConflict(err) {
+		t.Errorf("returns %v", err)
+	}
+	if view.seen == nil || view.seen.GetDeletionTimestamp() == nil || view.seen.GetResourceVersion() != "8" {
+		t.Errorf("the view has %v", view.seen)
+	}
+	if api.deletions != 1 {
+		t.Errorf("deletes %d times", api.deletions)
 	}
 }

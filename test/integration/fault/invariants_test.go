@@ -35,7 +35,7 @@ func (s *scene) begin(ctx context.Context) *begun {
 	return &begun{scene: s, ctx: ctx, mark: mark, stop: s.rights.begin(s)}
 }
 
-// check returns what broke the invariants in a scene that has ended. Without a fault it makes so many writes that are not of a status.
+// check returns what broke the invariants in a scene that has ended. Without a fault it makes so many writes that count for FLT-I6.
 func (b *begun) check(story story, c *counter, writes int) (wrong []string) {
 	GinkgoHelper()
 	b.stop()
@@ -53,8 +53,8 @@ func (b *begun) check(story story, c *counter, writes int) (wrong []string) {
 		}
 	}
 	if c.amplifies(writes) {
-		wrong = append(wrong, fmt.Sprintf("FLT-I6: %d writes, %d without a fault, %d faults; by life: %v", c.objects, writes, c.faults(),
-			c.lives))
+		wrong = append(wrong, fmt.Sprintf("FLT-I6: %d writes, %d without a fault, %d faults; by life: %v\n%s", c.objects, writes, c.faults(),
+			c.lives, strings.Join(c.sent, "\n")))
 	}
 	for i := range wrong {
 		wrong[i] = b.key + ": " + wrong[i]

@@ -92,8 +92,10 @@ type counter struct {
 
 	mu     sync.Mutex // guards what follows
 	writes int
-	// objects counts those that are not of a status: how many steps a status takes depends on time.
+	// objects counts those that FLT-I6 is about: not those of a status, whose steps depend on time, and not the first deletion of an object,
+	// which Kubernetes itself deletes if it comes first.
 	objects int
+	sent    []string    // all writes, in their order
 	lives   map[int]int // writes by life of the operator
 	met     []int       // the lives that met the fault
 	blinded int         // how often the operator was blind before the scene began
@@ -107,9 +109,11 @@ func (c *counter) decide(r gate.Request) (gate.Fault, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writes++
-	if !strings.HasSuffix(r.URL.Path, "/status") {
+	write := r.Method + " " + r.URL.Path
+	if !strings.HasSuffix(write, "/status") && (r.Method != http.MethodDelete || slices.Contains(c.sent, write)) {
 		c.objects++
 	}
+	c.sent = append(c.sent, write)
 	c.lives[life]++
 	again := c.plan.fault.twice && len(c.met) == 1 && c.met[0] != life
 	if c.plan.write == 0 || c.writes != c.plan.write && !again {
@@ -134,8 +138,8 @@ func (c *counter) faults() int {
 	return max(len(c.lives)-1, 0) + blinded - c.blinded + max(len(c.met), 1)
 }
 
-// amplifies reports whether there were more writes than the faults explain, of those that are not of a status (FLT-I6). It doesn't judge a
-// scene beside which the operator was blind: then it writes again what it doesn't see yet.
+// amplifies reports whether there were more writes than the faults explain, of those that count for FLT-I6. It doesn't judge a scene beside
+// which the operator was blind: then it writes again what it doesn't see yet.
 func (c *counter) amplifies(calm int) bool {
 	return c.objects > calm+2*c.faults() && c.stage.blindings() == c.blinded
 }
@@ -157,7 +161,7 @@ func (s *stage) newScene(ctx context.Context, story story, key string, plan plan
 // ending is how a story ends without a fault.
 type ending struct {
 	state map[string]string
-	// writes counts all of them, objects those that are not of a status.
+	// writes counts all of them, objects those that FLT-I6 is about.
 	writes, objects int
 }
 
@@ -329,7 +333,7 @@ func report(story story, calm ending, deaths int, outcomes []outcome) {
 		}
 		lines = append(lines, one.String())
 	}
-	AddReportEntry(story.id, fmt.Sprintf("%d writes, %d of them not of a status, %d plans, %d deaths, %d differ\nwrites by life: %s",
+	AddReportEntry(story.id, fmt.Sprintf("%d writes, %d of them count for FLT-I6, %d plans, %d deaths, %d differ\nwrites by life: %s",
 		calm.writes, calm.objects, len(outcomes), deaths, differ, strings.Join(lines, ", ")))
 }
 
