@@ -148,6 +148,13 @@ func TestRBACWatchComesAndGoes(t *testing.T) {
 		if n := a.count("watch", "secrets") - before; n != 1 {
 			t.Errorf("%d streams, want the renewed one of b", n)
 		}
+
+		a.grant(both("secrets", "a")...)
+		a.put("rolebindings", "a", "grants")
+		w.after(time.Second)
+		w.is(forbidden, watchset.Forbidden) // no watch shows the RoleBinding
+		w.after(6 * time.Minute)
+		w.is(forbidden, watchset.Synced)
 	})
 }
 

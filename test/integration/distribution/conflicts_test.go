@@ -253,23 +253,36 @@ var _ = Describe("a conflict", func() {
 	})
 
 	It("DIST-D23 is counted in full and listed in part", func(ctx SpecContext) {
-		const many = 110
-		var names []string
-		for i := range many {
-			names = append(names, fmt.Sprintf("%s-n%03d", f.id, i))
-			f.namespace(ctx, names[i])
-			f.obstacle(ctx, names[i], "mine")
+		names := f.namespaces(ctx, 200)
+		conflict := func(taken []string) *v1alpha1.ResourceDistribution {
+			GinkgoHelper()
+			var rd *v1alpha1.ResourceDistribution
+			Eventually(ctx, func() int32 {
+				rd = f.becomes(ctx, "False/Conflict")
+				return rd.Status.Conflicts
+			}).Should(BeEquivalentTo(len(taken)), f.explain)
+			var listed []string
+			for _, one := range rd.Status.ConflictingNamespaces {
+				listed = append(listed, one.Name)
+			}
+			Expect(listed).To(Equal(taken[:min(len(taken), 100)]))
+			return rd
+		}
+		for _, name := range names[:3] {
+			f.obstacle(ctx, name, "mine")
 		}
 		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}))
-		rd := f.becomes(ctx, "False/Conflict")
-		Expect(rd.Status.Conflicts).To(BeEquivalentTo(many))
-		Expect(rd.Status.ConflictingNamespaces).To(HaveLen(100))
-		message := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message
-		Expect(message).To(ContainSubstring("110 namespaces"))
-		arguments := []string{"get", "secrets", "-A", "--no-headers", "--field-selector", "metadata.name=" + f.id, "-l",
-			v1alpha1.LabelDistributedBy + "!=" + f.id}
-		out, _, code := f.Kubectl(ctx, "admin", arguments...)
-		Expect(code).To(BeZero())
-		Expect(strings.Count(out, f.id+"-n")).To(Equal(many))
+		conflict(names[:3])
+		for _, name := range names[3:150] {
+			f.obstacle(ctx, name, "mine")
+		}
+		message := v1alpha1.FindCondition(conflict(names[:150]).Status.Conditions, v1alpha1.ConditionReady).Message
+		Expect(message).To(ContainSubstring("150 namespaces"))
+		_, command, _ := strings.Cut(message, "; kubectl ")
+		command, _, isThere := strings.Cut(command, " lists all")
+		Expect(isThere).To(BeTrue(), message)
+		out, stderr, code := f.Kubectl(ctx, "admin", strings.Fields(strings.ReplaceAll(command, "'", ""))...)
+		Expect(code).To(BeZero(), stderr)
+		Expect(strings.Count(out, f.id+"-n")).To(Equal(150))
 	})
 })

@@ -1,12 +1,12 @@
 package distribution_test
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,10 +138,18 @@ var _ = Describe("content", func() {
 		Eventually(ctx, func() error {
 			return f.Admin().Create(ctx, build.Secret(f.d2, "probe", "1"), client.DryRunAll)
 		}).Should(MatchError(ContainSubstring("exceeded quota")))
+		const message = "no Secret of this name here"
+		lift := f.refusing(ctx, f.d3, message, metav1.StatusReasonInvalid)
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")
-		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Message", ContainSubstring("exceeded quota")))))
-		Expect(rd.Status.Current).To(BeEquivalentTo(2))
+		failed := func(namespace, text string) types.GomegaMatcher {
+			return And(HaveField("Name", namespace), HaveField("Message", ContainSubstring(text)))
+		}
+		Expect(rd.Status.FailedNamespaces).To(ConsistOf(failed(f.d2, "exceeded quota"), failed(f.d3, message)))
+		Expect(rd.Status.Current).To(BeEquivalentTo(1))
+		lift()
+		f.distributed(ctx, "v=1", f.d3)
+		rd = f.ends(ctx, "False/Failed")
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled)).To(BeNil())
 		Expect(f.Admin().Delete(ctx, quota)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
@@ -336,19 +344,27 @@ var _ = Describe("removal", func() {
 	})
 
 	It("DIST-D48 and made again at once: the copies are those of the new one", func(ctx SpecContext) {
-		f.create(ctx)
+		names := f.namespaces(ctx, 300)
+		to := targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
+		f.create(ctx, to)
 		f.becomes(ctx, "True/Distributed")
 		f.remove(ctx)
-		f.create(ctx)
+		f.create(ctx, to)
 		rd := f.becomes(ctx, "True/Distributed")
-		owned := func(ctx context.Context, namespace string) bool {
-			s := f.at(ctx, namespace)
-			return s != nil && metav1.IsControlledBy(s, rd)
+		owned := func() (n int) {
+			GinkgoHelper()
+			list := &corev1.SecretList{}
+			Expect(f.Admin().List(ctx, list, client.MatchingFields{"metadata.name": f.id})).To(Succeed())
+			for i := range list.Items {
+				if metav1.IsControlledBy(&list.Items[i], rd) {
+					n++
+				}
+			}
+			return n
 		}
-		for _, namespace := range []string{f.d1, f.d2, f.d3} {
-			Eventually(ctx, owned).WithArguments(namespace).Should(BeTrue(), f.explain)
-		}
+		Eventually(ctx, owned).Should(Equal(300), f.explain)
 		f.rests(ctx)
+		Expect(owned()).To(Equal(300), "the garbage collector takes none")
 	})
 
 	It("DIST-D50 waits for a copy that somebody's finalizer holds", func(ctx SpecContext) {

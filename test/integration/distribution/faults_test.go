@@ -1,6 +1,7 @@
 package distribution_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -96,15 +97,7 @@ var _ = Describe("a cluster in which others write too", func() {
 
 	It("DIST-D97 the text of a policy that refuses a copy as invalid is told", func(ctx SpecContext) {
 		const message = "frozen until the audit is over"
-		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"),
-			`object.metadata.name != "`+f.id+`"`, message)
-		for _, o := range []client.Object{policy, bound} {
-			Expect(f.Admin().Create(ctx, o)).To(Succeed())
-			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
-		}
-		Eventually(ctx, func(ctx SpecContext) error {
-			return f.Admin().Create(ctx, build.Secret(f.d2, f.id, "1"), client.DryRunAll)
-		}).WithArguments(ctx).Should(MatchError(ContainSubstring(message)))
+		f.refusing(ctx, f.d2, message, metav1.StatusReasonInvalid)
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Message", ContainSubstring(message)))))
@@ -113,18 +106,7 @@ var _ = Describe("a cluster in which others write too", func() {
 
 	It("DIST-D67 what the operator may not write is told, and tried seldom", func(ctx SpecContext) {
 		const message = "no Secret of this name here"
-		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"),
-			`object.metadata.name != "`+f.id+`"`, message)
-		forbidden := metav1.StatusReasonForbidden
-		policy.Spec.Validations[0].Reason = &forbidden
-		for _, o := range []client.Object{policy, bound} {
-			Expect(f.Admin().Create(ctx, o)).To(Succeed())
-			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
-		}
-		// Asked as the admin, whom no other policy refuses: of several that refuse, the API server names any one.
-		Eventually(ctx, func(ctx SpecContext) error {
-			return f.Admin().Create(ctx, build.Secret(f.d2, f.id, "1"), client.DryRunAll)
-		}).WithArguments(ctx).Should(MatchError(ContainSubstring(message)))
+		lift := f.refusing(ctx, f.d2, message, metav1.StatusReasonForbidden)
 		mark := f.mark(ctx)
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")
@@ -135,11 +117,28 @@ var _ = Describe("a cluster in which others write too", func() {
 		// With retries from 200 ms to 2 s, a hot loop would have made hundreds in that time.
 		Consistently(ctx, func() int { return f.requests(ctx, mark)["create secrets"] }).WithTimeout(10 * time.Second).
 			Should(BeNumerically("<", 40))
-		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
+		lift()
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")
 	})
 })
+
+// refusing has a policy refuse the case's Secret in a namespace, with a message and a reason. lift takes the policy away.
+func (f *field) refusing(ctx context.Context, namespace, message string, reason metav1.StatusReason) (lift func()) {
+	GinkgoHelper()
+	policy, bound := build.Policy(namespace, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"),
+		`object.metadata.name != "`+f.id+`"`, message)
+	policy.Spec.Validations[0].Reason = &reason
+	for _, o := range []client.Object{policy, bound} {
+		Expect(f.Admin().Create(ctx, o)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
+	}
+	// Asked as the admin, whom no other policy refuses: of several that refuse, the API server names any one.
+	Eventually(ctx, func() error {
+		return f.Admin().Create(ctx, build.Secret(namespace, f.id, "1"), client.DryRunAll)
+	}).Should(MatchError(ContainSubstring(message)))
+	return func() { Expect(f.Admin().Delete(ctx, bound)).To(Succeed()) }
+}
 
 var _ = Describe("a secret value", func() {
 	It("DIST-D77 is in no log, Event, metric, condition or message", func(ctx SpecContext) {

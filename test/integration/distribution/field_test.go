@@ -54,6 +54,16 @@ func (f *field) namespace(ctx context.Context, name string, labels ...string) {
 	})
 }
 
+// namespaces makes so many namespaces, which no label selects, and returns their names, sorted.
+func (f *field) namespaces(ctx context.Context, many int) (names []string) {
+	GinkgoHelper()
+	for i := range many {
+		names = append(names, fmt.Sprintf("%s-n%03d", f.id, i))
+		f.namespace(ctx, names[i])
+	}
+	return names
+}
+
 // secret is spec.resource: a Secret with these data, as stringData.
 func (f *field) secret(data map[string]string) map[string]any {
 	return map[string]any{

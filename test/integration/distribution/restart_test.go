@@ -2,7 +2,6 @@ package distribution_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -191,12 +190,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 
 	It("DIST-D69 goes on after a SIGKILL, without writing twice", func(ctx SpecContext) {
 		f := plough(ctx, w)
-		const many = 60
-		var names []string
-		for i := range many {
-			names = append(names, fmt.Sprintf("%s-n%02d", f.id, i))
-			f.namespace(ctx, names[i])
-		}
+		const many, left = 300, 100
+		names := f.namespaces(ctx, many)
 		killed := func(verb string, least int, act func()) {
 			GinkgoHelper()
 			mark := f.mark(ctx)
@@ -211,14 +206,14 @@ var _ = Describe("an operator that ends", Ordered, func() {
 			Expect(writes()).To(BeNumerically("<=", many+16))
 		}
 		targets := v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}
-		killed("create secrets", 5, func() { f.create(ctx, targeting(targets)) })
-		killed("update secrets", 5, func() { f.change(ctx, f.holding(map[string]string{"v": "2"})) })
+		killed("create secrets", 20, func() { f.create(ctx, targeting(targets)) })
+		killed("update secrets", 20, func() { f.change(ctx, f.holding(map[string]string{"v": "2"})) })
 		f.distributed(ctx, "v=2", names...)
-		killed("delete secrets", 5, func() {
-			f.change(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names[:20]...)}))
+		killed("delete secrets", 20, func() {
+			f.change(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names[:left]...)}))
 		})
-		f.absent(ctx, names[20:]...)
-		Expect(f.becomes(ctx, "True/Distributed").Status.Current).To(BeEquivalentTo(20))
+		f.absent(ctx, names[left:]...)
+		Expect(f.becomes(ctx, "True/Distributed").Status.Current).To(BeEquivalentTo(left))
 	})
 
 	It("DIST-D44 while it is down the collector removes the copies; DIST-D45 and orphans outlive the CRD", func(ctx SpecContext) {
