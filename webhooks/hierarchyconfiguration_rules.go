@@ -93,8 +93,9 @@ func (v *hierarchyVerdict) checkReplacedValues(after *forest.Snapshot, namespace
 	labels, annotations := forest.ReplacedValues(after, namespace)
 	for i, values := range [2][]string{labels, annotations} {
 		if c := changes[i]; c.field != nil && len(values) > 0 {
-			v.addProblems(field.Invalid(c.field, c.value, [2]string{"labels", "annotations"}[i]+" would be replaced: "+g.joinVisibleTexts(values)+
-				"; override or remove them first"))
+			what, list := [2]string{"labels", "annotations"}[i], [2]string{"overriddenLabels", "overriddenAnnotations"}[i]
+			v.addProblems(field.Invalid(c.field, c.value, what+" would be replaced: "+g.joinVisibleTexts(values)+
+				"; first remove them, or list their keys in "+list+" of their namespaces"))
 		}
 	}
 }

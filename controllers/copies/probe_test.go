@@ -25,8 +25,8 @@ func (o *oneCopy) Metadata(context.Context, schema.GroupVersionResource, string,
 	return o.meta.DeepCopy(), nil
 }
 
-// A copy whose label somebody took off is the operator's all the same. But no watch shows when it is gone: one that the operator does not
-// write over, because it is in mode create, is looked at again like somebody else's object.
+// A copy still belongs to the operator after somebody has removed its label, but no watch shows its deletion any more. If the copy and its
+// source are in mode create, the operator does not write over the copy. Instead it reads the copy again later, like somebody else's object.
 func TestProbeFindsACopyWithoutItsLabel(t *testing.T) {
 	const create, update = v1alpha1.ModeCreate, v1alpha1.ModeUpdate
 	slot := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "child", Name: "s"}

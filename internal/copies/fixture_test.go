@@ -74,7 +74,7 @@ func kind(mode copies.KindMode, synced bool) fact {
 	return func(w *copies.World) { w.SetKind(secret, mode, synced) }
 }
 
-// content is the hash of a version of a source: of its namespace and a number.
+// content stands in for the content hash of a source. It consists of the source's namespace and the number of its version.
 func content(namespace string, version int) string {
 	return fmt.Sprintf("%-30s%02d", namespace, version)
 }

@@ -72,7 +72,7 @@ type FollowDue struct{}
 // Elected reports that this replica leads from now on: everything that is known is worked on.
 type Elected struct{}
 
-// Ticked comes once in Timing.Tick on the leader. Idle reports that no key waits or is worked on.
+// Ticked comes on the leader only, once every Timing.Tick. Idle reports that no key waits in the queue, and that no worker has one.
 type Ticked struct{ Idle bool }
 
 // Started reports that a worker has taken a Key from the queue. The worker gets at most one Request.

@@ -82,7 +82,7 @@ func (c cluster) label(ctx context.Context, namespace string, edits ...string) a
 	return c.kubectl(ctx, args...)
 }
 
-// refuse is said of a request: kubectl failed, and these words stood in what it printed.
+// refuse matches the answer to a refused request: kubectl failed, and stderr has all of words. A failed call of a webhook is no refusal.
 func refuse(words ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Code", Not(Equal(0))), HaveField("Err", Not(ContainSubstring("failed calling webhook")))}
 	for _, word := range words {
@@ -91,12 +91,12 @@ func refuse(words ...string) types.GomegaMatcher {
 	return And(all...)
 }
 
-// allow is said of a request that went through without a word.
+// allow matches the answer to a request that succeeded without any message on stderr.
 func allow() types.GomegaMatcher {
 	return And(HaveField("Code", 0), HaveField("Err", BeEmpty()))
 }
 
-// warn is said of a request that went through, with a Warning that has these words.
+// warn matches the answer to a request that succeeded with a Warning. All of words are on stderr.
 func warn(words ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Code", 0), HaveField("Err", ContainSubstring("Warning: "))}
 	for _, word := range words {
