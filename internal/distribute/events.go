@@ -40,7 +40,7 @@ func (r *run) recordDeed(verb Verb, namespace string) {
 func (s *State) announceDeeds(r *run, d *Distribution) {
 	for reason, names := range r.deeds {
 		what := map[v1alpha1.Reason]string{
-			v1alpha1.ReasonAdopted:   "the operator took over the object, unchanged, in",
+			v1alpha1.ReasonAdopted:   "the operator took over the object, with its content unchanged, in",
 			v1alpha1.ReasonOverwrote: "the operator overwrote the object in",
 			v1alpha1.ReasonRemoved:   "the operator deleted the copy, or handed the object back, in",
 		}[reason]
