@@ -120,7 +120,8 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		m := build.Source(build.ConfigMap(f.acme, "i56", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, m)
 		f.copied(ctx, m, f.tree()...)
-		f.staysCopied(ctx, s, f.tree()...)
+		standing := func(ctx context.Context) ([]string, error) { return f.standing(ctx, s, f.tree()...) }
+		Consistently(ctx, standing).WithTimeout(test.Quiet(10 * time.Minute)).Should(ConsistOf(f.tree()))
 		hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: f.acme, Name: v1alpha1.HierarchyConfigurationName}}
 		Eventually(ctx, f.events).WithArguments(hc, v1alpha1.ReasonNotObserved).Should(HaveLen(1))
 		f.grant(ctx, f.acme)

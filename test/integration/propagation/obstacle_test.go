@@ -126,6 +126,27 @@ var _ = Describe("where something else stands", func() {
 		Expect(f.events(ctx, s, v1alpha1.ReasonConflict)).To(BeEmpty())
 	})
 
+	It("PROP-I10 that is going and never goes, the other namespaces are reported", func(ctx SpecContext) {
+		own := build.Secret(f.a, "s", "own")
+		own.Finalizers = []string{"example.com/held"}
+		f.create(ctx, own)
+		f.remove(ctx, own)
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		other := build.Secret(f.b, "s", "own")
+		f.create(ctx, other, s)
+		f.copied(ctx, s, f.a1)
+		f.says(ctx, map[string]string{f.b: fmt.Sprintf("Conflict: Secret %q from %q", "s", f.acme)})
+		own = at(ctx, f, s, f.a)
+		l := f.ledger(ctx, "secrets")
+		unchanged(ctx, own, other)
+		Expect(l.writes(ctx)).To(BeEmpty(), l.String)
+		f.remove(ctx, other)
+		f.copied(ctx, s, f.b)
+		f.says(ctx, map[string]string{f.b: "InSync"})
+		change(ctx, f, own, func(s *corev1.Secret) { s.Finalizers = nil })
+		f.copied(ctx, s, f.a)
+	})
+
 	It("PROP-I2 a quota, the copy waits until there is room", func(ctx SpecContext) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: f.a, Name: "secrets"}}
 		quota.Spec.Hard = corev1.ResourceList{"count/secrets": resource.MustParse("0")}
