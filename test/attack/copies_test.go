@@ -13,7 +13,7 @@ const (
 	operator = "is written by the operator alone; change its LNamespace or ResourceDistribution instead"
 )
 
-// meddling is what nobody may do with a copy.
+// meddling tries to change, unmark and delete a copy; all is refused.
 func meddling(by actor) try {
 	return refused(by, isCopy,
 		merge("secret pay-web/s", `{stringData: {key: two}}`),
@@ -23,7 +23,7 @@ func meddling(by actor) try {
 		remove("secret pay-web/s"))
 }
 
-// taking makes a copy of a user's object, freeing makes that again of a copy.
+// taking is a patch that marks a user's object as a copy; freeing is a patch that removes this mark.
 const (
 	taking = `{metadata: {labels: {$D/inherited-from: victim}, annotations: {$D/source-hash: ` +
 		`"create:0000000000000000:00000000000000000000000000000000"}}}`

@@ -19,7 +19,7 @@ var _ = Describe("the rows", func() {
 		Expect(f.Admin().List(ctx, policies)).To(Succeed())
 		var idle []string
 		for _, p := range policies.Items {
-			if strings.HasPrefix(p.Name, manifests.HintPrefix) { // hints refuse nothing
+			if strings.HasPrefix(p.Name, manifests.HintPrefix) { // a hint only warns
 				continue
 			}
 			for _, v := range p.Spec.Validations {
@@ -33,7 +33,7 @@ var _ = Describe("the rows", func() {
 	})
 })
 
-// refusals are all that the policies answer to the attacks of the tables.
+// refusals returns all messages with which the policies refuse the requests of the tables.
 func (f *fixture) refusals(ctx context.Context) string {
 	var all strings.Builder
 	for _, r := range rows() {
@@ -51,7 +51,7 @@ func (f *fixture) refusals(ctx context.Context) string {
 	return all.String()
 }
 
-// saying is the message of a validation, of a computed one the longest part that is always the same.
+// saying returns the message of a validation. Of a computed message, it returns the longest part that is always the same.
 func saying(v admissionregistrationv1.Validation) string {
 	longest := v.Message
 	for i, part := range strings.Split(v.MessageExpression, "'") {

@@ -14,12 +14,12 @@ const (
 	notWritten    = "may not take over an object that it did not write as a distributed copy"
 	onlyHandsBack = "may only hand back an adopted object"
 	adopting      = `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}}`
-	// controlling is an owner of a kind that isn't served: the garbage collector can't tell whether it is gone.
+	// controlling is an owner reference of a kind that isn't served: the garbage collector can't find out whether the owner exists.
 	controlling = `{apiVersion: example.com/v1, kind: Gadget, name: g, uid: 0d21e2c4-0000-4000-8000-000000000001, controller: true}`
 	handingBack = `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}}`
 )
 
-// strangers have objects that look like those of a distribution, and one that is adopted.
+// strangers are namespaces and objects that exist before the attacks. Some objects look as if a ResourceDistribution had adopted them.
 var strangers = []request{
 	create("namespace plain", ``),
 	create("namespace argocd", `{metadata: {labels: {$D/protected: "true"}}}`),
@@ -65,14 +65,14 @@ var distributionRow = row{name: "SEC-O32 with component distribution the operato
 			put("configmap plain/theirs", `{data: {key: two}}`), remove("configmap plain/theirs")),
 	}}
 
-// One Secret, and what a ResourceDistribution may say beside it.
+// Parts of the content of a ResourceDistribution: its resource, a Secret or a ConfigMap, and its targets.
 const (
 	regcred = `resource: {apiVersion: v1, kind: Secret, metadata: {name: regcred}, data: {key: b25l}}`
 	ca      = `resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: ca}, immutable: true, data: {key: one}}`
 	bounded = `, targets: {includedNamespaces: [{name: plain}]}`
 )
 
-// resource is a ResourceDistribution of a Secret that says more, in the named namespace plain alone.
+// resource is the content of a ResourceDistribution to namespace plain alone, of a Secret with the fields in more.
 func resource(more string) string {
 	return `{spec: {resource: {apiVersion: v1, kind: Secret, ` + more + `}` + bounded + `}}`
 }
@@ -169,7 +169,7 @@ var _ = Describe("the cage of a component", func() {
 				create("clusterrolebinding distributors", bindingTo("distributors", "erin")),
 				create("clusterrolebinding collectors", bindingTo("distributors", garbageCollector.user)))
 			probe := create("resourcedistribution probe", `{spec: {`+regcred+bounded+`}}`)
-			for _, by := range []actor{admin, erin} { // the API server has heard of the rights
+			for _, by := range []actor{admin, erin} { // until the API server knows their rights
 				Eventually(ctx, func(ctx context.Context) error { return probe.send(ctx, f.caller(by).rehearsing()) }).Should(Succeed())
 			}
 			nameless := create("resourcedistribution nameless", resource(`metadata: {labels: {a: b}}`))
@@ -183,8 +183,8 @@ var _ = Describe("the cage of a component", func() {
 	}
 })
 
-// widen puts the operator's cage for distributed copies of another component in place, and waits until that request of the operator
-// would go through.
+// widen applies the policy warren-operator-cage-distribution as component has it. It waits until the operator's request proof would
+// succeed.
 func (f *fixture) widen(ctx context.Context, component string, proof request) {
 	GinkgoHelper()
 	all, err := devcluster.RenderWith("config/overlays/standard", component)

@@ -61,7 +61,7 @@ type fixture struct {
 	version string
 }
 
-// kindsConfig makes the operator propagate all kinds of which a row attacks a copy; policies and rights fit it.
+// kindsConfig makes the operator propagate every kind whose copies a row attacks. The policies and the operator's rights fit these kinds.
 const kindsConfig = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 subNamespaces: {labels: ["pod-security.kubernetes.io/*"]}
@@ -85,7 +85,7 @@ func (f *fixture) start(ctx context.Context) (err error) {
 	f.World, err = devcluster.Start(ctx, devcluster.Options{
 		ControlPlane: controlplane.Options{
 			Users: users(), EmulatedVersion: f.version,
-			// What is made while a quota has no status yet is counted when all is counted again: every five minutes.
+			// Objects that are created before a quota has a status are counted only at the next full count, by default every five minutes.
 			ControllerManagerArgs: []string{"--resource-quota-sync-period=5s"},
 		},
 		Components:      []string{"config/components/billing-exporter"},
@@ -95,8 +95,7 @@ func (f *fixture) start(ctx context.Context) (err error) {
 	return err
 }
 
-// furnish makes the fixture: what the operator makes of the tenants, and then, with the operator stopped, all that it
-// would put in order.
+// furnish runs the operator until the tenants are complete, and stops it. Then it creates what a running operator would correct.
 func (f *fixture) furnish(ctx context.Context) {
 	GinkgoHelper()
 	f.settle(ctx, subNamespaces...)
@@ -131,7 +130,7 @@ func (f *fixture) settle(ctx context.Context, names ...string) {
 	}
 }
 
-// given sends requests that go through sooner or later.
+// given sends each request again and again until it succeeds.
 func (f *fixture) given(ctx context.Context, by actor, requests ...request) {
 	GinkgoHelper()
 	c := f.caller(by)
@@ -141,21 +140,21 @@ func (f *fixture) given(ctx context.Context, by actor, requests ...request) {
 	}
 }
 
-// appears waits until the target is there.
+// appears waits until the target exists.
 func (f *fixture) appears(ctx context.Context, target string) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
 		ShouldNot(BeNil(), target)
 }
 
-// gone waits until the target isn't there.
+// gone waits until the target no longer exists.
 func (f *fixture) gone(ctx context.Context, target string) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
 		Should(BeNil(), target)
 }
 
-// stays looks for a while that the target is there and the same.
+// stays expects for a while that the target exists and doesn't change.
 func (f *fixture) stays(ctx context.Context, target string) {
 	GinkgoHelper()
 	before := f.look(ctx, target)
@@ -164,7 +163,7 @@ func (f *fixture) stays(ctx context.Context, target string) {
 		WithTimeout(test.Quiet(suite.Patience)).Should(Equal(before), target)
 }
 
-// may asks the API server's authorizer.
+// may asks the API server's authorizer whether an actor has a right.
 func (f *fixture) may(ctx context.Context, who actor, verb, group, resource, namespace string) (bool, error) {
 	user, groups := who.user, []string{"system:authenticated"}
 	if who.as.UserName != "" {
@@ -177,8 +176,8 @@ func (f *fixture) may(ctx context.Context, who actor, verb, group, resource, nam
 	return review.Status.Allowed, err
 }
 
-// seen waits until the authorizer knows all rights, so that an attack is refused by what is to refuse it. It learns of them in the
-// order in which they were given.
+// seen waits until the authorizer knows all rights, so that each attack is refused for the expected reason. The authorizer learns of the
+// rights in the order in which they were granted.
 func (f *fixture) seen(ctx context.Context) {
 	GinkgoHelper()
 	for _, right := range []struct {
@@ -206,7 +205,7 @@ func (f *fixture) seen(ctx context.Context) {
 	}
 }
 
-// open takes the wall down: the policies stay, nothing binds them.
+// open opens the wall: it deletes the bindings of all policies, so that the policies refuse nothing.
 func (f *fixture) open(ctx context.Context) {
 	GinkgoHelper()
 	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}

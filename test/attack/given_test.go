@@ -1,7 +1,7 @@
 package attack_test
 
-// What there is before anybody attacks. Namespaces and objects that no row changes have the specification's names; a row
-// that changes something has its own.
+// What exists before the attacks. Namespaces and objects that no row changes have the names of docs/behaviour/security.md. A row that
+// changes something has objects of its own.
 
 var tenants = []request{
 	create("lnamespace payments", `{spec: {
@@ -18,7 +18,7 @@ var subNamespaces = []string{
 	"pay-swept", "pay-bound", "pay-quota", "pay-seed", "pay-service", "pay-hardened", "pay-deleted", "pay-released",
 }
 
-// sources in payments; pay-web and the others have copies of them.
+// sources are objects in payments that are copied to all its sub-namespaces.
 var sources = []request{
 	create("secret payments/s", `{metadata: {labels: {$D/propagate: update}}, stringData: {key: one}}`),
 	create("configmap payments/seed", `{metadata: {labels: {$D/propagate: create}}, data: {key: one}}`),
@@ -26,17 +26,18 @@ var sources = []request{
 	create("resourcequota payments/quota", `{metadata: {labels: {$D/propagate: update}}, spec: {hard: {count/configmaps: "500"}}}`),
 }
 
-// webhook lacks its end, so that more can be said of it.
+// webhook is a webhook's content without the closing brace, so that fields can be appended.
 const webhook = `{name: none.$D, rules: [{apiGroups: [nobody.$D], apiVersions: [v1], operations: [CREATE], resources: [nothing]}],
   clientConfig: {service: {namespace: warren-system, name: warren-webhook}}, sideEffects: None,
   admissionReviewVersions: [v1], failurePolicy: Fail`
 
-// unheardOf is an owner that the garbage collector can't look up, so that what it owns stays.
+// unheardOf is an owner reference of a kind that isn't served. The garbage collector can't look the owner up, so it never deletes the
+// object.
 const unheardOf = `{apiVersion: nowhere.example.com/v1, kind: Nothing, name: nothing, uid: 0d21e2c4-0000-4000-8000-000000000001}`
 
 const dangling = `{apiVersion: $D/v1alpha1, kind: LNamespace, name: nobody, uid: 0d21e2c4-0000-4000-8000-000000000000}`
 
-// strewn is what a cluster admin and people make with the operator stopped.
+// strewn are objects that a cluster admin and users create while the operator is stopped.
 var strewn = []request{
 	create("namespace plain", ``),
 	create("namespace meadow", ``),
@@ -49,12 +50,12 @@ var strewn = []request{
 	create("namespace owned", `{metadata: {annotations: {$D/adopt: "true"}, ownerReferences: [`+unheardOf+`]}}`),
 	create("namespace handmade", `{metadata: {labels: {$D/type: root}}}`),
 	create("namespace free", `{metadata: {labels: {$D/type: root}}}`),
-	// left has left its tree; for now it is there, so that the operator can have written in it.
+	// leaving takes namespace left out of its tree later. Until then it is in the tree, so that the operator's token can write in it.
 	create("namespace left", `{metadata: {labels: {$D/parent: payments, payments.tree.$D/depth: "1", team: a, tier: web},
   annotations: {$D/inherited: "team,@memo", memo: b, other: c}}}`),
 	create("namespace cleaned", `{metadata: {labels: {payments.tree.$D/depth: "1", cleaned.tree.$D/depth: "0", team: a, tier: web},
   annotations: {$D/inherited: "team,@memo", memo: b, other: c}}}`),
-	// let go by the operator, and still guarded.
+	// Released by the operator; the policies still guard them.
 	create("namespace guarded", `{metadata: {labels: {$D/released: "true", pod-security.kubernetes.io/enforce: baseline},
   annotations: {$D/inherited: pod-security.kubernetes.io/enforce}}}`),
 	create("namespace pay-let-go", `{metadata: {labels: {$D/released: "true"}}}`),
@@ -62,17 +63,17 @@ var strewn = []request{
 	create("rolebinding pay-let-go/bobs", bindingTo("cluster-admin", "bob")),
 	create("namespace restricted", `{metadata: {labels: {$D/parent: payments, pod-security.kubernetes.io/enforce: restricted,
   pod-security.kubernetes.io/enforce-version: v1.29}}}`),
-	// As a tenant's root that lost its label, so that strict-placement has nothing against it.
+	// This namespace has the annotation of a tenant's root, but not the label, so that component strict-placement allows what follows.
 	create("namespace monitors",
 		`{metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}, annotations: {$D/lnamespace-uid: u}}}`),
 	create("namespace monitors-too", privileged),
 	create("namespace placed", ``),
 	create("namespace levelled", `{metadata: {labels: {$D/template: tmpl, pod-security.kubernetes.io/enforce: baseline}}}`),
 	create("rolebinding levelled/carols", bindingTo("cluster-admin", "carol")),
-	// protected later, with what the operator has copied there.
+	// Protected later (see leaving), when it has objects of the operator.
 	create("namespace walled", `{metadata: {labels: {$D/parent: payments}}}`),
 	create("rolebinding walled/theirs", bindingTo("view", "dave")),
-	// A user's objects that bear what a copy had when it was exported.
+	// Objects of a user that have the annotation of an exported copy, but not its label.
 	create("configmap plain/exported", exported),
 	create("configmap pay-web/exported", exported),
 	create("secret plain/theirs", `{stringData: {key: mine}}`),
@@ -107,7 +108,7 @@ var strewn = []request{
 	create("clusterrolebinding patch-namespaces", bindingTo("patch-namespaces", "patcher")),
 	create("clusterrole update-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, update, patch]}]}`),
 	create("clusterrolebinding update-namespaces", bindingTo("update-namespaces", "updater")),
-	// Rights that somebody gave the operator and the exporter by mistake: the policies stand behind RBAC.
+	// Rights that somebody granted to the operator and the exporter by mistake. The policies must refuse what RBAC then allows.
 	create("clusterrole mistaken", `{rules: [{apiGroups: [""], resources: [namespaces/finalize], resourceNames: [inst], verbs: [update]}]}`),
 	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
 	create("clusterrole mistaken-bill",
@@ -118,9 +119,10 @@ var strewn = []request{
 	create("clusterrole bind-view", `{rules: [{apiGroups: [rbac.authorization.k8s.io], resources: [clusterrolebindings], verbs: [create]},
   {apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], resourceNames: [view], verbs: [bind]}]}`),
 	create("clusterrolebinding bind-view", bindingTo("bind-view", "binder")),
-	// A group of sudoers that was bound before the policies came.
+	// A group of sudoers that was bound before the policies were installed.
 	create("rolebinding plain/standing", binding("view", group("old-sudoers"))),
-	// No webhook is called here; these have the name of ours, which the operator may write.
+	// These have the name of Warren's configurations, which the operator may change. Their webhook matches no request, so it is never
+	// called.
 	create("validatingwebhookconfiguration warren", `{webhooks: [`+webhook+`}]}`),
 	create("mutatingwebhookconfiguration warren", `{webhooks: [`+webhook+`, reinvocationPolicy: Never}]}`),
 	create("role pay-web/deployer", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, patch]}]}`),
@@ -132,7 +134,7 @@ var strewn = []request{
 			`kube-system, name: robot}]}`),
 }
 
-// written is what the operator wrote.
+// written are the objects that the operator's token writes.
 var written = []request{
 	create("rolebinding left/marked", marked("access: users", bindingTo("view", "dave"))),
 	create("rolebinding walled/shrunk", accessCopy("alice", "dave")),
@@ -145,7 +147,7 @@ var written = []request{
 	create("configmap left/copied", `{metadata: {labels: {$D/inherited-from: payments}}, data: {key: one}}`),
 }
 
-// distributed are copies as the operator writes them with component distribution; here a cluster admin did.
+// distributed are copies like those that the operator writes with component distribution. Here a cluster admin creates them.
 var distributed = []request{
 	create("configmap plain/free", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
 	create("configmap plain/given", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
@@ -156,7 +158,7 @@ var distributed = []request{
 	create("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
 }
 
-// leaving takes left out of its tree, and walled out of the operator's reach.
+// leaving takes namespaces left and walled out of their tree, and makes walled protected.
 var leaving = []request{
 	merge("namespace left", `{metadata: {labels: {$D/parent: null}}}`),
 	merge("namespace walled", `{metadata: {labels: {$D/parent: null, $D/protected: "true"}}}`),
@@ -183,7 +185,7 @@ func accessCopy(users ...string) string {
 		binding("view", subjects...)[1:]
 }
 
-// marked adds one label of ours, KEY: VALUE, to a content.
+// marked adds one of Warren's labels to the content body; mark is written KEY: VALUE.
 func marked(mark, body string) string {
 	return `{metadata: {labels: {$D/` + mark + `}}, ` + body[1:]
 }

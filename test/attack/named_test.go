@@ -14,19 +14,19 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// holding is a ResourceDistribution of a Secret with these targets.
+// holding is the content of a ResourceDistribution of a Secret with these targets.
 func holding(secret, targets string) string {
 	return `{spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + secret + `}, data: {key: b25l}}, targets: ` + targets + `}}`
 }
 
-// withheld looks for a while that a target isn't there.
+// withheld expects for a while that a target doesn't exist.
 func (f *fixture) withheld(ctx context.Context, target string) {
 	GinkgoHelper()
 	Consistently(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
 		WithTimeout(test.Quiet(suite.Patience)).Should(BeNil(), target)
 }
 
-// says waits until Ready of a ResourceDistribution has a reason.
+// says waits until condition Ready of a ResourceDistribution has this reason.
 func (f *fixture) says(ctx context.Context, distribution string, reason v1alpha1.Reason) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) (string, error) {
@@ -39,7 +39,7 @@ func (f *fixture) says(ctx context.Context, distribution string, reason v1alpha1
 	}).Should(Equal(string(reason)), distribution)
 }
 
-// forgedNames accept whatever has a name that a ResourceDistribution names.
+// forgedNames removes the record of named namespaces: any new namespace with such a name would then get the copy.
 const forgedNames = `{status: {named: null}}`
 
 var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
@@ -72,7 +72,7 @@ var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
 			f.gone(ctx, "namespace "+name)
 		}
 		f.given(ctx, alice, create("subnamespace payments/mon", ``), create("subnamespace payments/tree", ``))
-		f.given(ctx, admin, create("namespace erins", ``)) // for somebody else
+		f.given(ctx, admin, create("namespace erins", ``)) // of another user
 		for name, copied := range map[string]string{"mon": "secret mon/mon", "tree": "secret tree/tree", "erins": "secret erins/erins"} {
 			f.appears(ctx, "namespace "+name)
 			f.says(ctx, name, v1alpha1.ReasonNamespaceReplaced)

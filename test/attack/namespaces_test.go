@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// ours is a change of labels; notes is one of annotations.
+// ours is a patch of one label; notes is a patch of one annotation.
 func ours(key, value string) string { return `{metadata: {labels: {` + key + `: ` + value + `}}}` }
 
 func notes(key, value string) string {
@@ -27,7 +27,7 @@ var forged = map[string]string{
 	"$D/adopt":             notes("$D/adopt", "carol"),
 }
 
-// forging tries all forged keys on a namespace; the refusal names each.
+// forging tries each forged key on a namespace. Each refusal must name the key.
 func forging(by actor, namespace string) []try {
 	var tries []try
 	for key, body := range forged {
@@ -142,7 +142,7 @@ var namespaceRows = []row{
 		f.given(ctx, admin, create("configmap pay-held/held", `{metadata: {finalizers: [example.com/hold]}}`), remove("namespace pay-held"))
 		Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, "namespace pay-held") }).
 			Should(HaveKeyWithValue("status", HaveKeyWithValue("phase", "Terminating")))
-		// The real namespace controller writes its status at the same time.
+		// The real namespace controller writes the status at the same time: given repeats the request.
 		f.given(ctx, namespaceController, put("namespace pay-held", `{spec: {finalizers: []}}`, "finalize"))
 		f.gone(ctx, "namespace pay-held")
 	}},

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The rules of access objects as docs/behaviour/access.md 2.4 has them; %[1]s is the user or the tenant.
+// The rules of access objects, from docs/behaviour/access.md, section 2.4. %[1]s is the user or the tenant.
 const (
 	legacySelf      = `{apiGroups: [""], resources: [users], resourceNames: [%[1]q], verbs: [impersonate]}`
 	constrainedSelf = `{apiGroups: [authentication.k8s.io], resources: [users], resourceNames: [%[1]q], verbs: ["impersonate:user-info"]}`
@@ -25,10 +25,10 @@ const (
 	edit = `{apiGroups: [$D], resources: [lnamespaces], resourceNames: [%[1]s], verbs: [get, update, patch]}`
 )
 
-// awkward are users whose names RBAC can't hold, or barely.
+// awkward are users whose names are no valid names of RBAC objects, or unusual ones.
 var awkward = []string{"https://idp/#4~7%", "..", "Zoë Müller", "a:b", strings.Repeat("u", 256)}
 
-// inName writes a user as the name of an object has it.
+// inName returns a user's name as it is written in the name of an access object.
 func inName(user string) string {
 	for _, step := range [][2]string{{"~", "~0"}, {"/", "~1"}, {"%", "~2"}} {
 		user = strings.ReplaceAll(user, step[0], step[1])
@@ -36,7 +36,8 @@ func inName(user string) string {
 	return user
 }
 
-// accessObjects writes the access objects of a tenant and of awkward users in one form.
+// accessObjects has the operator write the access objects of a tenant and of the awkward users. The parameter form names the form of
+// sudo.
 func accessObjects(form, self, sudo string) []try {
 	var requests []request
 	for _, name := range awkward {

@@ -81,7 +81,7 @@ var strangersRows = []row{
 		refused(op, "only on the root of an LNamespace",
 			merge("namespace handmade", ours("$D/template", "tmpl")),
 			merge("namespace inst", ours("$D/template", "other"))),
-		refused(op, "warren-", // by the cage and by strict placement: one of them is told
+		refused(op, "warren-", // both the cage and strict placement refuse; the answer names one of them
 			merge("namespace plain", `{metadata: {labels: {$D/type: root}, annotations: {$D/lnamespace-uid: u}}}`),
 			merge("namespace plain", `{metadata: {labels: {$D/type: root, $D/template: tmpl}}}`),
 			merge("namespace plain", ours("$D/template", "tmpl"))),

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// What somebody with a stolen token of the operator tries; mallory is whom it helps.
+// What somebody with a stolen token of the operator tries. The requests would help user mallory.
 
 var mallory = actor{user: "mallory"}
 
@@ -173,7 +173,7 @@ var cageRows = []row{
 	{name: "SEC-O14 it makes namespaces that no tenant has", tries: []try{
 		refused(op, "may not give a Namespace an owner or a finalizer",
 			create("namespace begotten", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+unheardOf+`]}}`)),
-		// Where the component strict-placement is in force, its policy says so first: the mark names nobody.
+		// With component strict-placement, its policy may refuse first, because the namespace has no mark. Only the common part is expected.
 		refused(op, " denied request: ", merge("namespace owned", ours("$D/parent", "payments"))),
 		refused(op, "only a cluster administrator may make a namespace a template", create("namespace templates", ours("$D/type", "template"))),
 		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
@@ -278,7 +278,7 @@ const (
 		`"2026-01-01T00:00:00Z"}]}}`
 )
 
-// statusWrites changes each field of an LNamespace's status that there is, so that one that is added is tried, too.
+// statusWrites returns a write to each field of an LNamespace's status. It reads the fields from the type, so it covers new fields too.
 func statusWrites() []request {
 	values := map[string]string{
 		"billing":    `{costCenter: "1", since: "2026-01-01T00:00:00Z"}`,
@@ -296,10 +296,10 @@ func statusWrites() []request {
 	return all
 }
 
-// trusting sets a caBundle; what it says is nothing that the API server checks before a call.
+// trusting is a patch that sets a caBundle. The API server doesn't check this value before it calls the webhook.
 const trusting = `[{op: add, path: /webhooks/0/clientConfig/caBundle, value: Y2VydGlmaWNhdGU=}]`
 
-// turning is what would let webhooks see or stop more than ours do.
+// turning tries changes of a webhook configuration beyond its caBundle. All are refused.
 func turning(target string) try {
 	return refused(op, "may change only the caBundle",
 		jsonPatch(target, `[{op: replace, path: /webhooks/0/rules/0/resources/0, value: "*"}]`),
@@ -311,7 +311,7 @@ func turning(target string) try {
 		merge(target, `{webhooks: []}`))
 }
 
-// rolesIn makes a Role and a RoleBinding that the operator would mark as its own.
+// rolesIn creates a RoleBinding and a Role with the label that marks the operator's own access objects.
 func rolesIn(namespace, name string) []request {
 	return []request{
 		create("rolebinding "+namespace+"/"+name, marked("access: users", bindingTo("view", "mallory"))),
@@ -321,7 +321,7 @@ func rolesIn(namespace, name string) []request {
 
 func concat(requests ...[]request) []request { return slices.Concat(requests...) }
 
-// operatorRows are all of them and, last, what mallory has of it.
+// operatorRows are all rows of the cage, and a last one that checks which rights mallory has after them.
 func operatorRows() []row {
 	return append(slices.Clone(cageRows), row{
 		name: "SEC-O20 after all of this, nobody is cluster-admin",
@@ -339,7 +339,7 @@ func operatorRows() []row {
 	})
 }
 
-// sendRefused sends once more what the rows see refused. What else they did may make a difference now, so nobody looks at the answers.
+// sendRefused sends the requests again that the rows expect to be refused. It ignores the answers: other requests may have changed them.
 func (f *fixture) sendRefused(ctx context.Context) {
 	for _, r := range cageRows {
 		for _, t := range r.tries {

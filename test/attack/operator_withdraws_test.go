@@ -2,8 +2,8 @@ package attack_test
 
 import "net/http"
 
-// What somebody with a stolen token of the operator makes of its being let into protected namespaces to take rights away, and of
-// what looks like its own.
+// What somebody with a stolen token of the operator tries with its right to revoke access in protected namespaces, and on objects that
+// look like the operator's own.
 
 var withdrawalRows = []row{
 	{name: "SEC-O39 the operator's token takes access away in a protected namespace, and does nothing else there", tries: []try{

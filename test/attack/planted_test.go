@@ -12,10 +12,10 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// planted stands for a secret, in a form that every field takes.
+// planted is the value of a secret, in a form that is valid in every field.
 const planted = "plantedvalue7h3k"
 
-// plants have the value wherever a tenant can write one, also under names that stand in the way of each other.
+// plants are objects with the planted value in each field where a tenant can write it.
 var plants = []request{
 	create("secret payments/plant", `{metadata: {labels: {$D/propagate: update}, annotations: {note: `+planted+
 		`}}, stringData: {key: `+planted+`}}`),
@@ -34,7 +34,7 @@ var plants = []request{
 	create("subnamespace payments/pay-plant", `{spec: {labels: {note: `+planted+`}, annotations: {note: `+planted+`}}}`),
 }
 
-// obstacles of the same names make the operator and the policies speak.
+// obstacles are a conflict and an invalid source with the value: the operator reports both.
 var obstacles = []request{
 	create("secret pay-secret/plant-below", `{stringData: {key: `+planted+`}}`),
 	create("secret payments/plant-below", `{metadata: {labels: {$D/propagate: update}}, stringData: {key: `+planted+`}}`),
@@ -68,7 +68,7 @@ var _ = Describe("a Secret's value", func() {
 	})
 })
 
-// silent expects the planted value in nothing that the operator says.
+// silent expects that nothing that the operator writes about itself or its objects contains the planted value.
 func (f *fixture) silent(ctx context.Context) {
 	GinkgoHelper()
 	Expect(f.Operator.Log()).NotTo(ContainSubstring(planted), "the log")
@@ -79,7 +79,7 @@ func (f *fixture) silent(ctx context.Context) {
 		all := listOf(object(kind+" *", ""))
 		Expect(f.Admin().List(ctx, all, client.InNamespace(""))).To(Succeed())
 		for _, item := range all.Items {
-			delete(item.Object, "spec") // as its owner wrote it
+			delete(item.Object, "spec") // its owner wrote it, so it may have the value
 			delete(item.Object, "metadata")
 			text, err := json.Marshal(item.Object)
 			Expect(err).NotTo(HaveOccurred())

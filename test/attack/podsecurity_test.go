@@ -18,7 +18,7 @@ const (
 	version  = "pod-security.kubernetes.io/enforce-version"
 )
 
-// enforce is a change of the level of a namespace.
+// enforce is a patch of the pod security level that a namespace enforces.
 func enforce(namespace, level string) request {
 	return merge("namespace "+namespace, ours(enforces, level))
 }
@@ -74,7 +74,7 @@ var _ = Describe("pod security with the operator running", func() {
 	})
 })
 
-// levels waits until the labels of a namespace are so.
+// levels waits until the labels of a namespace match all of so.
 func (f *fixture) levels(ctx context.Context, name string, so ...types.GomegaMatcher) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) (map[string]string, error) {
@@ -84,7 +84,7 @@ func (f *fixture) levels(ctx context.Context, name string, so ...types.GomegaMat
 	}).Should(And(so...), name)
 }
 
-// keepsLevel waits until the SubNamespace says that its namespace isn't given a lower level.
+// keepsLevel waits until the SubNamespace reports that its namespace doesn't get a lower level.
 func (f *fixture) keepsLevel(ctx context.Context, parent, name string) {
 	GinkgoHelper()
 	Eventually(ctx, f.synced).WithArguments(parent, name).Should(Equal(string(v1alpha1.ReasonKeyNotAllowed)), name)

@@ -94,7 +94,7 @@ var _ = Describe("the operator's ports", Ordered, func() {
 		})
 })
 
-// unverified doesn't ask who the operator is: its certificate is its own.
+// unverified sends a request without verifying the operator's certificate, which is self-signed.
 func unverified(request *http.Request) (code int, text string, err error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
@@ -107,7 +107,7 @@ func unverified(request *http.Request) (code int, text string, err error) {
 	return answer.StatusCode, string(body), err
 }
 
-// scrape returns the code of the answer. What isn't 200 holds no metrics.
+// scrape returns the code of the answer. It returns an error unless an answer has metrics exactly if its code is 200.
 func scrape(ctx context.Context, url, token string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -126,13 +126,13 @@ func scrape(ctx context.Context, url, token string) (int, error) {
 	return code, nil
 }
 
-// review is one that the API server didn't write.
+// review is one that the API server didn't write; path is the webhook's.
 type review struct {
 	admissionv1.AdmissionReview
 	path string
 }
 
-// The objects of made-up reviews: what alice would like to be done to victim, by resource.
+// wished are the objects of made-up reviews, by resource: what alice would like to change in tenant victim.
 var wished = map[string]string{
 	"lnamespaces":             "lnamespace victim",
 	"subnamespaces":           "subnamespace victim/pay-web",
@@ -140,7 +140,7 @@ var wished = map[string]string{
 	"namespaces":              "namespace victim",
 }
 
-// madeUp are reviews for all of our webhooks, in the name of the cluster admin.
+// madeUp returns made-up reviews for all of Warren's webhooks, in the name of the cluster admin.
 func (f *fixture) madeUp(ctx context.Context) []review {
 	GinkgoHelper()
 	named := client.ObjectKey{Name: "warren"}

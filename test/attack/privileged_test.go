@@ -26,7 +26,8 @@ plugins:
     defaults: {enforce: baseline}
 `
 
-// The namespaces that the token plays with: of a tenant, of nobody, an instance, a privileged one, and two that it may make.
+// playground are the namespaces of the requests: two of a tree, one in no tree, an instance, a privileged one, and two that don't exist
+// yet.
 var playground = []string{"root", "child", "plain", "inst", "monitors", "new-1", "new-2"}
 
 var playgroundGiven = []request{
@@ -66,7 +67,7 @@ func anyRequest(draw *rand.Rand) request {
 	for range 1 + draw.IntN(4) {
 		c := choices[draw.IntN(len(choices))]
 		if strings.Contains(strings.Join(fields[c.field], ","), c.key+":") {
-			continue // a key stands once in a patch
+			continue // a patch has each key at most once
 		}
 		fields[c.field] = append(fields[c.field], c.key+": "+c.values[draw.IntN(len(c.values))])
 	}
@@ -114,11 +115,11 @@ var _ = Describe("the token and pod security", func() {
 		Expect(f.breakOut(ctx, playground...)).To(BeEmpty(), "in the end, after\n%s", strings.Join(story, "\n"))
 		AddReportEntry("requests that were let through, and bindings among them", []int{len(story), helped},
 			ReportEntryVisibilityFailureOrVerbose)
-		// Which requests are drawn is chance; that some are let through shows that the search moves.
+		// The requests are random. If too few of them succeeded, the search would have tried nothing.
 		Expect(len(story)).To(BeNumerically(">", 20), "the token could do a lot")
 		Expect(helped).To(BeNumerically(">", 0), "and has helped somebody")
 
-		// The same requests without the wall: the test can fail.
+		// Without the wall, such requests do lead to a privileged pod: the test can fail.
 		f.open(ctx)
 		Eventually(ctx, func(ctx context.Context) string {
 			next := anyRequest(draw)
@@ -135,8 +136,8 @@ func nameIn(r request) string {
 	return name
 }
 
-// breakOut has those whom the token may have helped try to make namespaces privileged, and pods in them. It returns the namespace in
-// which that went well.
+// breakOut tries, as each user whom the token may have helped, to make the namespaces privileged, and rehearses a privileged pod there.
+// It returns the first namespace where the pod would be created.
 func (f *fixture) breakOut(ctx context.Context, names ...string) string {
 	for _, who := range []actor{mallory, {user: "bob"}} {
 		c := f.caller(who)

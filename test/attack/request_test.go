@@ -16,10 +16,10 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Targets are written KIND NAME or KIND NAMESPACE/NAME, bodies in YAML, with $D for our domain. A name that ends in * stands for
-// all names with that beginning; a creation there asks for a generated name.
+// Targets are written KIND NAME or KIND NAMESPACE/NAME, bodies in YAML, with $D for our domain. A name that ends in * means all names
+// with that beginning; the creation of such a target asks for a generated name.
 
-// request is something that somebody tries, really and not by a review.
+// request is a request that an actor really sends to the API server.
 type request struct {
 	what, target string
 	send         func(context.Context, caller) error
@@ -28,7 +28,7 @@ type request struct {
 // caller sends requests as an actor. In a rehearsal the API server keeps nothing.
 type caller struct {
 	client.Client
-	// Admin reads what a request starts from.
+	// Admin reads the object that a put changes.
 	Admin client.Client
 	// Kubectl runs kubectl as the same actor.
 	Kubectl func(ctx context.Context, stdin string, args ...string) error
@@ -66,10 +66,10 @@ var kinds = map[string]schema.GroupVersionKind{
 	"mutatingwebhookconfiguration":   {Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
 }
 
-// spelled writes out our domain.
+// spelled replaces $D by Warren's domain.
 func spelled(text string) string { return strings.ReplaceAll(text, "$D", v1alpha1.Domain) }
 
-// object is the target with that content. A mistake in it is the test's own and panics.
+// object returns the target with this content. It panics on a mistake, which can only be the test's own.
 func object(target, body string) *unstructured.Unstructured {
 	word, name, _ := strings.Cut(spelled(target), " ")
 	kind, known := kinds[word]
@@ -134,7 +134,7 @@ func patch(form types.PatchType, target, body string, subresource []string) requ
 	}}
 }
 
-// put sends a PUT of the object as it is, with the body merged into it.
+// put sends a PUT of the stored object with the body merged into it.
 func put(target, body string, subresource ...string) request {
 	what := strings.Join(append([]string{"put", target, body}, subresource...), " ")
 	return request{what, target, func(ctx context.Context, c caller) error {

@@ -4,7 +4,7 @@ import "k8s.io/client-go/rest"
 
 // Attacks that people who wrote none of the defences thought of: docs/reviews/second-wall.md.
 
-// becoming is somebody who acts as somebody else.
+// becoming returns an actor that impersonates another user.
 func becoming(by actor, name string, groups ...string) actor {
 	return actor{user: by.user, as: rest.ImpersonationConfig{UserName: name, Groups: groups}}
 }

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// row is a case of docs/behaviour/security.md: who tries what, and what comes of it. Objects that its requests change are
-// used by no other row, so that all rows run at once.
+// row is a case of docs/behaviour/security.md: the requests of some actors, and their result. No other row uses the objects that these
+// requests change, so all rows can run at once.
 type row struct {
 	name  string
 	tries []try
-	// then looks at what came of the tries; it may be nil.
+	// then checks the result of the tries. It may be nil.
 	then func(context.Context, *fixture)
 }
 
@@ -28,39 +28,39 @@ type row struct {
 type try struct {
 	by       actor
 	requests []request
-	// refuser is what refuses, as its message says; empty for what is allowed.
+	// refuser is a part of the message that shows what refused the request. It is empty if the requests are allowed.
 	refuser string
-	// says is a part of the message.
+	// says is a further part of the message.
 	says string
 	code int
 }
 
-// Who refuses.
+// The values of refuser.
 const (
 	policy      = "ValidatingAdmissionPolicy 'warren-"
 	rbac        = " cannot "
 	podSecurity = "violates PodSecurity"
 )
 
-// refused is 403 by one of our policies.
+// refused expects 403 from one of Warren's policies.
 func refused(by actor, says string, requests ...request) try {
 	return try{by, requests, policy, spelled(says), http.StatusForbidden}
 }
 
-// invalid is 422 by one of our policies.
+// invalid expects 422 from one of Warren's policies.
 func invalid(by actor, says string, requests ...request) try {
 	return try{by, requests, policy, spelled(says), http.StatusUnprocessableEntity}
 }
 
-// denied is 403 by RBAC.
+// denied expects 403 from RBAC.
 func denied(by actor, requests ...request) try {
 	return try{by, requests, rbac, "", http.StatusForbidden}
 }
 
-// allowed goes through.
+// allowed expects success.
 func allowed(by actor, requests ...request) try { return try{by: by, requests: requests} }
 
-// holds tries all of a row.
+// holds makes all tries of a row, then checks it.
 func (f *fixture) holds(ctx context.Context, r row) {
 	GinkgoHelper()
 	for _, t := range r.tries {
@@ -71,7 +71,7 @@ func (f *fixture) holds(ctx context.Context, r row) {
 	}
 }
 
-// attempt sends the requests one after the other. What is refused has changed nothing.
+// attempt sends the requests one after the other. It expects that a refused request changes nothing.
 func (f *fixture) attempt(ctx context.Context, t try) {
 	GinkgoHelper()
 	c := f.caller(t.by)
@@ -90,7 +90,7 @@ func (f *fixture) attempt(ctx context.Context, t try) {
 	}
 }
 
-// rehearse expects that the API server would do everything that our policies refuse.
+// rehearse expects that the API server would accept every request that our policies must refuse.
 func (f *fixture) rehearse(ctx context.Context, r row) {
 	GinkgoHelper()
 	for _, t := range r.tries {
@@ -114,7 +114,8 @@ func (c caller) rehearsing() caller {
 	return c
 }
 
-// look is what stands at the target: the object as it is stored, nil if there is none, or the names that * stands for.
+// look returns the target as it is stored, or nil if it doesn't exist. For a target that ends in *, it returns the names of all that
+// match.
 func (f *fixture) look(ctx context.Context, target string) any {
 	GinkgoHelper()
 	u := object(target, "")
@@ -135,7 +136,7 @@ func (f *fixture) look(ctx context.Context, target string) any {
 	default:
 		Expect(err).NotTo(HaveOccurred())
 	}
-	if u.GetKind() == "ResourceQuota" { // its controller counts at any moment
+	if u.GetKind() == "ResourceQuota" { // its controller may change the status at any moment
 		u.SetResourceVersion("")
 		u.SetManagedFields(nil)
 		delete(u.Object, "status")
@@ -181,7 +182,7 @@ type kubectlError string
 
 func (e kubectlError) Error() string { return string(e) }
 
-// codeOf is the code of the API server's answer, 0 if that can't be seen.
+// codeOf is the code of the API server's answer, 0 if the error doesn't show it.
 func codeOf(err error) int {
 	var status apierrors.APIStatus
 	var printed kubectlError

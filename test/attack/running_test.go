@@ -22,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// runningNamespaces are sub-namespaces of payments where the operator runs, one for each case.
+// runningNamespaces are sub-namespaces of payments on the control plane called running, one for each case.
 var runningNamespaces = []string{"pay-quota", "pay-jobs", "pay-ended", "pay-secret", "pay-stripped", "pay-roles"}
 
 // forgedTemplates make pods, jobs and claims that carry one of our labels.
@@ -183,13 +183,13 @@ var _ = Describe("with the operator running", func() {
 	})
 })
 
-// propagated is what the HierarchyConfiguration of a namespace says of its copies.
+// propagated returns the reason of condition Propagated of a namespace's HierarchyConfiguration.
 func (f *fixture) propagated(ctx context.Context, namespace string) (string, error) {
 	c, err := f.Reported(ctx, namespace, v1alpha1.ConditionPropagated)
 	return c.Reason, err
 }
 
-// stripping takes the label of copies off ConfigMaps of one name.
+// stripping returns a policy that removes the label inherited-from from ConfigMaps with this name.
 func stripping(name string) *admissionregistrationv1.MutatingAdmissionPolicy {
 	fail := admissionregistrationv1.Fail
 	label := fmt.Sprintf("'%s' in object.metadata.?labels.orValue({})", v1alpha1.LabelInheritedFrom)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// soleRow are forgeries of the pair of a tenant of one person.
+// soleRow tries to forge the pair of a tenant that has only one person.
 var soleRow = row{
 	name: "SEC-O47 the pair of a tenant of one person gives more, or to others", tries: []try{
 		refused(op, "may let USER become the group",

@@ -1,11 +1,10 @@
-// Package attack_test tries the attacks of docs/behaviour/security.md, section 3, against the policies as the overlay
-// standard ships them, for a configuration with further kinds: with real tokens, by the ways that an attacker has, without
-// webhooks and with the operator stopped, for the wall stands without them. The same rows are tried on the API server's
-// behaviour of several Kubernetes versions. A further control plane without the policies' bindings shows that each refused
-// request would go through there: none fails for a reason of its own.
+// Package attack_test tries the attacks of docs/behaviour/security.md, section 3, against the policies of overlay standard, rendered for
+// a configuration with further kinds. The requests have real tokens. No webhooks are called and the operator is stopped, because the wall
+// must hold without them. The same rows are tried on API servers that behave like several Kubernetes versions. On a further control plane
+// without the policies' bindings, each refused request must succeed: none may fail for another reason.
 //
-// A number such as SEC-N1 in the name of a test says that all of that row was seen. What shows only a part has the number in a
-// comment.
+// A number such as SEC-N1 in the name of a test means that the test covers that whole row. A test that covers only a part has the number
+// in a comment.
 package attack_test
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is how long a case looks on where nothing shall happen.
+// soon is how long a case waits to see that nothing happens.
 const soon = 20 * time.Second
 
 // versions are the minor versions of Kubernetes whose behaviour the API server shows, the newest first.

@@ -107,8 +107,8 @@ func budgetedEdits(tenants int) []edit {
 	}
 }
 
-// writesOf makes an edit in several tenants, one after the other, and takes it back, so that a pair is made, shared, left and deleted. The
-// result is the largest number of writes after one edit, without those to a status.
+// writesOf makes an edit in several tenants, one after the other, and takes it back, so that a pair is made, shared, left and deleted.
+// The result is the largest number of writes after one edit. Writes to a status don't count.
 func (b accessBench) writesOf(ctx context.Context, e edit) (result, error) {
 	const tenants = 3
 	r := result{id: e.id, counted: true}

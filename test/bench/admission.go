@@ -34,8 +34,8 @@ type request struct {
 // admissionBench measures requests with and without policies and webhooks.
 type admissionBench struct{ *bench }
 
-// measureAdmission measures what our policies, and webhooks where they are installed, add to a request: SEC-P5. The operator runs. Both
-// sides take turns, because the speed of the machine changes over time.
+// measureAdmission measures what our policies, and webhooks where they are installed, add to a request: SEC-P5. The operator runs. Rounds
+// with and without them take turns, because the speed of the machine changes over time.
 func measureAdmission(ctx context.Context, on *bench) ([]result, error) {
 	b := admissionBench{on}
 	if err := b.startOperator(ctx); err != nil {

@@ -21,7 +21,7 @@ import (
 type bench struct {
 	*devcluster.World
 	scale scale
-	label string // of the copies that are observed; empty means inherited-from
+	label string // the label of the copies that are observed; empty means inherited-from
 }
 
 // root is the namespace of the sources.

@@ -23,15 +23,16 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// childBudget is the largest quotient that is allowed: the time for SubNamespaces, divided by that of a floor that no webhook judges.
-// childWrites is the largest number of the operator's writes for each SubNamespace: the Namespace and the status.
+// childBudget is the largest quotient that is allowed: the time for SubNamespaces, divided by the time of the floor, a bare writer whose
+// requests no webhook judges. childWrites is the largest number of the operator's writes for each SubNamespace: the Namespace and the
+// status.
 const (
 	childBudget = 1.5
 	childWrites = 2.0
 )
 
-// measureChildren measures B10: the time until new SubNamespaces are all Ready. In turns, a bare writer sends the same three requests. The
-// time for as many plain Namespaces is measured, too.
+// measureChildren measures B10: the time until new SubNamespaces are all Ready. The floor, a bare writer, takes turns with the operator
+// and sends the requests that each SubNamespace needs. The time for as many plain Namespaces is measured, too.
 func measureChildren(ctx context.Context, b *bench) ([]result, error) {
 	f, err := b.newFamily(ctx)
 	if err != nil {

@@ -216,7 +216,8 @@ func (f *distributing) result() result {
 	return r
 }
 
-// waitForReports waits until the status of every distribution reports that all is done. A restart would write what is still missing in it.
+// waitForReports waits until the status of every distribution reports that all is done. Otherwise a restart would write the rest of the
+// status.
 func (b *bench) waitForReports(ctx context.Context) error {
 	return waitFor(ctx, "the status of every distribution", func(ctx context.Context) (bool, error) {
 		list := &v1alpha1.ResourceDistributionList{}

@@ -177,7 +177,7 @@ func (f *fan) setRunning(ctx context.Context, wanted bool) error {
 	return nil
 }
 
-// operatorBatch is what the operator copies.
+// operatorBatch is a batch whose copies the operator writes.
 type operatorBatch struct {
 	bench   *bench
 	name    string

@@ -118,7 +118,7 @@ func beginLarge(ctx context.Context, f *flood) error {
 	return f.putSources(ctx, 20, strings.Repeat("x", 1<<20-1<<10))
 }
 
-// refusal returns a policy of the cluster that forbids new Secrets in one namespace, and its binding. Its message is another one for each
+// refusal returns a policy of the cluster that forbids new Secrets in one namespace, and its binding. Its message is different for each
 // Secret.
 func (f *flood) refusal(namespace string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	policy, binding := build.Policy(namespace, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"), "false", "")
@@ -167,8 +167,8 @@ func prepareFull(ctx context.Context, f *flood) error {
 	return f.plantTenant(ctx, build.Tenant(f.root).Limits(1, -1).Object())
 }
 
-// beginWaiting asks for more SubNamespaces than there is room for. Admission refuses most. Those that come together with the last that fits
-// are stored, and wait.
+// beginWaiting asks for more SubNamespaces than there is room for. Admission refuses most. Those that arrive at the same moment as the
+// last one that fits are stored, and wait.
 func beginWaiting(ctx context.Context, f *flood) error {
 	return inParallel(ctx, f.size(500), func(ctx context.Context, i int) error { return askForRoom(ctx, f, i) })
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// The ways in which a process of its own holds the metadata of Secrets.
+// The ways in which a separate process holds the metadata of Secrets.
 const (
 	holdNothing       = "nothing"
 	setOfCluster      = "watchset, cluster"
@@ -35,30 +35,30 @@ const (
 	cacheOfNamespaces = "controller-runtime, namespaces"
 )
 
-// holding says what a process of its own is to hold: the process reads it from its standard input.
+// holding describes what a separate process holds in its memory. The process reads it from its standard input.
 type holding struct {
 	Access     controlplane.Access
 	User       string
 	How        string
 	Namespaces []string
-	Selector   string // of labels; empty: all
-	Objects    int    // how many there are
+	Selector   string // a label selector; empty selects all
+	Objects    int    // how many objects there are
 	Changes    int    // how many changes to wait for; only where the objects are passed on to a ledger
 	Idle       time.Duration
 }
 
-// cost is what a holding takes: the process prints it.
+// cost is what the process of a holding has used. The process prints it.
 type cost struct {
 	// Watches and Requests count the watches and the other requests until all objects were there. Received is what came from the network until
 	// then, in bytes, still encrypted.
 	Watches, Requests, Received int64
 	Synced                      time.Duration
-	// Heap is the memory of heap and stacks in use. Resident is the resident memory after the garbage was given back, and Peak the largest
-	// ever; bytes.
+	// Heap is the memory of heap and stacks in use. Resident is the resident memory after the garbage was given back, and Peak is the
+	// largest ever. All are in bytes.
 	Heap, Resident, Peak float64
-	// Asked counts the requests after that, without watches.
+	// Asked counts the requests after all objects were there, without watches.
 	Asked int64
-	// Started is the CPU time until all objects were there, Changed that for the changes after it; seconds.
+	// Started is the CPU time until all objects were there. Changed is the CPU time for the changes after that. Both are in seconds.
 	Started, Changed float64
 }
 

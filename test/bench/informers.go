@@ -17,7 +17,7 @@ import (
 
 const (
 	kibibyte = 1 << 10
-	// What informers by namespace may take in bytes: at rest, for each object, and for each watch.
+	// The memory that informers by namespace may use, in bytes: at rest, for each object, and for each watch.
 	informersBase, informersObject, informersWatch = 64 * mebibyte, 1 * kibibyte, 48 * kibibyte
 	// labelledObject is how many bytes one object may take if only its metadata is held.
 	labelledObject = 2 * kibibyte
@@ -86,8 +86,8 @@ func (b informersBench) plantWatched(ctx context.Context, made, n int) error {
 	})
 }
 
-// compareInformers measures each way of holding the same objects, one after the other. Only watchset's by namespace are judged: their
-// memory and, if rests is set, their requests at rest.
+// compareInformers measures each way of holding the same objects, one after the other. It judges only the watchset's informers by
+// namespace: their memory and, if rests is set, their requests at rest.
 func (b informersBench) compareInformers(ctx context.Context, n int, rests bool) ([]result, error) {
 	h := holding{Access: b.Access, User: operatorUser, Selector: "bench=watched", Objects: n * inEach}
 	for i := range n {
@@ -188,10 +188,11 @@ func (b informersBench) operatorInNamespaces(ctx context.Context, children int) 
 		watches, copies, resident/mebibyte, peak/mebibyte, allowed/mebibyte)}}, nil
 }
 
-// measure lets a process of its own hold the objects, and returns what that cost.
+// measure has a separate process hold the objects, and returns what that cost.
 func (h holding) measure(ctx context.Context) (cost, error) { return h.measureDuring(ctx, nil) }
 
-// measureDuring does so, too. If change is not nil, it makes the changes that the process waits for once it holds all objects.
+// measureDuring is measure with a change, if change is not nil. Once the process holds all objects, change makes the changes that it
+// waits for.
 func (h holding) measureDuring(ctx context.Context, change func(context.Context) error) (c cost, err error) {
 	text, err := json.Marshal(h)
 	if err != nil {

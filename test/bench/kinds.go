@@ -49,7 +49,7 @@ func metaOf(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace:
 // kindOf returns the kind of source i; the kinds take turns.
 func (s scale) kindOf(i int) benchKind { return s.kinds[i%len(s.kinds)] }
 
-// newSource returns an object that startPatch makes source i.
+// newSource returns an object that becomes source i when startPatch is applied to it.
 func (s scale) newSource(i int, name string) client.Object {
 	source := s.kindOf(i).make(name, "a")
 	if s.mode == modeAll {

@@ -113,7 +113,7 @@ func main() {
 	}
 }
 
-// chooseKinds checks the flags and takes so many of benchKinds.
+// chooseKinds checks the flags, and chooses the first of benchKinds; kinds is their number.
 func (s *scale) chooseKinds(kinds int) error {
 	if kinds < 1 || kinds > len(benchKinds) || s.mode != modeAll && s.mode != "OptIn" {
 		return fmt.Errorf("-kinds %d -mode %s: choose 1 to %d, and OptIn or All", kinds, s.mode, len(benchKinds))
@@ -140,7 +140,7 @@ func (s scale) chooseBudgets(only string) []string {
 	return strings.Split(only, ",")
 }
 
-// chooseAccessBudgets returns the budgets to measure with -access: all of them unless only names some.
+// chooseAccessBudgets returns the budgets to measure with -access: all of them unless the parameter only names some.
 func chooseAccessBudgets(only string) []string {
 	if only == "" {
 		only = "W1,W2,W3,W4,W5,S1,B12"
@@ -152,7 +152,7 @@ func chooseAccessBudgets(only string) []string {
 type part struct {
 	ids     []string
 	measure func(context.Context, *bench) ([]result, error)
-	// webhooks means that they are served, too.
+	// webhooks means that the operator serves its webhooks, too.
 	webhooks bool
 	// components are added to the overlay.
 	components []string

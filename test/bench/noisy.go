@@ -35,10 +35,10 @@ func (s scale) probes() int {
 	return 40
 }
 
-// runNoisy measures what each way of flooding the operator costs other tenants. It times a probe, such as a Secret until its copy in
-// another tree, at rest and right after that during the flood. It also counts the operator's requests after it has dealt with the flood.
-// The figures of each flood are printed at once. The parameter only lists the numbers of the floods, from 1; if it is empty, all are
-// measured.
+// runNoisy measures what each way of flooding the operator costs other tenants. It times a probe at rest, and right after that during the
+// flood. A probe is a request of a quiet tenant, such as a Secret that is to be copied. It also counts the operator's requests after it
+// has dealt with the flood. The figures of each flood are printed at once. The parameter called only lists the numbers of the floods,
+// from 1; if it is empty, all are measured.
 func runNoisy(ctx context.Context, s scale, only string) (bool, error) {
 	chosen, err := chooseFloods(only)
 	if err != nil {
@@ -71,7 +71,7 @@ func runNoisy(ctx context.Context, s scale, only string) (bool, error) {
 	return ok, err
 }
 
-// chooseFloods returns the floods whose numbers only lists, or all if it is empty.
+// chooseFloods returns the floods whose numbers are in the list only, or all floods if it is empty.
 func chooseFloods(only string) ([]*flood, error) {
 	all := floods()
 	if only == "" {
@@ -101,7 +101,7 @@ type flood struct {
 	brief bool
 	// end, if it is not nil, removes what would disturb the next flood, but for the Secrets in the root: clear deletes those.
 	end func(ctx context.Context, f *flood) error
-	// probe is what is timed for the quiet tenant; the default is a Secret until its copy.
+	// probe is what is timed for the quiet tenant; the default is the time from a Secret to its copy.
 	probe probe
 
 	*bench

@@ -19,9 +19,9 @@ import (
 // probe is something that the quiet tenant asks for while another floods.
 type probe struct {
 	name string // such as "Secret to its copy"
-	// watched returns what to watch: there an event shows that the operator has done it.
+	// watched returns what to watch. An event of this watch shows that the operator has done what the probe asked for.
 	watched func() (client.ObjectList, []client.ListOption)
-	// ask asks for it under a name; n is another number for each request.
+	// ask sends the request for an object with this name; n is a different number for each request.
 	ask func(ctx context.Context, f *flood, name string, n int) error
 	// isDone reports whether an object of the watch shows that it is done.
 	isDone func(object client.Object, name string, n int) bool

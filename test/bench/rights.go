@@ -28,7 +28,7 @@ const (
 	rightNoticed = 2 * time.Second
 )
 
-// arrivals has when the first object of a namespace came after expect was called.
+// arrivals records when, after a call of expect, the first object of a namespace arrives.
 type arrivals struct {
 	mu    sync.Mutex
 	first map[string]chan time.Time

@@ -129,7 +129,7 @@ func (h holding) openSink(ctx context.Context, cfg *rest.Config, into *ledger) e
 	return err
 }
 
-// openReflector passes these objects on by a reflector.
+// openReflector passes the selected objects on to a ledger, by a reflector.
 func (h holding) openReflector(ctx context.Context, cfg *rest.Config, into *ledger) error {
 	c, err := metadata.NewForConfig(cfg)
 	if err != nil {

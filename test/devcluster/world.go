@@ -72,7 +72,7 @@ type Options struct {
 	// PlacesFreely leaves out component strict-placement, as an overlay other than ours may: a namespace joins a tree without a cluster
 	// admin's mark.
 	PlacesFreely bool
-	// WithoutPolicies leaves out the admission policies, for what the specification says of a cluster without them.
+	// WithoutPolicies leaves out the admission policies, for cases about a cluster without them.
 	WithoutPolicies bool
 }
 
@@ -85,7 +85,7 @@ type World struct {
 	OperatorConfig string
 	// WebhookPort is where the API server calls the operator's webhooks, 0 without Webhooks.
 	WebhookPort int
-	// Operator that runs, nil if there is none. In a process that only connected it can be read, not stopped.
+	// Operator is the operator that runs, nil if there is none. A process that only connected can read it, but not stop it.
 	Operator *Operator
 
 	// ControlPlane is nil in a process that only connected.

@@ -31,7 +31,7 @@ const askingPause = 100 * time.Millisecond
 // startAsking starts an asker. Its requests depend on the webhooks, the policies and the rights of alice, mia and bob.
 func (r *run) startAsking(ctx context.Context) *asker {
 	ctx, stop := context.WithCancel(ctx)
-	r.bobIsSudoer = r.readBySudo(ctx) == nil // not any more in the later scenes of the demo
+	r.bobIsSudoer = r.readBySudo(ctx) == nil // not in the later scenes of the demo
 	r.askers++
 	a := &asker{stop: stop}
 	a.ended.Go(func() {

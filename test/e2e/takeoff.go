@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// takeOffInEveryOrder takes the operator off in four orders: as documented, its namespace first, its policies first, its CRDs first. It
+// takeOffInEveryOrder removes the operator in four orders: as documented, its namespace first, its policies first, its CRDs first. It
 // deploys the operator again after the first three, and no copy may have been written. In no order may a namespace be lost.
 func (r *run) takeOffInEveryOrder(ctx context.Context) error {
 	before, err := r.takeCensus(ctx)
@@ -69,7 +69,7 @@ func (r *run) deleteNamespaceFirst(ctx context.Context) error {
 	return nil
 }
 
-// deletePoliciesFirst deletes all policies and their bindings by hand, then takes the operator off.
+// deletePoliciesFirst deletes all policies and their bindings by hand, then undeploys the operator.
 func (r *run) deletePoliciesFirst(ctx context.Context) error {
 	if _, err := r.kubectl(ctx, "delete", "validatingadmissionpolicybindings,validatingadmissionpolicies",
 		"--selector=app.kubernetes.io/name=warren"); err != nil {
@@ -78,7 +78,7 @@ func (r *run) deletePoliciesFirst(ctx context.Context) error {
 	return r.undeploy(ctx)
 }
 
-// removeCRDsFirst takes everything off, the CRDs first. Before that, our objects are saved to a file.
+// removeCRDsFirst undeploys everything, the CRDs first. Before that, our objects are saved to a file.
 func (r *run) removeCRDsFirst(ctx context.Context, before census) error {
 	saved := filepath.Join(r.dir, "saved.yaml")
 	if err := r.runMake(ctx, r.current(), "undeploy", "CRDS=true", "SAVE="+saved); err != nil {

@@ -90,8 +90,8 @@ func (w *work) until(ctx context.Context, change func(context.Context) error) (c
 	}
 }
 
-// step does a little of everything: a sub-namespace comes, another goes, the Secret changes, the namespace moves;
-// once, a distribution begins.
+// step does a little of everything: it creates a sub-namespace, deletes another in every second step, changes the Secret, and moves the
+// namespace. Once, it begins a distribution.
 func (w *work) step(ctx context.Context) error {
 	alice := w.world.As("alice")
 	if err := w.grow(ctx, atFirst+w.steps); err != nil {

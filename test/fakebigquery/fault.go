@@ -24,7 +24,7 @@ type Fault struct {
 	// Times is how many requests the fault affects; 0: all, until Heal.
 	Times int
 
-	// Status, Reason and Message are an error that the API answers. Without a Reason the answer is HTML, as of a proxy on the way.
+	// Status, Reason and Message are an error that the API answers. Without a Reason the answer is HTML, as from a proxy on the way.
 	Status          int
 	Reason, Message string
 	// Hold lets the request wait until Heal or until its caller gives up; then the request is carried out.

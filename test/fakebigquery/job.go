@@ -13,7 +13,7 @@ type job struct {
 	id            string
 	configuration json.RawMessage
 	started       time.Time
-	// polled: the job is done, at once or, with Slow, since a client has asked for it.
+	// polled means that the job is done: at once or, with Slow, when a client has asked for it.
 	polled bool
 
 	failure *apiError

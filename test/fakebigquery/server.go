@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // what runs the statements
 )
 
-// What the server has: one dataset, in one place.
+// The one dataset that the server has.
 const (
 	Project  = "acme-finops"
 	Dataset  = "finops"
@@ -25,7 +25,7 @@ const (
 
 // Server is a running server with a dataset of its own.
 type Server struct {
-	// Slow: a new job is running when it is made, and done when a client asks for it; otherwise it is done at once.
+	// Slow means that a new job is running when it is made, and done when a client asks for it. Otherwise it is done at once.
 	Slow bool
 	// PageRows is how many rows one answer holds.
 	PageRows int

@@ -8,13 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watchOf names what a watch shows, whatever it begins with.
+// watchOf returns a key for what a watch shows, without the resourceVersion at which it begins.
 func watchOf(r *http.Request) string {
 	query := r.URL.Query()
 	return r.URL.Path + "?" + query.Get("labelSelector") + "&" + query.Get("fieldSelector")
 }
 
-// expires reports, once for each watch that has lost events, that r wants to go on with it.
+// expires reports whether r wants to continue a watch that has lost events. It reports so only once for each such watch.
 func (g *Gate) expires(r *http.Request) bool {
 	query := r.URL.Query()
 	if query.Get("watch") != "true" || query.Get("sendInitialEvents") == "true" || query.Get("resourceVersion") == "" {

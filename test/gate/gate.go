@@ -39,10 +39,10 @@ type Gate struct {
 	held   int
 	frozen func(*http.Request) bool
 	thawed chan struct{} // closed when the watches that are frozen may go on
-	gap    chan struct{} // the thawed of the watches that must end and lose their events
-	// expired are the watches that have lost events: where the next one of them wants to go on, it is too late.
+	gap    chan struct{} // the channel thawed of the watches that must end and lose their events
+	// expired are the watches that have lost events. The next request that wants to continue such a watch gets the answer 410.
 	expired map[string]bool
-	late    time.Duration // how late a watch is that begins before lagEnd
+	late    time.Duration // the delay of a watch that begins before lagEnd
 	lagEnd  time.Time
 }
 
@@ -205,7 +205,7 @@ func repeated(r *http.Request) *http.Request {
 	return again
 }
 
-// Script lets of decide about every request; nil ends that. It is called for many requests at once.
+// Script lets the function called of decide about every request; nil ends that. The function is called for many requests at once.
 func (g *Gate) Script(of func(Request) Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

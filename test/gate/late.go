@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Lag makes the watches that begin within the time lasts show everything so late, as an API server does that is behind. When that time is
-// over, they catch up.
+// Lag delays what watches show by late, as an API server does that is behind. It affects the watches that begin within the time lasts.
+// When that time is over, they catch up.
 func (g *Gate) Lag(late, lasts time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.late, g.lagEnd = late, time.Now().Add(lasts)
 }
 
-// delay returns the answer to a watch, late if it shall be.
+// delay returns the answer to a watch, delayed unless the time of Lag is over.
 func (g *Gate) delay(answer io.ReadCloser) io.ReadCloser {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// generation is that of every object here.
+// generation is the metadata.generation of every object here.
 const generation = 2
 
 func tenant(observed int64, conditions ...metav1.Condition) runtime.Object {
@@ -43,7 +43,7 @@ func condition(kind v1alpha1.ConditionType, is metav1.ConditionStatus) metav1.Co
 	return metav1.Condition{Type: string(kind), Status: is, Reason: "Reason", Message: "said by the operator", ObservedGeneration: generation}
 }
 
-// judgement is what both tools make of an object.
+// judgement is the health that each of the two tools computes for an object.
 type judgement struct{ Flux, Argo string }
 
 var cases = map[string]struct {
@@ -59,7 +59,7 @@ var cases = map[string]struct {
 	"ready in a former version": {
 		tenant(generation-1, condition(v1alpha1.ConditionReady, metav1.ConditionTrue)), judgement{"InProgress", "Progressing"},
 	},
-	// The guide says so: kstatus takes an object without status for ready.
+	// As the guide says, kstatus regards an object without a status as ready.
 	"an LNamespace that the operator has not seen":  {tenant(0), judgement{"Current", "Progressing"}},
 	"a SubNamespace that the operator has not seen": {subNamespace(-1), judgement{"InProgress", "Progressing"}},
 	"a SubNamespace that is ready": {

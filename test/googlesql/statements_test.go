@@ -10,7 +10,7 @@ import (
 	sql "github.com/goccy/go-googlesql"
 )
 
-// statement of the file that internal/billing keeps up to date.
+// statement is an SQL statement of testdata/statements.sql, which internal/billing keeps up to date.
 type statement struct{ name, text string }
 
 func statements(t *testing.T) (found []statement) {
@@ -108,7 +108,7 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// What this check is for must be refused by it.
+// TestMistakes checks that the engine refuses typical mistakes.
 func TestMistakes(t *testing.T) {
 	all := statements(t)
 	e := ledger(t, all)

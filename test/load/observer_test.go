@@ -20,7 +20,7 @@ import (
 // labelStranger is on objects that nobody changes or deletes, the operator least of all.
 const labelStranger = "example.com/stranger"
 
-// observe watches on a client of its own until ctx is done: what the operator has done so far, and that it does nothing else.
+// observe watches until ctx is done, with a client of its own. It records what the operator does, and whether it does anything else.
 func (l *load) observe(ctx context.Context) error {
 	strangers, err := labels.Parse(labelStranger)
 	if err != nil {
@@ -89,7 +89,7 @@ func (l *load) OnDelete(object any) {
 
 func isStranger(o client.Object) bool { _, ok := o.GetLabels()[labelStranger]; return ok }
 
-// seeEnd takes the end of a namespace, or of an object in it: its deletion was asked for.
+// seeEnd records the end of a namespace, or of an object in it. Somebody must have asked for the deletion of the namespace.
 func (l *load) seeEnd(o client.Object) {
 	name := o.GetNamespace()
 	if name == "" {

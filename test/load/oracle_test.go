@@ -11,8 +11,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// grace is how long a state may be over before an answer of the authorizer must follow from a later one (FLT-I2: a right ends in 1 s).
-// The authorizer has caches of its own, and the observer's watches may be ahead of them.
+// grace is how long the authorizer may still answer by a state that is over (FLT-I2: a right ends in 1 s). The authorizer has caches of
+// its own, and the observer's watches may be ahead of them.
 const grace = 2 * time.Second
 
 // list is one of the lists of an LNamespace.
@@ -22,7 +22,7 @@ const (
 	users list = iota
 	managers
 	sudoers
-	everybody // no list: whoever asks as the group of a tenant's sudoers
+	everybody // no list: the right of whoever acts as the group of a tenant's sudoers
 )
 
 func (l list) String() string { return []string{"users", "managers", "sudoers", "everybody"}[l] }
@@ -42,20 +42,21 @@ type tenant struct {
 	sources           map[string]string // guarded by sourcing: the Secrets in the root, and their values
 
 	versions []version // generation n is versions[n-1]
-	ready    int       // index of the oldest version from which a right may still follow, except by copies
+	ready    int       // index of the oldest version from which a right may still follow; copies don't count
 }
 
 // home is a tenant to which a namespace may belong.
 type home struct {
 	of *tenant
-	// seen is the version of the binding of users that the namespace was last seen with, from the oldest from which a right may follow.
+	// seen is the version of the tenant that the binding of users in the namespace had last; from is the oldest version from which a right
+	// may still follow.
 	seen, from int
 }
 
 // place is a namespace of some tree. Each has a name that is never used again.
 type place struct {
 	name, parent string
-	homes        []home // several while it moves, the last is where to; none before the first and after the last
+	homes        []home // several while it moves, the last is the destination; none while it is in no tree
 	settled      bool   // it has its bindings, and neither moves nor ends
 	doomed       bool   // its deletion was asked for
 	busy         bool   // a user moves or deletes it
@@ -98,7 +99,7 @@ func (o *oracle) wrongs(kind string) []string {
 	return o.wrong[kind][:min(len(o.wrong[kind]), 20)]
 }
 
-// later runs f when nothing follows any more from what was the case until now.
+// later runs f after grace: by then no answer may rest any more on what is the case now.
 func (o *oracle) later(f func()) {
 	time.AfterFunc(grace, func() {
 		o.mu.Lock()
@@ -107,7 +108,7 @@ func (o *oracle) later(f func()) {
 	})
 }
 
-// join says that a namespace is about to enter the tree of a tenant.
+// join records that a namespace is about to enter the tree of a tenant.
 func (o *oracle) join(name, parent string, t *tenant) *place {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,7 +125,7 @@ func (o *oracle) join(name, parent string, t *tenant) *place {
 	return p
 }
 
-// condemn says that a namespace is about to be deleted.
+// condemn records that a namespace is about to be deleted.
 func (o *oracle) condemn(p *place) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +138,7 @@ func (o *oracle) isSettled(p *place) bool {
 	return p.settled
 }
 
-// seeReady takes that all access objects of a tenant but the copies are those of a generation.
+// seeReady records that all access objects of a tenant but the copies are those of a generation.
 func (o *oracle) seeReady(name string, generation int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,8 +157,8 @@ func (o *oracle) seeReady(name string, generation int64) {
 	})
 }
 
-// seeBinding takes the binding of users in a namespace. Whoever it names must be listed by a version that may still count. The operator's
-// first pass after a start only revokes, so that the binding need not be that of one version; then it confirms none.
+// seeBinding records the binding of users in a namespace. Each subject must be listed by a version that may still count. The operator's
+// first pass after a start only revokes, so the binding may be that of no version; then it confirms none.
 func (o *oracle) seeBinding(b *rbacv1.RoleBinding) {
 	var names []string
 	for _, s := range b.Subjects {
@@ -192,7 +193,7 @@ func (o *oracle) seeBinding(b *rbacv1.RoleBinding) {
 	o.later(func() { p.arrive(t, seen) })
 }
 
-// arrive ends what the namespace had before its binding of users was of that version of the tenant.
+// arrive records that the binding of users in the namespace has version seen of tenant t. Older rights there end.
 func (p *place) arrive(t *tenant, seen int) {
 	if len(p.homes) == 0 || p.homes[len(p.homes)-1].of != t {
 		return
@@ -202,7 +203,7 @@ func (p *place) arrive(t *tenant, seen int) {
 	p.homes, p.settled = []home{h}, !p.doomed
 }
 
-// way is a reason for which a user may have a right: some version of a list, from one on.
+// way is a reason why a user may have a right: some version of a list names the user, the one at index from or a later one.
 type way struct {
 	of   *tenant
 	list list
@@ -212,7 +213,7 @@ type way struct {
 // standing is what the oracle knows about a question at one moment.
 type standing struct {
 	ways    []way
-	certain bool // the only way has held ever since changes was so
+	certain bool // there is only one way, and it has held since changes got this value
 	changes int
 }
 
@@ -237,7 +238,7 @@ func (o *oracle) standing(q question) (s standing) {
 	return s
 }
 
-// verdict on an answer: nobody may do what no version since the question began allows, and nobody loses what all of them allow.
+// judge checks an answer: nobody may do what no version since the question began allows, and nobody loses what all of them allow.
 func (o *oracle) judge(q question, allowed bool, before, after standing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -260,7 +261,7 @@ func (o *oracle) judge(q question, allowed bool, before, after standing) {
 	}
 }
 
-// says is the one right answer when all is settled.
+// says returns the one right answer when all is settled.
 func (o *oracle) says(q question) bool {
 	s := o.standing(q)
 	o.mu.Lock()

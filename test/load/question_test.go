@@ -19,8 +19,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// question is whether a user may do something, and which list gives the right to it (docs/behaviour/access.md 2.4, 2.8): that of the
-// tenants to which place belongs, that of tenant, or that of any tenant. Nothing gives a right that names none of them.
+// question is whether a user may do something, and which list gives the right to it (docs/behaviour/access.md 2.4, 2.8). It is the list
+// of the tenants to which place belongs, of tenant or, with anywhere, of any tenant. If none of these is set, nothing gives the right.
 type question struct {
 	user   string
 	groups []string
@@ -64,7 +64,7 @@ func within(does authorizationv1.ResourceAttributes, user string, p *place) ques
 	return question{user: user, does: does, list: users, place: p}
 }
 
-// edits and becomes are the questions whether a user may write an LNamespace, and act as one of the group of its sudoers.
+// edits and becomes are the questions whether a user may write an LNamespace, and whether the user may impersonate its group of sudoers.
 func edits(verb, user string, t *tenant) question {
 	return question{user: user, list: managers, tenant: t,
 		does: authorizationv1.ResourceAttributes{Verb: verb, Group: v1alpha1.Domain, Resource: "lnamespaces", Name: t.name}}
@@ -123,7 +123,7 @@ func (o *oracle) draw(r *rand.Rand) question {
 	return question{user: user, does: pick(r, never)}
 }
 
-// remember has many of the next questions be about a change.
+// remember makes a change the subject of many of the next questions.
 func (o *oracle) remember(q question) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +131,7 @@ func (o *oracle) remember(q question) {
 	o.hot = o.hot[max(0, len(o.hot)-50):]
 }
 
-// authorizer is that of the API server, and counts its answers.
+// authorizer asks the authorizer of the API server, and counts its answers.
 type authorizer struct {
 	client         kubernetes.Interface
 	asked, allowed atomic.Int64

@@ -31,7 +31,7 @@ type load struct {
 	*oracle
 	*authorizer
 	seed  uint64
-	seen  cache.Cache // the observer's
+	seen  cache.Cache // the cache of the observer
 	names atomic.Int64
 
 	timing sync.Mutex
@@ -64,7 +64,7 @@ func (l *load) effects(ctx context.Context, what string, begin time.Time, done f
 // operation is something that a person does in a tenant.
 type operation func(l *load, ctx context.Context, r *rand.Rand, t *tenant, person string) error
 
-// work has a person do one operation after another until ctx is done. Operations that have begun end with work.
+// work has a person do one operation after another until ctx is done. Operations that have begun may go on until context work is done.
 func (l *load) work(ctx, work context.Context, n int) {
 	r, t := rand.New(rand.NewPCG(l.seed, uint64(n))), l.tenants[n/2%len(l.tenants)]
 	operations := []operation{(*load).edit, (*load).edit, (*load).edit, (*load).spread, (*load).create, (*load).remove, (*load).move}
@@ -154,7 +154,7 @@ func (l *load) plant(ctx context.Context, t *tenant, parent *place, person strin
 	return p, l.release(ctx, p)
 }
 
-// isReady returns whether a SubNamespace and its Namespace have come.
+// isReady returns a function that reports whether a SubNamespace is Ready, and its Namespace exists below parent.
 func (l *load) isReady(parent, name string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		sub, namespace := build.SubNamespace(parent, name), build.Namespace(name)
@@ -282,7 +282,7 @@ func (l *load) spread(ctx context.Context, r *rand.Rand, t *tenant, person strin
 	return l.effects(ctx, what, begin, l.hasSecret(pick(r, t.fixed[1:len(t.fixed)-1]).name, name, value))
 }
 
-// hasSecret returns whether a namespace has a Secret with that value, or none for "".
+// hasSecret returns a function that reports whether a namespace has a Secret with that value, or none for "".
 func (l *load) hasSecret(namespace, name, value string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		s := build.Secret(namespace, name, "")

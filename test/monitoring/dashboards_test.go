@@ -93,7 +93,7 @@ func (s story) checkDashboards(t *testing.T) {
 	}
 }
 
-// checkShape checks what Grafana would stumble over: panels of one ID, or on top of each other, and data sources that are not chosen.
+// checkShape checks for what Grafana can't show: panels with one ID, or on top of each other, and panels without the chosen data source.
 func (d dashboard) checkShape(t *testing.T) {
 	t.Helper()
 	if d.UID == "" || d.Title == "" || d.SchemaVersion == 0 {
@@ -120,7 +120,7 @@ func (d dashboard) checkShape(t *testing.T) {
 	}
 }
 
-// query has a target drawn over the whole recording, as Grafana asks for it.
+// query returns the series of a target over the whole recording, as Grafana asks for them.
 func (r *recording) query(t *testing.T, one target) promql.Matrix {
 	t.Helper()
 	expression := strings.ReplaceAll(one.Expr, "$__rate_interval", "5m")
@@ -134,7 +134,7 @@ func (r *recording) query(t *testing.T, one target) promql.Matrix {
 		t.Fatalf("%s: %v", one.Expr, err)
 	}
 	data := make(promql.Matrix, len(matrix))
-	for i, series := range matrix { // Close takes the points back
+	for i, series := range matrix { // Close reuses the points
 		data[i] = promql.Series{Metric: series.Metric, Floats: append([]promql.FPoint(nil), series.Floats...)}
 	}
 	return data

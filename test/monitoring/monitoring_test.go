@@ -26,15 +26,15 @@ func TestMonitoring(t *testing.T) {
 type edit struct {
 	metric string
 	labels []string
-	// set is the value while there is trouble, unless grow is set: what a counter grows by each minute.
+	// set is the value while there is trouble. If grow is set, the value grows by it each minute instead, as a counter does.
 	set, grow float64
-	// twin: it happens to a series with another value of a label, which begins at 0.
+	// twin is a label and another value of it. The trouble then happens to a further series with this value, which begins at 0.
 	twin []string
-	// clock: the value is the time of the scrape, and stands still while there is trouble.
+	// clock means that the value is the time of the scrape. It stays the same while there is trouble.
 	clock bool
 }
 
-// edits are by alert. Alerts that are not here fire by what is wrong in the story.
+// edits are by alert. Alerts that are not here fire because of what goes wrong in the story.
 var edits = map[string][]edit{
 	"WarrenNoLeader":          {{metric: "leader_election_master_status", labels: []string{"name", "warren"}}},
 	"WarrenDefinitionMissing": {{metric: "warren_crd_missing", labels: []string{"crd", "lnamespaces.tenancy.warren.dev"}, set: 1}},
@@ -102,7 +102,7 @@ func (s story) checkAlerts(t *testing.T) {
 	}
 }
 
-// play records the story, or where there are edits the calm of it with these.
+// play records the story or, if there are edits, only the last calm frame of it, with these edits.
 func (s story) play(t *testing.T, names []string, edits []edit) *recording {
 	t.Helper()
 	calm := s.calm[len(s.calm)-1]
@@ -120,7 +120,8 @@ func (s story) play(t *testing.T, names []string, edits []edit) *recording {
 	for _, e := range edits {
 		calm = e.prepare(t, calm)
 	}
-	// change gives a series the value of a scene that begins in a minute of the recording; trouble so far has lasted for some minutes.
+	// change returns the field change of a scene that begins in minute begin of the recording. trouble returns for how many minutes trouble
+	// has lasted.
 	change := func(begin int, trouble func(minute int) int) func(sample, int) (float64, bool) {
 		return func(one sample, minute int) (float64, bool) {
 			for _, e := range edits {
@@ -153,7 +154,7 @@ func (e edit) concerns(ls labels.Labels) bool {
 	return matches(ls, e.metric, e.labels)
 }
 
-// prepare returns a scrape that has the series of an edit; an error where the cluster doesn't expose them.
+// prepare returns a scrape that has the series of an edit. It fails the test if the cluster doesn't expose them.
 func (e edit) prepare(t *testing.T, from scrape) scrape {
 	t.Helper()
 	found, to := false, scrape{}

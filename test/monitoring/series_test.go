@@ -67,7 +67,7 @@ func matches(ls labels.Labels, name string, pairs []string) bool {
 type scene struct {
 	minutes int
 	scrape  scrape
-	// change gives a series another value, where it isn't nil: minute counts from the begin of the scene. False: the series is gone.
+	// change, if it isn't nil, returns the value of a series in a minute of the scene. If it returns false, the series is gone.
 	change func(one sample, minute int) (float64, bool)
 }
 

@@ -13,7 +13,7 @@ import (
 // story is what the targets said in the course of a day: frames of a cluster that is well, then in trouble, then well again.
 type story struct{ calm, trouble, healed []scrape }
 
-// tell lives through the day.
+// tell plays the story on the cluster.
 func (c *cluster) tell() story {
 	c.Helper()
 	var s story
@@ -25,7 +25,7 @@ func (c *cluster) tell() story {
 
 func (c *cluster) calm() (frames []scrape) {
 	c.Helper()
-	// Without an operator, the API server can't ask the webhooks: it has their metrics from now on.
+	// Without an operator, the API server can't call the webhooks. From now on it exposes their metrics.
 	if _, _, code := c.world.Kubectl(c.Context(), controlplane.Admin, "apply", "-f", filepath.Join("testdata", "tenants.yaml")); code == 0 {
 		c.Fatal("an LNamespace was made although no webhook answers")
 	}
@@ -72,7 +72,7 @@ func (c *cluster) trouble() (frames []scrape) {
 
 	c.runRunbooks()
 
-	// One policy is gone, so that people can change copies; somebody does again and again.
+	// One policy is deleted, so that people can change copies. Somebody changes copies again and again.
 	c.saved = []string{c.save("clusterrole", "warren-kinds-configured")}
 	c.saved = append(c.saved, c.save("validatingadmissionpolicybinding", "warren-copy"))
 	c.kubectl("delete", "validatingadmissionpolicybinding", "warren-copy")
@@ -88,7 +88,7 @@ func (c *cluster) trouble() (frames []scrape) {
 		}))
 	}
 
-	// A right of the operator is gone, and it starts again, beside a replica with another file.
+	// A right of the operator is removed. The operator starts again, beside a replica with another configuration file.
 	c.stop(1)
 	c.stop(0)
 	c.kubectl("patch", "clusterrole", "warren-kinds-configured", "--type=json", "--patch="+c.rulesWithoutConfigMaps())
@@ -108,7 +108,7 @@ func (c *cluster) trouble() (frames []scrape) {
 	return append(frames, c.scrape())
 }
 
-// runRunbooks runs what the runbooks have people look by: each command must work, whatever is wrong.
+// runRunbooks runs the commands that the runbooks tell people to run: each must work, whatever is wrong.
 func (c *cluster) runRunbooks() {
 	c.Helper()
 	page, err := os.ReadFile("../../docs/runbooks/README.md")
@@ -125,7 +125,7 @@ func (c *cluster) runRunbooks() {
 		command.Env = append(os.Environ(), "KUBECONFIG="+c.world.Kubeconfig(controlplane.Admin),
 			"PATH="+filepath.Dir(c.world.KubectlPath)+":"+c.world.Plugins+":"+os.Getenv("PATH"))
 		answer, err := command.CombinedOutput()
-		// These two have a status that says what they found.
+		// The exit status of these two reports what they found.
 		if err != nil && !strings.Contains(line, "warren doctor") && !strings.Contains(line, "warren vet") {
 			c.Errorf("%s: %v\n%s", line, err, answer)
 		}
@@ -148,7 +148,7 @@ func (c *cluster) rulesWithoutConfigMaps() string {
 				kept = append(kept, resource)
 			}
 		}
-		rule["resources"] = append(kept, "podtemplates") // a rule without resources is none
+		rule["resources"] = append(kept, "podtemplates") // a rule without resources is invalid
 	}
 	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/rules", "value": role.Rules}})
 	if err != nil {

@@ -183,7 +183,7 @@ func (c client) Object(_ context.Context, r schema.GroupVersionResource, slot co
 	return object, err
 }
 
-// listObstacles is the List of the Requests of controllers/distribution.
+// listObstacles is the field List of the Requests of controllers/distribution.
 func (c client) listObstacles(_ context.Context, of distribute.ObstacleWatch) (all []*metav1.PartialObjectMetadata, err error) {
 	err = c.call("LIST", copies.Slot{Kind: of.Kind, Name: of.Name}, func() error {
 		all = metasOf(c.server.list(isObstacle(&of)))

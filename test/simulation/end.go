@@ -26,7 +26,7 @@ func (h *history) end() {
 	h.quiet = true
 	h.record("— everything is as it should be; once more —")
 	h.planAgain(leader)
-	// A start is the only time when suspended distributions are looked at: it may write what it has found to their status.
+	// Suspended distributions are looked at only at a start. The start may write what it has found to their status.
 	suspended := h.server.list(func(_ copies.Slot, o *object) bool { return o.distribution != nil && o.distribution.Spec.Suspend })
 	// A limit in bytes counts the sources that were read. A start does not read a source that another one shadows, so more copies may fit
 	// after it.
@@ -59,7 +59,7 @@ func (h *history) keepOne() *replica {
 	return leader
 }
 
-// settle lets the operator work, for as long as patience, until nothing is left to do but to look again at what is in its way.
+// settle lets the operator work until nothing is left to do but to check again what is in its way, and no longer than patience.
 func (h *history) settle(r *replica) {
 	end := h.server.now.Add(patience)
 	for range mostSteps {
@@ -102,7 +102,7 @@ func (h *history) planAgain(r *replica) {
 		r.keep([]queuing{{task: task{copies: copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: name}}}}})
 	}
 	for _, one := range h.server.list(isDistribution) {
-		if !one.distribution.Spec.Suspend { // such a one is looked at only when something else asks for it
+		if !one.distribution.Spec.Suspend { // the operator looks at a suspended one only when something else asks for it
 			r.keep([]queuing{{task: task{runs: distribute.Key{Distribution: one.meta.Name}}}})
 		}
 	}

@@ -250,7 +250,7 @@ func (h *history) tickAll() string {
 	return ""
 }
 
-// disturb makes something go wrong, or ends that.
+// disturb makes something go wrong, or ends what has gone wrong.
 func (h *history) disturb(e event) string {
 	switch r := h.replicas[e.a%len(h.replicas)]; e.op {
 	case fail1:

@@ -47,8 +47,9 @@ func (c client) checkWrite(slot copies.Slot, before, after *object) {
 	}
 }
 
-// everSince reports whether a world matches on which the operator may have based a decision, if it knew the first n changes for certain
-// then. The watch of Namespaces may be behind those of other kinds, or ahead: so the forest may be of another moment than the objects.
+// everSince reports whether a world matches on which the operator may have based a decision. When it decided, it knew the first n changes
+// for certain. The watch of Namespaces may be behind those of other kinds, or ahead, so the forest may be of another moment than the
+// objects.
 func (s *server) everSince(n int, match func(world) bool) bool { return s.everSinceBoth(n, n, match) }
 
 // everSinceBoth is everSince for a decision at which the operator knew the first forestSince changes of the forest for certain.

@@ -198,7 +198,7 @@ func (h *history) putSource(slot copies.Slot, b, c int) string {
 	return fmt.Sprintf("puts source %s in mode %s", slot, mode)
 }
 
-// generate lets another controller make or change an object. The operator's labeller then labels that as the generator asks for.
+// generate lets another controller make or change an object. The operator's labeller then labels the object as the generator asks for.
 func (h *history) generate(slot copies.Slot, b, c int) string {
 	known := h.server.at(slot)
 	if h.server.isTerminating(slot.Namespace) || known != nil && (known.meta.DeletionTimestamp != nil || !isGenerated(known)) {
@@ -235,7 +235,7 @@ func isGenerated(o *object) bool {
 	return len(o.meta.OwnerReferences) > 0 && o.meta.OwnerReferences[0].Kind == "Generator"
 }
 
-// appliedLabel says that the operator's labeller has applied the label propagate.
+// appliedLabel is the entry of managedFields for a label propagate that the operator's labeller has applied.
 var appliedLabel = metav1.ManagedFieldsEntry{
 	Manager: copies.GeneratedManager, Operation: metav1.ManagedFieldsOperationApply,
 	FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + v1alpha1.LabelPropagate + `":{}}}}`),

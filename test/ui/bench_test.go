@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/test/ui/browser"
 )
 
-// bare is a page with one <li> for each of n names: what its loading takes is F(n), the measure of the others.
+// bare returns a page with one <li> for each of n names. Its loading time is F(n), by which the other pages are measured.
 func bare(n int) []byte {
 	var page bytes.Buffer
 	page.WriteString("<!DOCTYPE html><html lang=en><meta charset=utf-8><title>bare</title><ul>")
@@ -23,8 +23,8 @@ func bare(n int) []byte {
 	return page.Bytes()
 }
 
-// Expressions that take a time in the page, in seconds: until it was loaded, until it is painted and the tree has a row for the Tab key, and
-// from a statement until the page is painted after it.
+// Expressions for a time in the page, in seconds: until it was loaded; until it is painted and the tree has a row for the Tab key; from a
+// statement until the page is painted after it.
 const (
 	loadTime  = `performance.getEntriesByType("navigation")[0].loadEventStart / 1000`
 	readyTime = `new Promise((done) => { const ask = () => document.querySelector("[role=treeitem][tabindex='0']") ?
@@ -78,7 +78,7 @@ func measureLoads(b *testing.B, rows int) (f, ready float64) {
 	})
 }
 
-// median measures five times.
+// median returns the median of five calls.
 func median(measure func() float64) float64 {
 	var all []float64
 	for range 5 {

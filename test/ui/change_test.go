@@ -27,7 +27,7 @@ func shownCommand(p *browser.Page) string {
 
 const hasRun = `Array.from(document.querySelectorAll("button")).some((b) => b.textContent.startsWith("Run"))`
 
-// lastWrite is the last change that passed the proxy, and fails unless there were so many.
+// lastWrite returns the last change that passed the proxy. It fails the test unless there were count changes.
 func (r *run) lastWrite(count int) request {
 	r.Helper()
 	writes := r.proxy.writes()

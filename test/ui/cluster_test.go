@@ -27,7 +27,7 @@ import (
 // patience is how long something may take on a busy machine; it is no limit of the specification.
 const patience = time.Minute
 
-// cluster is the control plane, with the operator, and the browser below all tests of pages.
+// cluster is the control plane, with the operator, and the browser that all tests of pages use.
 type cluster struct {
 	*devcluster.World
 	chromium *browser.Browser

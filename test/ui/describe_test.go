@@ -52,7 +52,7 @@ func testNamespacePage(t *testing.T, c *cluster) {
 		build.Source(build.ConfigMap("page-web", "limits", "x"), "update"), quota("page-web", "pods", "5"))
 	c.label(t, "page", "team", "neco")
 	r := c.serve(t, "admin", "page")
-	// The Secret of page-db is in the way of that of page. Before the conditions report that, they would change under the eyes of the test.
+	// The Secret of page-db conflicts with that of page. Until the conditions report that, they would change while the test compares them.
 	settled := map[string]v1alpha1.Reason{"page": v1alpha1.ReasonDescendantConflict, "page-db": v1alpha1.ReasonConflict}
 	for _, name := range []string{"page", "page-web", "page-db"} {
 		t.Run("WEB-U5 "+name, func(t *testing.T) {
@@ -315,7 +315,7 @@ func testTenantPage(t *testing.T, c *cluster) {
 		if err := c.Admin().Update(t.Context(), tenant); err != nil {
 			t.Fatal(err)
 		}
-		c.label(t, "people-robots", v1alpha1.LabelParent, "people") // whose users could act as it now
+		c.label(t, "people-robots", v1alpha1.LabelParent, "people") // now its users could act as the ServiceAccount
 		p := r.open("tenants/people")
 		eventually(t, "the reason", func() error {
 			p.Go(r.address("tenants/people"))
@@ -380,7 +380,7 @@ func testQuestions(t *testing.T, c *cluster) {
 		check(p)
 		p.CheckAxe()
 		check(r.openIn(t, strings.TrimPrefix(browser.Eval[string](p, `location.href`), r.address(""))))
-		// What the page shows is what happens.
+		// The command that the page shows works.
 		c.shell(t, "admin", browser.Eval[string](p, `document.querySelector(".command code").textContent`))
 	})
 	t.Run("WEB-U7 a question that can't be answered", func(t *testing.T) {

@@ -126,7 +126,7 @@ func useKeys(p *browser.Page) {
 	equal(p, "folded by Enter", browser.Eval[string](p, `document.activeElement.getAttribute("aria-expanded")`), "false")
 	p.Press("/")
 	at("the search", "w:search")
-	p.Do(clearSearch) // the driver sends the character after the key that was taken
+	p.Do(clearSearch) // the driver also types the character of the key that the page has handled
 	p.Press("d", "b")
 	equal(p, "matches", browser.Eval[string](p, `document.getElementById("w:found").textContent`), "payments › pay-web › pay-db")
 	p.Press(kb.ArrowDown, kb.Enter)

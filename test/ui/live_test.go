@@ -183,7 +183,7 @@ func (w *changer) delete(name string) {
 	}
 }
 
-// trouble has a source and an object of that name in the namespace meet, or ends that.
+// trouble makes a source above the namespace and an object of the same name in it, or ends this conflict.
 func (w *changer) trouble(name string) {
 	w.Helper()
 	own := build.Secret(name, "key", "own")

@@ -51,8 +51,8 @@ var screenshots = map[string]string{
 	"questions?verb=get&resource=secrets&namespace=look&user=look-bob": "why", "new?do=sub&parent=look": "new",
 }
 
-// tabTo presses Tab until the focus is on a link or button with a text, or on a field whose label begins with it, or on a row. What has the
-// focus on the way can be seen.
+// tabTo presses Tab until the focus is on a link or button with a text, or on a field whose label begins with it, or on a row. It checks
+// that whatever has the focus on the way is seen to have it.
 func tabTo(p *browser.Page, text string) {
 	p.Helper()
 	for range 80 {

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/ui/browser"
 )
 
-// text is an expression that reports whether the page shows a text.
+// shows returns an expression that reports whether the page shows a text.
 func shows(text string) string { return fmt.Sprintf("document.body.innerText.includes(%q)", text) }
 
 func testLostRight(t *testing.T, c *cluster) {
@@ -158,7 +158,7 @@ func testEnd(t *testing.T, c *cluster) {
 	})
 }
 
-// caughtUp waits until the tabs have the answer to their first question. Else the end of the program could come between the two.
+// caughtUp waits until the tabs have the answer to their first question. Else the program could end between a question and its answer.
 func caughtUp(tabs ...*browser.Page) {
 	for _, tab := range tabs {
 		tab.Until("the answer to its first question", patience, `performance.getEntriesByType("resource").some((one) => one.name.includes("changes?since="))`)

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/test/ui/browser"
 )
 
-// Most groups wait more than they compute.
+// TestMain sets how many groups run at once: most of them only wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
@@ -73,7 +73,7 @@ func (c *cluster) furnish(t *testing.T) {
 // rowNames is an expression for the names of the rows, in their order.
 const rowNames = `Array.from(document.querySelectorAll("[role=treeitem] b"), (b) => b.textContent)`
 
-// hasRow is an expression that reports whether there is a row, and whether it stands below another one; "" stands for none.
+// hasRow returns an expression that reports whether there is a row directly below the row of parent or, if parent is "", at the top.
 func hasRow(name, parent string) string {
 	if parent == "" {
 		return `document.getElementById("` + name + `")?.closest("[role=tree]") && !document.getElementById("` + name + `").parentElement.parentElement.closest("li")`

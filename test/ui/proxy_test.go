@@ -128,7 +128,7 @@ func (p *proxy) writes() []request {
 	return writes
 }
 
-// become has the proxy answer in another way, and breaks what is open.
+// become has the proxy answer in another way, and closes the open connections.
 func (p *proxy) become(state int32) {
 	p.state.Store(state)
 	p.server.CloseClientConnections()

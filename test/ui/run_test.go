@@ -306,7 +306,7 @@ func (v *visitor) send(method, address string, form url.Values, change ...func(*
 	return answered{answer, string(text)}
 }
 
-// freeStreams returns how many event streams the server would open still: 16 without the open ones.
+// freeStreams returns how many more event streams the server would open: 16 without the open ones.
 func (r *run) freeStreams() int {
 	r.Helper()
 	v := r.browse()

@@ -100,7 +100,7 @@ func testForeigners(t *testing.T, c *cluster) {
 				t.Errorf("status %d", status)
 			}
 		}
-		p.Forgive("") // all of it was meant
+		p.Forgive("") // the test has caused all faults of the page on purpose
 		for _, request := range r.proxy.all()[before:] {
 			if !strings.Contains(request.URI, "watch=") && !request.isReview() { // the forest's own
 				t.Errorf("the API server saw %s %s", request.Method, request.URI)

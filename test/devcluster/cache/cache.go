@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// DefaultVersion is the Kubernetes version that is built and started where nobody asks for another one.
+// DefaultVersion is the Kubernetes version that is built and started unless VersionEnv asks for another one.
 const DefaultVersion = "1.36.3"
 
 // VersionEnv names the environment variable that asks for another version, in everything that starts a control plane.

@@ -37,7 +37,7 @@ func (a Access) Config(user string) *rest.Config {
 	return config
 }
 
-// AuditLog returns the path of the audit log; there is one with Options.Audit.
+// AuditLog returns the path of the audit log, which exists only with Options.Audit.
 func (a Access) AuditLog() string { return filepath.Join(a.Dir, "audit.log") }
 
 // LogFile returns the path of a component's log, such as that of kube-apiserver.

@@ -51,7 +51,7 @@ type ControlPlane struct {
 	Access
 	// Version of Kubernetes.
 	Version string
-	// Etcd, APIServer and Controllers are the processes; Controllers is nil WithoutControllers.
+	// Etcd, APIServer and Controllers are the processes; Controllers is nil with option WithoutControllers.
 	Etcd, APIServer, Controllers *process.Process
 
 	options Options

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// parentEnv makes the test binary a parent that starts one child, says its number, and waits to be killed.
+// parentEnv makes the test binary a parent that starts one child, prints the child's PID, and waits to be killed.
 const parentEnv = "WARREN_TEST_PARENT"
 
 func TestMain(m *testing.M) {

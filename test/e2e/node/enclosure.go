@@ -78,7 +78,7 @@ func (e *Enclosure) Run(ctx context.Context, args ...string) (int, error) {
 	if err := e.cgroups.make(); err != nil {
 		return 0, err
 	}
-	// The kernel takes the thread that starts the process for its parent, and kills it when that thread ends.
+	// For the kernel, the process's parent is the thread that starts it. When that thread ends, the kernel kills the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{InitMode}, args...)...)

@@ -215,7 +215,7 @@ func (h *history) goOn(name string) {
 		return
 	}
 	if step.Deed == grants.DeedEnsure && h.isLeaving(p.tenant) {
-		p.all = false // the deletion of the LNamespace has begun since the pass did
+		p.all = false // the deletion of the LNamespace has begun since the pass began
 		return
 	}
 	key := grants.KeyOf(step.Desired)

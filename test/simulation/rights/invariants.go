@@ -37,7 +37,7 @@ func (h *history) check(p *pass, step grants.Step, before grants.Actual) {
 			fail("FLT-M14", "%s gives %+v, which nobody has granted since the pass began", key, r)
 		}
 	}
-	if isGrant && !step.Revokes { // one PUT of a list may take and give
+	if isGrant && !step.Revokes { // one PUT of a list may both revoke and grant
 		h.checkOrder(p, key)
 	}
 	h.checkShared(p, key, before)
@@ -88,7 +88,7 @@ const mostPasses = 12
 // settle ends all faults, lets the operator work until nothing is left to do, and compares the rights with the lists: FLT-M17.
 func (h *history) settle() {
 	h.faulty, h.passes = false, map[string]*pass{}
-	for _, key := range h.server.keys() { // what the operator has not made or marked is deleted: nothing is in the way then
+	for _, key := range h.server.keys() { // objects that the operator has not made or marked are deleted: nothing is in its way then
 		if object := h.server.objects[key]; !h.server.ours[object.GetUID()] || object.GetLabels()[v1alpha1.LabelAccess] == "" {
 			h.server.put(key, nil)
 		}

@@ -168,8 +168,8 @@ func (p *Page) AccessibleNodes() []Accessible {
 	return all
 }
 
-// Until waits until an expression in the page is true, even if another page is loaded meanwhile. It fails the test if that takes too long;
-// what names what is expected.
+// Until waits until an expression in the page is true, even if another page is loaded meanwhile. It fails the test if that takes too
+// long. The parameter what names what is expected.
 func (p *Page) Until(what string, within time.Duration, expression string) {
 	p.Helper()
 	deadline := time.Now().Add(within)
@@ -242,7 +242,7 @@ func (p *Page) Follow(lead func()) {
 	p.Loaded()
 }
 
-// Loaded waits until the page that Follow has left is another one.
+// Loaded waits until another page is loaded than the one that Follow has left.
 func (p *Page) Loaded() {
 	p.Helper()
 	p.Until("the next page", settle, `!window.left && document.readyState === "complete"`)
