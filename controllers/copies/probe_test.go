@@ -25,8 +25,8 @@ func (o *oneCopy) Metadata(context.Context, schema.GroupVersionResource, string,
 	return o.meta.DeepCopy(), nil
 }
 
-// A copy whose label somebody took off is the operator's all the same. But no watch shows when it is gone: one that the operator does not
-// write over, because it is in mode create, is looked at again like somebody else's object.
+// A copy whose label another user removed is still the operator's. But no watch shows when it is deleted. If it is in mode create, the
+// operator doesn't write over it, so it is probed again like a stranger's object.
 func TestProbeFindsACopyWithoutItsLabel(t *testing.T) {
 	const create, update = v1alpha1.ModeCreate, v1alpha1.ModeUpdate
 	slot := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "child", Name: "s"}

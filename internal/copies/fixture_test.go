@@ -24,8 +24,8 @@ func other(namespace string) copies.Slot {
 	return copies.Slot{Kind: secret, Namespace: namespace, Name: "other"}
 }
 
-// planted is a forest of namespaces that are written down: "acme root", "a in acme", "tmpl template", "solo", with
-// "of TEMPLATE", "KEY=VALUE" and "terminating" after that.
+// planted returns a forest from texts: "acme root", "a in acme", "tmpl template" or "solo" (in no tree). Each may go on with "of TEMPLATE",
+// "KEY=VALUE" or "terminating".
 func planted(namespaces ...string) *forest.Snapshot {
 	s := forest.New(forest.Rules{})
 	for _, text := range namespaces {
@@ -51,16 +51,16 @@ func planted(namespaces ...string) *forest.Snapshot {
 	return s
 }
 
-// acme is the fixture of the specification.
+// acme returns the forest that the specification uses as its example.
 func acme(more ...string) *forest.Snapshot {
 	return planted(append([]string{"acme root", "a in acme", "a1 in a", "b in acme", "zeta root", "z in zeta", "tmpl template", "solo"},
 		more...)...)
 }
 
-// fact is one thing that a World of a test knows.
+// fact puts one thing into the World of a test.
 type fact func(*copies.World)
 
-// world knows Secrets in mode OptIn, all in sight, and the facts.
+// world returns a World in which Secrets have mode OptIn and all of them are seen, and that has the facts.
 func world(f *forest.Snapshot, facts ...fact) *copies.World {
 	w := copies.NewWorld(f)
 	w.SetKind(secret, copies.OptIn, true)
@@ -74,7 +74,7 @@ func kind(mode copies.KindMode, synced bool) fact {
 	return func(w *copies.World) { w.SetKind(secret, mode, synced) }
 }
 
-// content is the hash of a version of a source: of its namespace and a number.
+// content returns the content hash of a version of a source in a namespace.
 func content(namespace string, version int) string {
 	return fmt.Sprintf("%-30s%02d", namespace, version)
 }
@@ -106,7 +106,7 @@ func lost(namespace string, l copies.Loss) fact {
 	return func(w *copies.World) { w.SetLoss(at(namespace), l) }
 }
 
-// copied is a copy of ours in namespace, written from the first version of the source in from.
+// copied adds a copy that the operator wrote in namespace, from the first version of the source in namespace from.
 func copied(namespace, from, mode string, change ...func(*copies.Copy)) fact {
 	return copiedTo(at(namespace), from, mode, change...)
 }
