@@ -34,7 +34,7 @@ import (
 )
 
 func init() {
-	log.SetLogger(logr.Discard()) // what is logged is not judged here
+	log.SetLogger(logr.Discard()) // the tests don't check logs
 }
 
 func scheme() *runtime.Scheme {
@@ -44,19 +44,19 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// cluster holds what the handlers read: the forest, the objects that the API server returns, and alice's rights.
+// cluster has what the handlers read: the forest, the objects that the API server returns, and alice's rights.
 type cluster struct {
 	forest  *forest.Snapshot
 	unready bool
 	live    []client.Object
 	config  *config.OperatorConfiguration
-	// may lists the reviews that are answered with yes for alice, written "verb resource namespace/name"; "*" stands for all.
+	// may lists the requests that alice may make, as "verb resource namespace/name"; "*" means all.
 	may []string
-	// reviews counts the questions to the authorizer, by all copies of the cluster.
+	// reviews counts the questions to the authorizer. All copies of a cluster share it.
 	reviews *atomic.Int32
-	// deaf is the error that the authorizer returns; nil: it answers.
+	// deaf is the error that the authorizer returns; nil means that it answers.
 	deaf error
-	// mapper knows the kinds that the API server serves.
+	// mapper has the kinds that the API server serves.
 	mapper meta.RESTMapper
 }
 
@@ -104,13 +104,13 @@ func (c *cluster) with(objects ...client.Object) *cluster {
 	return c
 }
 
-// later adds objects to the API server that the forest doesn't hold yet.
+// later adds objects only to the API server: the forest doesn't have them yet.
 func (c *cluster) later(objects ...client.Object) *cluster {
 	c.live = append(c.live, objects...)
 	return c
 }
 
-// blind returns the cluster in which alice may see no namespace.
+// blind returns the cluster, in which alice may then read no namespace.
 func (c *cluster) blind() *cluster {
 	c.may = nil
 	return c
@@ -177,7 +177,7 @@ func metaOf(o client.Object) metav1.ObjectMeta {
 	return reflect.ValueOf(o).Elem().FieldByName("ObjectMeta").Interface().(metav1.ObjectMeta)
 }
 
-// alice sends the requests, unless a case says otherwise.
+// alice is the user who sends a request, unless a case names another.
 var alice = authenticationv1.UserInfo{Username: "alice", Groups: []string{"g1", "g2"}}
 
 func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, old, now client.Object) admission.Response {
@@ -210,7 +210,7 @@ func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, 
 	})[path].Handle(t.Context(), req)
 }
 
-// identify gives an object without a UID one that follows from its name; an LNamespace gets the UID of tenant.
+// identify gives an object a UID if it has none, made from its name. Every LNamespace gets the UID that the function tenant uses.
 func identify(object client.Object) {
 	if _, is := object.(*v1alpha1.LNamespace); is {
 		object.SetUID("uid-1")
@@ -220,7 +220,7 @@ func identify(object client.Object) {
 	}
 }
 
-// knowing returns the cluster with object in its forest: a change of an object that the forest lacks isn't judged.
+// knowing returns the cluster with the object in its forest: the handlers don't decide on a change of an object that the forest lacks.
 func (c *cluster) knowing(object client.Object) *cluster {
 	known := *c
 	switch o := object.(type) {
@@ -270,7 +270,8 @@ func kindFor(o client.Object) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// answered is the expected answer: the code of a refusal, 0 for none, and texts that its message and the warnings contain.
+// answered is an expected answer: the code of a refusal, or 0 if the request is allowed, and texts that its message and its warnings
+// contain.
 type answered struct {
 	code     int32
 	says     []string
@@ -310,7 +311,7 @@ func (a answered) check(t *testing.T, reason string, r admission.Response) {
 	}
 }
 
-// These functions make objects for which package build has no builder.
+// The functions below return objects for which package build has no builder.
 
 func bound(name, parent string) *corev1.Namespace {
 	return build.Child(name, parent, v1alpha1.LabelBound, v1alpha1.True)
@@ -321,7 +322,7 @@ func noted(n *corev1.Namespace, key, value string) *corev1.Namespace {
 	return n
 }
 
-// tenant returns an LNamespace with its root.
+// tenant returns an LNamespace and its root.
 func tenant(b *build.LNamespace) []client.Object {
 	lns := b.Object()
 	lns.UID = "uid-1"

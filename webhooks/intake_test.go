@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// sent passes a body through i to a handler, and returns how much the handler reads.
+// sent sends a request with this body through i to a handler, which reads the body and then calls handle. It returns how much the handler
+// has read.
 func sent(i intake, body string, handle func()) (read int, err error) {
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	i.limitBodySize(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -53,7 +54,7 @@ func TestIntake(t *testing.T) {
 func TestIntakeOfMany(t *testing.T) {
 	t.Run("SEC-W36 all bodies together are bounded", func(t *testing.T) {
 		i, most := intake{semaphore.NewWeighted(1000)}, "{"+strings.Repeat(" ", 899)
-		for range 3 { // also a refused body releases what was read
+		for range 3 { // a refused body also releases its part of the bound
 			if _, err := sent(i, most, func() {
 				if _, err := sent(i, "{"+strings.Repeat(" ", 199), func() {}); err == nil || err.Error() != errBodiesFull.Error() {
 					t.Errorf("a body beyond the bound: %v", err)

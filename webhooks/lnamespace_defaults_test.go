@@ -23,7 +23,7 @@ const (
 	aliceSudoes  = `{"op":"add","path":"/spec/sudoers","value":[{"kind":"User","name":"alice"}]}`
 )
 
-// The patches contain the defaults, the maker of the LNamespace, and nothing else.
+// The patch of a new LNamespace sets the defaults and the annotation with its creator, and nothing else.
 func TestDefaults(t *testing.T) {
 	three := []config.BillingDefault{
 		{Group: "g1", Billing: v1alpha1.Billing{CostCenter: "1", Owner: "one", Labels: map[string]string{"l": "1"}}},
@@ -109,7 +109,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// named returns an LNamespace with people on its lists and that billing.
+// named returns an LNamespace with a manager and a sudoer, and with this billing if it is not "".
 func named(billing string) string {
 	if billing != "" {
 		billing = `,"billing":` + billing
@@ -117,7 +117,7 @@ func named(billing string) string {
 	return `{"spec":{"managers":[{"kind":"User","name":"m"}],"sudoers":[{"kind":"User","name":"s"}]` + billing + `}}`
 }
 
-// defaults sends a request as the API server does: the object as the user wrote it, with a name.
+// defaults sends a request as the API server does: it has the object as the user wrote it, with a name added.
 func (c *cluster) defaults(t *testing.T, user authenticationv1.UserInfo, object string) admission.Response {
 	t.Helper()
 	var whole map[string]any

@@ -38,7 +38,7 @@ func madeBy(user string, names ...string) []client.Object {
 // holding returns a cluster with tenant t and its root.
 func holding() *cluster { return grown(tenant(build.Tenant("t").Managers("mia", "bob"))...) }
 
-// held returns a namespace that was placed in tenant t while these users held it.
+// held returns a child of tenant t's root, with the record that these users had rights in it when it was placed.
 func held(name string, users ...string) *corev1.Namespace {
 	var holders []string
 	for _, user := range users {

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Answers of checkReviewGenuine.
+// The possible results of checkReviewGenuine.
 const (
 	judged = iota
 	tryAgain
@@ -43,8 +43,8 @@ func answerOf(t *testing.T, err error) int {
 	return 0
 }
 
-// SEC-W30: the sender of a review about an existing object must know its UID; otherwise the answer could name namespaces of
-// strangers.
+// SEC-W30: the sender of a review about an existing object must know its UID. Otherwise any sender could learn the names of other tenants'
+// namespaces from the answer.
 func TestIdentity(t *testing.T) {
 	s := forest.New(forest.Rules{}).
 		WithNamespace(&forest.Namespace{Name: "victim", UID: "1"}).
@@ -89,7 +89,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// SEC-W30: the path decides which kind a review is about, not the review.
+// SEC-W30: the kind that a review is about follows from the path of the request. A review about another kind is refused.
 func TestKindOfThePath(t *testing.T) {
 	s := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "victim", UID: "1"})
 	changes := map[string]func(*admission.Request){

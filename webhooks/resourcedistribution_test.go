@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
-// secretsOnly is an API server that serves Secrets alone, and accepts each dry run.
+// secretsOnly returns the mapper of an API server that serves no kind but Secret.
 func secretsOnly() meta.RESTMapper {
 	gv := schema.GroupVersion{Version: "v1"}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
@@ -33,7 +33,7 @@ func (accepting) Patch(context.Context, client.Object, client.Patch, ...client.P
 	return nil
 }
 
-// distributionTo is a ResourceDistribution of a Secret to these namespaces.
+// distributionTo returns a ResourceDistribution of a Secret to these namespaces.
 func distributionTo(policy v1alpha1.ConflictPolicy, namespaces ...v1alpha1.NamespaceName) *v1alpha1.ResourceDistribution {
 	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: "rd"}}
 	rd.Spec.Resource = runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`)}
@@ -72,14 +72,14 @@ func TestResourceDistribution(t *testing.T) {
 	}
 }
 
-// brokenMapper is the mapper of an operator whose requests for discovery fail.
+// brokenMapper is the mapper of an operator whose discovery requests fail.
 type brokenMapper struct{ meta.RESTMapper }
 
 func (brokenMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
 	return nil, errors.New("discovery timed out")
 }
 
-// Only an answer of the API server that it lacks a kind is a reason to ask for the kind's CRD.
+// The user is told to install the kind's CRD only if the API server answers that it doesn't have the kind.
 func TestKindOfDistribution(t *testing.T) {
 	none := meta.NewDefaultRESTMapper(nil)
 	for name, c := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
-// Before the forest is complete, no request is judged, and the client is asked to retry.
+// Before the forest is complete, no request is decided, and the client is asked to try again.
 func TestUnready(t *testing.T) {
 	c := grown(build.Root("payments"))
 	c.unready = true
@@ -32,7 +32,7 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// A handler that panics refuses the request, and is counted as a refusal.
+// If a handler panics, the request is refused, and counted as a refusal.
 func TestPanic(t *testing.T) {
 	count := func() float64 {
 		return counted(t, `warren_admission_requests_total{allowed="false",webhook="subnamespaces"}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
-// Which namespaces an answer names to alice, who may see none, some, or all.
+// An answer names only namespaces that alice may read. She may read none, some or all of them.
 func TestSight(t *testing.T) {
 	const (
 		subs, roots, hierarchies, namespaces = webhooks.PathSubNamespaces, webhooks.PathLNamespaces, webhooks.PathHierarchyConfiguration,
@@ -110,7 +110,7 @@ func TestSight(t *testing.T) {
 	}
 }
 
-// The authorizer gets a bounded number of questions, however many namespaces an answer would name.
+// However many namespaces an answer would name, the authorizer gets only a limited number of questions.
 func TestSightIsBounded(t *testing.T) {
 	t.Run("SEC-W33 bounded", func(t *testing.T) {
 		objects := []client.Object{build.Root("web")}

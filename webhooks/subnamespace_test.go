@@ -16,7 +16,7 @@ func annotated(sub *v1alpha1.SubNamespace, key string) *v1alpha1.SubNamespace {
 	return sub
 }
 
-// payingLabels makes labels app and cost say who pays.
+// payingLabels configures the labels app and cost as the billing labels: app for the cost center, cost for the owner.
 func payingLabels(c *config.OperatorConfiguration) {
 	c.Billing.NamespaceLabels = config.BillingNamespaceLabels{CostCenter: "app", Owner: "cost"}
 }

@@ -17,8 +17,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// TestReferenceListsEveryKey compares the table of docs/reference/keys.md with the constants of keys.go: each key stands in a row of its
-// own, as the label or the annotation that it is, and the table has no other.
+// TestReferenceListsEveryKey compares the table of docs/reference/keys.md with the constants of keys.go: each key has its own row, which
+// calls it a label or an annotation as its constant does. The table has no other keys.
 func TestReferenceListsEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/keys.md")
 	if err != nil {
@@ -40,8 +40,8 @@ func TestReferenceListsEveryKey(t *testing.T) {
 	}
 }
 
-// keyConstants are the keys of keys.go as the page calls them, with the kind of each; and those that the page names beside its table:
-// finalizers, and keys of other domains.
+// keyConstants returns the keys of keys.go: inTable has those of the page's table as the page writes them, each with its kind, label or
+// annotation. beside has the keys that the page names outside its table: finalizers, and keys of other domains.
 func keyConstants(t *testing.T) (inTable map[string]string, beside []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, 0)
@@ -76,7 +76,7 @@ func keyConstants(t *testing.T) (inTable map[string]string, beside []string) {
 	return inTable, beside
 }
 
-// constantText is the text of a constant that is written as texts and Domain, put together.
+// constantText returns the text of a constant that joins string literals and the constant Domain by +.
 func constantText(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Google's client costs memory and time to compile, and has a large surface: what doesn't need it doesn't have it.
+// Google's client costs memory and time to compile, and has a large attack surface. Only the program that needs it links it.
 func TestWhoLinksIt(t *testing.T) {
 	for program, linked := range map[string]bool{".": true, "../..": false, "../manager-billing": false, "../kubectl-warren": false,
 		"../kubectl-sudo": false, "../../hack/demo": false} {

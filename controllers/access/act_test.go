@@ -17,8 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// writesOf is an API server that fails every deletion, and takes down what is made and which deletions name a UID. Only the objects in
-// existing can be read.
+// writesOf is an API server that fails deletions if failing is set. It records the names of created objects and the options of deletions.
+// Only the objects in existing can be read.
 type writesOf struct {
 	client.Client
 	existing grants.Actual
@@ -64,7 +64,7 @@ func runnerOver(api *writesOf) *stepRunner {
 	}
 }
 
-// runnerOn returns a stepRunner, and the steps that take a binding away and make another one.
+// runnerOn returns a stepRunner, the tenant, a plan that removes one binding and writes another, and the binding that exists.
 func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, grants.Actual) {
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "1"}}
 	tenant.Spec.Users = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "alice"}}
@@ -100,7 +100,7 @@ func TestADeletionHoldsForTheObjectThatWasRead(t *testing.T) {
 	}
 }
 
-// FLT-M16: between the plan and the deletion, another worker may have made the role of a shared pair anew.
+// FLT-M16: after the plan and before the deletion, another worker may have replaced the foreign role of a shared pair by the right one.
 func TestASharedBindingIsRemovedOnlyWhileItsRoleIsForeign(t *testing.T) {
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "1"}}
 	tenant.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// server has an LNamespace and a ClusterRoleBinding, which no cache knows: each POST is answered by AlreadyExists. Its reads are live.
+// server has an LNamespace and a ClusterRoleBinding that no cache has yet: each POST gets AlreadyExists. Reads are live.
 type server struct {
 	client.Client
 	tenant  v1alpha1.LNamespace
@@ -49,7 +49,7 @@ func (s *server) Get(_ context.Context, _ client.ObjectKey, object client.Object
 	return nil
 }
 
-// A pass whose LNamespace is old grants nothing over an object that shows it: FLT-F15.
+// FLT-F15: a pass with an old version of the LNamespace grants nothing, if the existing object shows that there is a newer version.
 func TestOldListsGrantNothing(t *testing.T) {
 	listing := func(uid types.UID, generation int64, users ...string) *v1alpha1.LNamespace {
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: uid, Generation: generation}}

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// trees maps a namespace to the tenant in whose tree it lies.
+// trees maps a namespace to the tenant whose tree has it.
 type trees map[string]string
 
 func (trees) Owns(string, types.UID) bool             { return true }
@@ -28,13 +28,13 @@ func (trees) IsTerminating(string) bool               { return false }
 func (trees) UID(string) types.UID                    { return "" }
 func (trees) Living(root string) []string             { return []string{root} }
 
-// bindings answers lists and reads with the RoleBindings that it holds, or with an error.
+// bindings answers lists and reads with the RoleBindings in items, or with err.
 type bindings struct {
 	client.Reader
 	err   error
 	items []rbacv1.RoleBinding
 	lists int
-	hangs time.Duration // before each answer
+	hangs time.Duration // how long each answer takes
 }
 
 func (b *bindings) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
@@ -111,7 +111,8 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 	}
 }
 
-// A look scans where a tenant waits. Though there is always one, what stops another tenant's first grant is read anew.
+// A look scans all bindings if a tenant waits for a scan. Even if some tenant always waits, the bindings that stop another tenant's first
+// grant are read again.
 func TestScansForOthersDelayNoGrant(t *testing.T) {
 	t.Run("ACC-R24", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -140,7 +141,7 @@ func TestScansForOthersDelayNoGrant(t *testing.T) {
 	})
 }
 
-// A list that hung in an outage holds up the next first grant for no more than a pause between two looks.
+// If a list hangs in an outage, the next look begins no later than GroupRetry after it.
 func TestScanAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &bindings{hangs: time.Minute}

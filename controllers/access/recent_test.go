@@ -11,10 +11,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// neverRead is the readTo of a recent without informers.
+// neverRead is the function readTo of a recent without informers: it doesn't know how far any watch has read.
 func neverRead(string) string { return "" }
 
-// FLT-F07: after an outage, a plan on what was there before would find no binding to revoke, and grant first.
+// FLT-F07: if a plan after an outage didn't know the operator's own writes, it would find no binding to revoke, and grant first.
 func TestOwnWritesAreKnownUntilTheWatchHasReadThem(t *testing.T) {
 	written := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "warren:sudo:payments", ResourceVersion: "20"}}
 	key := grants.KeyOf(written)

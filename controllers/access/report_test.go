@@ -20,7 +20,8 @@ func TestListFindings(t *testing.T) {
 	}
 }
 
-// FLT-F22: a root that is being deleted takes no new objects, so none is tried, and the condition tells why.
+// FLT-F22: the API server accepts no new objects in a root that is being deleted. So the operator tries none, and the condition gives the
+// reason.
 func TestEndingRoot(t *testing.T) {
 	tenant := build.Tenant("shop").Users("ann").Object()
 	seen := &facts{own: true, ending: true, objects: grants.For(tenant, grants.Facts{})}

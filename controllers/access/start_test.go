@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// FLT-U10: the phase ends when each tenant of the start has had its pass, in any order.
+// FLT-U10: the start phase ends when each tenant that existed at the start has had a pass, in any order.
 func TestStartPhase(t *testing.T) {
 	listed := func(names ...string) (all []v1alpha1.LNamespace) {
 		for _, name := range names {
@@ -16,7 +16,7 @@ func TestStartPhase(t *testing.T) {
 		return all
 	}
 	for name, tc := range map[string]struct {
-		before, after []string // tenants that have their pass before and after the list of them is known
+		before, after []string // tenants whose pass comes before, and after, setTenants
 		tenants       []string
 		over          bool
 	}{
@@ -42,7 +42,7 @@ func TestStartPhase(t *testing.T) {
 				t.Errorf("over: %v, want %v", p.isOver(), tc.over)
 			}
 			if tc.over {
-				p.recordPass("late") // whose pass began before the end
+				p.recordPass("late") // a pass that began before the phase ended
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 
 var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
-// apiServer counts the reads of Namespaces.
+// apiServer returns Namespaces, and counts the reads.
 type apiServer struct {
 	namespaces map[string]*metav1.PartialObjectMetadata
 	reads      int
@@ -38,7 +38,7 @@ func namespaceAt(name, version string, labels ...string) *metav1.PartialObjectMe
 	return n
 }
 
-// seenTo is a view whose watch has come to a resourceVersion.
+// seenTo is a view whose watch has reached this resourceVersion.
 type seenTo struct {
 	*view.View
 	version string

@@ -20,7 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// slowServer notes at each read of a source whether the lock is free.
+// slowServer records at each read of a source whether the runner's lock is free.
 type slowServer struct {
 	copying.API
 	isFree func() bool
@@ -38,8 +38,7 @@ func (s *slowServer) Object(_ context.Context, _ schema.GroupVersionResource, sl
 	}}, nil
 }
 
-// A request may take as long as the API server likes. Whoever held the lock meanwhile would stop the watches, the other workers and the
-// readiness check.
+// A request may take long. A worker that held the lock during a request would stop the watches, the other workers and the readiness check.
 func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 	v := view.New(forest.Rules{})
 	v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))

@@ -20,7 +20,8 @@ func TestLargeSources(t *testing.T) {
 	t.Run("PROP-Q6 are read once for many copies", testLargeSources)
 }
 
-// testLargeSources works off the copies of twenty Secrets of a MiB in 300 namespaces, and counts how often a body is not kept.
+// testLargeSources works off the copies of twenty Secrets of 1 MiB each in 300 namespaces. It counts how often the content of a source was
+// no longer in memory and must be read again.
 func testLargeSources(t *testing.T) {
 	const children, count, size = 300, 20, 1 << 20
 	f := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "acme", UID: "acme",

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// A list whose watch never opens grows old: if such lists counted, the kind would be planned anew at each list.
+// A list counts only once its watch is open. Otherwise a kind that may be listed and not watched would be planned anew at each list.
 func TestAListCountsWithItsWatchAlone(t *testing.T) {
 	t.Run("PROP-X7", func(t *testing.T) {
 		var mayWatch atomic.Bool
@@ -40,7 +40,7 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{},"status":{"allowed":%t}}`,
 					allowed)
 			case r.URL.Path == "/api/v1/secrets" && mayWatch.Load() && query.Get("sendInitialEvents") != "":
-				w.WriteHeader(http.StatusUnprocessableEntity) // the server has no streaming lists
+				w.WriteHeader(http.StatusUnprocessableEntity) // this server doesn't stream lists
 				_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no"}`)
 			case r.URL.Path == "/api/v1/secrets" && query.Get("watch") == "":
 				_, _ = fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[]}`)

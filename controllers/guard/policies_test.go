@@ -10,7 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// whole returns the sight of a cluster in which every policy is in force, and lists configmaps and deployments.
+// whole returns what the controller sees in a cluster where every policy is in force and matches all kinds served: configmaps and
+// deployments.
 func whole() *sight {
 	s := newSight()
 	for _, p := range manifests.Shipped {
@@ -47,7 +48,7 @@ func TestGap(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		spoil func(*sight)
-		want  map[string]string // policy → why
+		want  map[string]string // policy → why it has a gap
 	}{
 		"all in force": {func(*sight) {}, nil},
 		"a policy is missing": {func(s *sight) { delete(s.policies, "source-keys") },

@@ -18,7 +18,7 @@ import (
 const refusal = `{"kind":"Status","message":"secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'warren-operator-cage-objects' with ` +
 	`binding 'warren-operator-cage-objects' denied request: whatever the operator writes carries its mark","code":403}`
 
-// broken is a body that ends with an error after its text.
+// broken is a response body whose last read returns an error.
 type broken struct{ io.Reader }
 
 func (b broken) Read(p []byte) (int, error) {
@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// SEC-X39: a refusal is reported when it lasts, once.
+// SEC-X39: a refusal is reported once, and only if it lasts.
 func TestLastingRefusalsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := record.NewFakeRecorder(10)
@@ -97,11 +97,11 @@ func TestLastingRefusalsAreToldOnce(t *testing.T) {
 			}
 			_ = answer.Body.Close()
 		}
-		send("/a") // before there is anybody to tell
+		send("/a") // no Events can be written yet
 		r.Tell(events, Deployment("warren-system"))
 		send("/a")
 		time.Sleep(lasting)
-		send("/b") // begins now
+		send("/b") // the time of this refusal begins now
 		if len(events.Events) != 0 {
 			t.Fatalf("a refusal is told that doesn't last: %q", <-events.Events)
 		}

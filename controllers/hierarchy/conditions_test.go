@@ -32,7 +32,7 @@ func bound(name, parent string) *forest.Namespace {
 	return below(name, parent, v1alpha1.LabelBound, v1alpha1.True)
 }
 
-// applied returns n with the record that the request of its HierarchyConfiguration was carried out.
+// applied returns n with the annotation by which the operator records that it has applied the parent of the HierarchyConfiguration.
 func applied(n *forest.Namespace, parent string) *forest.Namespace {
 	n.Annotations[v1alpha1.AnnotationAppliedParent] = "uid-h:" + parent
 	return n
@@ -78,7 +78,7 @@ func TestFindings(t *testing.T) {
 		reason   string
 		s        *forest.Snapshot
 		rejected string
-		want     []string // of the namespace x: Ready first, then what is bad
+		want     []string // conditions of namespace x: Ready first, then those that report a problem
 	}{
 		"Plain":   {"", grown(named("x")), "", []string{"True NotInForest: x is in no tree"}},
 		"Settled": {"", grown(root("x")), "", []string{"True Settled: x has everything that its ancestors and this object ask for"}},
@@ -161,7 +161,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// fakeCopies are made-up troubles.
+// fakeCopies are the troubles that copies report.
 type fakeCopies []copies.Trouble
 
 func (fakeCopies) Known(string) bool { return true }

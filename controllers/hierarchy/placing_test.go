@@ -53,7 +53,7 @@ func TestPlacing(t *testing.T) {
 				t.Errorf("%s does not have its turn", name)
 			}
 			if name == "b" {
-				m.passTurn("e") // it asks for nothing any more, and has no turn to pass on
+				m.passTurn("e") // e doesn't wait any more, so it has no turn to pass on
 			}
 		}
 		if want := []string{"b", "d", "c", "e"}; !slices.Equal(order, want) {

@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// The forest has three trees, acme, zeta and more, with a namespace each, and two namespaces in no tree; acme-a asks for something
-// that can't be given.
+// The forest has three roots, acme, zeta and more, with one child each. Of the other two namespaces, loose has no parent, and that of stray
+// does not exist. acme-a asks for a place that it can't have.
 func TestWaiting(t *testing.T) {
 	s := forest.New(forest.Rules{})
 	for _, root := range []string{"acme", "zeta", "more"} {

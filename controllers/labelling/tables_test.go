@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// An object that is labelled keeps its label until it is certain that no generator asks for the label.
+// A labelled object keeps its label until it is certain that no generator asks for the label.
 func TestLook(t *testing.T) {
 	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	kind := widgets.GroupKind()
@@ -58,7 +58,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A list that is read anew, and shows only what is known, queues no object that a generator controls.
+// If a kind is listed again and nothing has changed, no object that a generator controls is queued.
 func TestReplaceKeepsWhatStays(t *testing.T) {
 	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	slot := copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
@@ -72,7 +72,7 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 	}
 }
 
-// PROP-G8: the view asks under its lock, so what a change of a namespace costs must not depend on the objects elsewhere.
+// PROP-G8: the view asks for the objects of a namespace under its lock. So the cost must not depend on the objects of other namespaces.
 func TestObjectsOfANamespace(t *testing.T) {
 	all, kind := newTables(nil), schema.GroupKind{Kind: "Secret"}
 	slot := func(namespace, name string) copies.Slot {

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// endings is an API server that takes down what the end of a SubNamespace asks for.
+// endings is an API server that records what the reconciler asks for when a SubNamespace is deleted.
 type endings struct {
 	client.Client
 	crdGone, crdTerminating bool
@@ -45,7 +45,7 @@ func (e *endings) Patch(_ context.Context, object client.Object, patch client.Pa
 	return err
 }
 
-// Get answers the question whether the kind SubNamespace is served.
+// Get returns the CustomResourceDefinition of SubNamespace, which shows whether the kind is still served.
 func (e *endings) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	if e.crdGone {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, key.Name)
@@ -56,7 +56,7 @@ func (e *endings) Get(_ context.Context, key client.ObjectKey, object client.Obj
 	return nil
 }
 
-// ending returns the reconciler of the tree payments: pay-web, which belongs to a SubNamespace, as changed.
+// ending returns a reconciler for the tree of payments. Its child pay-web is bound to a SubNamespace; change may alter pay-web.
 func ending(api *endings, change func(*metav1.PartialObjectMetadata)) *Reconciler {
 	v := view.New(forest.Rules{})
 	v.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{

@@ -9,7 +9,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/vetting"
 )
 
-// A controller that waits for the first look goes on after Patience, and ends with its context.
+// A controller that waits for the first comparison continues after Patience, and stops when its context ends.
 func TestNobodyWaitsForEver(t *testing.T) {
 	wait := func(ctx context.Context, patience time.Duration) error {
 		return (&vetting.Vetter{Timing: vetting.Timing{Patience: patience}}).WaitForSync(ctx)

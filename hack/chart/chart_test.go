@@ -74,7 +74,7 @@ func (h helm) template(t *testing.T, values ...string) (objects map[string]map[s
 	return objects, ""
 }
 
-// kustomize renders overlay or default with components.
+// kustomize renders base, an overlay or config/default, with components of config/components.
 func kustomize(t *testing.T, base string, components ...string) map[string]map[string]any {
 	t.Helper()
 	for i := range components {
@@ -86,7 +86,7 @@ func kustomize(t *testing.T, base string, components ...string) map[string]map[s
 	}
 	objects := map[string]map[string]any{}
 	for _, u := range manifests {
-		if u.GetKind() == "Namespace" { // Helm makes it, for its own record of the release
+		if u.GetKind() == "Namespace" { // Helm creates it
 			continue
 		}
 		text, err := u.MarshalJSON()
@@ -102,7 +102,7 @@ func kustomize(t *testing.T, base string, components ...string) map[string]map[s
 	return objects
 }
 
-// addObject adds an object by kind, namespace and name: without empty fields, and with the configuration file as what it says.
+// addObject adds an object under its kind, namespace and name. It drops empty fields, and parses the configuration file in a ConfigMap.
 func addObject(t *testing.T, objects map[string]map[string]any, u *unstructured.Unstructured) {
 	t.Helper()
 	if u.GetKind() == "ConfigMap" && u.GetName() == "warren-config" {

@@ -98,11 +98,12 @@ func renderTemplates() (map[string][]byte, error) {
 // hashed matches the name, with a hash, that kustomize gives the operator's ConfigMap. In the chart, pods have a checksum instead.
 var hashed = regexp.MustCompile(`\bwarren-config-[0-9a-z]{10}\b`)
 
-// folded matches a Helm expression with a line break, which YAML has where a line would be long.
+// folded matches a Helm expression with a line break. YAML breaks lines that would be too long.
 var folded = regexp.MustCompile(`('\{\{[^'\n]*)\n +([^'\n]*\}\}')`)
 
-// render returns the objects of config/default with these components, by the names of their templates. Helm expressions are in place of the
-// chart's values. The Namespace is not among the objects: it exists before the chart is installed, and has Helm's record of the release.
+// render returns the objects of config/default with these components, by the names of their templates. The objects contain Helm expressions
+// in place of the chart's values. The Namespace is not among them: it exists before the chart is installed, and Helm stores its record of
+// the release in it.
 func render(components []string) (map[string]string, error) {
 	var paths []string
 	for _, c := range components {

@@ -24,7 +24,7 @@ const exporterAccount = "system:serviceaccount:warren-system:warren-billing-expo
 // costCenterLabel is the label of a namespace with the cost center of its tenant, for tools that read labels, such as OpenCost.
 const costCenterLabel = "finance.example.com/cost-center"
 
-// warehouse is the demo's ledger: a file of SQLite, or a PostgreSQL server that doesn't exist (if away is set).
+// warehouse is the demo's ledger: a file of SQLite or, if away is set, a PostgreSQL server that doesn't exist.
 type warehouse struct {
 	folder string
 	away   bool
@@ -61,7 +61,7 @@ func (w warehouse) startExporter(ctx context.Context, world *devcluster.World, m
 	return exporter, err
 }
 
-// query runs a query in SQL on the ledger. It returns what a run of kubectl would: a table or an error, and an exit code.
+// query runs a query in SQL on the ledger. It returns the same as a run of kubectl: a table or an error, and an exit code.
 func (w warehouse) query(ctx context.Context, question string) (stdout, stderr string, code int) {
 	table, err := w.table(ctx, question)
 	if err != nil {

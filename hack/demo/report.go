@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 )
 
-// writeReport writes to .reports how the demo ended, in the format of `go test -json`: `make spec-coverage` counts BILL-51 by it.
+// writeReport writes to .reports how the demo ended, in the format of `go test -json`. `make spec-coverage` reads there whether case
+// BILL-51 passed.
 func writeReport(root, ledger string, failure error) error {
 	outcome := "pass"
 	if failure != nil {

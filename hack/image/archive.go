@@ -45,7 +45,7 @@ func layerOf(binaries []string, materials []byte, modified time.Time) ([]byte, e
 		w.file(filepath.Base(binary), 0o755, content)
 	}
 	w.file(sbom, 0o644, materials)
-	err := w.finish() // writes the archive's end, before its bytes are taken
+	err := w.finish() // writes the end of the archive, so layer is complete
 	return layer.Bytes(), err
 }
 

@@ -21,7 +21,7 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"registry.example/warren:v1":         "registry.example/warren:v1",
 		"localhost:5000/warren:v1":           "localhost:5000/warren:v1",
-		"warren:v1":                          "docker.io/library/warren:v1", // as a kubelet reads it
+		"warren:v1":                          "docker.io/library/warren:v1", // a kubelet completes the name so
 		"":                                   "",
 		"registry.example/warren":            "",
 		"registry.example:5000/warren":       "",
@@ -114,7 +114,7 @@ func TestArchiveSaysNothingOfTheFilesDate(t *testing.T) {
 	}
 }
 
-// A reader follows the digests from index.json, or Docker's from manifest.json; both must lead to the same blobs.
+// Readers find the blobs by the digests in index.json or, like Docker, in manifest.json. Both must lead to the same blobs.
 func TestArchiveIsWhole(t *testing.T) {
 	files := testArchive(t, time.Now())
 	blob := func(d v1.Descriptor) []byte {
@@ -140,7 +140,7 @@ func TestArchiveIsWhole(t *testing.T) {
 	if diff := cmp.Diff([]digest.Digest{digest.FromBytes(layer)}, config.RootFS.DiffIDs); diff != "" {
 		t.Error(diff)
 	}
-	// Go reads a tar file without its end; others don't.
+	// A tar file ends with 1024 zero bytes. Go reads one without this end; other programs don't.
 	if !bytes.HasSuffix(layer, make([]byte, 1024)) || len(layer)%512 != 0 {
 		t.Errorf("the layer of %d bytes isn't whole", len(layer))
 	}

@@ -14,8 +14,8 @@ var (
 	numbering = regexp.MustCompile(`^#{2,4} ([0-9]+(?:\.[0-9]+)*)\.? `)
 )
 
-// TestShellBlocksAreRunOrSayWhyNot checks the README and the guides. A block of commands is either of language console, and
-// test/integration/guides runs it, or the line before it gives the reason why it is not run.
+// TestShellBlocksAreRunOrSayWhyNot checks the README, the concepts and the guides. Each block of commands either has language console, so
+// that test/integration/guides runs it, or the line before it gives the reason why it is not run.
 func TestShellBlocksAreRunOrSayWhyNot(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(repository, "docs", "guides", "*.md"))
 	if err != nil || len(pages) < 20 {
@@ -42,7 +42,7 @@ func TestShellBlocksAreRunOrSayWhyNot(t *testing.T) {
 type codeBlock struct {
 	language string
 	line     int
-	reason   bool // the line before it says why it is not run
+	reason   bool // whether the line before the block gives a reason why it is not run
 }
 
 func blocksOf(t *testing.T, page string) []codeBlock {

@@ -12,7 +12,7 @@ import (
 
 const repository = "../.."
 
-// TestForms reads every YAML file of .github, and checks that workflows and the nightly matrix name targets of the Makefile.
+// TestForms reads every YAML file of .github, and checks that all make targets in workflows and in their matrix exist in the Makefile.
 func TestForms(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
 	if err != nil {
@@ -39,7 +39,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// targetsOf returns the make targets that a workflow names: in its commands, and in the list "target" of a matrix.
+// targetsOf returns the make targets that a workflow names, in its commands and in a list "target" of its matrix.
 func targetsOf(workflow string) []string {
 	var targets []string
 	for _, found := range regexp.MustCompile(`make ([a-z][a-z0-9-]*)`).FindAllStringSubmatch(workflow, -1) {

@@ -62,7 +62,8 @@ func checkSentences(t *testing.T, page, text string) {
 	}
 }
 
-// checkOutline checks that a guide begins with its reader and what is reached, and has a table or a section of what can go wrong.
+// checkOutline checks that a guide first states who it is for and what its reader reaches. It must also have a table or a section about
+// what can go wrong.
 func checkOutline(t *testing.T, page, text string) {
 	t.Helper()
 	if filepath.Base(filepath.Dir(page)) != "guides" || filepath.Base(page) == "troubleshooting.md" {
@@ -79,8 +80,8 @@ func checkOutline(t *testing.T, page, text string) {
 	}
 }
 
-// sentencesOf returns the sentences of a page outside code: of its paragraphs, its list items and the cells of its tables. A piece of code
-// counts as one word. A colon ends a sentence too, and in a table a semicolon, between the steps and results that a cell lists.
+// sentencesOf returns the sentences in the paragraphs, list items and table cells of a page, outside of code blocks. A piece of code within
+// a sentence counts as one word. A colon ends a sentence, too. In a table, so does a semicolon, which separates steps and results.
 func sentencesOf(text string) []string {
 	var blocks []string
 	paragraph := ""

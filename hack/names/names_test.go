@@ -16,8 +16,8 @@ import (
 
 const (
 	root = "../.."
-	// mostOneWord is the part of the unexported functions that may have a name of one word, in per cent. The projects that
-	// CONTRIBUTING.md takes its habits from have 2 to 13.
+	// mostOneWord is the percentage of the unexported functions that may have a name of one word. In the projects that CONTRIBUTING.md names
+	// as examples, it is 2 to 13.
 	mostOneWord = 15
 )
 
@@ -87,7 +87,7 @@ func TestFewFunctionsHaveANameOfOneWord(t *testing.T) {
 	t.Logf("%d of %d unexported functions have a name of one word", len(short), total)
 }
 
-// The table of verbs in docs/design.md has an example in its last column, which must exist in the code and use the word of its row.
+// Each row of the table of verbs in docs/design.md has examples in its last column. The code must declare these names.
 func TestExamplesOfTheTableOfVerbsExist(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/design.md"))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 const richard = "richard-song-test-user"
 
-// signing are the options of a control plane that signs client certificates, as a real cluster does.
+// signing returns the options of a control plane that signs client certificates, as a real cluster does.
 func signing(t *testing.T) controlplane.Options {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -102,7 +102,7 @@ func TestNewUser(t *testing.T) {
 	})
 }
 
-// sudoes is the test that the design asks for: a test user is listed, and tries with --as and --as-group.
+// sudoes tests what the design requires: a test user on the list of sudoers can use sudo, by --as and --as-group.
 func sudoes(t *testing.T, w *devcluster.World, as func(...string) (string, string, int)) {
 	if err := w.Admin().Create(t.Context(), build.Tenant("sample").Sudoers(richard).Object()); err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 // Command playground is what `make up` and `make down` run: a control plane and the operator in the background, on
 // loopback, with a kubeconfig for each user in .dev.
 //
-// Three processes take part. `up` starts `supervise` in a session of its own, and returns when that is ready.
-// `supervise` owns the control plane and the operator, which die with it. As long as it lives it holds a lock on
-// .dev/playground.lock: the playground runs if that lock is held, whatever its pid file says. `down` asks it to end.
+// Three processes take part. `up` starts `supervise` in a session of its own, and returns when that is ready. `supervise` owns the control
+// plane and the operator, which end with it. While it runs, it holds a lock on .dev/playground.lock. The playground runs if that lock is
+// held, whatever the file with its process number contains. `down` asks `supervise` to end.
 package main
 
 import (

@@ -18,7 +18,7 @@ import (
 const (
 	readyLine  = "ready "
 	failedLine = "failed "
-	lineBreak  = "\x1f" // stands for a line break within a message
+	lineBreak  = "\x1f" // replaces a line break within a message
 )
 
 // startPlayground starts the supervisor and waits until it is ready.

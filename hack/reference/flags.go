@@ -27,7 +27,7 @@ func flagsPage(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, name := range operator.Subcommands() {
-		if strings.HasPrefix(name, "billing") { // these follow below: another program runs them
+		if strings.HasPrefix(name, "billing") { // another program runs these, and they follow below
 			continue
 		}
 		var help bytes.Buffer

@@ -1,5 +1,5 @@
-// Speccoverage counts the numbered cases of the specification for which a test passed that has their number in its name, and
-// lists the cases without one.
+// Speccoverage counts the numbered cases of the specification that a passed test covers: a test that has the case's number in its name. It
+// lists the cases without such a test.
 //
 //	go run ./hack/speccoverage [-spec DIR] [-all] [REPORT...]
 //

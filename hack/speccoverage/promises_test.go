@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// span is a number, or the first and the last of several: SEC-N1 to SEC-N9.
+// span matches one case number, or the first and last of a range such as SEC-N1 to SEC-N9.
 var span = regexp.MustCompile(`\b(` + numberPattern + `)(?: to (` + numberPattern + `))?`)
 
-// What docs/security.md promises is tested: each row of its tables of promises names cases, each of them is in the specification, and
-// a test, or a benchmark, bears its number.
+// The promises of docs/security.md are tested. Each row of its tables of promises names cases. Each of these is in the specification, and a
+// test or benchmark has its number in its name.
 func TestPromisesAreTested(t *testing.T) {
 	cases, tests := map[string]bool{}, testedNumbers(t)
 	pages, err := readPages("../../docs/behaviour")
@@ -50,7 +50,7 @@ func TestPromisesAreTested(t *testing.T) {
 	}
 }
 
-// numbersBetween are the numbers from first to last, or first alone where last is empty.
+// numbersBetween returns the numbers from first to last, or only first if last is empty.
 func numbersBetween(first, last string) []string {
 	if last == "" {
 		return []string{first}
@@ -65,7 +65,7 @@ func numbersBetween(first, last string) []string {
 	return all
 }
 
-// testedNumbers are those that tests and benchmarks name.
+// testedNumbers returns the case numbers that the sources of tests and benchmarks name.
 func testedNumbers(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

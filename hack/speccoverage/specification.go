@@ -12,7 +12,7 @@ import (
 const (
 	numberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
 
-	// longRun in the row of a case means that `make test` does less than the row demands, so that its reports do not count.
+	// longRun, in the row of a case, means that `make test` does less than the row demands. So reports of `make test` do not count there.
 	longRun = "`make test-long`"
 )
 

@@ -14,7 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
-// A controller waits longer than the API server asks for, and goes by its rate limiter otherwise.
+// After a busy answer, a controller waits for at least the time that the API server asks for, up to five minutes. After other errors, its
+// rate limiter decides.
 func TestPatiently(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
@@ -85,7 +86,7 @@ func TestPatientlyWaits(t *testing.T) {
 	})
 }
 
-// An edit that comes while a pass is under way is tried as soon as the API server allows, too.
+// If an object is edited while a pass for it is under way, the next pass also begins as soon as the API server allows.
 func TestPatientlyHastensWhatIsUnderWay(t *testing.T) {
 	var p *apianswer.Patient[reconcile.Request]
 	p = apianswer.Patiently(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {

@@ -14,10 +14,10 @@ import (
 
 func nobody(string) bool { return false }
 
-// to asks for a parent where there was no request.
+// to returns the change that adds a request for a parent, where there was none.
 func to(parent string) authority.Change { return authority.Change{New: &parent} }
 
-// from withdraws the request for a parent.
+// from returns the change that withdraws the request for a parent.
 func from(parent string) authority.Change { return authority.Change{Old: &parent} }
 
 func between(old, parent string) authority.Change {
@@ -185,7 +185,7 @@ func TestUnlawful(t *testing.T) {
 	}
 }
 
-// M13: a parent that exists and that the forest lacks must be known before the change is judged.
+// M13: a parent that exists but is not in the forest must be read before the change can be decided.
 func TestUnknown(t *testing.T) {
 	s := world(namespace("x", below("gone"), stood("org/gone/x")))
 	v := authority.Judge(s, authority.Change{Namespace: "x", New: new(string)}, func(name string) bool { return name == "gone" })
@@ -194,7 +194,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// all returns the message for a namespace that joins the tree of parent, and in which the user lacks a right.
+// all returns the message for a namespace that would join the tree of parent, and in which the user lacks some right.
 func all(namespace, parent string) string {
 	return fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark: kubectl warren ns mark %s %s",
 		namespace, namespace, parent)

@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// trait is one thing that a namespace of a test has.
+// trait sets one property of a namespace in a test.
 type trait func(*forest.Namespace)
 
 func label(key, value string) trait { return func(n *forest.Namespace) { n.Labels[key] = value } }
@@ -36,7 +36,7 @@ func namespace(name string, traits ...trait) *forest.Namespace {
 	return n
 }
 
-// world returns the forest of the behaviour page with more namespaces.
+// world returns the forest of docs/behaviour/hierarchy.md, with more namespaces.
 func world(more ...*forest.Namespace) *forest.Snapshot {
 	s := forest.New(forest.Rules{ProtectedName: func(name string) bool { return name == "default" || strings.HasPrefix(name, "kube-") }})
 	one := int32(1)
@@ -57,7 +57,7 @@ func world(more ...*forest.Namespace) *forest.Snapshot {
 	return s
 }
 
-// adm, cl and the functions below return questions as the cases write them.
+// adm, cl and the functions below return questions in the words in which the cases write them.
 func adm(name string) string { return "adm(" + name + ")" }
 
 const cl = "cl"

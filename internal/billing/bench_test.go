@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// counted is a driver whose statements are counted.
+// counted is a driver that counts its statements, and their bytes.
 type counted struct {
 	driver.Driver
 	open       func(context.Context) (driver.Conn, error)
@@ -30,8 +30,8 @@ func (c *counted) Connect(ctx context.Context) (driver.Conn, error) {
 	return &countedConn{conn, c}, err
 }
 
-// connectionsOf are those of an engine, to be counted. BigQuery's have no name of a data source, and are connections in name only: one
-// serves all.
+// connectionsOf returns the function that opens the driver's connections for an engine, so that they can be counted. BigQuery's have no
+// data source name, and aren't real connections: one serves all.
 func connectionsOf(e engine, db *sql.DB) func(context.Context) (driver.Conn, error) {
 	name := e.dsn
 	switch e.dialect.Name {
@@ -81,7 +81,7 @@ func (c *countedConn) QueryContext(ctx context.Context, query string, args []dri
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
-// benched is an exporter's way to the ledger: comparison, outbox, flush.
+// benched has an exporter's parts on the way to the ledger: comparison, outbox and flusher.
 type benched struct {
 	store   *billing.Store
 	outbox  *billing.Outbox
@@ -111,7 +111,7 @@ type connector struct{ *counted }
 
 func (c *connector) Driver() driver.Driver { return c.counted.Driver }
 
-// desired is what a cluster of n tenants, with a namespace each, should have in the ledger.
+// desired returns what the ledger should have for a cluster of n tenants with one namespace each.
 func desired(n int, costCenter string) map[string]billing.Desired {
 	all := make(map[string]billing.Desired, n)
 	for i := range n {
@@ -122,7 +122,7 @@ func desired(n int, costCenter string) map[string]billing.Desired {
 	return all
 }
 
-// compared brings the ledger up to what is desired, as the exporter does, and returns how many rows were new.
+// compared compares the ledger with all, writes the differences as the exporter does, and returns how many rows were new.
 func (b *benched) compared(t *testing.B, all map[string]billing.Desired) int64 {
 	t.Helper()
 	plan := billing.Diff(billing.Comparison{Cluster: cluster, Desired: all, Complete: true, Seen: time.Now(), Open: openIn(t, b.store)})
@@ -145,8 +145,8 @@ func (b *benched) flushed(t *testing.B) int64 {
 	return done.Added
 }
 
-// step measures one part: rows a second, statements and bytes to the warehouse, what was allocated, and the heap
-// that is live behind it.
+// step runs work as one part of the benchmark. It reports rows per second, statements and bytes sent to the warehouse, allocated memory,
+// and the heap that is live afterwards.
 func (b *benched) step(t *testing.B, most int64, want int64, work func() int64) {
 	t.Helper()
 	b.wire.statements.Store(0)
@@ -171,8 +171,8 @@ func (b *benched) step(t *testing.B, most int64, want int64, work func() int64) 
 	}
 }
 
-// BenchmarkLedger stands behind `make bench-billing`: a backfill, a comparison that finds nothing, and changes as watches bring
-// them. Statements are a budget, for each costs money in a warehouse; the others are for comparison.
+// BenchmarkLedger is part of `make bench-billing`: a backfill, a comparison that finds no difference, and changes as watches report them.
+// The number of statements has a limit, because each costs money in a warehouse. The other numbers are only for comparison.
 func BenchmarkLedger(b *testing.B) {
 	const tenants = 10_000
 	for name, on := range map[string]func(testing.TB) engine{"sqlite": onSQLite, "postgres": onPostgres, "bigquery": onBigQuery} {
@@ -198,7 +198,7 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// events are changes of the cost centers of so many tenants.
+// events returns changes of the cost centers of n tenants.
 func events(n int) []billing.Event {
 	changes := tenants(n)
 	for i := range changes {

@@ -13,10 +13,11 @@ import (
 	"github.com/warren-tenancy/warren/test/fakebigquery"
 )
 
-// childEnv makes the test binary the process that TestCrash kills: "first-end" of the changes that it makes.
+// childEnv is the environment variable that makes the test binary the process that TestCrash kills. Its value "FIRST-END" selects the
+// changes to make.
 const childEnv = "WARREN_BILLING_CHILD"
 
-// change is the n-th of the changes that the child makes, all of different tenants in turn.
+// change returns the n-th change of the child. The changes are about 20 tenants in turn.
 func change(n int) billing.Event {
 	event := set(int64(n), strconv.Itoa(n), at(float64(n)))
 	event.Namespace = fmt.Sprint("ns-", n%20)
@@ -24,7 +25,7 @@ func change(n int) billing.Event {
 	return event
 }
 
-// child puts the changes from the first on and flushes at the same time. It says what it has done, line by line.
+// child puts changes into the outbox, from the first on, and flushes at the same time. It prints a line for each thing that it has done.
 func child() int {
 	if err := work(context.Background(), os.Getenv("WARREN_BILLING_ENGINE"), os.Getenv("WARREN_BILLING_DSN"),
 		os.Getenv("WARREN_BILLING_OUTBOX"),

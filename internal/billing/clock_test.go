@@ -14,7 +14,7 @@ func TestClockSetBack(t *testing.T) {
 		b.ledger.fault = nil
 		b.clock.SetTime(at(121))
 		_ = b.fails(t)
-		b.clock.SetTime(at(60)) // an hour back
+		b.clock.SetTime(at(60)) // the clock is set back by an hour
 		if done := b.flush(t); done.Added != 1 {
 			t.Errorf("%+v", done)
 		}

@@ -93,7 +93,7 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// What finance asks of one namespace must not read the whole table.
+// A query about one namespace must not read the whole table.
 func TestPushdown(t *testing.T) {
 	t.Run("BILL-34 PostgreSQL reads the rows of one namespace by the index", func(t *testing.T) {
 		e := onPostgres(t)

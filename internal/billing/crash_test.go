@@ -24,7 +24,7 @@ func TestCrash(t *testing.T) {
 			outbox := filepath.Join(tempDir(t), "outbox.db")
 			changes := 0
 			for range kills {
-				// There is always more to do, so that each is killed at work.
+				// The child always has more changes to make, so it is killed in the middle of its work.
 				last, ended := run(t, e, outbox, changes, 1_000_000, 1+rand.IntN(60))
 				if ended {
 					t.Fatal("a process ended before it was killed")
@@ -60,8 +60,8 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// run starts the child and kills it after so many lines, 0: never. It returns the last change of which the child said that it
-// was put, and whether it ended by itself.
+// run starts the child and kills it after it has printed that many lines; 0 means never. It returns the last change that the child reported
+// as put into the outbox, and whether the child ended by itself.
 func run(t *testing.T, e engine, outbox string, first, changes, lines int) (last int, ended bool) {
 	t.Helper()
 	var stderr bytes.Buffer

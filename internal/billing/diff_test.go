@@ -12,14 +12,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// cc is a tenant payments, billed so since then.
+// cc returns the billing values of namespace payments, the root of tenant payments: this cost center, since that time.
 func cc(generation int64, costCenter string, since time.Time) billing.Desired {
 	return billing.Desired{NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1", Generation: generation, CostCenter: costCenter,
 		Owner: "ann@example.com",
 		Since: since}
 }
 
-// compare is a whole comparison at 10 o'clock.
+// compare returns a comparison at 10 o'clock that knows everything desired.
 func compare(desired map[string]billing.Desired, open []billing.Open) billing.Comparison {
 	return billing.Comparison{Cluster: cluster, Desired: desired, Complete: true, Seen: at(60), Open: open}
 }
@@ -34,7 +34,7 @@ func openIn(t testing.TB, store *billing.Store) []billing.Open {
 	return open
 }
 
-// reconciled compares, a second time where ENDs were held back, appends, and compares again: that plan must be empty.
+// reconciled compares and appends; if ENDs were held back, it compares a second time before. Another comparison must then find nothing.
 func reconciled(t *testing.T, store *billing.Store, desired map[string]billing.Desired) {
 	t.Helper()
 	plan := billing.Diff(compare(desired, openIn(t, store)))
@@ -79,7 +79,7 @@ func TestDiffOnEngines(t *testing.T) {
 			[]string{"A 0s 1µs", "B 1µs open"}},
 		"BILL-08 falling stamps": {[]world{{"payments": cc(1, "A", at(2))}, {"payments": cc(2, "B", at(1))}, {"payments": cc(3, "C", at(0))}},
 			[]string{"A 2m0s 2m0.000001s", "B 2m0.000001s 2m0.000002s", "C 2m0.000002s open"}},
-		// Seen is an hour after nine; the tenant came back at 9:30 by the API server's clock.
+		// The comparison is an hour after nine. By the API server's clock, the tenant came back already at 9:30.
 		"BILL-08 our clock is ahead, another takes over": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": reborn}},
 			[]string{"A 0s 1h0m0s", "B 1h0m0.000001s open"}},
 		"BILL-08 our clock is ahead, the same tenant takes it back": {[]world{{"payments": cc(1, "A", at(0))}, {},
@@ -115,7 +115,7 @@ func TestDiffOnEngines(t *testing.T) {
 	}
 }
 
-// What nobody saw is dated when it was seen, and a period that has ended never changes.
+// A change that no watch showed gets the time at which it was seen, and a period that has ended never changes.
 func TestNamespaceThatCameUnseen(t *testing.T) {
 	other := func(made time.Time) billing.Desired {
 		d := cc(1, "B", at(-600))
@@ -160,7 +160,7 @@ func TestNamespaceThatCameUnseen(t *testing.T) {
 	}
 }
 
-// The model: whatever happens, the open periods are the last world, and a second plan is empty.
+// After each comparison, whatever has changed, the open periods are those of the last world, and a second plan is empty.
 func TestDiffConverges(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
 		t.Run("BILL-02 a second comparison finds nothing", func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestDiffConverges(t *testing.T) {
 						continue
 					}
 					tenant := fmt.Sprint("t", random.IntN(3))
-					// Stamps of whole minutes in any order: clocks that go back, and many in one.
+					// The times are whole minutes in any order: some go back, and several changes may have the same one.
 					w[fmt.Sprint("n", i)] = billing.Desired{NamespaceUID: fmt.Sprint("u", random.IntN(2)), Tenant: tenant, TenantUID: tenant,
 						Generation: int64(random.IntN(5)), CostCenter: fmt.Sprint(random.IntN(3)), Since: at(float64(random.IntN(120)))}
 				}
@@ -194,7 +194,7 @@ func TestDiffConverges(t *testing.T) {
 	})
 }
 
-// opened are n open periods of tenants, and the world that they come from.
+// opened returns n open periods of tenants, and the world from which they follow.
 func opened(n int) ([]billing.Open, world) {
 	open, w := make([]billing.Open, n), world{}
 	for i, event := range tenants(n) {
@@ -208,7 +208,7 @@ func opened(n int) ([]billing.Open, world) {
 	return open, w
 }
 
-// without is the world without so many of the open namespaces, from the first on.
+// without returns the world without the first gone of the open namespaces.
 func (o lost) without() world {
 	w := world{}
 	for i, period := range o.open {
@@ -228,7 +228,7 @@ type lost struct {
 func TestGuard(t *testing.T) {
 	for name, c := range map[string]struct {
 		open, gone   int
-		ended, again int // by the first comparison and by the second
+		ended, again int // how many periods the first and the second comparison end
 	}{
 		"BILL-22 30 % of 1,000 vanish at once": {open: 1000, gone: 300, again: 300},
 		"BILL-22 one more than a fifth":        {open: 1000, gone: 201, again: 201},

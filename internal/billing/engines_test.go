@@ -26,10 +26,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// engine is a database of its own for one test.
+// engine is a database that one test has for itself.
 type engine struct {
 	dialect billing.Dialect
-	// dsn is a file for SQLite, and the address of the API for BigQuery.
+	// dsn is the path of a file for SQLite, the address of the API for BigQuery, and a data source name for PostgreSQL.
 	dsn string
 	// poison makes the engine refuse rows of cost center "poison" in table ledger.
 	poison func(t *testing.T, db *sql.DB)
@@ -43,7 +43,7 @@ func onEngines(t *testing.T, body func(t *testing.T, e engine)) {
 	t.Run("bigquery", func(t *testing.T) { body(t, onBigQuery(t)) })
 }
 
-// poisonedBy is a statement that makes an engine refuse.
+// poisonedBy returns a function that runs a statement after which the engine refuses some rows.
 func poisonedBy(text string) func(*testing.T, *sql.DB) {
 	return func(t *testing.T, db *sql.DB) {
 		t.Helper()
@@ -57,8 +57,8 @@ func onSQLite(t testing.TB) engine {
 SELECT RAISE(ABORT, 'not this one'); END`)}
 }
 
-// tempDir is in memory if it can be: each commit of SQLite waits for the disk, and a killed process needs no disk to keep what
-// it wrote.
+// tempDir returns a folder in memory, if the machine has one: on a disk, each commit of SQLite would wait for it. After a process is
+// killed, the files in memory are still there.
 func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-") //nolint:usetesting // in memory
@@ -81,7 +81,7 @@ func onPostgres(t testing.TB) engine {
 		poison: poisonedBy(`ALTER TABLE ledger ADD CHECK (cost_center <> 'poison')`)}
 }
 
-// onBigQuery is the driver and the client before a server that answers as BigQuery does.
+// onBigQuery is the real driver and client, with a server that answers as BigQuery does.
 func onBigQuery(t testing.TB) engine {
 	t.Helper()
 	server, err := fakebigquery.Start()
@@ -101,12 +101,12 @@ func onBigQuery(t testing.TB) engine {
 		poison: func(*testing.T, *sql.DB) { server.Refuse(`"cost_center":"poison"`) }}
 }
 
-// keyFile of a server is found by its address alone, for a child too.
+// keyFile returns the path of the credentials of a server. The path follows from the address alone, so that a child process finds it.
 func keyFile(endpoint string) string {
 	return filepath.Join(os.TempDir(), "warren-key-"+strings.NewReplacer(":", "-", "/", "-").Replace(endpoint)+".json")
 }
 
-// words are a statement in the words of the engine: those of a test are plain SQL, which BigQuery knows otherwise.
+// words translates a statement for the engine. Tests write plain SQL, and BigQuery has other names for types and other quotes.
 func (e engine) words(text string) string {
 	if e.dialect.Name != "bigquery" {
 		return text
@@ -115,7 +115,7 @@ func (e engine) words(text string) string {
 		`"`, "`").Replace(text)
 }
 
-// open is one more connection pool to the same database, as another process would have.
+// open returns one more connection pool to the same database, as another process would have it.
 func (e engine) open(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := e.connect()
@@ -153,7 +153,7 @@ func (e engine) store(t testing.TB, db *sql.DB) *billing.Store {
 	return store
 }
 
-// ledger is a store whose table and view are there.
+// ledger returns a store whose table and view exist.
 func (e engine) ledger(t testing.TB) *billing.Store {
 	t.Helper()
 	store := e.store(t, e.open(t))
@@ -167,7 +167,7 @@ var nine = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
 func at(minutes float64) time.Time { return nine.Add(time.Duration(minutes * float64(time.Minute))) }
 
-// set is a SET for namespace payments of a tenant of its name.
+// set returns a SET for namespace payments, the root of tenant payments.
 func set(generation int64, costCenter string, since time.Time) billing.Event {
 	return billing.Event{Cluster: cluster, Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1",
 		Generation: generation, Op: billing.Set, CostCenter: costCenter, Owner: "ann@example.com",
@@ -175,7 +175,8 @@ func set(generation int64, costCenter string, since time.Time) billing.Event {
 		EffectiveAt: since}
 }
 
-// end is the END for it. Each incarnation of the tenant has one of the namespace.
+// end returns the END for namespace payments. A tenant that was made again has a namespace that was made again: the numbers in their UIDs
+// are equal.
 func end(generation int64, tenantUID string, since time.Time) billing.Event {
 	return billing.Event{Cluster: cluster, Namespace: "payments", NamespaceUID: "n" + tenantUID[1:], Tenant: "payments", TenantUID: tenantUID,
 		Generation: generation, Op: billing.End, EffectiveAt: since}
@@ -205,7 +206,7 @@ func count(t *testing.T, db *sql.DB, table string) (n int) {
 	return n
 }
 
-// bounds are a tenant's periods, each as "cost center from-to" in minutes after nine, and microseconds where there are some.
+// bounds returns a tenant's periods, each as "cost center, begin, end". Both times are counted from nine o'clock.
 func bounds(t *testing.T, store *billing.Store, tenant string) (bounds []string) {
 	t.Helper()
 	periods, err := store.History(context.Background(), tenant)

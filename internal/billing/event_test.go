@@ -10,7 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// The IDs are what makes a repeat harmless, over versions too: they must never change.
+// Because of the IDs, an event that is sent twice counts once, even when the exporter's version has changed in between. So the IDs must
+// never change.
 func TestIDsStay(t *testing.T) {
 	first := set(1, "4711", nine).Sealed()
 	for what, c := range map[string]struct{ got, want string }{
@@ -39,7 +40,7 @@ func TestWhatAnIDTellsApart(t *testing.T) {
 		"a label":       func(e *billing.Event) { e.Labels = map[string]string{"product": "other"} },
 		"a label's key": func(e *billing.Event) { e.Labels = map[string]string{"productc": "heckout"} },
 		"time":          func(e *billing.Event) { e.EffectiveAt = nine.Add(time.Microsecond) },
-		// Where one field ends and the next begins.
+		// The border between two fields counts too: the last field's end must not look like the next one's beginning.
 		"a border": func(e *billing.Event) { e.CostCenter, e.Owner = e.CostCenter+"a", e.Owner[1:] },
 	} {
 		other := base

@@ -22,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// onlyConn is a ledger of one connection, so that what a PRAGMA sets holds for every statement.
+// onlyConn returns a ledger with one connection, so that a PRAGMA applies to every statement.
 func onlyConn(t *testing.T) (*billing.Store, *sql.DB, engine) {
 	t.Helper()
 	e := onSQLite(t)
@@ -115,10 +115,10 @@ func TestFileFaults(t *testing.T) {
 	}
 }
 
-// putBack puts a copy back in place of a file that is damaged, as the message advises.
+// putBack replaces a damaged file by a copy that is whole, as the error message advises.
 func putBack(t *testing.T, damaged *sql.DB, path string, whole []byte) {
 	t.Helper()
-	_ = damaged.Close() // it may tell the damage once more
+	_ = damaged.Close() // it may report the damage again
 	for _, beside := range []string{"-wal", "-shm"} {
 		if err := os.Remove(path + beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func putBack(t *testing.T, damaged *sql.DB, path string, whole []byte) {
 	}
 }
 
-// holders are other processes' connections, by file.
+// holders has the connections by which other processes hold files, by file.
 var holders = map[string]*sql.DB{}
 
 func holder(t *testing.T, e engine) *sql.DB {
@@ -150,8 +150,8 @@ func overwrite(path string, from, until int64) error {
 	return err
 }
 
-// serverWith speaks PostgreSQL as far as TLS, with a certificate that is good for 127.0.0.1, but for what flaw changes. It returns the data
-// source name of a client that trusts the certificate, or another one.
+// serverWith starts a server that speaks PostgreSQL's protocol up to TLS. Its certificate is valid for 127.0.0.1, except for what flaw
+// changes. It returns the data source name of a client that trusts the certificate or, without trusted, another one.
 func serverWith(t *testing.T, flaw func(*x509.Certificate), trusted bool) string {
 	t.Helper()
 	sign := func(change func(*x509.Certificate)) ([]byte, *ecdsa.PrivateKey) {

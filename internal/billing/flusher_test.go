@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// faulty is a ledger that counts the tries, and fails as long as fault says so.
+// faulty is a ledger that counts the appends, and fails with the error that fault returns, if any.
 type faulty struct {
 	billing.Ledger
 	tries   int
@@ -39,7 +39,7 @@ func always(err error) func([]billing.Event) error {
 	return func([]billing.Event) error { return err }
 }
 
-// refusing is the fault of a ledger that refuses these cost centers as data.
+// refusing returns a fault by which a ledger refuses events with these cost centers as invalid data.
 func refusing(costCenters ...string) func([]billing.Event) error {
 	return func(events []billing.Event) error {
 		for _, event := range events {
@@ -51,7 +51,7 @@ func refusing(costCenters ...string) func([]billing.Event) error {
 	}
 }
 
-// bench is a flusher with its outbox, clock and ledger.
+// bench is a flusher with its clock, ledger and store.
 type bench struct {
 	*billing.Flusher
 	clock  *clocktesting.FakePassiveClock
@@ -68,7 +68,7 @@ func newBench(t *testing.T, e engine) bench {
 	return b
 }
 
-// troubled understands the test's errors with SQLSTATEs too, on any engine.
+// troubled also classifies the errors of the tests, which have SQLSTATEs, whatever the engine is.
 type troubled struct{ *billing.Store }
 
 func (s troubled) Trouble(err error) billing.Trouble {

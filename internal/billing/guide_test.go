@@ -16,7 +16,7 @@ import (
 
 var sqlBlock = regexp.MustCompile("(?s)```sql ?(\\w*)\n(.*?)```")
 
-// guide is the SQL of docs/guides/billing.md for an engine, by the heading above it.
+// guide returns the SQL of docs/guides/billing.md for an engine, by the heading above each query.
 func guide(t *testing.T, engine string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/guides/billing.md")
@@ -35,7 +35,7 @@ func guide(t *testing.T, engine string) map[string]string {
 	return found
 }
 
-// answer is what a query gives, a row a line.
+// answer returns the result of a query, a line for each row.
 func answer(t *testing.T, db *sql.DB, query string) (lines []string) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query)
@@ -80,7 +80,8 @@ func TestGuide(t *testing.T) {
 					TenantUID: "t-" + tenant, Generation: 1,
 					Op: billing.Set, CostCenter: costCenter, Owner: tenant + "@example.com", EffectiveAt: at}
 			}
-			// pay changes its cost center on the 11th; its pay-web moves to shop on the 21st; lab pays nobody, and began a year ago.
+			// Tenant pay changes its cost center on the 11th. Its namespace pay-web moves to tenant shop on the 21st. Tenant lab has no cost center,
+			// and its period began a year before.
 			appended(t, store, row("pay", "pay", "4711", day(3, 1)), row("pay-web", "pay", "4711", day(3, 1)), row("pay", "pay", "4712", day(3, 11)),
 				row("pay-web", "pay", "4712", day(3, 11)), row("pay-web", "shop", "0815", day(3, 21)),
 				row("lab", "lab", "", day(3, 1).AddDate(-1, 0, 0)))
@@ -116,7 +117,7 @@ func TestGuide(t *testing.T) {
 				t.Errorf("%s: %d rows, want 6: %q", changed, len(got), got)
 			}
 			delete(questions, changed)
-			delete(questions, "Cost of each cost center on GKE, from Google's export") // test/googlesql checks it: no other engine knows arrays
+			delete(questions, "Cost of each cost center on GKE, from Google's export") // only test/googlesql knows arrays, and checks it
 			if len(questions) > 0 {
 				t.Errorf("questions of the guide that nobody asks here: %v", questions)
 			}
@@ -124,8 +125,7 @@ func TestGuide(t *testing.T) {
 	})
 }
 
-// TestSpecificationHasTheSQLOfTheCode checks the statements of section 1 of docs/behaviour/billing.md: the tables of two engines, and the
-// view.
+// TestSpecificationHasTheSQLOfTheCode checks the SQL in section 1 of docs/behaviour/billing.md: the tables for two engines, and the view.
 func TestSpecificationHasTheSQLOfTheCode(t *testing.T) {
 	text, err := os.ReadFile("../../docs/behaviour/billing.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// array is a parameter that holds so many events as JSON, in at most so many bytes.
+// array matches a parameter that is a JSON array of this many events, in at most this many bytes.
 type array struct{ rows, bytes int }
 
 func (a array) Match(value driver.Value) bool {
@@ -87,7 +87,7 @@ func TestStatements(t *testing.T) {
 	})
 }
 
-// sqlState is an error as pgx gives it.
+// sqlState is an error with a SQLSTATE, as pgx returns one.
 type sqlState string
 
 func (s sqlState) Error() string    { return "SQLSTATE " + string(s) }
@@ -143,7 +143,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// What the engines themselves say.
+// The errors that the engines themselves return.
 func TestTroubleOfEngines(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
 		db := e.open(t)

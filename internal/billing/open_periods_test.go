@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// OpenPeriods returns for any history the open periods of the view: repeats, late rows, stale ENDs, namespaces made again, several
-// changes in one instant.
+// For any history, OpenPeriods returns the open periods of the view. The histories have repeated and late rows, outdated ENDs, namespaces
+// that were made again, and several changes at one time.
 func TestOpenPeriodsAreTheViews(t *testing.T) {
 	const names, rounds = 40, 6
 	onEngines(t, func(t *testing.T, e engine) {

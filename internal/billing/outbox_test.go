@@ -35,7 +35,7 @@ func put(t *testing.T, outbox *billing.Outbox, events ...billing.Event) {
 	}
 }
 
-// waiting are the cost centers in the outbox, the oldest first.
+// waiting returns the cost centers of the events in the outbox, the oldest first.
 func waiting(t *testing.T, outbox *billing.Outbox) (costCenters []string) {
 	t.Helper()
 	queued, err := outbox.Next(t.Context(), 10_000)
@@ -95,7 +95,7 @@ func TestOutbox(t *testing.T) {
 		if err := outbox.Put(t.Context(), set(3, "c", at(0)), set(4, "d", at(0))); !errors.Is(err, billing.ErrOutboxFull) {
 			t.Errorf("error %v", err)
 		}
-		// What is there already takes no room, however often it comes.
+		// An event that is already in the outbox needs no room when it comes again.
 		for range 20 {
 			put(t, outbox, set(1, "a", at(0)), set(2, "b", at(0)))
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// problems are those of the SchemaError that err must be.
+// problems returns the problems of err, which must be a SchemaError.
 func problems(t *testing.T, store *billing.Store, err error) []string {
 	t.Helper()
 	var schema *billing.SchemaError
@@ -131,7 +131,7 @@ owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_t
 		t.Run("BILL-18 a column of somebody else's", func(t *testing.T) {
 			mustExec(t, db, ddl[0])
 			mustExec(t, db, e.words(`ALTER TABLE ledger ADD COLUMN note text`))
-			if e.dialect.Name != "bigquery" { // which adds no column that must have a value
+			if e.dialect.Name != "bigquery" { // BigQuery can't add a column that is NOT NULL
 				mustExec(t, db, `ALTER TABLE ledger ADD COLUMN reviewed text NOT NULL DEFAULT 'no'`)
 			}
 			if err := store.Schema().Ensure(t.Context()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/test/postgres"
 )
 
-// server is a PostgreSQL for all tests of the package, started by the first that needs one.
+// server is one PostgreSQL for all tests of the package. The first test that needs it starts it.
 var server sharedServer
 
 type sharedServer struct {
@@ -17,7 +17,7 @@ type sharedServer struct {
 	err     error
 }
 
-// start returns a data source name. Where no server is installed the test is skipped, but not in CI.
+// start returns a data source name. If no PostgreSQL is installed, the test is skipped; in CI it fails.
 func (s *sharedServer) start(t testing.TB) (dsn string) {
 	t.Helper()
 	if !postgres.Installed() {

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write test/googlesql/testdata/statements.sql")
 
-// The check of GoogleSQL is a module of its own, and reads the statements from a file.
+// The check of GoogleSQL is a Go module of its own, so it reads the statements from a file.
 func TestStatementsOfBigQuery(t *testing.T) {
 	const file = "../../test/googlesql/testdata/statements.sql"
 	texts, err := BigQuery("acme-finops", "finops").statements("tenant_billing")

@@ -108,7 +108,7 @@ func TestAppend(t *testing.T) {
 func TestDoubledRows(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
 		t.Run("BILL-03 a row that is there twice is one period", func(t *testing.T) {
-			// As a warehouse without keys would hold it.
+			// The table has no keys, as in a warehouse that doesn't enforce them, so it can have rows twice.
 			db := e.open(t)
 			ddl, err := e.dialect.DDL("ledger")
 			if err != nil {
@@ -117,7 +117,7 @@ func TestDoubledRows(t *testing.T) {
 			mustExec(t, db, strings.NewReplacer(" PRIMARY KEY", "", ", WITHOUT ROWID", "").Replace(ddl[0]))
 			mustExec(t, db, ddl[1])
 			store := e.store(t, db)
-			// Of one instant and one generation: what was recorded first counts first, and its double not at all.
+			// The events A and B have the same time and generation: the one that was recorded first comes first. Each duplicate is ignored.
 			for minute := range 2 {
 				mustExec(t, db, e.words(insertOf(set(1, "A", at(0)), at(float64(10+minute)))))
 				mustExec(t, db, e.words(insertOf(set(1, "B", at(0)), at(10.5))))
@@ -190,7 +190,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// tenants are SETs for so many, each with one namespace.
+// tenants returns the SETs of n tenants with one namespace each.
 func tenants(n int) []billing.Event {
 	events := make([]billing.Event, n)
 	for i := range events {

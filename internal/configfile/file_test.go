@@ -14,7 +14,7 @@ import (
 
 const header = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
 
-// problems parses header and body as file f and returns the lines of the error without "f: ".
+// problems parses a file f of header and body. It returns the lines of the error, without their beginning "f: ".
 func problems(t *testing.T, body string) []string {
 	t.Helper()
 	return problemsOf(t, header+body)

@@ -10,7 +10,8 @@ import (
 )
 
 func TestCheckName(t *testing.T) {
-	// The fixture of subnamespaces.md section 3; the first seven and Leftmost are the names of SUB-N1 to SUB-N4.
+	// These are the policies of section 3 of docs/behaviour/subnamespaces.md. The first seven cases and Leftmost have the names of SUB-N1 to
+	// SUB-N4.
 	fixture := []config.NamingPolicy{
 		{Root: "^app-(?P<team>.*)", Match: "^app-${team}-.*"},
 		{Root: "^two-", Match: "-x$"},

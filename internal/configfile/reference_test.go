@@ -14,7 +14,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// readReference returns, by key, the column "acts" of the table in docs/reference/configuration.md.
+// readReference reads the table in docs/reference/configuration.md, and returns for each key the cell of the column "acts".
 func readReference(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/reference/configuration.md")
@@ -37,7 +37,7 @@ func readReference(t *testing.T) map[string]string {
 	return rows
 }
 
-// expandKeys returns the keys in the first cell of a row: `a.b`, `.c` is a.b and a.c, and `a.{b,c}` too.
+// expandKeys returns the keys that the first cell of a row names: both "`a.b`, `.c`" and "`a.{b,c}`" mean a.b and a.c.
 func expandKeys(cell string) []string {
 	var keys []string
 	section := ""
@@ -59,7 +59,7 @@ func expandKeys(cell string) []string {
 	return keys
 }
 
-// leaves returns the path of each field of a configuration that is no section of its own.
+// leaves returns the paths of all fields of a configuration, except those that are sections with fields of their own.
 func leaves(t reflect.Type, path string) []string {
 	var found []string
 	for _, f := range reflect.VisibleFields(t) {
@@ -77,7 +77,7 @@ func leaves(t reflect.Type, path string) []string {
 	return found
 }
 
-// TestReferenceListsEveryKey compares the table of docs/reference/configuration.md with the types, both ways.
+// TestReferenceListsEveryKey checks that the table of docs/reference/configuration.md and the Go types have the same keys.
 func TestReferenceListsEveryKey(t *testing.T) {
 	rows, known := readReference(t), leaves(reflect.TypeFor[config.OperatorConfiguration](), "")
 	for _, key := range known {
@@ -92,10 +92,10 @@ func TestReferenceListsEveryKey(t *testing.T) {
 	}
 }
 
-// refusedValues are values of keys that this version refuses but for their defaults.
+// refusedValues has, for each key of which this version accepts only the default, a configuration with another value.
 var refusedValues = map[string]string{}
 
-// TestRefusedKeysAreRefused has a value refused for each key of which the reference says so.
+// TestRefusedKeysAreRefused checks, for each key that the reference calls refused, that a value other than the default is refused.
 func TestRefusedKeysAreRefused(t *testing.T) {
 	for key, acts := range readReference(t) {
 		body, known := refusedValues[key]

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// refusals are bodies of files with the lines that are told about them; no line: the body is valid.
+// refusals are bodies of files with the errors that they cause, one a line. A valid body causes none.
 type refusals map[string]struct {
 	reason string
 	body   string

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOptionsOfTheKernel reads the socket's options from the kernel: with these, a dead connection ends within 25 s.
+// TestOptionsOfTheKernel reads from the kernel the options of a socket. With these values, a dead connection ends within 25 s.
 func TestOptionsOfTheKernel(t *testing.T) {
 	address, _ := server(t)
 	c, err := Dial(t.Context(), "tcp", address)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A refused write is tried once, and its error tells how long to wait; a read is repeated by client-go.
+// A write that is refused is tried only once, and its error has the time to wait. A read is repeated by client-go.
 func TestLeaveRetries(t *testing.T) {
 	const status = `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Timeout","code":504,"details":{"retryAfterSeconds":1}}`
 	for name, answer := range map[string]struct {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A write whose context is canceled while it is under way is finished, for a while; a read, and a write whose time is over, are not.
+// If the context of a write is canceled while it is under way, the write may continue for a while. A read, and a write whose deadline has
+// passed, may not.
 func TestFinishWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method   string

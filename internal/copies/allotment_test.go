@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// limited is the fixture acme with these limits for every tree; a negative number sets none. acme has three namespaces below it.
+// limited returns the fixture acme with these limits for every tree; a negative number means no limit. Below acme are three namespaces.
 func limited(copies int32, bytes int64) *forest.Snapshot {
 	var limits v1alpha1.Limits
 	if copies >= 0 {
@@ -25,7 +25,7 @@ func limited(copies int32, bytes int64) *forest.Snapshot {
 	return acme().WithRules(forest.Rules{Limits: limits})
 }
 
-// aged is source number i of namespace, of 100 bytes, made that many seconds after the first.
+// aged adds source number i of a namespace. It has 100 bytes, and was created i seconds after number 0.
 func aged(namespace string, i int, change ...func(*copies.Source)) fact {
 	return func(w *copies.World) {
 		s := &copies.Source{UID: fmt.Sprint("uid", i), ResourceVersion: "1", Mode: update, Content: content(namespace, 1),
@@ -37,7 +37,7 @@ func aged(namespace string, i int, change ...func(*copies.Source)) fact {
 	}
 }
 
-// carryOut does what is planned in these namespaces, until nothing is, and returns how many copies of each source stand.
+// carryOut carries out the planned actions in these namespaces until none is left, and returns how many copies of each source exist.
 func carryOut(w *copies.World, namespaces ...string) map[string]int {
 	for more := true; more; {
 		more = false
@@ -192,7 +192,7 @@ func TestLimitsHoldWhatGrows(t *testing.T) {
 			from := in("acme", test.kind, "s")
 			w.PutSource(from, &copies.Source{UID: "1", ResourceVersion: "1", Mode: update, Content: content("acme", 1), Size: 100})
 			carryOut(w, "a", "a1", "b")
-			for _, uid := range []string{"1", "2"} { // changed, and made anew
+			for _, uid := range []string{"1", "2"} { // UID 1: the source was changed; UID 2: it was deleted and created again
 				w.PutSource(from, &copies.Source{UID: uid, ResourceVersion: "2", Mode: update, Content: content("acme", 2), Size: test.size})
 				if got := w.Plan(from.At("a")).Verb; got != test.want {
 					t.Errorf("got verb %v for UID %s, want %v", got, uid, test.want)

@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// apiServer is a small model of a cluster: it holds objects by slot, carries out Requests as controllers/copies does, and keeps what the
-// watches are still to show.
+// apiServer is a small model of a cluster. It has objects by slot, carries out Requests as controllers/copies does, and keeps the events
+// that the watches have not shown yet.
 type apiServer struct {
 	kinds   []copies.Kind
 	forest  *forest.Snapshot
@@ -23,12 +23,13 @@ type apiServer struct {
 	objects map[copies.Slot]apiObject
 	events  []copies.Input // what the State has not been shown, the oldest first
 	writes  []string       // the writes of copies, in words
-	// refuse returns the error of a write; nil carries all out. A write whose answer is lost is carried out all the same.
+	// refuse returns the error of a write; nil accepts every write. A write for which loseReply returns true is carried out, but gets no
+	// answer.
 	refuse    func(copies.WriteCopy) error
 	loseReply func(copies.WriteCopy) bool
 }
 
-// apiObject is an object. Its metadata are replaced, never changed.
+// apiObject is an object. Its meta is replaced as a whole, never changed in place.
 type apiObject struct {
 	meta    *metav1.PartialObjectMetadata
 	content string
@@ -39,7 +40,7 @@ func newAPIServer(f *forest.Snapshot, kinds []copies.Kind) *apiServer {
 	return &apiServer{kinds: kinds, forest: f, version: 100, objects: map[copies.Slot]apiObject{}}
 }
 
-// put creates or replaces the object at slot, with the content number n. A change sets what its metadata have beside.
+// put creates or replaces the object at slot, with content number n. change sets other fields of its metadata.
 func put(slot copies.Slot, n int, change ...func(*metav1.ObjectMeta)) func(*apiServer) {
 	return func(a *apiServer) {
 		meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: slot.Namespace, Name: slot.Name, UID: a.newUID()}}
@@ -57,7 +58,7 @@ func put(slot copies.Slot, n int, change ...func(*metav1.ObjectMeta)) func(*apiS
 	}
 }
 
-// propagated puts a source in this mode.
+// propagated puts a source in this mode at slot.
 func propagated(slot copies.Slot, n int, mode string, change ...func(*metav1.ObjectMeta)) func(*apiServer) {
 	return put(slot, n, append([]func(*metav1.ObjectMeta){withLabel(v1alpha1.LabelPropagate, mode)}, change...)...)
 }
@@ -70,7 +71,7 @@ func withAnnotation(key, value string) func(*metav1.ObjectMeta) {
 	return func(m *metav1.ObjectMeta) { m.Annotations[key] = value }
 }
 
-// relabel changes one label of an object, as somebody other than the operator does.
+// relabel sets one label of an object, or removes it if value is empty, as another user than the operator does.
 func relabel(slot copies.Slot, key, value string) func(*apiServer) {
 	return func(a *apiServer) {
 		was := a.objects[slot]
@@ -82,7 +83,7 @@ func relabel(slot copies.Slot, key, value string) func(*apiServer) {
 	}
 }
 
-// resized puts other content of this size into an object.
+// resized gives an object content number n, of this size.
 func resized(slot copies.Slot, n, size int) func(*apiServer) {
 	return func(a *apiServer) {
 		was := a.objects[slot]
@@ -91,7 +92,7 @@ func resized(slot copies.Slot, n, size int) func(*apiServer) {
 	}
 }
 
-// remove deletes the object at slot, if there is one. One with a finalizer is there until the finalizer is taken off.
+// remove deletes the object at slot, if there is one. An object with finalizers only gets a deletionTimestamp: it is there until released.
 func remove(slot copies.Slot) func(*apiServer) {
 	return func(a *apiServer) {
 		was, exists := a.objects[slot]
@@ -107,7 +108,7 @@ func remove(slot copies.Slot) func(*apiServer) {
 	}
 }
 
-// released takes the finalizers off an object that is being deleted, so that it is gone.
+// released removes the finalizers of an object that is being deleted, so that it no longer exists.
 func released(slot copies.Slot) func(*apiServer) { return func(a *apiServer) { a.vanish(slot) } }
 
 func contentNumber(n int) string { return fmt.Sprintf("%032d", n) }
@@ -117,7 +118,7 @@ func (a *apiServer) newUID() types.UID {
 	return types.UID(fmt.Sprint("uid-", a.version))
 }
 
-// store keeps an object under a new resourceVersion, and has the watches show it that selected the object before or select it now.
+// store stores an object under a new resourceVersion. Watches whose selector matched it before, or matches it now, will show it.
 func (a *apiServer) store(slot copies.Slot, object apiObject) {
 	a.version++
 	object.meta.ResourceVersion = strconv.Itoa(a.version)
@@ -146,7 +147,7 @@ func (a *apiServer) vanish(slot copies.Slot) {
 	}
 }
 
-// grow makes the forest the next one; the change concerns these namespaces.
+// grow replaces the forest by next; namespaces are those that the change concerns.
 func (a *apiServer) grow(next *forest.Snapshot, namespaces ...string) {
 	a.events = append(a.events, copies.ForestChanged{Old: a.forest, New: next, Namespaces: namespaces})
 	a.forest = next
@@ -181,7 +182,7 @@ func (a *apiServer) list(watch copies.Watch) (all []*metav1.PartialObjectMetadat
 	return all
 }
 
-// carryOut does what a Request asks for, and returns the answers. known is the forest of the State.
+// carryOut carries out a Request, and returns the answers. known is the forest that the State knows.
 func (a *apiServer) carryOut(request copies.Request, known *forest.Snapshot) []copies.Input {
 	switch one := request.(type) {
 	case copies.ReadSource:
@@ -220,7 +221,7 @@ func (a *apiServer) read(slot copies.Slot) ([]copies.Input, error) {
 		Body: body}}, nil
 }
 
-// metaOf is the digest of what a copy of this object has for labels and annotations.
+// metaOf returns the digest of the labels and annotations that a copy of this object would have.
 func metaOf(meta *metav1.PartialObjectMetadata) uint64 {
 	return copies.Rules{}.CopyOf(copies.Slot{}, meta).Meta
 }
@@ -275,7 +276,7 @@ func (a *apiServer) write(w copies.WriteCopy) (read []copies.Input, result copie
 	return read, result, nil
 }
 
-// probe says what is where a copy should be.
+// probe returns what exists where a copy should be.
 func (a *apiServer) probe(w copies.WriteCopy, at apiObject) ([]copies.Input, copies.Result, error) {
 	if at.meta.DeletionTimestamp != nil {
 		return nil, copies.Result{}, copies.ErrBeingDeleted

@@ -9,7 +9,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// fanOut is a root with 300 children and ten sources of which every child has a copy, and the slots of these.
+// fanOut returns a root with 300 children and ten sources, of each of which every child has a copy, and the slots of the copies.
 func fanOut() (w *copies.World, slots []copies.Slot) {
 	namespaces := []string{"acme root"}
 	for i := range 300 {

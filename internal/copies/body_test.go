@@ -23,7 +23,7 @@ func parse(t *testing.T, text string) object {
 	return result
 }
 
-// configured excludes and forbids as the default configuration does.
+// configured returns rules that exclude the keys of the default configuration, and the objects that the tests call never.
 func configured() copies.Rules {
 	excluded := func(key string) bool {
 		return strings.Contains(key, "kubernetes.io/") || strings.HasPrefix(key, "argocd.argoproj.io/")
@@ -60,7 +60,7 @@ func rendered(t *testing.T, rules copies.Rules, text string) (*copies.Body, copi
 	return body, slot
 }
 
-// copyOf is the POST for the copy in namespace a of an object in namespace acme.
+// copyOf returns the copy in namespace a of an object in namespace acme, as the operator sends it.
 func copyOf(t *testing.T, rules copies.Rules, text string, over *copies.Copy) object {
 	t.Helper()
 	body, slot := rendered(t, rules, text)
@@ -76,7 +76,7 @@ func copyOf(t *testing.T, rules copies.Rules, text string, over *copies.Copy) ob
 	return result
 }
 
-// meta is the metadata of every copy in TestRender, with more labels if given.
+// meta is the metadata that the copy has in most cases of TestRender.
 const meta = `metadata: {name: s, namespace: a, labels: {tenancy.warren.dev/inherited-from: acme}, annotations: ` +
 	`{tenancy.warren.dev/source-hash: "update:p:c"}}`
 

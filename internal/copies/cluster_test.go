@@ -20,7 +20,7 @@ type land struct {
 	terminating, protected        bool
 }
 
-// origin is a source as it is stored.
+// origin is a source as the API server stores it.
 type origin struct {
 	mode, selector                 string
 	version                        int
@@ -31,17 +31,17 @@ func (o origin) content(slot copies.Slot) string {
 	return content(slot.Namespace+slot.Name, o.version)
 }
 
-// stored is any other object in a slot: a copy or a stranger's.
+// stored is an object in a slot that is not a source: a copy, or a stranger's object.
 type stored struct {
 	From                       string // its label inherited-from
 	Hash                       copies.Hash
 	Ours                       bool // the operator wrote the object
 	Seen                       bool // the object has the label, so the operator's watch shows the object
 	Held                       bool // a finalizer keeps the object once it is deleted
-	Terminating, Drifted, Late bool // Late: the operator has been restarted since it wrote it
+	Terminating, Drifted, Late bool // Late: since the operator wrote it, the operator was restarted
 }
 
-// cluster simulates an API server: it carries out actions, and fails the test on an action that must never happen.
+// cluster simulates an API server and its namespaces. It carries out actions, and fails the test on an action that must never happen.
 type cluster struct {
 	t       *testing.T
 	lands   map[string]land
@@ -49,7 +49,7 @@ type cluster struct {
 	objects map[copies.Slot]stored
 	modes   map[schema.GroupKind]copies.KindMode
 	synced  map[schema.GroupKind]bool
-	doubt   map[copies.Slot]bool // sources of which a live read would say nothing
+	doubt   map[copies.Slot]bool // sources of which a live read would leave in doubt whether they are lost
 	world   *copies.World
 }
 
@@ -82,7 +82,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// replant makes the forest follow the namespaces.
+// replant makes a new forest from the namespaces as they are now.
 func (c *cluster) replant() {
 	f := forest.New(forest.Rules{})
 	for name, l := range c.lands {
@@ -111,7 +111,7 @@ func (c *cluster) setKinds() {
 	}
 }
 
-// see tells the operator what stands at slot.
+// see shows the operator the object at slot, if its watch would show it.
 func (c *cluster) see(slot copies.Slot) {
 	o, ok := c.objects[slot]
 	switch {
@@ -152,7 +152,7 @@ func (c *cluster) removeSource(slot copies.Slot) {
 	c.world.DeleteSource(slot)
 }
 
-// vanish removes the objects that are deleted and that no finalizer holds.
+// vanish removes the objects that are being deleted and have no finalizer, and reports whether there were some.
 func (c *cluster) vanish() (some bool) {
 	for slot, o := range c.objects {
 		if o.Terminating && !o.Held {
@@ -164,7 +164,7 @@ func (c *cluster) vanish() (some bool) {
 	return some
 }
 
-// act plans one slot and carries the action out. It returns false where nothing was left to do.
+// act plans one slot and carries the action out. It returns false if there was nothing to do.
 func (c *cluster) act(slot copies.Slot) bool {
 	action := c.world.Plan(slot)
 	o, stands := c.objects[slot]
@@ -173,7 +173,7 @@ func (c *cluster) act(slot copies.Slot) bool {
 		return false
 	case copies.Create:
 		if c.requireAllowed(slot, action); stands && !o.Seen {
-			return false // 409: the engine notes an obstacle and waits
+			return false // 409: the operator notes that another object is there, and waits
 		}
 		if _, lower := c.origins[slot]; lower || stands {
 			c.t.Fatalf("%s is to be created where something stands", slot)
@@ -218,14 +218,14 @@ func (c *cluster) look(slot copies.Slot) {
 	c.world.SetLoss(slot, loss)
 }
 
-// requireOurs fails the test if the action would touch what the operator did not write, or what is going.
+// requireOurs fails the test if the action would change an object that the operator did not write, or that is being deleted.
 func (c *cluster) requireOurs(slot copies.Slot, action copies.Action) {
 	if o, ok := c.objects[slot]; !ok || !o.Ours || o.Terminating {
 		c.t.Fatalf("%s: %v would touch %+v", slot, action, o)
 	}
 }
 
-// requireAllowed fails the test if the action would write what no source says, or before old copies are gone.
+// requireAllowed fails the test if the action would write anything but a copy of the source, or would write while old copies exist.
 func (c *cluster) requireAllowed(slot copies.Slot, action copies.Action) {
 	o, ok := c.origins[action.Source]
 	want := copies.Hash{Mode: o.mode, Place: copies.PlaceOf(slot, action.Source.Namespace), Content: o.content(action.Source)}
@@ -237,7 +237,7 @@ func (c *cluster) requireAllowed(slot copies.Slot, action copies.Action) {
 	}
 }
 
-// oldCopies are the copies in namespace whose source's namespace left its path.
+// oldCopies returns the copies in a namespace that must go, because their source's namespace is no longer above it.
 func (c *cluster) oldCopies(namespace string) (old []copies.Slot) {
 	way, _ := c.way(namespace)
 	for slot, o := range c.objects {
@@ -253,7 +253,7 @@ func (c *cluster) settle(order []copies.Slot) {
 	for range 50 {
 		quiet := !c.vanish()
 		for _, slot := range order {
-			for range 3 { // a slot may need a look first
+			for range 3 { // the first action may only look at the slot
 				if !c.act(slot) {
 					break
 				}
@@ -267,7 +267,7 @@ func (c *cluster) settle(order []copies.Slot) {
 	c.t.Fatal("the operator is still at work after 50 rounds")
 }
 
-// String shows the cluster when a test fails.
+// String describes the cluster, for a test that fails.
 func (c *cluster) String() string {
 	return fmt.Sprintf("namespaces %+v\nsources %+v\nobjects %+v\nkinds %v, synced %v, in doubt %v", c.lands, c.origins, c.objects,
 		c.modes, c.synced, c.doubt)

@@ -113,7 +113,8 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// What a body says of its labels must be what a copy of it carries, or every copy looks changed after a restart.
+// The digest of labels and annotations is the same for a body and for a copy of it. Otherwise every copy would look changed after a
+// restart.
 func TestMetaIsThatOfTheCopy(t *testing.T) {
 	for name, text := range map[string]string{
 		"Job": "{apiVersion: batch/v1, kind: Job, metadata: {name: s, labels: {app: x, controller-uid: u, job-name: s}}, spec: {}}",

@@ -21,7 +21,7 @@ func entry(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 	}
 }
 
-// asWritten is the metadata of a copy in namespace a as our own write left it.
+// asWritten returns the metadata of a copy in namespace a after the operator's own write.
 func asWritten() *metav1.PartialObjectMetadata {
 	hash := copies.Hash{Mode: update, Place: copies.PlaceOf(at("a"), "acme"), Content: content("acme", 1)}
 	m := &metav1.PartialObjectMetadata{}

@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// A scenario drives one State without a cluster. A table test gives it steps: one Input each, with the Outputs that are expected. An
-// apiServer answers the Requests. Random orders, and what goes wrong in them, are those of test/simulation.
+// A scenario drives one State without a cluster. A table test has steps, each with one Input and the Outputs that are expected. An
+// apiServer answers the Requests. The tests with random orders and random faults are in test/simulation.
 type scenario struct {
 	testing.TB
 	state  *copies.State
@@ -28,9 +28,9 @@ type scenario struct {
 
 	queue    []copies.Key             // the keys that wait, in the order in which they came
 	timers   map[copies.Key]time.Time // the keys that wait until a time has come
-	requests []copies.Request         // those without an answer, in the order in which they came
+	requests []copies.Request         // without an answer yet, in the order in which they came
 	checks   []func(copies.Output)    // are called with each Output
-	raised   bool                     // the limits are others than at the beginning
+	raised   bool                     // whether a limit was raised since the beginning
 	history  []string                 // what has happened, in words, for a test that fails
 }
 
@@ -51,7 +51,7 @@ func scenarioKinds() []copies.Kind {
 	}
 }
 
-// newScenario returns a scenario whose State knows the forest, and nothing of any kind.
+// newScenario returns a scenario whose State knows the forest, but no object of any kind.
 func newScenario(t testing.TB, f *forest.Snapshot, kinds ...copies.Kind) *scenario {
 	settings := copies.Settings{Kinds: kinds, RetryMin: time.Second, RetryMax: 5 * time.Minute, Timing: copies.DefaultTiming()}
 	return &scenario{
@@ -60,7 +60,7 @@ func newScenario(t testing.TB, f *forest.Snapshot, kinds ...copies.Kind) *scenar
 	}
 }
 
-// leading returns a scenario whose State knows everything that the facts have put into the API server, leads, and has worked off all of it.
+// leading returns a scenario whose State leads, knows everything that facts have put into the API server, and has no work left.
 func leading(t testing.TB, f *forest.Snapshot, facts ...func(*apiServer)) *scenario {
 	s := newScenario(t, f, scenarioKinds()...)
 	for _, fact := range facts {
@@ -89,7 +89,7 @@ func syncedStatus(kind schema.GroupVersionKind) watchset.Status {
 	return watchset.Status{State: watchset.Synced, Kind: kind, Resource: kind.GroupVersion().WithResource(strings.ToLower(kind.Kind) + "s")}
 }
 
-// apply applies one Input, keeps what follows, and returns the Outputs in words.
+// apply applies one Input, carries on with what follows from it, and returns the Outputs in words.
 func (s *scenario) apply(input copies.Input) (words []string) {
 	s.Helper()
 	outputs := s.state.Apply(s.now, input)
@@ -127,7 +127,7 @@ func (s *scenario) fail(format string, args ...any) {
 // keep queues keys as internal/fairqueue does: equal keys once.
 func (s *scenario) keep(q copies.Queue) {
 	seen := map[copies.Key]bool{}
-	slices.SortFunc(q.Keys, compareKeys) // the order of many keys is that of a map, and a failure must come again
+	slices.SortFunc(q.Keys, compareKeys) // a map has random order, and a failure must be repeatable
 	for _, key := range q.Keys {
 		if seen[key] {
 			s.Fatalf("key %s occurs twice", describeKey(key))
@@ -185,8 +185,8 @@ func (s *scenario) deliver() []string {
 	return s.apply(event)
 }
 
-// settle works everything off, in the order in which it came, for five minutes: the State looks for some things again and again, such as an
-// object that is in the way of a copy and that no watch shows.
+// settle works everything off, in the order in which it came, for five minutes of the scenario's clock. It needs an end, because the State
+// looks at some things again and again, such as an obstacle that no watch shows.
 func (s *scenario) settle() {
 	s.Helper()
 	end := s.now.Add(5 * time.Minute)
@@ -220,7 +220,8 @@ func (s *scenario) wake(end time.Time) bool {
 	return true
 }
 
-// requireSettled plans every namespace and every source again, and fails the test if that leads to a request.
+// requireSettled queues every namespace and every source again, and fails the test if that leads to a request, except a probe of an
+// obstacle.
 func (s *scenario) requireSettled() {
 	s.Helper()
 	for name := range s.state.Forest().All() {
@@ -236,7 +237,7 @@ func (s *scenario) requireSettled() {
 		key := s.queue[0]
 		words := s.start(key)
 		if len(s.requests) == 1 && strings.HasPrefix(words[len(words)-1], "probe") {
-			s.answerNth(0) // no watch shows what is in the way
+			s.answerNth(0) // an obstacle that no watch shows is probed again
 		}
 		if len(s.requests) > 0 {
 			s.fail("everything was done, and %s leads to %v", describeKey(key), words)
@@ -245,7 +246,7 @@ func (s *scenario) requireSettled() {
 	s.fail("the work does not end: %d keys wait, %d timers", len(s.queue), len(s.timers))
 }
 
-// moved makes the forest the next one on the API server, and returns the Input that shows this.
+// moved replaces the forest on the API server by next, and returns the Input that shows this to the State.
 func (s *scenario) moved(next *forest.Snapshot, namespaces ...string) copies.Input {
 	s.server.grow(next, namespaces...)
 	last := len(s.server.events) - 1
@@ -284,7 +285,7 @@ func (s *scenario) run(steps ...step) {
 	}
 }
 
-// The steps. Each takes what it is about, and then the Outputs that are expected.
+// The functions below return steps. The first parameters of each are its subject, the others the Outputs that are expected.
 
 // startedSlot has a worker take the key of a slot.
 func startedSlot(slot copies.Slot, want ...string) step {
@@ -343,12 +344,12 @@ func done(change func(*apiServer)) step {
 	return step{func(s *scenario) []string { change(s.server); return nil }, nil}
 }
 
-// grown changes the forest, with these namespaces concerned, and shows this.
+// grown replaces the forest by next, and shows this to the State. The change concerns these namespaces.
 func grown(next *forest.Snapshot, namespaces []string, want ...string) step {
 	return step{func(s *scenario) []string { return s.apply(s.moved(next, namespaces...)) }, want}
 }
 
-// passed lets time pass. It has no Outputs: the keys whose time has come wait in the queue then.
+// passed lets time pass. That causes no Outputs; waiting are the keys that wait in the queue afterwards, because their time has come.
 func passed(d time.Duration, waiting ...string) step {
 	return step{func(s *scenario) (words []string) {
 		s.pass(d)

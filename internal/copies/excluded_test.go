@@ -20,7 +20,7 @@ func TestExcluded(t *testing.T) {
 		name       string
 		secretType string
 		meta       metav1.ObjectMeta
-		want       string // a fragment; nothing if the object is propagated
+		want       string // a part of the reason; empty if the object is propagated
 	}{
 		"Secret":          {kind: secret, name: "s", secretType: "Opaque"},
 		"TypeNotKnownYet": {kind: secret, name: "s"},
@@ -79,7 +79,7 @@ func TestSourceOf(t *testing.T) {
 	cases := map[string]struct {
 		reason        string
 		meta          metav1.ObjectMeta
-		optIn, all    string // the mode of the source; nothing where it is none
+		optIn, all    string // the source's mode, if the kind is in mode OptIn or All; empty if the object is no source
 		invalid, says string
 	}{
 		"Unlabelled": {reason: "opting in is a label, but in mode All", all: update},
@@ -140,7 +140,7 @@ func TestSourceOfNotesWhatElseCounts(t *testing.T) {
 	}
 }
 
-// TestLongSelectorsCostNoMemory keeps six sources whose selectors are parsed to millions of bytes, if they are.
+// TestLongSelectorsCostNoMemory stores six sources with long selectors, which would need millions of bytes if they were parsed.
 func TestLongSelectorsCostNoMemory(t *testing.T) {
 	t.Run("PROP-S5", func(t *testing.T) {
 		heap := func() uint64 {

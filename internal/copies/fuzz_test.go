@@ -44,12 +44,12 @@ func (s *script) happen(c *cluster) {
 		}
 	case 6:
 		c.removeSource(slot)
-	case 7: // a stranger's object, with or without a label that it should not have
+	case 7: // a stranger's object, maybe with the label of a copy
 		if !stands && !isSource {
 			from := pickOf(s, lands...)
 			c.put(slot, stored{From: from, Seen: s.pick(2) == 0, Hash: copies.Hash{Mode: update, Place: copies.PlaceOf(slot.At("x"), from)}})
 		}
-	case 8: // a tenant deletes what stands
+	case 8: // a tenant's user deletes the object
 		if stands && !o.Held {
 			delete(c.objects, slot)
 			c.see(slot)
@@ -77,7 +77,7 @@ func (s *script) happen(c *cluster) {
 			c.synced[kind] = s.pick(4) > 0
 		}
 		c.setKinds()
-	case 15: // a drifted copy, and the operator was down
+	case 15: // a copy has drifted while the operator did not run
 		if stands && o.Ours && o.Hash.Mode == update {
 			o.Drifted, o.Late = true, true
 			c.put(slot, o)
@@ -85,7 +85,7 @@ func (s *script) happen(c *cluster) {
 	}
 }
 
-// restart forgets what the operator knows of its own writes.
+// restart makes the operator forget which copies it has written.
 func (s *script) restart(c *cluster) {
 	for slot, o := range c.objects {
 		o.Late = o.Late || o.Ours
@@ -97,13 +97,13 @@ func (s *script) move(c *cluster) {
 	name := pickOf(s, lands...)
 	l, sound := c.lands[name], land{typed: homes[name].typed, template: homes[name].template}
 	switch s.pick(8) {
-	case 0, 1, 2: // as people move namespaces
+	case 0, 1, 2: // a change that users make
 		if l = sound; l.typed == "" {
 			l.parent = pickOf(s, "acme", "zeta", homes[name].parent)
 		} else {
 			l.template = pickOf(s, "", "t1", homes[name].template)
 		}
-	case 3: // as nobody should
+	case 3: // a change that admission would refuse
 		l.typed, l.parent = "", pickOf(s, lands...)
 	case 4:
 		l.typed, l.parent = pickOf(s, "", "root", "template"), ""
@@ -125,8 +125,8 @@ func (s *script) origin(version int) origin {
 	return o
 }
 
-// Whatever happens, and in whatever order the operator works: the operator never writes to an object that it did not write, nor before old
-// copies are gone; it comes to an end of its work; and then every object is as the rules say.
+// Whatever happens, and in whatever order the operator works: it never writes to an object that it did not write, and never writes a copy
+// while old ones must still go. Its work comes to an end, and then every object is as the rules require.
 func FuzzPlan(f *testing.F) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 200 {
@@ -158,7 +158,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// requireIndexed fails unless every slot with something to do is among those that its namespace names.
+// requireIndexed fails unless SlotsIn of each namespace has every slot there in which something is to do.
 func requireIndexed(t *testing.T, w *copies.World) {
 	t.Helper()
 	for _, slot := range slots {

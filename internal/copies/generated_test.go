@@ -28,7 +28,7 @@ func TestPlanLabel(t *testing.T) {
 		reason string
 		meta   metav1.ObjectMeta
 		wanted string
-		none   bool // nothing is kept of it
+		none   bool // whether nothing is kept of the object
 		apply  bool
 	}{
 		"PROP-G1 new": {reason: "it has no label yet", meta: metav1.ObjectMeta{OwnerReferences: controlled},

@@ -47,7 +47,7 @@ func TestPlaceOfTellsEveryPartApart(t *testing.T) {
 		{copies.Slot{Kind: slot.Kind, Namespace: "n", Name: "m2"}, "f"},
 		{copies.Slot{Kind: schema.GroupKind{Group: "g", Kind: "k2"}, Namespace: "n", Name: "m"}, "f"},
 		{copies.Slot{Kind: schema.GroupKind{Group: "g2", Kind: "k"}, Namespace: "n", Name: "m"}, "f"},
-		{copies.Slot{Kind: schema.GroupKind{Group: "gk"}, Namespace: "n", Name: "m"}, "f"}, // no part runs into the next
+		{copies.Slot{Kind: schema.GroupKind{Group: "gk"}, Namespace: "n", Name: "m"}, "f"}, // the border between two parts counts, too
 	}
 	seen := map[string]where{}
 	for _, p := range places {
@@ -63,7 +63,7 @@ func TestPlaceOfTellsEveryPartApart(t *testing.T) {
 	if again := copies.PlaceOf(slot, "f"); seen[again].slot != slot {
 		t.Error("the same place has another hash the second time")
 	}
-	// Copies that stand in clusters carry this: another value would make them all a stranger's.
+	// The copies in existing clusters have this value. If it changed, the operator would take them for a stranger's objects.
 	if got, want := copies.PlaceOf(at("a1"), "acme"), placeOfA1; got != want {
 		t.Errorf("PlaceOf = %q, want %q: copies that exist would no longer be ours", got, want)
 	}

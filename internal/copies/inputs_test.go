@@ -40,12 +40,12 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// known checks whether everything is known of a namespace.
+// known checks whether the State knows everything about a namespace.
 func known(namespace string, want bool) step {
 	return step{func(s *scenario) []string { return []string{fmt.Sprint(s.state.IsKnown(namespace))} }, []string{fmt.Sprint(want)}}
 }
 
-// newLeader returns a scenario whose State leads and has worked off nothing.
+// newLeader returns a scenario whose State leads, knows everything that facts have put into the API server, and has done no work yet.
 func newLeader(t *testing.T, facts ...func(*apiServer)) *scenario {
 	s := newScenario(t, acme(), scenarioKinds()...)
 	for _, fact := range facts {
@@ -112,7 +112,7 @@ func TestReadsOfSources(t *testing.T) {
 	}
 }
 
-// seenSecret is the metadata of Secret s in a namespace.
+// seenSecret returns the metadata of Secret s in a namespace.
 func seenSecret(namespace, uid, version string, labels map[string]string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", UID: types.UID(uid),
 		ResourceVersion: version, Labels: labels}}
@@ -125,8 +125,8 @@ func metaOfCopy(namespace, from, uid, version string) *metav1.PartialObjectMetad
 	return m
 }
 
-// The watch of the whole cluster that takes the place of the watches of namespaces begins with a list, which may be older than what those
-// watches have shown: a source must not become an older version again, nor a copy be taken for gone.
+// A cluster-wide watch replaces the watches of namespaces, and begins with a list. The list may be older than what those watches have
+// shown. It must not bring back an older version of a source, and a copy that it lacks is not gone.
 func TestListsThatAreOlder(t *testing.T) {
 	for name, scope := range map[string]copies.Scope{"INF-I75 in scope Auto": copies.Auto, "INF-I75 in scope Cluster": copies.Cluster} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,8 @@ func TestListsThatAreOlder(t *testing.T) {
 	}
 }
 
-// When the watch of the whole cluster ends, nobody learns any more of what is outside of the followed namespaces.
+// When the watch of the whole cluster ends, the State forgets the sources outside of the followed namespaces: nothing reports their changes
+// any more.
 func TestForgottenElsewhere(t *testing.T) {
 	s := newScenario(t, acme(), copies.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Auto})
 	s.apply(copies.FollowDue{})
@@ -187,7 +188,7 @@ func TestMeasuredChanges(t *testing.T) {
 	)
 }
 
-// The label of a copy is taken off, and the watch begins again, before the answer to the POST comes: no watch will show such a copy.
+// Before the POST of a copy is answered, a user removes the copy's label, and the watch lists anew. No watch will show such a copy.
 func TestAnAnswerThatIsOlderThanAList(t *testing.T) {
 	t.Run("PROP-K11", func(t *testing.T) {
 		newLeader(t, propagated(at("acme"), 1, update)).run(

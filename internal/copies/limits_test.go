@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// number is source number i of acme, made one after the other.
+// number puts source number i into acme. The sources are created one after the other.
 func number(i int) func(*apiServer) {
 	return propagated(in("acme", secret, fmt.Sprint("s", i)), 1, update)
 }
@@ -76,7 +76,7 @@ func TestLimitsOfAState(t *testing.T) {
 	}
 }
 
-// troubledSecret checks that limits hold back the update of a source's copies.
+// troubledSecret checks that the State reports for a source, and for nothing else, that limits hold back its copies.
 func troubledSecret(source copies.Slot) step {
 	return step{func(s *scenario) (words []string) {
 		for _, trouble := range s.state.Troubles(slices.Values([]string{source.Namespace})) {
@@ -86,7 +86,8 @@ func troubledSecret(source copies.Slot) step {
 	}, []string{"LimitExceeded " + source.String()}}
 }
 
-// requireWithin fails the test if a POST would make more copies than the limit allows.
+// requireWithin fails the test if a POST would make more copies than most; a negative number means no limit. A copy of the rail doesn't
+// count.
 func requireWithin(s *scenario, most int32, output copies.Output) {
 	w, is := output.(copies.WriteCopy)
 	if !is || most < 0 || w.Action.Verb != copies.Create || w.Action.Source.Name == "warren-rail-1" {

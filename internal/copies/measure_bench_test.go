@@ -26,7 +26,7 @@ func BenchmarkPlanLarge(b *testing.B) {
 		"Started/WriteSlot":       func(i int) copies.Input { return copies.Started{Key: slotTask(one(i))} },
 		"Started/LookAtNamespace": func(i int) copies.Input { return copies.Started{Key: namespaceTask(one(i).Namespace)} },
 		"Started/LookAtSource":    func(i int) copies.Input { return copies.Started{Key: sourceTask(one(i).At("acme"))} },
-		"Started/SpreadSource": func(i int) copies.Input { // as many steps as one look at a source leads to
+		"Started/SpreadSource": func(i int) copies.Input { // as many steps as one LookAtSource leads to
 			task := copies.SpreadSource
 			if i%(namespaces/32) == 0 {
 				task = copies.LookAtSource
@@ -57,7 +57,8 @@ func quantiles(b *testing.B, do func(i int)) {
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1000, "p99-µs")
 }
 
-// large returns a scenario over a root with this many children, each with a copy of each source of the root, and the slots of the copies.
+// large returns a scenario with a root that has as many children and sources as asked for. Each child has a copy of each source. It also
+// returns the slots of the copies.
 func large(b *testing.B, namespaces, sources int) (*scenario, []copies.Slot) {
 	names := []string{"acme root"}
 	for i := range namespaces {
@@ -82,7 +83,7 @@ func large(b *testing.B, namespaces, sources int) (*scenario, []copies.Slot) {
 	}
 	s.server.events = nil
 	for _, kind := range s.server.kinds {
-		for _, role := range kind.Roles() { // not by s.list, which would keep 100,000 keys
+		for _, role := range kind.Roles() { // s.list would also store 100,000 keys
 			watch := copies.Watch{Kind: kind.GroupKind(), Role: role}
 			s.state.Apply(s.now, copies.Listed{Watch: watch, ResourceVersion: fmt.Sprint(s.server.version), Objects: s.server.list(watch)})
 			s.state.Apply(s.now, copies.WatchChanged{Watch: watch, Status: syncedStatus(kind.GroupVersionKind)})

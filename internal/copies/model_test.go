@@ -10,10 +10,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// The functions below say how a cluster should end, by the text of the specification and plain recursion over its namespaces. They are a
-// second opinion on the planner, and share no code with it.
+// The functions below compute how a cluster should end, by the text of the specification, with plain recursion over its namespaces. They
+// check the planner independently, and share no code with it.
 
-// ancestors returns the path from the root to a sub-namespace or root, itself included, or nil.
+// ancestors returns the namespaces from the root to a sub-namespace or root, itself included; nil if it has no path to a root.
 func (c *cluster) ancestors(name string, seen ...string) []string {
 	l, ok := c.lands[name]
 	if !ok || l.protected || slices.Contains(seen, name) || len(seen) > 0 && l.terminating || l.typed != "" && l.parent != "" {
@@ -31,7 +31,7 @@ func (c *cluster) ancestors(name string, seen ...string) []string {
 	return nil
 }
 
-// templates is the chain that a namespace references, outermost first; known is false if it can't be judged.
+// templates returns the templates above a namespace, the outermost first. known is false if one of them is missing or is no sound template.
 func (c *cluster) templates(name string, seen ...string) (chain []string, known bool) {
 	up := c.lands[name].template
 	if up == "" {
@@ -45,7 +45,7 @@ func (c *cluster) templates(name string, seen ...string) (chain []string, known 
 	return append(slices.Clone(above), up), known
 }
 
-// way is path(N) of the specification without N itself; ok is false where nothing may be touched.
+// way returns path(N) of the specification without N itself. ok is false if nothing may be written or deleted in the namespace.
 func (c *cluster) way(name string) (way []string, ok bool) {
 	l, exists := c.lands[name]
 	if !exists || l.terminating || l.protected || l.typed != "" && l.parent != "" {
@@ -65,7 +65,7 @@ func (c *cluster) way(name string) (way []string, ok bool) {
 	return way, true
 }
 
-// frozen says whether a copy from there stays because the templates can't be judged.
+// frozen reports whether a copy from namespace from stays, because the templates of the tree are not known.
 func (c *cluster) frozen(name, from string) bool {
 	top := name
 	if path := c.ancestors(name); path != nil {
@@ -86,7 +86,7 @@ func (c *cluster) selected(o origin, name string) bool {
 	return selector.Matches(seen)
 }
 
-// wanted returns the source that a slot should follow; still means that nothing there may be written or deleted.
+// wanted returns the source that a slot should follow. still means that nothing may be written or deleted there.
 func (c *cluster) wanted(slot copies.Slot) (from copies.Slot, found, still bool) {
 	way, _ := c.way(slot.Namespace)
 	for _, namespace := range way {
@@ -105,7 +105,7 @@ func (c *cluster) wanted(slot copies.Slot) (from copies.Slot, found, still bool)
 	return copies.Slot{}, false, false
 }
 
-// expected is every object as it should stand once the operator has nothing left to do.
+// expected returns all objects as they should be once the operator has nothing left to do.
 func (c *cluster) expected() map[copies.Slot]stored {
 	end := maps.Clone(c.objects)
 	for _, slot := range slots {
@@ -133,7 +133,7 @@ func (c *cluster) expected() map[copies.Slot]stored {
 	return end
 }
 
-// rid deletes from slot what must go.
+// rid returns the object at slot once it is deleted, if it must go.
 func (c *cluster) rid(slot copies.Slot, o stored, stands bool) (stored, bool) {
 	if !stands || !o.Ours || o.Hash.Mode != update {
 		return o, stands
@@ -152,7 +152,7 @@ func (c *cluster) rid(slot copies.Slot, o stored, stands bool) (stored, bool) {
 	return o, true
 }
 
-// filled writes to slot what is wanted there.
+// filled returns the object at slot once the wanted copy is written, if it may be.
 func (c *cluster) filled(slot copies.Slot, o stored, stands bool) (stored, bool) {
 	from, found, _ := c.wanted(slot)
 	if _, lower := c.origins[slot]; !found || lower {

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// table runs each case from a State that leads over the fixture acme and these facts.
+// table runs each case with a State that leads over the forest f, and to which the case's facts are known.
 func table(t *testing.T, f *forest.Snapshot, cases map[string]tableCase) {
 	t.Helper()
 	for name, test := range cases {
@@ -37,7 +37,7 @@ var (
 	mapped = func(namespace string) copies.Slot { return in(namespace, configMap, "s") }
 )
 
-// grownBy is the fixture acme, where root acme has template tmpl, with more namespaces.
+// grownBy returns a forest with root acme, which references template tmpl, its child a, root zeta, and more namespaces.
 func grownBy(more ...string) *forest.Snapshot {
 	return planted(append([]string{"acme root of tmpl", "a in acme", "tmpl template", "zeta root"}, more...)...)
 }
@@ -209,7 +209,7 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// A read that shows something older than a watch has shown since counts for nothing.
+// A read must not count if a watch has already shown a newer version, or that the object is gone.
 func TestLateAnswers(t *testing.T) {
 	late := func(answer func(*scenario) copies.Input, want ...string) step {
 		return step{func(s *scenario) []string { s.requests = nil; return s.apply(answer(s)) }, want}

@@ -16,7 +16,7 @@ const (
 	none   = v1alpha1.ModeNone
 )
 
-// decision is a row: what is known, and what is planned for Secret s in a namespace.
+// decision is a row of a table: what is known, and what is planned for Secret s in a namespace.
 type decision struct {
 	reason string
 	forest *forest.Snapshot // acme() if nil
@@ -24,7 +24,7 @@ type decision struct {
 	in     string // a1 if empty
 	verb   copies.Verb
 	from   string // the namespace of the action's source
-	mode   string // of the hash; none if empty
+	mode   string // of the hash; empty if the action has no hash
 	why    v1alpha1.Reason
 }
 
@@ -51,7 +51,7 @@ func (d decision) run(t *testing.T) {
 
 func facts(all ...fact) []fact { return all }
 
-// The rows of the table "stands in N, wanted, action".
+// The rows of the table "stands in N, wanted, action" in the specification.
 func TestPlan(t *testing.T) {
 	elsewhere := source("zeta", update)
 	cases := map[string]decision{

@@ -60,7 +60,7 @@ func FuzzRecordID(f *testing.F) {
 	})
 }
 
-// What stands in the comment of record is the budget of 1 KiB a copy, of which the heap's reserve takes half.
+// The comment of record states these sizes. A copy may take 1 KiB of memory, of which the garbage collector needs half.
 func TestRecordIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(record{}); size != 80 {
 		t.Errorf("a record has %d bytes", size)

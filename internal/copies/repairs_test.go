@@ -9,9 +9,9 @@ func TestRepairs(t *testing.T) {
 	const window = 10 * time.Minute
 	slot, other := Slot{Namespace: "a", Name: "s"}, Slot{Namespace: "b", Name: "s"}
 	tests := map[string]struct {
-		at   []time.Duration // of each repair
-		loop bool            // after the last
-		told int             // how many made a loop
+		at   []time.Duration // the times of the repairs
+		loop bool            // whether there is a loop after the last repair
+		told int             // how many of the repairs are reported as a loop
 	}{
 		"four in a minute":               {at: []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second}},
 		"five in a minute":               {at: []time.Duration{0, 1, 2, 3, time.Minute}, loop: true, told: 1},
@@ -28,7 +28,7 @@ func TestRepairs(t *testing.T) {
 			var now time.Time
 			for _, at := range tt.at {
 				now = start.Add(at)
-				r.Note(other, now, window) // the other's repairs don't count
+				r.Note(other, now, window) // repairs of another slot don't count
 				delete(r.slots, other)
 				if r.Note(slot, now, window) {
 					told++

@@ -8,7 +8,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// A replica that begins to lead reports all troubles once it has worked on everything, even where no object holds a report yet.
+// A replica that begins to lead reports all troubles once it has worked on everything. It does so even if no object's status has a report
+// yet.
 func TestTroublesFromBeforeTheStartAreReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		forest *forest.Snapshot

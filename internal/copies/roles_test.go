@@ -9,15 +9,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// PROP-I13: the copy of a RoleBinding to a Role stays only while the same namespace has a copy of that very Role, in mode update. The
-// author of the RoleBinding needed the rights of that Role, and of no other.
+// PROP-I13: the copy of a RoleBinding to a Role stays only while its namespace has a copy in mode update of exactly that Role. The author
+// of the RoleBinding needed the rights of that Role, and of no other.
 func TestPlanOfBindingToRole(t *testing.T) {
 	rbac := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: kind}
 	}
 	bindingAt := func(namespace string) copies.Slot { return in(namespace, rbac("RoleBinding"), "releasers") }
 	roleAt := func(namespace string) copies.Slot { return in(namespace, rbac("Role"), "release") }
-	// given is a RoleBinding of acme that names Role release, with its copy in a.
+	// given returns a World with a RoleBinding in acme that names Role release, and its copy in a.
 	given := func(mode string, facts ...fact) *copies.World {
 		w := world(acme())
 		w.SetKind(rbac("RoleBinding"), copies.OptIn, true)
@@ -78,7 +78,7 @@ func TestPlanOfBindingToRole(t *testing.T) {
 	}
 }
 
-// PROP-L8: rails of the root are not held back, and take no room from other sources.
+// PROP-L8: limits don't hold back rails of the root, and rails don't count toward the limits of other sources.
 func TestRailsHaveNoLimits(t *testing.T) {
 	w := world(limited(3, -1), aged("acme", 1), aged("acme", 2))
 	rail := in("acme", secret, v1alpha1.RailPrefix+"quota")

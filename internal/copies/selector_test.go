@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Whatever the requirements and labels, the answer is that of Kubernetes' own selector.
+// For random requirements and labels, the answer is the same as that of Kubernetes' own selector.
 func TestSelector(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	keys, values := []string{"a", "b", "c", "d"}, []string{"1", "2", "3"}

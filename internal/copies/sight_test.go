@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// seenIn says that Secrets are watched namespace by namespace, and that all of them are seen in these namespaces.
+// seenIn makes Secrets a kind that is watched in each namespace separately, and of which everything is seen in these namespaces.
 func seenIn(namespaces ...string) fact {
 	return func(w *copies.World) {
 		w.Sights.SetNarrow(secret)
@@ -27,7 +27,7 @@ func sight(namespace string, ofSources, ofCopies bool, now copies.Sight) fact {
 	return func(w *copies.World) { w.Sights.Set(secret, namespace, ofSources, ofCopies, now) }
 }
 
-// Nothing is done on what is not seen, and least of all a deletion: see informers.md 2.4.
+// The operator writes and deletes nothing that depends on what it doesn't see: docs/behaviour/informers.md 2.4.
 func TestSight(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -7,7 +7,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// TestSpread has the slots of a source above many namespaces queued in steps, each once, although namespaces come and go between two steps.
+// TestSpread queues the slots of a source above many namespaces in several steps. Each slot is queued once, although namespaces are created
+// and deleted between two steps.
 func TestSpread(t *testing.T) {
 	names := []string{"acme root"}
 	for i := range 100 {

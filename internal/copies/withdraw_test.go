@@ -77,7 +77,7 @@ func TestWithdraw(t *testing.T) {
 	tests := map[string]struct {
 		there  map[string]any
 		remove bool
-		kept   []string // nil: the copy stays as it is
+		kept   []string // nil: the copy is not written
 	}{
 		"one is off the list":                {there: binding("admin", "one", "alice", "bob"), kept: []string{"bob"}},
 		"nobody is, and one came":            {there: binding("admin", "one", "bob")},

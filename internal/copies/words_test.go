@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// describe says in a few words what an Output asks for.
+// describe describes in a few words what an Output asks for.
 func describe(output copies.Output) string {
 	switch one := output.(type) {
 	case copies.Queue:
@@ -53,7 +53,7 @@ func describe(output copies.Output) string {
 	return strings.ReplaceAll(fmt.Sprintf("%T", output), "copies.", "")
 }
 
-// limit bounds how many steps work may take.
+// limit is the most steps that any work may take.
 const limit = 20_000
 
 var verbs = map[copies.Verb]string{
@@ -111,7 +111,7 @@ func requestedSlot(request copies.Request) copies.Slot {
 	return request.(copies.WriteCopy).Slot
 }
 
-// The API server's errors.
+// The errors of the API server.
 
 func notFound(slot copies.Slot) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(slot.Kind.Kind) + "s"}, slot.Name)

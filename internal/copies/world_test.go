@@ -16,7 +16,8 @@ func in(namespace string, kind schema.GroupKind, name string) copies.Slot {
 	return copies.Slot{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// populated has two sources above a1, a copy of each in mode update and create, and a stranger's object.
+// populated returns a World with three sources: Secrets in acme and zeta, a ConfigMap in a. It has copies in modes update and create, and
+// in z a stranger's object that looks like a copy.
 func populated() *copies.World {
 	w := world(acme(), source("acme", update), source("zeta", update), copied("a1", "acme", update), copied("b", "acme", create),
 		copied("z", "acme", update, forged),

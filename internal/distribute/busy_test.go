@@ -7,7 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// FLT-F05: whatever queues reviews meanwhile, a status whose write fails is written less and less often, and no copy before it.
+// FLT-F05: while the write of a status fails, it is tried less and less often, whatever else queues the ResourceDistribution. No copy is
+// written before.
 func TestAStatusThatCantBeWrittenIsPutOff(t *testing.T) {
 	c := newCluster(t, "d0")
 	c.distribute("new")

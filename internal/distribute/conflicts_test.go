@@ -19,7 +19,7 @@ import (
 func TestConflicts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy v1alpha1.ConflictPolicy
-		theirs string // the data of somebody else's object in d1
+		theirs string // the data of a stranger's object in d1
 		writes []string
 		data   map[string]string
 		ready  v1alpha1.Reason
@@ -76,7 +76,7 @@ func TestAStartTakesBackNothing(t *testing.T) {
 	}
 }
 
-// immutable is the API server's answer to a write of an immutable object.
+// immutable is the API server's answer to a change of an immutable object.
 var immutable = apierrors.NewInvalid(configMaps.GroupKind(), "settings",
 	field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
 
@@ -102,7 +102,7 @@ func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 				if !changed && (verb == Examine || verb == Overwrite) {
 					changed = true
 					c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
-					c.applyTo(c.events[len(c.events)-1]) // the watch is faster than the answer
+					c.applyTo(c.events[len(c.events)-1]) // the watch shows the new spec before the answer to the write comes
 				}
 				return refuseOverwrite(verb, copies.Slot{})
 			}
@@ -254,7 +254,7 @@ func TestADistributionThatGoesWhileItTakesAnObjectUp(t *testing.T) {
 		c.refuse = func(verb Verb, _ copies.Slot) error {
 			if verb == Adopt {
 				c.deleteDistribution()
-				for len(c.events) > 0 { // the State knows that it is gone before the write is answered
+				for len(c.events) > 0 { // the State knows that rd was deleted before the answer to the write comes
 					event := c.events[0]
 					c.events = c.events[1:]
 					c.applyTo(event)
@@ -287,7 +287,7 @@ func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
 			}
 			c.distribute("new", conflictPolicy(v1alpha1.ConflictOverwrite))
 			c.settle(100 * time.Millisecond)
-			c.remove("d0/settings") // while the target is put off
+			c.remove("d0/settings") // the object is removed while its target waits
 			c.settle(time.Hour)
 			if diff := cmp.Diff(map[string]string{"d0": "new"}, c.data()); diff != "" {
 				t.Error(diff)

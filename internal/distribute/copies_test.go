@@ -48,7 +48,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// BenchmarkCopies says how many bytes a copy takes.
+// BenchmarkCopies reports how many bytes of memory a copy takes.
 func BenchmarkCopies(b *testing.B) {
 	const many = 10000
 	names := make([]string, many)

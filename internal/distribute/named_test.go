@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// naming is a ResourceDistribution whose spec was written at a time, with these included namespaces and trees.
+// naming returns a ResourceDistribution that was written at a time and names these namespaces and trees.
 func naming(written time.Time, included, trees []string) *v1alpha1.ResourceDistribution {
 	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: "regcred", UID: "uid",
 		CreationTimestamp: metav1.NewTime(written)}}
@@ -47,7 +47,7 @@ func TestNamedNamespaces(t *testing.T) {
 	gone := plain("d1", "first")
 	gone.Terminating = true
 	for name, c := range map[string]struct {
-		seen   []*forest.Snapshot // one after the other; the last one is judged
+		seen   []*forest.Snapshot // the forests that are seen one after the other; the last one is the one that counts
 		served bool
 	}{
 		"DIST-D92 the namespace that had the name": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first"))}, true},

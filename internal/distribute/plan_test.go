@@ -106,8 +106,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// FuzzPlan: whatever object a namespace has, the plan overwrites or deletes no object of somebody else unless the policy allows it,
-// and after the action the next plan is Nothing.
+// FuzzPlan plans for any object that a namespace may have. The action overwrites or deletes another user's object only if the policy allows
+// that. After the action, the next plan is Nothing.
 func FuzzPlan(f *testing.F) {
 	for seed := range uint32(64) {
 		f.Add(seed * 2654435761)
@@ -163,7 +163,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// done returns the target after the action, as a model of the API server.
+// done returns the target as it is after an action, like a small model of the API server.
 func done(d *Distribution, at Target, verb Verb) Target {
 	written := func(content string, adopted bool) *Copy {
 		c := &Copy{By: d.Name, Ours: true, Content: content, Adopted: adopted, Known: true, Locked: d.Drift == v1alpha1.DriftRevert}

@@ -30,8 +30,8 @@ var (
 	synced     = watchset.Status{State: watchset.Synced, Resource: resource}
 )
 
-// cluster is a small model of an API server with ConfigMaps and ResourceDistributions, and a leader's State that works on them. Its clock
-// advances when nothing is left to do but to wait.
+// cluster is a small model of an API server with ConfigMaps and ResourceDistributions, and the State of a leader that works on them. Its
+// clock advances only when nothing is left to do but to wait.
 type cluster struct {
 	t       testing.TB
 	state   *State
@@ -42,12 +42,12 @@ type cluster struct {
 	rds     map[string]*v1alpha1.ResourceDistribution
 	events  []Input // what the watches have not shown yet, the oldest first
 	queue   []Key
-	later   []Queue // by when they are due: After counts from the epoch
+	later   []Queue // in the order in which they are due: After counts from epoch
 	writes  []string
 	reports []string // Events, by reason
-	watches int      // of obstacles
-	covered bool     // whether propagation has mode All
-	// refuse returns the error of a write of a copy; nil lets all through.
+	watches int      // the number of watches for obstacles
+	covered bool     // whether the kind is in mode All of propagation
+	// refuse returns the error of a write of a copy; nil accepts every write.
 	refuse func(verb Verb, slot copies.Slot) error
 }
 
@@ -64,7 +64,7 @@ func newCluster(t testing.TB, namespaces ...string) *cluster {
 	return c
 }
 
-// start replaces the State by one that has just been started, has listed everything, and leads.
+// start replaces the State by that of a process that has just started, has listed everything, and leads.
 func (c *cluster) start() {
 	timing := DefaultTiming()
 	c.state = NewState(c.forest, Options{
@@ -84,7 +84,7 @@ func (c *cluster) start() {
 	c.applyTo(Elected{})
 }
 
-// listCopies has the watch of copies list anew: what it has not shown yet, it never shows.
+// listCopies makes the watch of copies list anew. Events that it has not shown yet are lost.
 func (c *cluster) listCopies() {
 	c.events = slices.DeleteFunc(c.events, func(event Input) bool {
 		switch event.(type) {
@@ -124,7 +124,7 @@ func (c *cluster) applyTo(input Input) (request Request) {
 	return request
 }
 
-// follow lists what a new watch of obstacles shows; later changes come by show.
+// follow starts the watches of obstacles that the State wants, each with a list; show adds later changes.
 func (c *cluster) follow() {
 	wanted := c.state.ObstacleWatches()
 	if c.watches = len(wanted); c.watches == 0 {
@@ -155,7 +155,7 @@ func metadataOf(object map[string]any) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: *meta}
 }
 
-// settle does all work, and waits for what is put off for at most limit.
+// settle does all work. For work that is put off, it waits until limit has passed.
 func (c *cluster) settle(limit time.Duration) {
 	c.t.Helper()
 	end := c.now.Add(limit)
@@ -176,7 +176,7 @@ func (c *cluster) settle(limit time.Duration) {
 	c.t.Fatalf("work does not end: %v", c.writes[max(0, len(c.writes)-20):])
 }
 
-// wait advances the clock to the next thing that was put off, if that is before end.
+// wait advances the clock to the time of the next work that was put off, if that is before end.
 func (c *cluster) wait(end time.Time) bool {
 	if len(c.later) == 0 {
 		c.now = end
@@ -236,7 +236,7 @@ func (c *cluster) nextVersion() string {
 	return strconv.Itoa(c.version)
 }
 
-// distribute creates or changes ResourceDistribution rd of a ConfigMap "settings" with this data.
+// distribute creates or changes ResourceDistribution rd, whose object is ConfigMap "settings" with this data.
 func (c *cluster) distribute(data string, change ...func(*v1alpha1.ResourceDistributionSpec)) {
 	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: "rd", UID: types.UID("rd-" + c.nextVersion())}}
 	if known := c.rds["rd"]; known != nil {
@@ -252,7 +252,7 @@ func (c *cluster) distribute(data string, change ...func(*v1alpha1.ResourceDistr
 	c.storeDistribution(rd)
 }
 
-// deleteDistribution deletes rd, and the copies that it owns, as the garbage collector does.
+// deleteDistribution deletes rd and, as the garbage collector would, the copies of which it is the owner.
 func (c *cluster) deleteDistribution() {
 	rd := c.rds["rd"]
 	delete(c.rds, "rd")
@@ -271,7 +271,7 @@ func (c *cluster) remove(place string) {
 	c.show(meta, false)
 }
 
-// write stores an object, in the name of a field manager, and has the watches show it.
+// write stores an object with manager as its field manager, and has the watches show it.
 func (c *cluster) write(namespace string, object map[string]any, manager string) *metav1.PartialObjectMetadata {
 	known, exists := c.objects[namespace+"/settings"]
 	err := ChangeMeta(object, func(meta *metav1.ObjectMeta) {
@@ -302,7 +302,7 @@ func fieldSet(keys map[string]string) map[string]any {
 	return all
 }
 
-// show has the watches show an object: that of copies, and those of obstacles.
+// show adds the events by which the watch of copies and the watches of obstacles show an object.
 func (c *cluster) show(meta *metav1.PartialObjectMetadata, exists bool) {
 	gk := configMaps.GroupKind()
 	_, isCopy := meta.Labels[v1alpha1.LabelDistributedBy]
@@ -320,7 +320,7 @@ func (c *cluster) show(meta *metav1.PartialObjectMetadata, exists bool) {
 	}
 }
 
-// stranger puts an object of somebody else where a copy belongs.
+// stranger puts an object of another user where a copy belongs.
 func (c *cluster) stranger(namespace, data string) {
 	c.write(namespace, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": data}}, "somebody")
 }

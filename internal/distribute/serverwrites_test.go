@@ -28,7 +28,7 @@ func (c *cluster) writeCopy(w WriteCopy) CopyWritten {
 	return CopyWritten{WriteCopy: w, Answer: answer, Err: err}
 }
 
-// carryOut does what controllers/distribution and the API server do.
+// carryOut carries out a write as controllers/distribution and the API server do.
 func (c *cluster) carryOut(w WriteCopy) (a Answer, err error) {
 	namespace, verb := w.Slot.Namespace, w.Action.Verb
 	object := c.objects[namespace+"/settings"]
@@ -53,7 +53,7 @@ func (c *cluster) carryOut(w WriteCopy) (a Answer, err error) {
 	return Answer{Written: c.write(namespace, c.bodyOf(w, object), v1alpha1.OperatorName)}, nil
 }
 
-// bodyOf returns the object as a PUT or POST leaves it.
+// bodyOf returns the object as it is after a PUT or POST.
 func (c *cluster) bodyOf(w WriteCopy, object map[string]any) map[string]any {
 	d := w.Distribution
 	rewrite := func(change func(*metav1.ObjectMeta)) map[string]any {

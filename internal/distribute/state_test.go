@@ -31,7 +31,7 @@ func conflictPolicy(p v1alpha1.ConflictPolicy) func(*spec) {
 func reverts(s *spec) { s.DriftPolicy = v1alpha1.DriftRevert }
 func orphans(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan }
 
-// inBatches updates one copy at a time, with a minute between.
+// inBatches makes the roll-out update one copy at a time, with a minute in between.
 func inBatches(s *spec) {
 	one := intstr.FromInt32(1)
 	s.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: time.Minute}}
@@ -88,7 +88,7 @@ func TestUpdatesInBatches(t *testing.T) {
 	if diff := cmp.Diff([]string{"update d0"}, c.writes); diff != "" || c.status().Rollout.NextBatchTime == nil {
 		t.Errorf("rollout %+v, want the first batch, and when the next comes: %s", c.status().Rollout, diff)
 	}
-	c.start() // a new process goes on where the status says
+	c.start() // a new process continues where the status says
 	c.settle(10 * time.Second)
 	if len(c.writes) != 1 {
 		t.Errorf("got %v: the pause does not outlive a restart", c.writes)
@@ -110,7 +110,7 @@ func TestAClockThatWasAhead(t *testing.T) {
 		c.distribute("old")
 		c.settle(time.Minute)
 		rd := c.rds["rd"].DeepCopy()
-		next := metav1.NewTime(c.now.Add(365 * 24 * time.Hour)) // as an operator has written it whose clock was ahead
+		next := metav1.NewTime(c.now.Add(365 * 24 * time.Hour)) // as written by an operator whose clock was ahead
 		rd.Status.Rollout = &v1alpha1.RolloutStatus{NextBatchTime: &next}
 		c.storeDistribution(rd)
 		c.distribute("new", inBatches)
@@ -149,7 +149,7 @@ func TestAnAnswerOlderThanTheList(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		c.refuse = func(_ Verb, slot copies.Slot) error {
 			if slot.Namespace == "d1" {
-				return apierrors.NewInternalError(errors.New("not now")) // d1 has no copy, so the newest listed version is an old one
+				return apierrors.NewInternalError(errors.New("not now")) // so d1 has no copy, and the list's newest version is an old one
 			}
 			return nil
 		}
@@ -234,7 +234,7 @@ func TestDrift(t *testing.T) {
 		c.distribute("new", reverts)
 		c.settle(time.Second)
 		c.writes = nil
-		for range 20 { // work that does not end fails: DIST-D111
+		for range 20 { // DIST-D111: work that never ends would fail here
 			edit(c)
 			c.settle(time.Second)
 		}
@@ -255,7 +255,7 @@ func TestDrift(t *testing.T) {
 func TestADeletedDistributionLeavesNothingLocked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changes []func(*spec)
-		before  string // somebody else's data in d0
+		before  string // the data of a stranger's object in d0
 		want    map[string]string
 	}{
 		"its copies go with it":          {[]func(*spec){reverts}, "", map[string]string{}},
@@ -361,7 +361,7 @@ func TestReadyWaitsForLists(t *testing.T) {
 	}
 }
 
-// A kind is degraded for one of two causes, and each needs another remedy.
+// A kind can be unwatched for two causes, each with a remedy of its own, and the description names that remedy.
 func TestDescribesWhyAKindIsNotWatched(t *testing.T) {
 	for want, status := range map[string]watchset.Status{
 		"repair what serves the kind":                 {State: watchset.Degraded, Err: errors.New("no answer")},

@@ -9,7 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// The API server takes no object above 1.5 MiB, and a ResourceDistribution may hold 1.43 MiB besides its status.
+// The API server stores no object larger than 1.5 MiB, and the rest of a ResourceDistribution may already take 1.43 MiB.
 func TestStatusOfManyTargets(t *testing.T) {
 	t.Run("DIST-D71 the status of 10,000 namespaces is small, whatever happens in them", func(t *testing.T) {
 		const limit = 64 << 10

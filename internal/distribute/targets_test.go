@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// woods are namespaces as "name label=value…"; a label parent or type is ours.
+// woods returns a forest from texts such as "name label=value". The labels parent and type get Warren's domain.
 func woods(namespaces ...string) *forest.Snapshot {
 	f := forest.New(forest.Rules{ProtectedName: protected})
 	for _, text := range namespaces {

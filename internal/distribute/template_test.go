@@ -37,7 +37,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestContent: what means the same has one hash, whatever the API server would add (DIST-D17, DIST-D18).
+// TestContent: templates that mean the same have the same hash, whatever defaults the API server would add (DIST-D17, DIST-D18).
 func TestContent(t *testing.T) {
 	hash := func(raw string) string {
 		t.Helper()

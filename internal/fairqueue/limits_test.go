@@ -8,8 +8,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// spelled returns the attributes of a key that is spelled like this: the first letter is the tenant, a dot stands for none. Each X weighs a
-// MiB, each h half of one; "!" makes the work urgent, and "-" a deletion.
+// spelled returns the attributes of a key from its text. The first letter is the tenant; a dot means none. Each X adds a weight of one MiB,
+// each h half a MiB. "!" makes the work urgent, and "-" makes it a deletion.
 func spelled(word string) Attributes {
 	a := Attributes{Tenant: strings.TrimPrefix(word[:1], "."), Class: 2, Lane: word,
 		Weight: strings.Count(word, "X")<<20 + strings.Count(word, "h")<<19}

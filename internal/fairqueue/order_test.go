@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// placed returns the attributes of a key whose first letter is the tenant, the second the class, and the third the lane. Bursts of lane x
-// are long.
+// placed returns the attributes of a key from its text: the first letter is the tenant, the second is the class, and the third is the lane.
+// Lane x has a Burst of 3.
 func placed(word string) Attributes {
 	a := Attributes{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2:3]}
 	if a.Lane == "x" {
@@ -65,7 +65,7 @@ func popAll(o interface {
 	return strings.Join(order, " ")
 }
 
-// A key whose attributes have changed leaves its place, also if it was the only one of its lane, or of its tenant.
+// A waiting key whose attributes have changed leaves its place in the order, even if its lane or its tenant has no other key.
 func TestChangedKeys(t *testing.T) {
 	for name, test := range map[string]struct{ moved, to, popped string }{
 		"PROP-Q9 move to a lower class":                   {"A2a2", "A0a", "A2a2 B2b1 C2c1 A2a1 A2a3"},

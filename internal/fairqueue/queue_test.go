@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// startWorkers starts workers, which work on the keys of a queue until the test ends, or stop is called.
+// startWorkers starts workers that work on the keys of a queue, until the test ends or stop is called.
 func startWorkers[K comparable](t *testing.T, q *Queue[K], count int, work func(K) (failed bool)) (stop func()) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -113,7 +113,8 @@ func TestShutDown(t *testing.T) {
 	})
 }
 
-// Requests that hang leave the tenant its other workers when no other tenant has work: workers that wait are woken.
+// While the requests of one tenant hang and no other tenant has work, the tenant gets further workers as time passes. Waiting workers are
+// woken for that.
 func TestRoomThatTimeMakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newLeading(t)
@@ -139,7 +140,7 @@ func TestRoomThatTimeMakes(t *testing.T) {
 	})
 }
 
-// A tenant whose writes are refused sends the next ones the later, if other tenants have work, too.
+// If writes of a tenant are refused, or its work is heavy, its next requests are sent later while other tenants have work, too.
 func TestWorkersRest(t *testing.T) {
 	times := func(each ...int) (all []time.Duration) {
 		for _, ms := range each {
@@ -195,8 +196,8 @@ func TestWorkersRest(t *testing.T) {
 	}
 }
 
-// Whatever the attributes of keys become while they wait, each key is worked on after it was last added, by one worker at a time, and none
-// is left behind. attributesOf takes a lock of the caller, who adds keys without it.
+// The attributes of a key may change while it waits. Each key is worked on after it was last added, by one worker at a time, and none is
+// left in the queue. attributesOf takes a lock of the caller, so the caller adds keys without that lock.
 func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {

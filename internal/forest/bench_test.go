@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// plantation returns a settled forest of size namespaces: roots with ten children that have nine children each.
+// plantation returns a forest of size namespaces in which nothing is left to write. Each root has ten children, and each of these has nine.
 func plantation(size int) *forest.Snapshot {
 	s := forest.New(rules())
 	add := func(name, parent string) {
@@ -32,8 +32,8 @@ func plantation(size int) *forest.Snapshot {
 	return s
 }
 
-// oneChange makes the change of one event, a new value of an inherited label on a namespace with nine children, and returns how
-// many namespaces it affects.
+// oneChange computes what one event leads to: an inherited label of a namespace with nine children gets a new value. It returns how many
+// namespaces the change affects.
 func oneChange(s *forest.Snapshot) int {
 	old := s.Namespace("r0-c3")
 	changed := *old

@@ -21,7 +21,7 @@ func payer(costCenter, owner string) *forest.Tenant {
 	return &forest.Tenant{Name: "r", UID: "u", CostCenter: costCenter, Owner: owner}
 }
 
-// billed returns a forest whose rules name billing labels, with tenant r.
+// billed returns a forest with tenant t, whose rules name the billing labels.
 func billed(t *forest.Tenant, namespaces ...*forest.Namespace) *forest.Snapshot {
 	r := rules()
 	r.InheritLabel, r.SubLabel = globs("team", costKey), globs("app", costKey)
@@ -118,7 +118,7 @@ func TestBillingLabels(t *testing.T) {
 	}
 }
 
-// A namespace that leaves the tree loses the labels, and those of a new one are there from its first version.
+// A namespace that leaves the tree loses the billing labels. A new sub-namespace is created with them.
 func TestBillingLabelsComeAndGo(t *testing.T) {
 	s := billed(payer("4711", ""), namespace("r", root, owned, placed("r")), namespace("left", label(costKey, "4711"), inherited(costKey)))
 	if diff := cmp.Diff(patch{keys{costKey: "-"}, keys{inheritedKey: "-"}}, patchOf(forest.DesiredChange(s, "left")),
@@ -133,7 +133,7 @@ func TestBillingLabelsComeAndGo(t *testing.T) {
 	}
 }
 
-// A change of the payer affects the whole tree, and no other namespace.
+// A change of who pays affects the whole tree, and no other namespace.
 func TestBillingLabelsConcern(t *testing.T) {
 	all := some(namespace("r", root, owned), namespace("c", below("r")), namespace("d", below("c")), namespace("other", root))
 	old := billed(payer("4711", ""), all...)

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// trait is one thing that a namespace of a test has.
+// trait sets one property of a namespace in a test.
 type trait func(*forest.Namespace)
 
 func label(key, value string) trait { return func(n *forest.Namespace) { n.Labels[key] = value } }
@@ -32,7 +32,7 @@ var (
 	terminating = trait(func(n *forest.Namespace) { n.Terminating = true })
 )
 
-// placed adds what the operator derives from a path: tree labels, ancestry, the parent's UID.
+// placed adds what the operator derives from a namespace's path: tree labels, ancestry, and the parent's UID.
 func placed(ancestry string) trait {
 	return func(n *forest.Namespace) {
 		names := strings.Split(ancestry, "/")
@@ -54,7 +54,8 @@ func namespace(name string, traits ...trait) *forest.Namespace {
 	return n
 }
 
-// rules let a tree inherit team, env and everything in the domain glob.example; team and app may come from a SubNamespace.
+// rules returns rules by which a tree inherits team, env, memo and all keys of the domain glob.example. A SubNamespace may set team and
+// app.
 func rules() forest.Rules {
 	return forest.Rules{
 		InheritLabel:      globs("team", "env", "glob.example/*", "*kubernetes.io/*", "*/*"),
@@ -82,7 +83,7 @@ func grown(namespaces ...*forest.Namespace) *forest.Snapshot {
 	return s
 }
 
-// written returns n after a merge patch.
+// written returns n after the merge patch c.
 func written(n *forest.Namespace, c forest.Change) *forest.Namespace {
 	w := *n
 	w.Labels, w.Annotations = patched(n.Labels, c.Labels), patched(n.Annotations, c.Annotations)
@@ -102,7 +103,8 @@ func patched(old map[string]string, patch map[string]*string) map[string]string 
 	return now
 }
 
-// settled writes the DesiredChange of every namespace, in the order given, until nothing is left to write; it gives up after 100 rounds.
+// settled writes the DesiredChange of every namespace, in the given order, again and again until nothing is left to write. ok is false if
+// that takes more than 100 rounds.
 func settled(s *forest.Snapshot, order []string) (after *forest.Snapshot, writes int, ok bool) {
 	for range 100 {
 		quiet := true

@@ -33,7 +33,7 @@ func TestChildrenAndInstances(t *testing.T) {
 		t.Errorf("Len() = %d and %d, want 3 and 4", moved.Len(), s.Len())
 	}
 	for range s.All() {
-		break // a consumer may stop early
+		break // a caller may stop early
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// seed gives a fuzz target the same scripts on each run, and enough of them that a plain test run tests the property.
+// seed adds scripts to a fuzz target: the same ones on each run, and so many that a test run without fuzzing tests the property, too.
 func seed(f *testing.F, scripts int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range scripts {
@@ -25,8 +25,7 @@ func seed(f *testing.F, scripts int) {
 	}
 }
 
-// A snapshot does not depend on the order in which its facts came, nor on what came in between; and no later change
-// shows in it.
+// A snapshot depends neither on the order in which its facts came, nor on facts that were replaced. No later change alters it.
 func FuzzSnapshot(f *testing.F) {
 	seed(f, 60)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
@@ -64,7 +63,7 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// requireRuled compares the places of all namespaces, and their relatives, with the second opinion (ruled).
+// requireRuled compares the places and relatives of all namespaces with those that ruled computes independently.
 func requireRuled(t *testing.T, s *forest.Snapshot) {
 	t.Helper()
 	second := ruled{s}
@@ -85,8 +84,8 @@ func requireRuled(t *testing.T, s *forest.Snapshot) {
 	}
 }
 
-// Affected names every namespace that differs after a change; and a write of the operator affects only the namespace that it
-// writes.
+// AffectedNamespaces names every namespace that differs after a change. A write of the operator affects only the written namespace, unless
+// it changes its type, parent or template.
 func FuzzAffected(f *testing.F) {
 	seed(f, 150)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
@@ -135,9 +134,9 @@ func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
 				now.Place(other), affected)
 		case !slices.Equal(before.Names, after.Names) || before.Unknown != after.Unknown || okBefore != okAfter:
 			t.Fatalf("%s changed; the sources of %s went from %v to %v, but only %v are affected", name, other, before, after, affected)
-		// it waits, and is judged again
+		// the request waits, and will be decided again
 		case forest.RequestOf(old, other).Asked && forest.RequestMayChange(now, other, forest.ConcernedBy(now, old, affected)):
-		case restoring(old, other): // a write is due there anyway, and will see the newer snapshot
+		case restoring(old, other): // a write is due anyway, and will use the newer snapshot
 		case !reflect.DeepEqual(forest.DesiredChange(old, other), forest.DesiredChange(now, other)):
 			t.Fatalf("%s changed; what %s needs went from %v to %v, but only %v are affected", name, other,
 				patchOf(forest.DesiredChange(old, other)), patchOf(forest.DesiredChange(now, other)), affected)
@@ -145,13 +144,13 @@ func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
 	}
 }
 
-// restoring says whether a tenant's root lacks the labels that its LNamespace gives it.
+// restoring reports whether a namespace lacks labels that the operator must restore from the LNamespace: type, or template.
 func restoring(s *forest.Snapshot, name string) bool {
 	c := forest.DesiredChange(s, name).Labels
 	return c[v1alpha1.LabelType] != nil || c[v1alpha1.LabelTemplate] != nil
 }
 
-// In whatever order namespaces are written, each is written at most once, and all end as the rules say.
+// In whatever order the operator writes namespaces, each is written at most once, and all end as the rules require.
 func FuzzDesired(f *testing.F) {
 	seed(f, 150)
 	f.Fuzz(func(t *testing.T, bytes []byte) {

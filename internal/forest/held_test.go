@@ -9,7 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// held returns a forest with a tenant that lists listed, and a namespace that was placed in its tree while holders held it.
+// held returns a forest with tenant payments, whose lists have listed, and namespace legacy, which joined its tree while holders had rights
+// in it.
 func held(listed, holders []string, change func(*forest.Namespace)) *forest.Snapshot {
 	on := map[string]bool{}
 	for _, who := range listed {
@@ -92,7 +93,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// A change of a tenant's lists affects the namespaces that the operator is to release because of it, or no longer, and all below them.
+// A change of a tenant's lists affects the namespaces that the operator must release because of it, or must no longer release. It also
+// affects all namespaces below them.
 func TestAffectedByLists(t *testing.T) {
 	child := namespace("child", below("legacy"), placed("payments/legacy/child"))
 	before := held([]string{"User alice"}, []string{"User alice"}, nil).WithNamespace(child)

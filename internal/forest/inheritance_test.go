@@ -13,7 +13,7 @@ import (
 
 const enforce = "pod-security.kubernetes.io/enforce"
 
-// flow is a row of a table: the namespaces of a forest, and the change that the namespace called of needs besides derived keys.
+// flow is a row of a table: a forest, and the change that its namespace of needs, without the derived keys.
 type flow struct {
 	reason  string
 	grown   []*forest.Namespace

@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// The limits of the tree of t are those of its LNamespace: three namespaces, two deep. That of r has the configuration's.
+// The LNamespace of root t limits its tree to three sub-namespaces and depth two. For the tree of root r, the configuration's limits apply.
 func limited() *forest.Snapshot {
 	three, two, one := int32(3), int32(2), int32(1)
 	s := grown(namespace("t", root, annotation(v1alpha1.AnnotationLNamespaceUID, "u")), namespace("a", below("t")), namespace("b", below("a")),

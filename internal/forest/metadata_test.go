@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// patch is a Change in a form that is easy to write: the value "-" removes a key.
+// patch is a Change in a form that is short to write: the value "-" removes a key.
 type patch struct{ Labels, Annotations map[string]string }
 
 func patchOf(c forest.Change) patch {

@@ -10,11 +10,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// ruled computes how namespaces should end, by the text of the specification and plain recursion over the labels. It is a second
-// opinion on the package and shares no code with it. It leaves LNamespaces out.
+// ruled computes how namespaces should end, by the text of the specification, with plain recursion over the labels. It checks the package
+// independently, and shares no code with it. It leaves out LNamespaces.
 type ruled struct{ facts *forest.Snapshot }
 
-// all returns every namespace as it should end.
+// all returns every namespace as it should be in the end.
 func (r ruled) all() map[string]*forest.Namespace {
 	result := map[string]*forest.Namespace{}
 	for name := range r.facts.All() {
@@ -29,7 +29,7 @@ func (r ruled) guarded(name string) bool {
 	return r.get(name).Labels[v1alpha1.LabelProtected] == "true" || strings.HasPrefix(name, "kube-")
 }
 
-// sound says whether the labels of one namespace hold no contradiction.
+// sound reports whether the labels of a namespace are valid and don't contradict each other.
 func (r ruled) sound(name string) bool {
 	l := r.get(name).Labels
 	t := l[v1alpha1.LabelType]
@@ -37,7 +37,7 @@ func (r ruled) sound(name string) bool {
 		!strings.ContainsAny(l[v1alpha1.LabelParent]+l[v1alpha1.LabelTemplate], "_,@")
 }
 
-// path returns the way from the root to name, or nil. seen are the names that the recursion has passed.
+// path returns the namespaces from the root to name, or nil if there is no such path. seen are the names that the recursion has passed.
 func (r ruled) path(name string, seen ...string) []string {
 	n := r.get(name)
 	if n == nil || slices.Contains(seen, name) || r.guarded(name) || !r.sound(name) || len(seen) > 0 && n.Terminating {
@@ -68,7 +68,7 @@ func (r ruled) with(label, value string) []string {
 	return found
 }
 
-// below returns all namespaces that lead to name by their labels parent, halted or not, without name.
+// below returns all namespaces from which the labels parent lead up to name, halted or not, without name itself.
 func (r ruled) below(name string) []string {
 	var found []string
 	for _, other := range slices.Sorted(r.facts.All()) {
@@ -87,7 +87,7 @@ func (r ruled) below(name string) []string {
 	return found
 }
 
-// chained says whether the templates of a namespace, all the way up, can be judged.
+// chained reports whether the templates above a namespace all exist and are sound.
 func (r ruled) chained(name string, seen ...string) bool {
 	up := r.get(name).Labels[v1alpha1.LabelTemplate]
 	if up == "" {
@@ -130,7 +130,7 @@ func (r ruled) end(name string) *forest.Namespace {
 	return n
 }
 
-// endKeys sets every key that may be inherited. Labels team and env and annotation memo are inherited.
+// endKeys sets every inherited key to its final value. From above come the labels team and env and the annotation memo.
 func (r ruled) endKeys(n, before *forest.Namespace, member bool) {
 	var noted []string
 	for _, key := range []string{"@memo", "@note", "app", "env", "foo", "memo", "team", "tier"} {
@@ -144,7 +144,7 @@ func (r ruled) endKeys(n, before *forest.Namespace, member bool) {
 			value, wanted = r.given(before, key)
 		}
 		switch {
-		case wanted && stands && own == value: // theirs
+		case wanted && stands && own == value: // the user's own value, which is the same
 		case wanted:
 			now[bare] = value
 			noted = append(noted, key)
@@ -173,7 +173,7 @@ func standing(n *forest.Namespace, key string) (string, bool) {
 	return value, ok
 }
 
-// given returns the value that rules 1 and 2 give a namespace for key.
+// given returns the value that rules 1 and 2 of the specification give a namespace for key.
 func (r ruled) given(n *forest.Namespace, key string) (string, bool) {
 	parent, l := n.Labels[v1alpha1.LabelParent], n.Labels
 	if sub := r.facts.Sub(parent, n.Name); sub != nil && parent != "" && l[v1alpha1.LabelBound] == "true" &&
@@ -190,7 +190,7 @@ func (r ruled) given(n *forest.Namespace, key string) (string, bool) {
 		if up = l[v1alpha1.LabelTemplate]; up == "" {
 			return "", false
 		}
-		if !r.chained(n.Name) { // what came from there stays
+		if !r.chained(n.Name) { // the value that came from the template stays
 			value, ok := standing(n, key)
 			_, theirs := r.own(n, key)
 			return value, ok && !theirs

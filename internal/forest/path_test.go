@@ -152,7 +152,7 @@ func TestBelow(t *testing.T) {
 		})
 	}
 	for range s.Below("t") {
-		break // a consumer may stop early
+		break // a caller may stop early
 	}
 }
 

@@ -210,7 +210,7 @@ func TestInTree(t *testing.T) {
 	}
 }
 
-// Placing leaves out only what doesn't decide on a place: in random forests, reduced namespaces have the same places as whole ones.
+// Placing leaves out only what has no influence on places: in random forests, namespaces have the same places with it as without it.
 func TestPlacing(t *testing.T) {
 	random, left := rand.New(rand.NewPCG(3, 4)), 0
 	for round := range 60 {

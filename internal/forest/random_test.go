@@ -12,14 +12,14 @@ import (
 // script turns the bytes of a fuzzer into changes of a small forest, in which collisions are frequent.
 type script struct {
 	bytes   []byte
-	tenants bool // LNamespaces too, whose operator writes type and template, and HierarchyConfigurations
+	tenants bool // also changes LNamespaces and HierarchyConfigurations, and labels as the operator writes them for a tenant
 }
 
 var pool = []string{"a", "b", "c", "d", "e", "f", "t", "u", "kube-k"}
 
 func (s *script) done() bool { return len(s.bytes) == 0 }
 
-// pick returns a number below n; 0 when the script is over.
+// pick returns a number below n; 0 when no bytes are left.
 func (s *script) pick(n int) int {
 	if s.done() {
 		return 0
@@ -31,7 +31,7 @@ func (s *script) pick(n int) int {
 
 func pickOf[T any](s *script, from ...T) T { return from[s.pick(len(from))] }
 
-// change applies one change, and returns the name of the namespace that it concerns.
+// change applies one change, and returns the name of the changed namespace.
 func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
 	name := pickOf(s, pool...)
 	kinds := 10
@@ -86,7 +86,7 @@ func (s *script) hierarchy(name string) *forest.Hierarchy {
 	return h
 }
 
-// namespace returns a new namespace, as a person or a backup creates it.
+// namespace returns a new namespace, as a user or a restored backup creates it.
 func (s *script) namespace(name string) *forest.Namespace {
 	n := namespace(name)
 	n.UID = fmt.Sprint("uid-", name, s.pick(2))
@@ -156,7 +156,7 @@ func (s *script) keys(names ...string) keys {
 	return result
 }
 
-// answers returns everything that a snapshot answers, as text.
+// answers returns, as text, everything that can be read from a snapshot.
 func answers(s *forest.Snapshot) string {
 	var b strings.Builder
 	for _, name := range append(slices.Clone(pool), "gone", "Bad_Name") {

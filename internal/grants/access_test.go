@@ -26,7 +26,7 @@ func account(namespace, name string) v1alpha1.Subject {
 	return v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: namespace, Name: name}
 }
 
-// payments is the tenant of the samples.
+// payments returns the tenant in docs/resource-samples.
 func payments() *v1alpha1.LNamespace {
 	return &v1alpha1.LNamespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "UID_PAYMENTS"},
@@ -175,7 +175,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A part of ACC-S28.
+// A part of case ACC-S28.
 func TestAccountsOfTheTreeAreOnNoList(t *testing.T) {
 	tenant := payments()
 	robot := account("payments", "robot")
@@ -223,7 +223,7 @@ func TestRememberAccounts(t *testing.T) {
 		t.Errorf("ci/deployer is the one that was listed, and yet %q", why)
 	}
 
-	// Earlier versions wrote the UID itself.
+	// Earlier versions recorded the UID itself and not its digest.
 	earlier := []v1alpha1.ListedServiceAccount{listed("ci", "deployer", "uid-ci"), listed("n", "robot", "uid-n"), listed("missing", "x", "")}
 	if diff := cmp.Diff(first, grants.RememberAccounts(tenant, earlier, inTree, uidOf)); diff != "" {
 		t.Errorf("a plain UID becomes its digest -want +got:\n%s", diff)

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// in returns the facts of mode Legacy with other forms.
+// in returns the facts of mode Legacy, but with these forms of impersonation.
 func in(forms grants.Forms) grants.Facts {
 	facts := legacy
 	facts.Forms = forms
@@ -34,7 +34,7 @@ func TestForInModeConstrained(t *testing.T) {
 	}
 }
 
-// In each form, every rule about impersonation names whom its holder may become.
+// In each form, every rule about impersonation names the users or groups that its holder may impersonate.
 func TestNoFormLetsAnyoneBecomeAnybody(t *testing.T) {
 	for _, forms := range []grants.Forms{legacy.Forms, constrained, both} {
 		objects := grants.For(payments(), in(forms))
@@ -80,7 +80,7 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// In mode Constrained, the removal of a sudoer takes one write more than in mode Legacy; the first write ends sudo in both.
+// In mode Constrained, removing a sudoer takes one write more than in mode Legacy. In both, the first write already ends sudo.
 func TestRevocationInModeConstrained(t *testing.T) {
 	tenant, actual := payments(), collect(grants.For(payments(), in(constrained)))
 	tenant.Spec.Sudoers = tenant.Spec.Sudoers[1:]

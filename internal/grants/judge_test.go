@@ -72,8 +72,8 @@ func TestSharedOwners(t *testing.T) {
 	yes := true
 	cases := map[string]struct {
 		before   []string
-		restored []string // payments lists the user
-		released []string // payments lists it no longer; nil: no write
+		restored []string // the owners if payments lists the user
+		released []string // the owners if payments no longer lists the user; nil: no write
 		last     bool
 	}{
 		"nobody": {nil, []string{"payments", "UID_PAYMENTS"}, nil, true},
@@ -160,7 +160,7 @@ func TestExpected(t *testing.T) {
 		}
 	}
 	foreign := grants.For(payments(), legacy).Sudo.Role
-	foreign.Name = "warren:sudo:shop" // labelled as of payments
+	foreign.Name = "warren:sudo:shop" // its labels still name payments
 	if expected, ok := grants.Expected(foreign); ok {
 		t.Errorf("want nothing expected of %s, got %v", foreign.Name, expected)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// spelled returns a mode in words: the mode in the status, the forms in the rules, and other properties.
+// spelled returns a mode as text: the mode in the status, the forms of impersonation in the rules, and whether it is unavailable or
+// changing.
 func spelled(m grants.Mode) string {
 	forms := map[grants.Forms]string{
 		{}: "none", {Legacy: true}: "legacy", {Constrained: true}: "constrained", {Legacy: true, Constrained: true}: "both",
@@ -28,7 +29,7 @@ func spelled(m grants.Mode) string {
 func TestMode(t *testing.T) {
 	const auto = v1alpha1.SudoMode("Auto")
 	legacyForm, constrainedForm := grants.FormsOf(v1alpha1.SudoLegacy), grants.FormsOf(v1alpha1.SudoConstrained)
-	finish := grants.Answer("finish") // stands for a call of Finish
+	finish := grants.Answer("finish") // means a call of Finish
 	cases := map[string]struct {
 		found   grants.Forms
 		mode    v1alpha1.SudoMode

@@ -29,7 +29,7 @@ func told(plan grants.Plan) []string {
 	return lines
 }
 
-// carry carries out the plan on actual, as the controller would.
+// carry carries out a plan on actual, as the controller would.
 func carry(plan grants.Plan, tenant string, actual grants.Actual) {
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)

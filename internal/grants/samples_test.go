@@ -16,10 +16,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// book is where the documentation is.
+// book is the folder of the documentation.
 const book = "../../docs"
 
-// sampleFiles are the samples that the source of the design shows, and one that it doesn't.
+// sampleFiles are the files in docs/resource-samples that hold access objects.
 var sampleFiles = []string{
 	"self-impersonator-cluster-role.yaml", "self-impersonator-cluster-role-binding.yaml",
 	"sudoer-impersonator-cluster-role.yaml", "sudoer-impersonator-cluster-role-binding.yaml",
@@ -28,13 +28,13 @@ var sampleFiles = []string{
 	"users-role-binding.yaml",
 }
 
-// samples are the objects of payments as the book shows them, without the second owner of the shared pair.
+// samples returns the access objects of payments in docs/resource-samples, without the second owner of the shared pair.
 func samples(t *testing.T) grants.Actual {
 	t.Helper()
 	return ofOneOwner(asShown(t))
 }
 
-// read reads a file of access objects, without the second owner of the shared pair.
+// read reads access objects from a file, without the second owner of the shared pair.
 func read(t *testing.T, path string) grants.Actual {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -53,7 +53,7 @@ func ofOneOwner(objects grants.Actual) grants.Actual {
 	return objects
 }
 
-// asShown reads the files of docs/resource-samples, one object each.
+// asShown reads sampleFiles, each of which has one object.
 func asShown(t *testing.T) grants.Actual {
 	t.Helper()
 	result := grants.Actual{}
@@ -71,7 +71,7 @@ func asShown(t *testing.T) grants.Actual {
 	return result
 }
 
-// objectsIn reads access objects, one a document.
+// objectsIn reads access objects from YAML, one in each document.
 func objectsIn(t *testing.T, text string) grants.Actual {
 	t.Helper()
 	result := grants.Actual{}
@@ -96,7 +96,7 @@ func objectsIn(t *testing.T, text string) grants.Actual {
 	}
 }
 
-// A part of ACC-R01.
+// A part of case ACC-R01.
 func TestSamplesAreWhatTheSpecificationShows(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(book, "behaviour", "access.md"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// ofOne is payments with mia as its one manager and its one sudoer.
+// ofOne returns tenant payments with mia as its only manager and its only sudoer.
 func ofOne() *v1alpha1.LNamespace {
 	tenant := payments()
 	tenant.Spec.Managers, tenant.Spec.Sudoers = []v1alpha1.Subject{user("mia")}, []v1alpha1.Subject{user("mia")}
@@ -56,8 +56,7 @@ func TestSoleName(t *testing.T) {
 	}
 }
 
-// settle plans and carries out until there is nothing to do, and returns the steps of each pass. After each step of every pass it calls
-// check.
+// settle plans and carries out plans until nothing is left to do. It returns the steps of each pass, and calls check after each step.
 func settle(t *testing.T, tenant *v1alpha1.LNamespace, actual grants.Actual, check func(after string)) [][]string {
 	t.Helper()
 	var passes [][]string
@@ -76,7 +75,7 @@ func settle(t *testing.T, tenant *v1alpha1.LNamespace, actual grants.Actual, che
 	return nil
 }
 
-// may reports whether a user may make a request by the existing pairs, as the API server would.
+// may reports whether the existing pairs let a user make a request, as the API server would decide.
 func may(actual grants.Actual, name, resource, object string) bool {
 	for key, existing := range actual {
 		binding, ok := existing.(*rbacv1.ClusterRoleBinding)
@@ -105,7 +104,7 @@ func bindsUser(binding *rbacv1.ClusterRoleBinding, name string) bool {
 func TestARightHasNoGapBetweenTheForms(t *testing.T) {
 	both := payments()
 	both.Spec.Managers, both.Spec.Sudoers = []v1alpha1.Subject{user("mia"), user("bob")}, []v1alpha1.Subject{user("mia"), user("bob")}
-	separate := func() grants.Actual { // as an earlier version wrote a tenant of one person
+	separate := func() grants.Actual { // as an earlier version wrote the pairs of such a tenant
 		objects := grants.For(ofOne(), legacy)
 		objects.Sole = nil
 		return collect(objects)
@@ -118,7 +117,7 @@ func TestARightHasNoGapBetweenTheForms(t *testing.T) {
 	cases := map[string]struct {
 		tenant *v1alpha1.LNamespace
 		actual grants.Actual
-		last   []string // the last pass
+		last   []string // the steps of the last pass
 	}{
 		"ACC-R22 a cluster of an earlier version": {ofOne(), separate(), []string{
 			"remove ClusterRoleBinding warren:sudo:payments", "remove ClusterRole warren:sudo:payments",
@@ -216,8 +215,8 @@ func TestPlanOfASolePair(t *testing.T) {
 	}
 }
 
-// Other pairs are to take the place of the sole one, which stays until they are there: a conflict may keep it for ever. Whoever has added
-// themselves to it goes at once all the same.
+// Other pairs will replace the sole pair, but it stays until they exist; a conflict may prevent that for ever. A user who was added to the
+// sole pair without permission is removed at once all the same.
 func TestASolePairThatStaysHoldsNobodyElse(t *testing.T) {
 	tenant, actual := ofOne(), grants.Actual{}
 	settle(t, tenant, actual, func(string) {})

@@ -10,7 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// The hint warns of exactly what the operator can't parse, for the API server's regular expressions are Go's.
+// The hint warns of exactly the selectors that the operator can't parse. The API server uses Go's regular expressions, so the test can,
+// too.
 func TestSelectorsOfTheHint(t *testing.T) {
 	text := string(hintsFor(configfile.Default()).Text)
 	_, pattern, found := strings.Cut(text, "variables.select.matches(r'")

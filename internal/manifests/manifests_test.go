@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// configured is the default configuration with lines of the section propagation in place of the default kinds.
+// configured returns the default configuration with the sections of text, such as propagation with other kinds.
 func configured(t *testing.T, text string) *config.OperatorConfiguration {
 	t.Helper()
 	c, err := configfile.Parse("config.yaml", []byte("apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"+text))
@@ -76,7 +76,7 @@ func TestStatus(t *testing.T) {
 		{Kind: "ResourceQuota"}:                             true, {Kind: "Service"}: true, {Kind: "PersistentVolumeClaim"}: true,
 		{Group: "networking.k8s.io", Kind: "Ingress"}: true, {Group: "apps", Kind: "Deployment"}: true, {Group: "batch", Kind: "CronJob"}: true,
 		{Group: "policy", Kind: "PodDisruptionBudget"}: true, {Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: true,
-		{Group: "example.com", Kind: "Secret"}: true, // another group's kind of that name
+		{Group: "example.com", Kind: "Secret"}: true, // a kind of another group
 	} {
 		if got := hasStatus(kind); got != want {
 			t.Errorf("%s: got %v, want %v", kind, got, want)
@@ -84,7 +84,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestOrder: the same kinds in another order give the same bytes, and another kind gives others.
+// TestOrder: the order of the kinds doesn't change the output, and another kind does.
 func TestOrder(t *testing.T) {
 	one := Print(configured(t, "propagation: {kinds: [{kind: Service}, {group: apps, kind: Deployment}]}"))
 	two := Print(configured(t, "propagation: {kinds: [{group: apps, kind: Deployment, mode: All}, {kind: Service}]}"))

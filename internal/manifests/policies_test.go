@@ -16,10 +16,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// generated are the policies whose lists of kinds depend on the configuration.
+// generated has the policies whose lists of kinds depend on the configuration.
 var generated = []string{"warren-copy", "warren-rail-names", "warren-operator-cage-objects"}
 
-// The policies of docs/behaviour/security.md were proved in the words of that page: not a word of them may change unnoticed.
+// The policies were proved in the form that docs/behaviour/security.md shows. Not a word of them may change unnoticed.
 func TestPoliciesAreThoseOfTheSpecification(t *testing.T) {
 	specified := specification(t)
 	policies, bindings := shipped(t)
@@ -59,7 +59,7 @@ func TestPoliciesAreThoseOfTheSpecification(t *testing.T) {
 	}
 }
 
-// The page's lists are those of the defaults and a few kinds more: for these kinds, the same lists are generated.
+// The lists in the specification are those for the default kinds and a few more. For these kinds, the generated lists are the same.
 func TestListsOfTheSpecification(t *testing.T) {
 	specified := specification(t)
 	c := configured(t, `
@@ -76,7 +76,7 @@ propagation:
 	for _, file := range For(c) {
 		for _, document := range documents(t, file.Text) {
 			name := document["metadata"].(map[string]any)["name"].(string)
-			if document["kind"] != "ValidatingAdmissionPolicy" || strings.HasPrefix(name, HintPrefix) { // hints are no walls
+			if document["kind"] != "ValidatingAdmissionPolicy" || strings.HasPrefix(name, HintPrefix) { // hints refuse nothing
 				continue
 			}
 			if diff := cmp.Diff(sortedRules(specified[name]), sortedRules(document["spec"])); diff != "" {
@@ -86,7 +86,7 @@ propagation:
 	}
 }
 
-// specification reads the block of section 2.3: a map from name to spec, with anchors.
+// specification reads the YAML of section 2.3, which uses anchors, and returns the specs by name.
 func specification(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	page := read(t, "docs/behaviour/security.md")
@@ -137,7 +137,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// documents decodes a file; what has no name is left out.
+// documents decodes a YAML file, and leaves out documents without a name.
 func documents(t *testing.T, text []byte) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -156,7 +156,7 @@ func documents(t *testing.T, text []byte) []map[string]any {
 	}
 }
 
-// withoutKinds takes the rules for configured kinds out of a spec; the rule for our own group stays.
+// withoutKinds removes the rules for configured kinds from a spec. The rule for Warren's own group stays.
 func withoutKinds(spec map[string]any) {
 	constraints := spec["matchConstraints"].(map[string]any)
 	constraints["resourceRules"] = slices.DeleteFunc(slices.Clone(constraints["resourceRules"].([]any)), func(rule any) bool {
@@ -164,7 +164,7 @@ func withoutKinds(spec map[string]any) {
 	})
 }
 
-// sortedRules are a spec's rules by group, with their resources in order.
+// sortedRules returns a spec's rules by API group, with their resources sorted.
 func sortedRules(spec any) map[any]any {
 	constraints, _ := spec.(map[string]any)["matchConstraints"].(map[string]any)
 	rules := map[any]any{}

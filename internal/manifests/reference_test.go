@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReferenceListsEveryPolicy compares the table of docs/reference/admission.md with config/policy and the policies of the components:
-// each policy stands in one row, with the component that brings it, and the table has no other.
+// TestReferenceListsEveryPolicy compares the table of docs/reference/admission.md with the policies in config/policy and in the components.
+// Each policy has one row, which names the component that installs it. The table has no other policies.
 func TestReferenceListsEveryPolicy(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/admission.md")
 	if err != nil {
@@ -38,8 +38,8 @@ func TestReferenceListsEveryPolicy(t *testing.T) {
 	}
 }
 
-// policiesOfComponents are the policies that components bring, without their prefix, with the component of each. What a component
-// only patches is none.
+// policiesOfComponents returns the policies that components install, by their names without prefix, with the component of each. A policy
+// that a component only patches is left out.
 func policiesOfComponents(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../config/components/*/*.yaml")
@@ -54,7 +54,7 @@ func policiesOfComponents(t *testing.T) map[string]string {
 		}
 		text := read(t, inRepository)
 		if !regexp.MustCompile(`(?m)^kind: ValidatingAdmissionPolicy$`).Match(text) {
-			continue // a JSON patch is a list
+			continue // a JSON patch, which is a list
 		}
 		for _, document := range documents(t, text) {
 			metadata, _ := document["metadata"].(map[string]any)

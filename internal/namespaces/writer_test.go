@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// sent is an API server that takes down what a patch and a deletion ask for.
+// sent is an API server that records the preconditions of a patch and of a deletion.
 type sent struct {
 	client.Client
 	deletion client.DeleteOptions
@@ -40,7 +40,7 @@ type blind struct{}
 
 func (blind) Observe(metav1.Object) {}
 
-// A name is not an identity: somebody may have made another namespace of that name since the snapshot.
+// A name is not an identity: since the snapshot, another user may have replaced the namespace by one of the same name.
 func TestWritesHoldForTheNamespaceOfTheSnapshot(t *testing.T) {
 	api := &sent{}
 	w := &Writer{Client: api, View: blind{}}
@@ -81,7 +81,7 @@ type seeing struct{ seen metav1.Object }
 
 func (s *seeing) Observe(object metav1.Object) { s.seen = object }
 
-// The watch is late: the namespace has a newer version than the snapshot, because somebody has deleted it.
+// The watch is late: another user has deleted the namespace, so it has a newer version than in the snapshot.
 func TestARefusedDeletionShowsTheNamespaceAsItIs(t *testing.T) {
 	api, view := &ended{}, &seeing{}
 	w := &Writer{Client: api, Live: api, View: view}

@@ -17,14 +17,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
-// Clients write into their connections all the while, as the API server does; before a pod ends, its Service leads new connections to the
-// next one.
+// Clients write into their connections all the time, as the API server does. Before a pod ends, its Service already sends new connections
+// to the next pod.
 func TestNoRequestIsLostWhenAServerEnds(t *testing.T) {
 	t.Run("FLT-U19", testNoRequestIsLost)
 }
 
 func testNoRequestIsLost(t *testing.T) {
-	var address atomic.Value // of the server that new connections are led to
+	var address atomic.Value // of the server to which new connections go
 	clients, stopClients := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	var sent, lost atomic.Int64
@@ -62,7 +62,7 @@ func testNoRequestIsLost(t *testing.T) {
 	}
 }
 
-// startDraining starts a server, notes its address, and returns what ends it.
+// startDraining starts a server, stores its address, and returns the function that ends the server.
 func startDraining(t *testing.T, address *atomic.Value) (end func()) {
 	t.Helper()
 	pair, err := servingcert.New([]string{"localhost"}, time.Now())

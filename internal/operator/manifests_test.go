@@ -35,7 +35,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// Without flags it prints the files that are in the clone.
+// Without flags, the command prints the files that are in the repository.
 func TestManifestsOfTheDefaults(t *testing.T) {
 	out, dir := &bytes.Buffer{}, t.TempDir()
 	if err := printManifests([]string{"--dir", dir}, out); err != nil || out.Len() > 0 {

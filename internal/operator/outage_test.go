@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// FLT-F07: what an LNamespace takes away waits for seconds, not for a reflector's minute, when the API server is back.
+// FLT-F07: after an outage, the revocations of an LNamespace begin within seconds, and not after a reflector's pause of up to a minute.
 func TestOurKindsAreAskedForSoonAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin, last, longest := time.Now(), time.Now(), time.Duration(0)

@@ -63,8 +63,8 @@ func (s *started) Start(context.Context) error {
 	return nil
 }
 
-// controller-runtime starts every Runnable even where its context is done, so that a process that ends while its file is held back would
-// record that file as accepted.
+// controller-runtime starts every Runnable even if its context is done. Without a check, a process that ends while its configuration file
+// is held back would record that file as accepted.
 func TestStartAfterAcceptance(t *testing.T) {
 	for name, c := range map[string]struct {
 		accepts bool

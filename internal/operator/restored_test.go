@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// history answers each list with the next of its revisions, "" for an outage, and cancels when they are over.
+// history answers each list with the next of its revisions; "" means no answer. When none is left, it calls over.
 type history struct {
 	client.Reader
 	revisions []string

@@ -12,7 +12,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// SEC-X31: a cache keeps only what somebody reads there.
+// SEC-X31: a cache keeps only the fields that the operator reads.
 func TestTrim(t *testing.T) {
 	full := func() metav1.ObjectMeta {
 		return metav1.ObjectMeta{

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/operator"
 )
 
-// Every wrong flag is reported in one sentence, before a request is sent to anybody.
+// Every wrong flag is reported in one sentence, before any request is sent.
 func TestWebhookFlags(t *testing.T) {
 	taken, err := net.Listen("tcp", ":0")
 	if err != nil {

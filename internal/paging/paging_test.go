@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// pages answers lists as the API server does: the token of a page is the index of its first object. expires is a token that has
-// expired once it is used; its answer carries the token by which the list goes on.
+// pages answers lists as the API server does. The token of a page is the index of its first object. The token in expires is refused as
+// expired, and the refusal has a token with which the list can continue.
 type pages struct {
 	client.Reader
 	names   []string

@@ -19,7 +19,7 @@ func newQueue(t *testing.T) workqueue.TypedRateLimitingInterface[string] {
 
 func TestASourceRequeuesOnceItsControllerRuns(t *testing.T) {
 	s, queue := &Source[string]{First: []string{"first"}}, newQueue(t)
-	s.Add("early") // the controller reconciles everything when it starts
+	s.Add("early") // dropped: the controller begins with all objects
 	s.AddAfter(time.Millisecond, "early")
 	if err := s.Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
@@ -50,5 +50,5 @@ func TestALoopSaysWhenItLooksAgain(t *testing.T) {
 			}
 		})
 	}
-	(&Loop{}).Now() // before it runs: nothing to do
+	(&Loop{}).Now() // before it runs, this does nothing
 }

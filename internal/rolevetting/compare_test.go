@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
-// admin returns a role that holds the rights of its contributors.
+// admin returns a ClusterRole admin that aggregates the rights of these contributors.
 func admin(contributors ...rolevetting.Contributor) *rolevetting.Role {
 	role := &rolevetting.Role{Name: "admin", Contributors: contributors}
 	for _, c := range contributors {

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
-// lists returns empty lists for some minor versions.
+// lists returns a list without rights for each of these minor versions.
 func lists(t *testing.T, minors ...string) rolevetting.Lists {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -137,7 +137,7 @@ func TestMinor(t *testing.T) {
 	}
 }
 
-// Each list that Warren ships is complete and sorted, has the version of its file name, and holds no dangerous right.
+// Each list that Warren ships is complete and sorted. It is for the version in its file name, and has no dangerous right.
 func TestShippedLists(t *testing.T) {
 	names, err := fs.Glob(rolevetting.Shipped.Files, "*")
 	if err != nil || len(names) == 0 {

@@ -9,12 +9,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
-// rule is a rule on the resources of one group.
+// rule returns a rule for resources of one API group.
 func rule(group string, resources, verbs []string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs, ResourceNames: names}
 }
 
-// words is a list of words, for short.
+// words returns its arguments as a list.
 func words(all ...string) []string { return all }
 
 func TestRights(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRightInWords(t *testing.T) {
 	}
 }
 
-// ACC-T02: which rights are dangerous, by access.md 2.8.
+// ACC-T02: which rights are dangerous, as docs/behaviour/access.md 2.8 defines it.
 func TestDangerous(t *testing.T) {
 	const ours = "tenancy.warren.dev"
 	cases := []struct {

@@ -17,7 +17,7 @@ var (
 	noon  = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// made returns a pair that was made at noon minus before.
+// made returns a pair that was made that long before noon.
 func made(t *testing.T, before time.Duration, names ...string) servingcert.Pair {
 	t.Helper()
 	pair, err := servingcert.New(names, noon.Add(-before))
@@ -54,7 +54,7 @@ func TestNew(t *testing.T) {
 	for name, valid := range map[string]bool{
 		names[0]: true, names[1]: true, "warren-webhook": false, "kubernetes.default.svc": false,
 	} {
-		// The API server's clock may be half an hour behind ours.
+		// The API server's clock may be half an hour behind the operator's.
 		_, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: anchors, CurrentTime: noon.Add(-30 * time.Minute)})
 		if (err == nil) != valid {
 			t.Errorf("as %s: %v", name, err)

@@ -103,7 +103,7 @@ func TestBundle(t *testing.T) {
 	if got := same.Bundle(); !bytes.Equal(got, a.Certificate) {
 		t.Errorf("one certificate stands there twice:\n%s", got)
 	}
-	// The bundle contains neither a key nor text that can't be parsed, whatever somebody wrote into the Secret.
+	// Whatever a user has written into the Secret, the bundle has neither a key nor text that can't be parsed.
 	mixed := servingcert.Contents{
 		Current: servingcert.Pair{Certificate: append(bytes.Clone(a.Key), a.Certificate...)}, Next: garbage,
 		Old: []byte("-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"),
@@ -116,17 +116,17 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// cluster simulates a rotation, second by second: a Secret, a bundle, and a leader that makes one write at a time and that another
-// may replace at any moment.
+// cluster simulates a rotation second by second. It has a Secret, a bundle, and a leader that makes one write in a second. Another leader
+// may replace it at any moment.
 type cluster struct {
 	secret []servingcert.Contents // by second
 	bundle [][]byte               // by second
 	held   servingcert.Contents
-	since  int // second since which they are held, -1
+	since  int // the second since which the bundle fits held; -1: not known
 	steps  []servingcert.Action
 }
 
-// tick is one second in which the leader does at most one write.
+// tick simulates one second, in which the leader makes at most one write.
 func (c *cluster) tick(t *testing.T) {
 	now := len(c.secret)
 	contents, bundle := c.secret[now-1], c.bundle[now-1]
@@ -153,8 +153,8 @@ func (c *cluster) tick(t *testing.T) {
 	c.secret, c.bundle = append(c.secret, contents), append(c.bundle, bundle)
 }
 
-// The certificate that a replica serves, which may be ten seconds old, is in the bundle that an API server has, which may be ten
-// seconds old, too; also when the leader dies at any moment, or hangs for a while.
+// A replica may serve a certificate that is ten seconds old, and an API server may have a bundle that is ten seconds old. The served
+// certificate is in that bundle all the same, even if the leader dies or hangs at any moment.
 func TestWhatIsServedIsTrusted(t *testing.T) {
 	const late = 10
 	ending := servingcert.Contents{Current: made(t, 61*day, names...)}
@@ -169,13 +169,13 @@ func TestWhatIsServedIsTrusted(t *testing.T) {
 			case 0: // another leader, which knows nothing
 				c.since = -1
 				fallthrough
-			case 1: // nobody leads
+			case 1: // another leader takes over, which doesn't know since when the bundle fits
 				c.secret, c.bundle = append(c.secret, c.secret[len(c.secret)-1]), append(c.bundle, c.bundle[len(c.bundle)-1])
 			default:
 				c.tick(t)
 			}
 		}
-		// Few leaders last a minute here; the last one does.
+		// Few of the leaders above last a minute; this one does.
 		for range 4 * 60 {
 			c.tick(t)
 		}

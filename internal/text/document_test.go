@@ -10,9 +10,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// SEC-X38: whatever character somebody has written, a document holds it; in JSON none is there that a terminal obeys.
+// SEC-X38: a document keeps every character that a user may have written. JSON has no character that a terminal would obey.
 func TestDocuments(t *testing.T) {
-	const common, tags = 0x11000, 0xe0000 // tags are letters that no one sees
+	const common, tags = 0x11000, 0xe0000 // characters of block tags are invisible
 	for i := range rune(common + 0x80) {
 		r := i
 		if i >= common {

@@ -50,7 +50,7 @@ func TestStatusWrites(t *testing.T) {
 	})
 }
 
-// HIER-S10: a watch that lags behind an answer to the operator doesn't bring back the namespace that had the name before.
+// HIER-S10: an API server's answer shows a new namespace. A watch that lags behind doesn't bring back the old namespace of that name.
 func TestOlderNamespaceOfTheName(t *testing.T) {
 	x := New(forest.Rules{})
 	f := &Feed{x}
@@ -72,7 +72,7 @@ func TestOlderNamespaceOfTheName(t *testing.T) {
 	}
 }
 
-// HIER-P11: the watch of HierarchyConfigurations may be ahead of that of Namespaces.
+// HIER-P11: the watch of HierarchyConfigurations may show a request before the watch of Namespaces shows the parent.
 func TestRequestBeforeItsParent(t *testing.T) {
 	x := New(forest.Rules{})
 	f := &Feed{x}

@@ -26,10 +26,10 @@ func TestHistoryNotesTheHighestVersion(t *testing.T) {
 func TestDatePlacements(t *testing.T) {
 	before := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	after := before.Add(time.Minute)
-	const gone = "gone" // stands for the UID of a namespace that may have been gone before the operator started
+	const gone = "gone" // means the UID of a namespace that may have been gone before the operator started
 	for name, c := range map[string]struct {
 		parentMade time.Time
-		stoodBelow string // UID of the parent that the namespace has stood below
+		stoodBelow string // the UID of the parent that the namespace was below
 		want       string
 	}{
 		"a parent that was there first is meant":                                            {before, "", "parent-uid"},

@@ -19,24 +19,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is an API server in memory that serves list, watch, discovery and reviews for metadata, so that a case may take ten minutes
-// of a fake clock. The cases of test/integration/informers run against a real server.
+// api is an API server in memory that serves lists, watches, discovery and reviews, with metadata only. So a case may take ten minutes of a
+// fake clock. The cases of test/integration/informers run against a real server.
 type api struct {
 	mu        sync.Mutex
 	rights    map[string]bool // "VERB RESOURCE NAMESPACE"; namespace * is cluster-wide
 	missing   map[string]bool // resources that discovery lacks
-	refuses   bool            // reviews
+	refuses   bool            // reviews are refused
 	rules     bool            // SelfSubjectRulesReviews are served, and complete
-	denied    string          // the namespace for which a SelfSubjectRulesReview says that nothing is allowed
+	denied    string          // a SelfSubjectRulesReview reports that nothing is allowed in this namespace
 	troubled  bool            // an authorizer fails: SelfSubjectAccessReviews deny, with an evaluation error
-	selects   string          // the label selector without which reviews say no
+	selects   string          // unless it is "", reviews deny requests without this label selector
 	reviewed  func(verb string) (allowed, known bool)
-	down      bool          // every request is a 500
-	throttles bool          // every request is a 429
-	oldest    int           // watches from resourceVersions before this one fail as expired
-	resume    chan struct{} // a value lets one hanging request continue
+	down      bool          // every request is answered with 500
+	throttles bool          // every request is answered with 429
+	oldest    int           // watches from earlier resourceVersions fail as expired
+	resume    chan struct{} // each value lets one hanging request continue
 	slow      chan struct{} // discovery waits for this channel, unless it is nil
-	breaks    string        // watches of this namespace are a 500
+	breaks    string        // watches of this namespace are answered with 500
 	old       bool          // watches with sendInitialEvents are not supported, as by old servers
 	hangs     string        // requests for this namespace get no answer
 	lags      int           // unless 0, cluster-wide watches begin with the objects as of this resourceVersion; later changes follow as events
@@ -85,7 +85,7 @@ func (a *api) do(f func()) {
 	f()
 }
 
-// count counts requests; an empty argument matches all.
+// count counts requests. An empty argument means any.
 func (a *api) count(verb, resource string) int { return len(a.times(verb, resource)) }
 
 func (a *api) times(verb, resource string) []time.Time {
@@ -166,7 +166,7 @@ func (s *stream) event(kind string, object *metav1.PartialObjectMetadata) {
 	s.out <- frame
 }
 
-// drop closes all watches, as a server does from time to time.
+// drop ends all watches, as a server does from time to time.
 func (a *api) drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -359,7 +359,7 @@ func (a *api) leave(s *stream) {
 	}
 }
 
-// body is the body of a watch's response; it notes that the client closes it.
+// body is the body of a watch's response. It records that the client has closed it.
 type body struct {
 	*io.PipeReader
 	closed func()

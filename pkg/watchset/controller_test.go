@@ -19,7 +19,7 @@ import (
 
 func TestControllerIsNamedOnce(t *testing.T) { t.Run("INF-I66", controllerIsNamedOnce) }
 
-// Events of a Controller's leases reach the sources of that Controller only; events of Static's leases reach none.
+// Sources of a Controller get the events of that Controller's leases only. No source gets the events of Static's leases.
 func controllerIsNamedOnce(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")
@@ -78,7 +78,7 @@ func typedReads(t *testing.T) {
 
 func TestClientReadsThroughTheSession(t *testing.T) { t.Run("INF-I68", clientReadsThroughTheSession) }
 
-// A session's client reads what the session leases and leaves the rest to another client.
+// A session's client reads what the session has leased itself. It passes all other calls to another client.
 func clientReadsThroughTheSession(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")
@@ -108,7 +108,7 @@ func (c *onlyDeletes) Delete(_ context.Context, object client.Object, _ ...clien
 
 func TestCacheOfAManager(t *testing.T) { t.Run("INF-I69", cacheOfAManager) }
 
-// A read-only cache reads what it may, says what is forbidden, and refuses in a sentence what it can't do.
+// A read-only cache reads the objects that it has rights to, reports which are forbidden, and refuses with a sentence what it can't do.
 func cacheOfAManager(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")

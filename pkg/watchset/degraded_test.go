@@ -62,7 +62,7 @@ func TestHangingListsFreeTheirSlots(t *testing.T) {
 	})
 }
 
-// INF-I82: the list of an informer that is Degraded already hangs again.
+// INF-I82: the list of an informer that is already Degraded hangs again.
 func TestListsThatHangAgainFreeTheirSlots(t *testing.T) {
 	a := newAPI(both("secrets", "*")...)
 	a.hangs = "a"

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// discover answers for /api/VERSION and /apis/GROUP/VERSION and, without the version, for the core and for GROUP.
+// discover answers discovery for /api/VERSION and /apis/GROUP/VERSION and, without a version, for /api and /apis/GROUP.
 func (a *api) discover(path []string) (int, any) {
 	versions := a.versionsOf(path[min(len(path)-1, 1)])
 	switch {

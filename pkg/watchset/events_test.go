@@ -38,7 +38,7 @@ func (l *log) add(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// want fails the test unless exactly these events, in any order, came since its last call.
+// want fails the test unless exactly these events, in any order, have come since its last call.
 func (l *log) want(lines ...string) {
 	l.t.Helper()
 	synctest.Wait()
@@ -87,7 +87,7 @@ func (w *world) start(resource schema.GroupVersionResource, h handler.EventHandl
 	return q
 }
 
-// INF-I30 to INF-I32 against a server in memory, where every event counts.
+// INF-I30 to INF-I32 with a server in memory, which makes it possible to check every single event.
 func TestAutoGoesUpAndDown(t *testing.T) {
 	a := newAPI(append(both("secrets", "a"), both("secrets", "b")...)...)
 	for _, ns := range []string{"a", "b", "c"} {
@@ -133,7 +133,7 @@ func TestAutoGoesUpAndDown(t *testing.T) {
 	})
 }
 
-// A namespace that was deleted and created again gives no access to its objects by the rights in the old one.
+// A namespace was deleted and created again. The rights in the old one give no access to the objects of the new one.
 func TestNamespaceWithANewUID(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "old")
@@ -159,7 +159,7 @@ func TestNamespaceWithANewUID(t *testing.T) {
 	})
 }
 
-// INF-I55: a slow handler holds up nobody else, and gets one event per object.
+// INF-I55: a slow handler delays no other handler, and gets one event for each object.
 func TestSlowHandler(t *testing.T) {
 	a := newAPI(append(both("secrets", "a"), both("widgets", "a")...)...)
 	bubble(t, a, quiet(), func(w *world) {
@@ -229,7 +229,7 @@ func handlersMayCallBack(t *testing.T) {
 	})
 }
 
-// Owners are enqueued for what their leases cover, and for nothing else.
+// Owners are enqueued for the objects that their leases cover, and for no others.
 func TestEnqueueOwners(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	bubble(t, a, quiet(), func(w *world) {

@@ -9,7 +9,7 @@ import (
 
 var kindsOfRBAC = []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
 
-// INF-I89: the kinds of RBAC are watched while something is Forbidden, and at no other time.
+// INF-I89: the kinds of RBAC are watched only while something is Forbidden.
 func TestRBACWhileForbidden(t *testing.T) {
 	t.Run("INF-I89", rbacWhileForbidden)
 	t.Run("INF-I89 one review for each back-off", reviewsOfTheForbidden)

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// held starts a handler that waits until free is called.
+// held starts a handler that waits with every event until free is called. told records the events that it gets.
 func (w *world) held(resource schema.GroupVersionResource) (told *log, free func()) {
 	w.Helper()
 	told = &log{t: w.T}
@@ -116,7 +116,7 @@ func TestAutoOnAClusterScopedResource(t *testing.T) {
 	}
 }
 
-// An Auto lease that comes when it is known already that the cluster can't be seen.
+// An Auto lease begins when it is already known that the whole cluster can't be watched.
 func TestAutoJoinsLate(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	bubble(t, a, quiet(), func(w *world) {
@@ -134,7 +134,7 @@ func TestAutoJoinsLate(t *testing.T) {
 	})
 }
 
-// INF-I32: an Auto lease changes to the informer of a namespace, which another controller holds and whose first list never came.
+// INF-I32: an Auto lease changes to namespaces. Another controller already has the informer of one, whose first list has never come.
 func TestAutoJoinsAnInformerWithoutList(t *testing.T) {
 	a := newAPI(both("secrets", "*")...)
 	a.put("secrets", "a", "s")

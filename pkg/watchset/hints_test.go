@@ -58,7 +58,7 @@ func denialInTrouble(t *testing.T) {
 
 func TestRightForASelector(t *testing.T) { t.Run("INF-I62", rightForASelector) }
 
-// An informer with a label selector is Synced if its identity has the right for that selector only.
+// An informer with a label selector is Synced even if it has a right for objects with that selector only.
 func rightForASelector(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.selects = "team=payments"
@@ -76,10 +76,11 @@ func rightForASelector(t *testing.T) {
 
 func TestThousandsOfInformers(t *testing.T) { t.Run("INF-I63", thousandsOfInformers) }
 
-// Poked informers don't wait behind regular checks, one review decides for all informers of a namespace, and no check starves.
+// Informers that Poke has called don't wait behind regular checks. One review decides for all informers of a namespace. Every check comes
+// at last.
 func thousandsOfInformers(t *testing.T) {
 	namespaces := 2500
-	if os.Getenv("WARREN_RACE") == "1" { // so many timers of one bubble crash the race detector's runtime now and then
+	if os.Getenv("WARREN_RACE") == "1" { // with the race detector, so many timers in one bubble sometimes crash the runtime
 		namespaces = 100
 	}
 	resources := []string{"secrets", "configmaps", "widgets", "roles", "nodes", "pods", "services", "leases"}
@@ -119,7 +120,7 @@ func thousandsOfInformers(t *testing.T) {
 
 		a.do(func() { a.denied = fmt.Sprint("n", namespaces/2) })
 		w.Poke()                  // pokes all informers; the limit of reviews spreads their reviews over some seconds
-		w.after(45 * time.Second) // the reviews of all, and their repetitions, are done
+		w.after(45 * time.Second) // by then all informers are reviewed, some of them twice
 		w.is(victim, watchset.Forbidden)
 		a.do(func() { a.denied = "" })
 		a.put("rolebindings", fmt.Sprint("n", namespaces/2), "right")
@@ -130,7 +131,7 @@ func thousandsOfInformers(t *testing.T) {
 
 func TestDiscoveryIsNobodys(t *testing.T) { t.Run("INF-I64", discoveryIsNobodys) }
 
-// If the caller whose question started a request of discovery gives up, other callers still get the answer.
+// If the caller who caused a request of discovery gives up, other callers still get the answer.
 func discoveryIsNobodys(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")
@@ -160,7 +161,7 @@ func discoveryIsNobodys(t *testing.T) {
 
 func TestInitialEventsComeLast(t *testing.T) { t.Run("INF-I65", initialEventsComeLast) }
 
-// In a priority queue, objects that were there from the beginning come after those that change now.
+// In a priority queue, the objects that existed at the beginning come after those that change later.
 func initialEventsComeLast(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "old")

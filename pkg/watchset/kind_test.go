@@ -24,7 +24,7 @@ func TestKind(t *testing.T) {
 	t.Run("INF-I85 in namespaces", kindInNamespaces)
 }
 
-// sees checks under which resource a lease sees its kind.
+// sees checks that a lease of a kind watches this resource.
 func (w *world) sees(l *watchset.Lease, want schema.GroupVersionResource) {
 	w.Helper()
 	if now := w.is(l, watchset.Synced); now.Resource != want || !now.Kind.Empty() && now.Kind.GroupVersion() != want.GroupVersion() {

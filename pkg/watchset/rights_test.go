@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// INF-I10 with a fake clock.
+// Case INF-I10, with a fake clock.
 func TestForbiddenCostsLittle(t *testing.T) {
 	a := newAPI()
 	bubble(t, a, quiet(), func(w *world) {
@@ -48,7 +48,7 @@ func TestForbiddenCostsLittle(t *testing.T) {
 	})
 }
 
-// INF-I08, the ten minutes.
+// Case INF-I08, for ten minutes.
 func TestListAloneIsForbidden(t *testing.T) {
 	a := newAPI("list secrets a")
 	bubble(t, a, quiet(), func(w *world) {
@@ -63,7 +63,7 @@ func TestListAloneIsForbidden(t *testing.T) {
 	})
 }
 
-// INF-I09, the ten minutes.
+// Case INF-I09, for ten minutes.
 func TestWatchAloneEndsForbidden(t *testing.T) {
 	a := newAPI("watch secrets a")
 	bubble(t, a, quiet(), func(w *world) {
@@ -89,7 +89,7 @@ func pokeRepeats(t *testing.T) {
 	o := quiet()
 	bubble(t, a, o, func(w *world) {
 		l := w.lease(in("a"))
-		w.after(20 * time.Second) // the next attempt is half a minute away
+		w.after(20 * time.Second) // the next attempt comes half a minute later
 		behind := true
 		a.do(func() {
 			a.rights["list secrets a"], a.rights["watch secrets a"] = true, true
@@ -104,7 +104,7 @@ func pokeRepeats(t *testing.T) {
 	})
 }
 
-// INF-I19, the ten minutes.
+// Case INF-I19, for ten minutes.
 func TestReviewsAreRefused(t *testing.T) {
 	a := newAPI()
 	a.refuses = true
@@ -121,7 +121,7 @@ func TestReviewsAreRefused(t *testing.T) {
 	})
 }
 
-// INF-I20: the RBAC watch is under the back-off of all parts.
+// INF-I20: the watch of RBAC has the same back-off as all other parts.
 func TestRBACWatchComesAndGoes(t *testing.T) {
 	a := newAPI(both("secrets", "b")...)
 	bubble(t, a, watchset.Options{WatchCRDs: watchset.Off}, func(w *world) {
@@ -142,7 +142,7 @@ func TestRBACWatchComesAndGoes(t *testing.T) {
 		w.is(forbidden, watchset.Forbidden)
 		before := a.count("watch", "secrets")
 		a.revoke(both("rolebindings", "*")...)
-		a.drop() // it is refused when it is renewed
+		a.drop() // the watches begin again, and that of RoleBindings is refused
 		w.after(10 * time.Second)
 		w.is(synced, watchset.Synced)
 		if n := a.count("watch", "secrets") - before; n != 1 {
@@ -158,7 +158,7 @@ func TestRBACWatchComesAndGoes(t *testing.T) {
 	})
 }
 
-// INF-I13, and that handlers get no event after the loss of a right, even if the watch goes on.
+// INF-I13; and after the loss of a right, handlers get no event, even if the watch continues.
 func TestNothingAfterRevocation(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")
@@ -185,7 +185,7 @@ func TestNothingAfterRevocation(t *testing.T) {
 	})
 }
 
-// INF-I21 to INF-I24, the ten minutes between them.
+// Cases INF-I21 to INF-I24, with ten minutes between them.
 func TestNotServedCostsLittle(t *testing.T) {
 	a := newAPI()
 	a.missing["widgets"] = true
@@ -210,7 +210,7 @@ func TestNotServedCostsLittle(t *testing.T) {
 	})
 }
 
-// The API server that answers a list may lag behind the one that answered the review: an informer that began because of a hint and
+// The API server that answers a list may be behind the one that answered the review. So an informer that started because of a hint and
 // failed is reviewed once more.
 func TestAnotherServerLagsBehind(t *testing.T) {
 	a := newAPI()
@@ -232,7 +232,7 @@ func TestAnotherServerLagsBehind(t *testing.T) {
 	})
 }
 
-// A right that comes back while its loss is being found.
+// A right is granted again while a review finds that it was revoked.
 func TestHintDuringAReview(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	bubble(t, a, quiet(), func(w *world) {
@@ -305,7 +305,7 @@ func TestListBeforeWatch(t *testing.T) {
 	})
 }
 
-// An owner whose lease begins while a Forbidden part tries again is enqueued for the outcome, even if that is Forbidden as before.
+// A lease begins while a Forbidden part tries again. Its owner is enqueued when the result is known, even if that is still Forbidden.
 func TestLateOwnersAreTold(t *testing.T) {
 	a := newAPI()
 	a.reviewed = func(string) (bool, bool) { return true, true }

@@ -29,8 +29,8 @@ var (
 	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
 
-// client-go spaces error logs a millisecond apart by the clock that the first one used. The fake clock of a synctest bubble starts
-// in 2000, so an error outside it would wait a quarter of a century.
+// client-go lets at least a millisecond pass between two error logs, by the clock that the first log used. In a synctest bubble, the clock
+// starts in the year 2000. So an error outside of the bubble would wait for a quarter of a century.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	os.Exit(m.Run())
@@ -40,7 +40,7 @@ func owner(name string) watchset.Owner {
 	return watchset.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// world is a Set that runs against an api, in a bubble of testing/synctest with a fake clock.
+// world is a Set that runs with an api as its server, in a bubble of testing/synctest with a fake clock.
 type world struct {
 	*testing.T
 	*api
@@ -234,7 +234,7 @@ func TestOfTwoSessionsTheLaterWins(t *testing.T) {
 	})
 }
 
-// INF-I29: changes while the watch was down are lost to the next watch, and found by a list.
+// INF-I29: the next watch doesn't report changes that came while the watch was down. A list finds them.
 func TestHistoryIsGone(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")

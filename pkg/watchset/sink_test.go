@@ -67,7 +67,7 @@ func TestSink(t *testing.T) {
 	t.Run("INF-I77", sinkSeesNoListAlone)
 }
 
-// told checks the calls since the last read.
+// told checks that these are the calls since the last read.
 func (d *diary) told(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, d.read()); diff != "" {
@@ -115,8 +115,8 @@ func sinkIsTold(t *testing.T) {
 	})
 }
 
-// When Auto goes from namespaces to the cluster, the Sink gets the cluster's objects before the namespaces become Pending. In the
-// other direction, the cluster becomes Forbidden before the namespaces begin.
+// When Auto changes from namespaces to the cluster, the Sink gets the cluster's objects before the namespaces become Pending. When it
+// changes back, the cluster becomes Forbidden before the namespaces begin.
 func sinkFollowsAuto(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "one")
@@ -142,7 +142,7 @@ func sinkFollowsAuto(t *testing.T) {
 	})
 }
 
-// Where list is allowed and watch is not, nothing is shown and nothing changes, however often it is tried.
+// If list is allowed and watch is not, the Sink gets no objects, and its state stays the same however often the informer tries.
 func sinkSeesNoListAlone(t *testing.T) {
 	for name, refuses := range map[string]bool{"reviews allowed": false, "reviews refused": true} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 func TestWatchesKeepFewStacks(t *testing.T) { t.Run("INF-I80", watchesKeepFewStacks) }
 
-// No goroutine waits for resyncs, and a watch follows its stream all the same.
+// A watch needs no goroutine that waits for resyncs, and still follows its stream.
 func watchesKeepFewStacks(t *testing.T) {
 	const watches = 20
 	var rights []string
@@ -34,7 +34,7 @@ func watchesKeepFewStacks(t *testing.T) {
 		if n := strings.Count(stacks, "cache.(*Reflector).startResync("); n != 0 {
 			t.Errorf("%d goroutines wait for a resync of %d watches, want none", n, watches)
 		}
-		a.drop() // the next stream must be followed, too
+		a.drop() // each watch must follow its next stream, too
 		w.after(5 * time.Second)
 		for i, l := range leases {
 			namespace := fmt.Sprintf("n%d", i)

@@ -3,6 +3,7 @@ package ui_test
 import (
 	"flag"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
-	if flag.Lookup("test.parallel").Value.String() < "6" {
+	if parallel, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err != nil || parallel < 6 {
 		_ = flag.Set("test.parallel", "6")
 	}
 	os.Exit(m.Run())

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The text of constrained impersonation was seen on API server 1.36.3.
+// The refusal of constrained impersonation has the text that API server 1.36.3 sent.
 func TestRefused(t *testing.T) {
 	forbidden := func(resource, text string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New(text))

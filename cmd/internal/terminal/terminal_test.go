@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// SEC-X30: what a terminal would obey is shown.
+// SEC-X30: characters that a terminal would obey, such as escape sequences, are shown as text.
 func TestEscape(t *testing.T) {
 	cases := map[string]struct{ value, want string }{
 		"plain":               {"payments: grüße, 日本, [s] <none> \\", "payments: grüße, 日本, [s] <none> \\"},
@@ -59,7 +59,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// SEC-X38: JSON that a library has printed is JSON behind a writer, and means the same.
+// SEC-X38: JSON that a library prints through a Writer is still valid JSON, and means the same.
 func TestWriterKeepsJSON(t *testing.T) {
 	for r := range rune(0x2100) {
 		want := "a" + string(r) + "b"

@@ -12,7 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-sudo/sudo"
 )
 
-// run carries out a command line where no API server can be reached, and no kubectl but that of KUBECTL is found.
+// run carries out a command line without a reachable API server. The only kubectl that it can find is the one that the variable KUBECTL
+// names.
 func run(t *testing.T, kubectl string, line ...string) (status int, out, problems string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/dev/null")
@@ -81,7 +82,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The last two lines of ACC-P06.
+// The last two lines of case ACC-P06: no command, and --help.
 func TestUsage(t *testing.T) {
 	status, out, problems := run(t, program(t))
 	if status != 1 || out != "" || !strings.Contains(problems, "kubectl sudo [--tenant TENANT] [--reason TEXT] COMMAND") {

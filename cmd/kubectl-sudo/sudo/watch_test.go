@@ -19,8 +19,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// watchedScript of the environment makes this test program run a shell script as if it were kubectl, in order to see from
-// outside how it ends.
+// watchedScript is a variable of the environment. If it is set, this test program runs the shell script in it as if that were kubectl. So a
+// test sees from outside how the program ends.
 const watchedScript = "SUDO_TEST_WATCHED_SCRIPT"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// patience bounds a run that doesn't end by itself, as it must.
+// patience is the time after which a run is killed that should have ended by itself.
 const patience = 30 * time.Second
 
 func watched(t *testing.T, script string) *exec.Cmd {
@@ -45,7 +45,7 @@ func watched(t *testing.T, script string) *exec.Cmd {
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), watchedScript+"="+script)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the script ends with it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the group of cmd includes the script, so Cancel ends both
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd
 }
@@ -53,7 +53,7 @@ func watched(t *testing.T, script string) *exec.Cmd {
 const forbidden = `Error from server (Forbidden): nodes is forbidden: User "bob" cannot impersonate-on:user-info:list resource "nodes" ` +
 	`in API group "" at the cluster scope`
 
-// ACC-P05, where kubectl is watched.
+// ACC-P05, for a watched kubectl: one whose stderr the plugin searches for refusals.
 func TestWatch(t *testing.T) {
 	const hint = "sudo holds in the tree of payments only\n"
 	cases := map[string]struct {
@@ -94,7 +94,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A signal that somebody sends to us reaches kubectl, which may have something to clean up.
+// A signal that another process sends to the plugin reaches kubectl, which may have something to clean up.
 func TestWatchPassesSignalsOn(t *testing.T) {
 	cmd := watched(t, `trap 'echo cleaned; exit 5' TERM; echo ready; while :; do sleep 0.05; done`)
 	stdout, err := cmd.StdoutPipe()
@@ -118,7 +118,7 @@ func TestWatchPassesSignalsOn(t *testing.T) {
 	}
 }
 
-// However kubectl cuts what it writes, all passes at once and the refusal is noticed.
+// However kubectl splits its output into writes, all of it is passed on at once and the refusal is noticed.
 func TestRefusalsInPieces(t *testing.T) {
 	text := "a line\n" + strings.Repeat("x", 2*longest) + "\n" + forbidden + "\nanother\n"
 	for _, size := range []int{1, 7, 64, len(text)} {

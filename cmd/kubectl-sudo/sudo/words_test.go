@@ -10,12 +10,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// subjectsOwn is a kubectl in which the commands that write RoleBindings have a flag --user of their own.
+// subjectsOwn reports whether kubectl takes a flag as its own. Behind rolebinding it doesn't: commands about RoleBindings have their own
+// --user.
 func subjectsOwn(_ *pflag.Flag, behind []string) bool {
 	return !slices.Contains(behind, "rolebinding")
 }
 
-// What ACC-P01, ACC-P02 and ACC-P08 say of reading kubectl's own words.
+// ACC-P01, ACC-P02 and ACC-P08: what the plugin reads in the flags that are kubectl's own.
 func TestRead(t *testing.T) {
 	type said struct{ namespace, context, server, tenant, user string }
 	cases := map[string]struct {

@@ -20,7 +20,7 @@ import (
 
 type keys = map[string]string
 
-// namespace makes one whose labels without a domain are ours, but for team and app.
+// namespace returns a namespace. It prefixes the keys of labels, except team and app, with Warren's domain.
 func namespace(name string, labels, annotations keys) *forest.Namespace {
 	all := keys{}
 	for key, value := range labels {
@@ -40,8 +40,8 @@ func view(partial bool, namespaces ...*forest.Namespace) tree.View {
 	return v
 }
 
-// payments is a tree of three with a template over it: team comes from the template, memo from the root, app from the SubNamespace
-// of pay-web, and what is below pay-db may go with it.
+// payments returns a template and the three namespaces of a tree that references it. Label team comes from the template, annotation memo
+// from the root, and label app from the SubNamespace of pay-web. What is below pay-web may be deleted with it.
 func payments() []*forest.Namespace {
 	return []*forest.Namespace{
 		namespace("base", keys{"type": "template", "team": "neco"}, nil),
@@ -163,7 +163,7 @@ Events:  <none>
 	}
 }
 
-// SEC-X41: neither the number nor the length of Events, which a tenant may make, decides how much is shown.
+// SEC-X41: tenants may create Events, but neither the number nor the length of Events decides how much is shown.
 func TestManyLongEvents(t *testing.T) {
 	var events []describe.Event
 	for i := range 250 {

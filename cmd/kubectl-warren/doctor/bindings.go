@@ -19,7 +19,7 @@ import (
 // server about one and a half times the CPU time of a request without them: see B12 in docs/benchmarks.md.
 const manyBindings = 1000
 
-// checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of anybody.
+// checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of any user.
 func (p Patient) checkBindings(ctx context.Context) Check {
 	const name = "cluster-role-bindings"
 	list := &metav1.PartialObjectMetadataList{}

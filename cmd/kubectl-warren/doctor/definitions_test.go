@@ -9,7 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// serving knows the resources of an API server that serves these kinds of ours.
+// serving returns the mapper of an API server that serves these of Warren's kinds.
 func serving(kinds []string) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
 	for _, kind := range kinds {

@@ -34,7 +34,7 @@ func TestJudgeServer(t *testing.T) {
 	}
 }
 
-// The refusals were seen on API server 1.36.3.
+// The refusals are those of API server 1.36.3.
 func TestJudgeLevel(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer error
@@ -73,7 +73,7 @@ func TestJudgeWebhook(t *testing.T) {
 	}
 }
 
-// BILL-35: what the tenants tell of the ledger.
+// BILL-35: what doctor concludes about the ledger from the tenants' condition BillingExported.
 func TestJudgeBilling(t *testing.T) {
 	driver := func(d config.BillingDriver) file {
 		return file{config: &config.OperatorConfiguration{Billing: config.Billing{Driver: d}}}

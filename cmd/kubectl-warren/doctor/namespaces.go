@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer, and anybody who
+// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer, and any user who
 // creates a tenant of that name, would get the rights of these bindings.
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"

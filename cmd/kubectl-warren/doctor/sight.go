@@ -26,7 +26,7 @@ const reviewsAtOnce = 16
 // neededVerbs are what the operator does with objects of a propagated kind.
 var neededVerbs = []string{"get", "list", "watch", "create", "update", "delete"}
 
-// checkSight asks the API server's authorizer whether the operator may do with the propagated kinds what it has to.
+// checkSight asks the API server's authorizer whether the operator has all rights that it needs on the propagated kinds.
 func (p Patient) checkSight(ctx context.Context, f file) Check {
 	const name = "sight"
 	if f.unknown != nil {

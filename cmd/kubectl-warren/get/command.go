@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// options are what the flags of get say.
+// options has the values of the flags of get.
 type options struct {
 	tenant           *string
 	selector, fields string

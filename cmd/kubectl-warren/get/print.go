@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// tableOptions are what the flags say about the look of a table.
+// tableOptions has the values of the flags that change how a table looks.
 type tableOptions struct {
 	NoHeaders, ShowLabels bool
 	ColumnLabels          []string

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/pictures/forest.svg")
 
-// The README's picture is what the command draws of the forest of the specification.
+// The picture in the README is the one that the command draws of the forest in the specification.
 func TestPicture(t *testing.T) {
 	const name = "../../../docs/pictures/forest.svg"
 	drawn, _ := drawAs(t, buildForest(t, forests.Specified(), "payments", "shop", "base"), "svg", graph.Options{Depth: -1})
@@ -35,7 +35,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// lists answers the lists of an API server that has one tenant, and counts them by path.
+// lists starts an API server that has one tenant. It returns its address, and by method and path how often each list was requested.
 func lists(t *testing.T) (address string, asked map[string]int) {
 	asked = map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func runGraph(t *testing.T, address string, out *os.File, args ...string) (writt
 		inv.Streams.Out = terminal.NewWriter(out)
 	}
 	cmd := graph.Command(inv)
-	cmd.SetArgs(append([]string{}, args...)) // cobra takes os.Args for nil
+	cmd.SetArgs(append([]string{}, args...)) // for nil, cobra would take os.Args
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err = cmd.ExecuteContext(t.Context())
 	return text.String(), err

@@ -29,7 +29,7 @@ func buildForest(t *testing.T, facts graph.Facts, roots ...string) *graph.Forest
 	return f
 }
 
-// drawAs returns the forest in one format, and the warning that goes with it.
+// drawAs returns the drawing of a forest in one format, and the warning that comes with it.
 func drawAs(t *testing.T, f *graph.Forest, format string, o graph.Options) (drawn, warning string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -46,7 +46,7 @@ func drawAs(t *testing.T, f *graph.Forest, format string, o graph.Options) (draw
 
 var formats = []string{"html", "svg", "dot", "mermaid"}
 
-// lines are the rows of a forest, indented by their depth.
+// lines returns the rows of a forest as text, one a line, indented by their depth.
 func lines(rows []*graph.Row) string {
 	var all strings.Builder
 	for _, row := range rows {
@@ -84,7 +84,7 @@ late: LNamespace without namespace||managers: nobody; users: User erin; sudoers:
 	}
 }
 
-// Trees that overlap are drawn once.
+// A namespace that is below two of the named roots is drawn once.
 func TestRootsWithinOneAnother(t *testing.T) {
 	for _, roots := range [][]string{{"pay-web", "payments"}, {"payments", "pay-web", "payments"}} {
 		f := buildForest(t, forests.Specified(), roots...)
@@ -94,7 +94,7 @@ func TestRootsWithinOneAnother(t *testing.T) {
 	}
 }
 
-// What a text format must hold of the forest of the specification. A name stands alone in its line or element.
+// Each text format has every namespace of the specification's forest once. The format encloses a name in the texts of around.
 func TestFormatsShowEachNamespaceOnce(t *testing.T) {
 	around := map[string][2]string{"html": {"<b>", "</b>"}, "svg": {"\">", "</text>"}, "dot": {"label=\"", "\\n"}, "mermaid": {"\"", "<br>"}}
 	for _, format := range formats {
@@ -102,7 +102,7 @@ func TestFormatsShowEachNamespaceOnce(t *testing.T) {
 			drawn, _ := drawAs(t, buildForest(t, forests.Specified()), format, graph.Options{Depth: -1})
 			times := 1
 			if format == "html" {
-				drawn, _, _ = strings.Cut(drawn, "<section") // the drawing has them once more
+				drawn, _, _ = strings.Cut(drawn, "<section") // the drawing repeats the names
 			}
 			buildForest(t, forests.Specified()).Walk(func(n *graph.Node, _ int) {
 				if got := strings.Count(drawn, around[format][0]+n.Name+around[format][1]); got != times {
@@ -144,7 +144,7 @@ func TestSameInputSameBytes(t *testing.T) {
 	}
 }
 
-// WEB-G3: no name passes for another one, for several, or for a part of the sentence.
+// WEB-G3: a person's name can't look like another name, like several names, or like a part of the sentence.
 func TestPeopleWithMisleadingNames(t *testing.T) {
 	facts := forests.Specified()
 	tenant := facts.Tenants[0]
@@ -177,7 +177,7 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// A text that other people wrote ends no string and no element.
+// A text that another person wrote can't end the string or the element that contains it.
 func TestHostileTexts(t *testing.T) {
 	facts := forests.Hostile()
 	want := map[string][]string{
@@ -212,7 +212,7 @@ func TestLargeForestsAreFolded(t *testing.T) {
 	})
 	t.Run("svg", func(t *testing.T) {
 		drawn, warning := drawAs(t, f, "svg", graph.Options{Depth: -1})
-		if boxes := strings.Count(drawn, "<g class=\"node"); boxes > 501 || warning == "" { // one more explains the kind
+		if boxes := strings.Count(drawn, "<g class=\"node"); boxes > 501 || warning == "" { // the legend has one box more for each kind
 			t.Errorf("%d boxes, warning %q", boxes, warning)
 		}
 		if !strings.Contains(html.UnescapeString(drawn), ", + ") {

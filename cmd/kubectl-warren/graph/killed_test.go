@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// writesOn is the environment variable that has the test write forest.html in its folder, until its parent kills it.
+// writesOn is the environment variable that makes the test write forest.html in its folder again and again, until its parent kills it.
 const writesOn = "WARREN_TEST_WRITES_ON"
 
-// forestSize is the size of the file, in bytes: enough to be killed in the middle.
+// forestSize is the size of the file in bytes, large enough that the process can be killed during a write.
 const forestSize = 48 << 20
 
 func TestKilledWhileWriting(t *testing.T) {
@@ -48,7 +48,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	})
 }
 
-// isHalfWritten reports whether a file is there beside the one that is replaced.
+// isHalfWritten reports whether the folder has a second file, beside the one that a finished write replaces.
 func isHalfWritten(t *testing.T, dir string) bool {
 	t.Helper()
 	if t.Context().Err() != nil {

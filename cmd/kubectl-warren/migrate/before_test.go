@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// What stood in Warren before the migration stands there after its undoing, of the same value or of another.
+// If Warren's keys and objects existed before the migration, an undo restores them, whether the migration wants the same values or others.
 func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
 	withKeys := func() *site {
 		s := hncSite(copies.All, hncPropagate)
@@ -56,7 +56,7 @@ func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
 	}
 }
 
-// A SubNamespace may say less than an anchor.
+// A SubNamespace may have fewer characters in annotations than an anchor of HNC.
 func TestLongAnnotationsOfAnAnchorStayOnTheNamespace(t *testing.T) {
 	t.Run("MIG-U2", longAnnotations)
 }

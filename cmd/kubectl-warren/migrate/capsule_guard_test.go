@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// lnamespaceBy returns an LNamespace that somebody made, with the label of a migration, which anybody may write.
+// lnamespaceBy returns an LNamespace that another user made. It has the label of a migration, which any user may write.
 func lnamespaceBy(name, creator string) *v1alpha1.LNamespace {
 	lns := &v1alpha1.LNamespace{}
 	lns.Name, lns.UID, lns.Labels = name, "uid of LNamespace", map[string]string{v1alpha1.LabelCreatedBy: madeHere}
@@ -24,7 +24,7 @@ func lnamespaceBy(name, creator string) *v1alpha1.LNamespace {
 	return lns
 }
 
-// A label that anybody may write places no namespace, neither before the last step nor after it.
+// Any user may write Capsule's label, so the label alone places no namespace, neither before the last step nor after it.
 func TestLabelAlonePlacesNothing(t *testing.T) {
 	s := capsuleSite()
 	s.apply(t, Finish, s.plan, 1000)
@@ -53,7 +53,7 @@ func TestOwnershipIsByUID(t *testing.T) {
 	}
 }
 
-// Somebody who is quicker to take a Tenant's name gets none of its namespaces.
+// If another user makes an LNamespace with a Tenant's name before the migration does, that LNamespace gets none of the Tenant's namespaces.
 func TestForeignLNamespaceStopsTheMigration(t *testing.T) {
 	s := capsuleSite()
 	x := &executor{tenants: slices.Sorted(maps.Keys(s.estate(s.Cluster).Tenants))}
@@ -69,7 +69,7 @@ func TestForeignLNamespaceStopsTheMigration(t *testing.T) {
 	}
 }
 
-// Where a Tenant's own namespace is to be the root, its LNamespace comes last, and somebody may be there before.
+// If a Tenant's own namespace is to be the root, its LNamespace is made in the last step. Another user may have made one before.
 func TestForeignLNamespaceOfAPlacedRootLetsUndoAlone(t *testing.T) {
 	s := capsuleSite()
 	before := s.everything()
@@ -91,7 +91,7 @@ func TestForeignLNamespaceOfAPlacedRootLetsUndoAlone(t *testing.T) {
 	}
 }
 
-// An LNamespace whose root is its own, and holds all of the Tenant's namespaces, gets nothing more.
+// An LNamespace that owns its root and has all of the Tenant's namespaces in its tree would get nothing more, so the migration may go on.
 func TestLNamespaceThatHoldsAllIsTaken(t *testing.T) {
 	s := capsuleSite()
 	s.LNamespaces["oil"] = lnamespaceBy("oil", "eve")
@@ -106,7 +106,7 @@ func TestLNamespaceThatHoldsAllIsTaken(t *testing.T) {
 	}
 }
 
-// Whoever takes over the migration is noted before their first LNamespace, so that the one before knows it again.
+// A user who takes over the migration is recorded before their first LNamespace. So the user who began it recognizes that LNamespace.
 func TestCallersAreNoted(t *testing.T) {
 	s := capsuleSite()
 	s.apply(t, Rest, s.plan, 1000)
@@ -146,7 +146,7 @@ func TestProvisioners(t *testing.T) {
 	}
 }
 
-// A right to patch a namespace isn't handed down from the root, whoever has it.
+// The right to patch a namespace isn't copied from the root to the namespaces below, whoever has it.
 func TestProvisionersRoleIsNotKept(t *testing.T) {
 	s := capsuleSite()
 	s.Peer.GrantRoles = []string{capsuleProvisioner, "makers"}

@@ -20,7 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// doOfTenants carries out a step that only a migration of tenants has, and reports whether it was one.
+// doOfTenants carries out a step that only a migration from Capsule has, and reports whether step was one.
 func (s *site) doOfTenants(t *testing.T, step Step) bool {
 	t.Helper()
 	data, err := json.Marshal(step.Body)
@@ -81,7 +81,7 @@ func ownedBy(o *metav1.PartialObjectMetadata, tenant string) *metav1.PartialObje
 	return o
 }
 
-// tenantObject returns a Tenant of Capsule's; spec is YAML in one line.
+// tenantObject returns a Tenant of Capsule's with this spec.
 func tenantObject(name string, spec map[string]any) unstructured.Unstructured {
 	u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "spec": spec}}
 	u.SetName(name)
@@ -93,8 +93,8 @@ func owner(kind, name string, roles ...any) map[string]any {
 	return map[string]any{"kind": kind, "name": name, "clusterRoles": roles}
 }
 
-// capsuleSite is Tenant oil with two namespaces, and Tenant gas, of which one namespace has its name. RoleBindings are
-// called after what they bind.
+// capsuleSite returns a site with two Tenants of two namespaces each: oil, and gas, whose name one of its namespaces has. Each RoleBinding
+// has the name of the role that it binds.
 func capsuleSite() *site {
 	s := newSite(copies.OptIn, []*metav1.PartialObjectMetadata{
 		ownedBy(namespace("oil-dev"), "oil"), ownedBy(namespace("oil-prod"), "oil"), ownedBy(namespace("gas"), "gas"),
@@ -169,7 +169,7 @@ func bindingObject(o *metav1.PartialObjectMetadata, b bindingOfCapsule) unstruct
 	return unstructured.Unstructured{Object: fields}
 }
 
-// everything is what undoing has to bring back: keys, owners, and what else was written.
+// everything returns what an undo must restore: labels and annotations, ownerReferences, and what else the migration wrote.
 func (s *site) everything() map[string]any {
 	found := map[string]any{}
 	for name, keys := range s.keys() {
@@ -184,7 +184,7 @@ func (s *site) everything() map[string]any {
 	return found
 }
 
-// followCapsule has Warren write the copies whose sources ask for it, which takes off what the source doesn't have.
+// followCapsule has Warren update the copies of sources in mode update, which removes labels that the source doesn't have.
 func (s *site) followCapsule() {
 	for _, o := range s.Kinds[0].Objects {
 		from := o.Labels[v1alpha1.LabelInheritedFrom]
@@ -263,7 +263,7 @@ func TestPlanOfCapsule(t *testing.T) {
 	}
 }
 
-// Whatever was done until then, undoing leaves the cluster as it was.
+// However many writes were done before, an undo leaves the cluster as it was.
 func TestUndoOfCapsule(t *testing.T) {
 	for writes := range 40 {
 		s := capsuleSite()
@@ -276,7 +276,7 @@ func TestUndoOfCapsule(t *testing.T) {
 	}
 }
 
-// While nobody answers for Capsule's webhooks, nobody may have what only they keep in bounds.
+// While nothing answers for Capsule's webhooks, no user may have the rights that only these webhooks restrict.
 func TestGrantsAreWithheldBeforeWebhooksLetPass(t *testing.T) {
 	t.Run("MIG-C4", grantsBeforeWebhooks)
 }

@@ -22,7 +22,7 @@ func (s *site) gaps() (what []string) {
 	return what
 }
 
-// withObjects adds Secrets to a site.
+// withObjects adds objects to a site's first kind, Secrets.
 func (s *site) withObjects(objects ...*metav1.PartialObjectMetadata) *site {
 	s.Kinds[0].Objects = append(s.Kinds[0].Objects, objects...)
 	return s
@@ -39,7 +39,7 @@ func TestObjectsThatHNCNeverCopies(t *testing.T) {
 				object(secrets, "org", "sh.helm.release.v1.app.v1", "owner", "helm"),
 				object(secrets, "org", "described", "@openshift.io/description", "x"))
 			for _, n := range s.plan().NewCopies {
-				if n.Name != "some" { // which HNC has not copied everywhere in this site
+				if n.Name != "some" { // the Secret that HNC has not copied everywhere in this site
 					t.Errorf("copied anew: %+v", n)
 				}
 			}

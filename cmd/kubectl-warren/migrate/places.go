@@ -51,7 +51,7 @@ func (c Cluster) isPlaceAgreed(estate *Estate, name string, place Place) bool {
 	return known && (was == c.identifyPlaceAbove(place) || made && was == place.Parent)
 }
 
-// recordUnagreedPlace records a namespace whose place nobody has agreed to.
+// recordUnagreedPlace records a namespace to whose place the user has not agreed.
 func (o *outlook) recordUnagreedPlace(name string, place Place, d *draft) {
 	o.refused = append(o.refused, name)
 	d.addDraftGap("Namespace "+name, fmt.Sprintf("it is left out, because its place (below %s) was not in the plan to which you agreed: "+
@@ -59,7 +59,7 @@ func (o *outlook) recordUnagreedPlace(name string, place Place, d *draft) {
 		"if the place is right, give --undo and begin again", cmp.Or(place.Parent, place.Template, "no other")))
 }
 
-// checkPlacesAgreed returns an error that names the namespaces whose places nobody has agreed to.
+// checkPlacesAgreed returns an error that names the namespaces to whose places the user has not agreed.
 func (p Plan) checkPlacesAgreed(peer peer) error {
 	if len(p.refused) == 0 {
 		return nil

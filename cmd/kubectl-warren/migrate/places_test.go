@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// Whoever owns a namespace may write the peer's keys on it while nobody judges that.
+// While the other operator is stopped, no webhook checks its keys, so whoever owns a namespace may write them.
 func TestPlacesThatTheUserHasNotSeen(t *testing.T) {
 	for name, intrude := range map[string]func(*site){
 		"HNC's annotation": func(s *site) { s.Namespaces["plain"].Annotations[hncSubnamespaceOf] = "org" },

@@ -22,7 +22,8 @@ import (
 
 var secrets = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
-// object returns the metadata of an object; keys are labels, and annotations after @.
+// object returns the metadata of an object. keys are alternately a key and its value: of an annotation if the key begins with @, else of a
+// label.
 func object(kind schema.GroupVersionKind, namespace, name string, keys ...string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{},
 		Annotations: map[string]string{}}}
@@ -69,7 +70,7 @@ func newSite(mode copies.KindMode, namespaces []*metav1.PartialObjectMetadata, o
 	return s
 }
 
-// do carries out a step as the API server, and Warren after the last step, would.
+// do changes the site as the API server would by this step and, after the last step, as Warren would.
 func (s *site) do(t *testing.T, step Step) {
 	t.Helper()
 	data, err := json.Marshal(step.Body)
@@ -150,7 +151,7 @@ func (s *site) relabel(t *testing.T, at Object, labels, annotations map[string]*
 
 func (s *site) plan() Plan { return NewPlan(s.estate(s.Cluster), s.Cluster) }
 
-// apply carries out what a plan says up to a phase, one write at a time, each from a new plan.
+// apply carries out the steps up to phase until: writes of them at most, each from a new plan.
 func (s *site) apply(t *testing.T, until Phase, plan func() Plan, writes int) {
 	t.Helper()
 	for range writes {
@@ -188,7 +189,7 @@ func hncObject(kind, namespace, name string, spec map[string]any) unstructured.U
 	return u
 }
 
-// hncSite is org > team (an anchor) > svc (placed), with a Secret of each sort in org.
+// hncSite has the namespaces org, below it team (an anchor), and below that svc (placed). org has a Secret for each of HNC's ways to copy.
 func hncSite(mode copies.KindMode, hncMode string) *site {
 	inherited := "hnc.x-k8s.io/inherited-from"
 	s := newSite(mode, []*metav1.PartialObjectMetadata{
@@ -217,7 +218,7 @@ func hncSite(mode copies.KindMode, hncMode string) *site {
 	return s
 }
 
-// follow has Warren write the copies that it has taken over, as it does once their sources ask for it.
+// follow has Warren update the copies that it has taken over, as it does once their sources ask for that.
 func (s *site) follow() {
 	modes := map[string]string{}
 	for _, o := range s.Kinds[0].Objects {
@@ -280,7 +281,7 @@ func TestPlanOfHNC(t *testing.T) {
 	}
 }
 
-// Whatever was done until then, undoing leaves the cluster as it was, and so does what interrupts that.
+// However many writes were done before, an undo leaves the cluster as it was, even if the undo is interrupted and begins again.
 func TestUndo(t *testing.T) {
 	for writes := range 40 {
 		s := hncSite(copies.All, hncPropagate)

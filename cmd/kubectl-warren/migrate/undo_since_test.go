@@ -48,7 +48,8 @@ func TestUndoRestoresInheritedKeys(t *testing.T) {
 		}
 		s.Namespaces["org"].Labels[level] = "baseline"
 		s.apply(t, Hierarchy, s.plan, 1000)
-		// As Warren does: it hands keys down, and takes them off but for levels of pod security; somebody changes one.
+		// What Warren does in between: namespaces inherit keys, and when they leave they lose them, except levels of pod security. A user sets
+		// tier.
 		delete(s.Namespaces["svc"].Labels, "zone")
 		s.Namespaces["svc"].Labels["tier"] = "own"
 		s.Namespaces["svc"].Labels[level], s.Namespaces["team"].Labels[level] = "baseline", "baseline"

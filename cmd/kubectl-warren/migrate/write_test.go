@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// A step changes and deletes the object that was read, in the version that was read, and no other.
+// A step changes or deletes an object only if its UID and resourceVersion are still those that were read.
 func TestWriteHoldsForWhatWasRead(t *testing.T) {
 	var deleted client.DeleteOptions
 	var patched struct {

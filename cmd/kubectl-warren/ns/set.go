@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// wishes are what the flags of set say.
+// wishes has the values of the flags of set.
 type wishes struct {
 	parent                           string
 	root, cascading, forbidden, wait bool

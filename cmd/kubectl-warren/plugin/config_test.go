@@ -17,7 +17,7 @@ const head = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConf
 func TestConfigValidate(t *testing.T) {
 	cases := map[string]struct {
 		content string
-		want    answer // FILE stands for the name of the file
+		want    answer // FILE means the name of the file
 	}{
 		"valid": {head + "inheritance: {labels: [team, pod-security.kubernetes.io/*]}\n", answer{0, "FILE is valid\n", ""}},
 		"valid, and probably not meant": {
@@ -49,7 +49,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// A file without a word of its own is the defaults, printed whole.
+// A file with nothing but its head is valid. With -o, the whole configuration is printed, with all defaults.
 func TestConfigValidatePrints(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(head), 0o600); err != nil {

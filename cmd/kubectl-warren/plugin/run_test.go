@@ -12,13 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/plugin"
 )
 
-// answer is what a command line gives.
+// answer is the result of a command line.
 type answer struct {
 	status      int
 	out, errOut string
 }
 
-// run carries out a command line where no API server can be reached.
+// run carries out a command line without a reachable API server.
 func run(t *testing.T, line ...string) answer {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/dev/null")
@@ -183,7 +183,7 @@ func TestRefusals(t *testing.T) {
 	refuse(t, cases)
 }
 
-// refuse carries out command lines that end in an error.
+// refuse checks that command lines end in the error that is wanted.
 func refuse(t *testing.T, cases map[string]struct{ line, want string }) {
 	t.Helper()
 	for name, c := range cases {
@@ -196,7 +196,7 @@ func refuse(t *testing.T, cases map[string]struct{ line, want string }) {
 	}
 }
 
-// SUB-X1: the flags of every kubectl command are known behind every command.
+// SUB-X1: every command accepts kubectl's own flags behind it.
 func TestConfigFlags(t *testing.T) {
 	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t",
 		"--kubeconfig=/nofile",

@@ -9,7 +9,7 @@ import (
 
 const noName = ": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end"
 
-// Wrong input is refused where no API server can be reached: no request is made.
+// Wrong input is refused before any request is made, so even without a reachable API server.
 func TestRefusalsAboutSubNamespaces(t *testing.T) {
 	refuse(t, map[string]struct{ line, want string }{
 		"create without a parent": {"kubectl-warren sub create a",
@@ -37,7 +37,7 @@ func TestRefusalsAboutSubNamespaces(t *testing.T) {
 	})
 }
 
-// What is only rehearsed by the client needs no API server where nothing is to be looked at.
+// With --dry-run=client, a command that has nothing to read needs no API server.
 func TestSubCreateRehearsed(t *testing.T) {
 	const made = `apiVersion: tenancy.warren.dev/v1alpha1
 kind: SubNamespace

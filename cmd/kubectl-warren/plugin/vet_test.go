@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ACC-T02: what can't be compared is not taken for a finding, whose status would be 1 or 2.
+// ACC-T02: if the comparison fails, the exit status is not 1 or 2, which mean findings.
 func TestVetThatSeesNothing(t *testing.T) {
 	const refused = "error: can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, " +
 		"--context and the kubeconfig\n"

@@ -7,8 +7,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Question is a request that somebody may or may not make. Where Namespace is empty it is about the whole cluster; a Namespace
-// object itself is asked for in the namespace of its own name, as the API server does.
+// Question is a request that a subject may or may not be allowed to make. If Namespace is empty, it is about the whole cluster. A question
+// about a Namespace object has the name of that object as its namespace, as the API server's authorizer has it.
 type Question struct {
 	Verb        string `json:"verb"`
 	Group       string `json:"group,omitempty"`

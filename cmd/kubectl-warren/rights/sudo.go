@@ -33,8 +33,8 @@ func tenantOfSudoGroup(s rbacv1.Subject) (string, bool) {
 	return name, ok && s.Kind == rbacv1.GroupKind && name != ""
 }
 
-// findSudoers returns the subjects that the LNamespace lists as sudoers or that the pair binds. raiseBySudo reports whether they may
-// really sudo.
+// findSudoers returns the subjects that the LNamespace lists as sudoers or that the pair binds. Whether they can really use sudo, only
+// raiseBySudo finds out.
 func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
 	of, err := r.readTenant(ctx, name)
 	if err != nil {

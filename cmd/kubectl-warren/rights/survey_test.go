@@ -44,7 +44,7 @@ func editRule(tenant string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule([]string{"tenancy.warren.dev"}, []string{"lnamespaces"}, []string{"get", "update", "patch"}, tenant)}
 }
 
-// payments returns the tenant of the specification with what may stand around it.
+// payments returns the tenant of the specification, with bindings that may exist in and around its tree.
 func payments() *survey {
 	users := []string{"User alice", "Group pay-devs"}
 	sudoers := []string{"User bob", "Group pay-oncall", "ServiceAccount ci/deployer"}
@@ -94,7 +94,7 @@ func payments() *survey {
 
 var gap = regexp.MustCompile(` {3,}`)
 
-// drawn returns a survey as text, without the padding of columns.
+// drawn returns the report on a survey as text, without the padding of its columns.
 func drawn(t *testing.T, s *survey) string {
 	t.Helper()
 	s.sudoers = s.boundSudoers()
@@ -143,7 +143,7 @@ User | mint | <none> | <none> | cluster-admin, warren:edit:payments | all | Serv
 
 func TestSudoersNobodyBound(t *testing.T) {
 	s := payments()
-	s.wide[0].subjects = s.wide[0].subjects[:1] // the service account of a listed sudoer was refused, the group withdrawn
+	s.wide[0].subjects = s.wide[0].subjects[:1] // the operator refused the listed service account, and has withdrawn the group
 	got := drawn(t, s)
 	for _, line := range []string{"Group | pay-oncall | sudoers | <none> | <none> | <none> | <none>",
 		"ServiceAccount | ci/deployer | sudoers | <none> | <none> | <none> | <none>"} {

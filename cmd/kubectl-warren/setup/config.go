@@ -1,4 +1,4 @@
-// Package setup is the commands for whoever installs Warren: the operator's configuration, the vetting of users' rights, versions.
+// Package setup is the commands for a user who installs Warren: the operator's configuration, the vetting of users' rights, versions.
 package setup
 
 import (

@@ -25,7 +25,7 @@ func completeParent(inv *invocation.Invocation) cobra.CompletionFunc {
 	}
 }
 
-// newChild is what the flags of create say.
+// newChild has the values of the flags of create.
 type newChild struct {
 	labels, annotations map[string]string
 	wait                bool

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// deletion is what the flags of delete say.
+// deletion has the values of the flags of delete.
 type deletion struct {
 	cascade, wait bool
 	change        change.Options

@@ -15,7 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
 )
 
-// If the namespace can't be read, the move may have happened. Then the new SubNamespace owns it, and deleting that would delete it.
+// If the namespace can't be read, the move may have happened. Then the new SubNamespace owns the namespace, and its deletion would delete
+// the namespace.
 func TestMoveOfUnknownEndAdvisesNoDeletion(t *testing.T) {
 	silent := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// newTenant is what the flags of create lns say.
+// newTenant has the values of the flags of create lns.
 type newTenant struct {
 	users, managers, sudoers subjects
 	template                 string
@@ -72,7 +72,7 @@ func createTenant(ctx context.Context, inv *invocation.Invocation, tenant *newTe
 	return change.PrintDone(inv, lns, tenant.change, "created")
 }
 
-// newLNamespace is the LNamespace that the flags describe.
+// newLNamespace returns the LNamespace that the flags describe.
 func (t *newTenant) newLNamespace(name string) (*unstructured.Unstructured, error) {
 	if err := invocation.CheckName("LNamespace", name); err != nil {
 		return nil, err

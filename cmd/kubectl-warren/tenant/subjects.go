@@ -11,7 +11,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// subjects are what the three flags of one list of an LNamespace say: --user, --user-group, --user-serviceaccount.
+// subjects has the values of the three flags for one list of an LNamespace: --user, --user-group and --user-serviceaccount for users.
 type subjects struct {
 	users, groups   []string
 	serviceAccounts serviceAccounts

@@ -33,12 +33,12 @@ func view(lines ...string) tree.View {
 	return v
 }
 
-// grown is base over org over mid over web.
+// grown returns template base, below it root org, below that mid and web.
 func grown(more ...string) tree.View {
 	return view(append([]string{"base type=template", "org type=root template=base", "mid parent=org", "web parent=mid"}, more...)...)
 }
 
-// told is grown with condition Propagated False in a namespace.
+// told returns the view of grown, with condition Propagated False in a namespace.
 func told(namespace, reason, message string) tree.View {
 	v := grown()
 	v.Conditions[namespace] = []metav1.Condition{{Type: "Propagated", Status: metav1.ConditionFalse, Reason: reason, Message: message}}
@@ -75,7 +75,7 @@ func ended(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	return o
 }
 
-// copied is a copy in web, as the operator writes it.
+// copied returns a copy in namespace web, as the operator writes it.
 func copied(from, mode string) *metav1.PartialObjectMetadata {
 	o := object(v1alpha1.LabelInheritedFrom, from, v1alpha1.LabelPropagate, mode)
 	o.Namespace, o.Name = slot.Namespace, slot.Name
@@ -84,7 +84,7 @@ func copied(from, mode string) *metav1.PartialObjectMetadata {
 	return o
 }
 
-// above are what stands in base, org and mid.
+// above returns the places base, org and mid, with these objects in them.
 func above(base, org, mid *metav1.PartialObjectMetadata) []trace.Place {
 	return []trace.Place{{Namespace: "base", Object: base}, {Namespace: "org", Object: org}, {Namespace: "mid", Object: mid}}
 }

@@ -139,7 +139,8 @@ func (f *footnotes) drawBranch(drawing treeprint.Tree, node *Node) {
 	}
 }
 
-// nodeLine is how one namespace is written: its marks, its name, what it is if that can't be seen from its place, its footnotes.
+// nodeLine returns the line of one namespace: its marks, its name, what it is if its place in the drawing doesn't show that, and its
+// footnotes.
 func (f *footnotes) nodeLine(n *Node) string {
 	line := terminal.Escape(n.Name)
 	if n.Bound {

@@ -45,7 +45,8 @@ func (p *actionPage) Again() string { return "new?" + p.Asked.Encode() }
 
 func sentence(err error) string { return graph.EscapeText(failure.Sentence(err)) }
 
-// serveAction shows the form of a change. If the form was sent with show, as where the pages change nothing, it also shows the command.
+// serveAction shows the form of a change. If the form was sent with show, as it is on pages that can change nothing, it also shows the
+// command.
 func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	heading := headingOf(asked)
@@ -152,7 +153,7 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 	return nil
 }
 
-// findSudo returns whom the caller may impersonate by sudo of the change's tenant; nil where the caller is no sudoer, or
+// findSudo returns the identity that the caller may impersonate by sudo of the change's tenant; nil if the caller is no sudoer, or
 // impersonates a user already.
 func (v *server) findSudo(ctx context.Context, action *changes.Action) (tenant string, as *rest.ImpersonationConfig, err error) {
 	if *v.inv.Flags.Impersonate != "" {

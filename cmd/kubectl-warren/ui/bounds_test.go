@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 )
 
-// SEC-X41: whoever may write RoleBindings can't make the page of somebody else too large to be shown.
+// SEC-X41: a user who may write RoleBindings can't make another user's page too large to be shown.
 func TestManySubjectsAndBindings(t *testing.T) {
 	access := &rights.Access{Subjects: make([]rights.Entry, maxSubjects+7)}
 	access.Subjects[3].Via = make([]rights.Via, 500)

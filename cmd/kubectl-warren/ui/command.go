@@ -28,7 +28,7 @@ const (
 	longestLifetime = 24 * time.Hour
 )
 
-// settings are what the flags say.
+// settings has the values of the flags.
 type settings struct {
 	port         int
 	open         bool

@@ -84,7 +84,7 @@ func parseTemplates(s *settings) *template.Template {
 	return template.Must(all.ParseFS(assets, "assets/*.html"))
 }
 
-// fails reports whether a condition reports a problem. Ready counts too: on the page of one object it stands beside its causes.
+// fails reports whether a condition reports a problem. Ready counts, too: the page of one object shows it beside its causes.
 func fails(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:
@@ -99,7 +99,7 @@ func fails(c metav1.Condition) bool {
 type frame struct {
 	Title   string
 	Base    string // /RUN/, the secret path of this run
-	Proof   string // tells the page which messages are of this program
+	Proof   string // by this, the page recognizes messages of this program
 	Place   string
 	Reader  string
 	Changes bool

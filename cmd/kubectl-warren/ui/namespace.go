@@ -96,7 +96,7 @@ const (
 	maxVia      = 20
 )
 
-// boundAccess leaves out what a page can't show, and returns sentences about that.
+// boundAccess removes subjects and bindings beyond maxSubjects and maxVia, and returns sentences about what it has removed.
 func boundAccess(access *rights.Access) (leftOut []string) {
 	const all = ": kubectl warren access shows all"
 	if more := len(access.Subjects) - maxSubjects; more > 0 {

@@ -51,7 +51,7 @@ func TestEveryModuleIsListed(t *testing.T) {
 	}
 }
 
-// The test's own binary is a Go program like any other.
+// The test's own binary is a Go program, so it has a bill of materials.
 func TestOfABinary(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/fakebigquery"
 )
 
-// warehouse is a server, the driver's options for it, and a store over both.
+// warehouse is a fake BigQuery server, the driver's options for it, and a database and a store that use it.
 type warehouse struct {
 	*fakebigquery.Server
 	options bigquery.Options
@@ -42,7 +42,7 @@ func newWarehouse(t *testing.T) *warehouse {
 	return w
 }
 
-// mount writes the file with the key.
+// mount writes the file with the server's credentials.
 func (w *warehouse) mount(t *testing.T) {
 	t.Helper()
 	key, err := w.Credentials()
@@ -78,7 +78,7 @@ var event = billing.Event{Cluster: "acme", Namespace: "pay", NamespaceUID: "n1",
 	Generation: 1, Op: billing.Set,
 	CostCenter: "4711", Owner: "ann@example.com", EffectiveAt: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
 
-// rows are those of the table, doubles too.
+// rows returns the number of rows in the ledger's table, duplicates included.
 func (w *warehouse) rows(t *testing.T) (n int) {
 	t.Helper()
 	if err := w.db.QueryRowContext(t.Context(), "SELECT count(*) FROM ledger").Scan(&n); err != nil {
@@ -260,7 +260,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// denied: an administrator must act, and is told so without a line of the file.
+// denied checks that an append fails with an error that an administrator must act on. The error must contain says, and nothing of the file
+// with the credentials.
 func (w *warehouse) denied(t *testing.T, says string) {
 	t.Helper()
 	_, err := w.store.Append(t.Context(), []billing.Event{event})

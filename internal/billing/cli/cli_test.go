@@ -157,7 +157,7 @@ func TestWrongInput(t *testing.T) {
 	})
 }
 
-// What an administrator applies must be there before the warehouse can be reached.
+// An administrator needs the DDL before the warehouse exists, so ddl doesn't connect to it.
 func TestDDL(t *testing.T) {
 	for driver, engine := range map[string]string{"sqlite": "sqlite: {path: /nowhere/billing.db}",
 		"postgres": "postgres: {dsnFile: /nowhere/dsn}"} {
@@ -175,7 +175,7 @@ func TestDDL(t *testing.T) {
 	}
 }
 
-// What tenants write must neither steer the terminal nor pass for another row.
+// Text that tenants write can't control the terminal, and can't look like another row.
 func TestTableEscapes(t *testing.T) {
 	t.Run("BILL-45 what tenants wrote stays on its row, and steers no terminal", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "billing.db")
@@ -188,7 +188,7 @@ func TestTableEscapes(t *testing.T) {
 	})
 }
 
-// Finance opens the CSV in a spreadsheet, and who makes an LNamespace chooses the owner.
+// Finance opens the CSV in a spreadsheet, and a user who makes an LNamespace chooses the owner that is shown there.
 func TestCSVDisarmsFormulas(t *testing.T) {
 	t.Run("BILL-55 what tenants wrote is no formula in a spreadsheet, and as they wrote it elsewhere", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "billing.db")
@@ -218,7 +218,7 @@ func want(t *testing.T, got, want string) {
 	}
 }
 
-// refused: one sentence that says this, and nothing on the output, which a program may read.
+// refused checks that a command fails with one sentence that contains says, and prints nothing to the output, which a program may read.
 func refused(t *testing.T, d desk, says string, line ...string) {
 	t.Helper()
 	out, err := d.ask(t, line...)

@@ -21,11 +21,11 @@ const cluster = "acme/europe-west1/main"
 type desk struct {
 	config string
 	store  *billing.Store
-	// file is the ledger's, with SQLite alone.
+	// file is the file of the ledger; "" with other engines than SQLite.
 	file string
 }
 
-// onEngines runs the same body with each engine; the ledger has table and view.
+// onEngines runs body with each engine, on a ledger whose table and view exist.
 func onEngines(t *testing.T, body func(t *testing.T, d desk)) {
 	t.Run("sqlite", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "billing.db")
@@ -68,7 +68,7 @@ func opened(t *testing.T, driver, engine, file string) desk {
 	return d
 }
 
-// configured writes a configuration and returns its path.
+// configured writes a configuration file and returns its path.
 func configured(t *testing.T, driver, engine string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
@@ -93,7 +93,7 @@ func (d desk) ask(t *testing.T, line ...string) (string, error) {
 	return out.String(), err
 }
 
-// told is what a subcommand prints that must succeed.
+// told returns the output of a subcommand, which must succeed.
 func (d desk) told(t *testing.T, line ...string) string {
 	t.Helper()
 	out, err := d.ask(t, line...)
@@ -105,7 +105,7 @@ func (d desk) told(t *testing.T, line ...string) string {
 
 var nine = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// paid appends that namespace payments of the tenant of its name was billed so from then on.
+// paid appends that, from since on, namespace payments is billed to this cost center and owner. Its tenant has the same name.
 func (d desk) paid(t *testing.T, costCenter, owner string, since time.Time) {
 	t.Helper()
 	_, err := d.store.Append(t.Context(),

@@ -23,13 +23,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// crowd is the number of the tenant's namespaces, so many that their rows need more pages than the full disk of a case has.
+// crowd is the number of the tenant's namespaces. Their rows need more pages than the file of a case with a full disk may have.
 const crowd = 500
 
-// broken is an exporter over a file, without an API server: the case fills the queue as watches would.
+// broken is an exporter with a ledger in a file, and without an API server: the case fills the queue in place of the watches.
 type broken struct {
 	*keeper
-	db    *sql.DB // of the ledger, one connection, so that what a PRAGMA sets holds for every statement
+	db    *sql.DB // of the ledger; with one connection, a PRAGMA applies to every statement
 	file  string
 	clock *clocktesting.FakePassiveClock
 }
@@ -69,7 +69,7 @@ func exporterOver(t *testing.T, file, outboxFile string) *broken {
 		run:     billing.Run{ID: "r", Exporter: "pod", StartedAt: now.Now()}}}
 }
 
-// condition is what the tenant is told now; nil for nothing.
+// condition returns the condition that the exporter would report to the tenant now; nil if it would report none.
 func (x *broken) condition(t *testing.T) *metav1.Condition {
 	t.Helper()
 	r := &reporter{outbox: x.outbox, keeper: x.keeper, clock: x.clock}
@@ -81,7 +81,7 @@ func (x *broken) condition(t *testing.T) *metav1.Condition {
 	return s.condition("t1", time.Hour)
 }
 
-// tells is what the tenant is told now, as "status/reason".
+// tells returns the condition that the exporter would report to the tenant now, as "status/reason".
 func (x *broken) tells(t *testing.T) string {
 	t.Helper()
 	c := x.condition(t)
@@ -91,7 +91,7 @@ func (x *broken) tells(t *testing.T) string {
 	return string(c.Status) + "/" + c.Reason
 }
 
-// compareTwice lets time pass for two comparisons, of which the second finds nothing.
+// compareTwice lets enough time pass for two comparisons. The second one finds no difference.
 func (x *broken) compareTwice(t *testing.T) {
 	t.Helper()
 	for range 2 {
@@ -108,7 +108,7 @@ func (x *broken) exec(t *testing.T, statement string) {
 	}
 }
 
-// wantWhole fails unless the ledger has one period of each namespace and no row twice.
+// wantWhole fails unless the ledger has one open period for each namespace, and no row twice.
 func (x *broken) wantWhole(t *testing.T) {
 	t.Helper()
 	var rows, open int
@@ -198,8 +198,8 @@ func TestCutOffFile(t *testing.T) {
 	})
 }
 
-// outboxHeld is an exporter whose ledger is complete, with a change of the tenant that the outbox doesn't take, because another process
-// holds its file; heal lets it go.
+// outboxHeld returns an exporter whose ledger is complete, and then changes the tenant. The outbox can't store the change, because another
+// process holds its file until heal is called.
 func outboxHeld(t *testing.T, mostUnsaved int) (x *broken, heal func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -269,7 +269,7 @@ func TestOutboxUnreadable(t *testing.T) {
 	})
 }
 
-// appliedConditions keeps the one condition of each status that is applied.
+// appliedConditions records the condition in each status that is applied.
 type appliedConditions struct {
 	client.SubResourceWriter
 	t          *testing.T
@@ -287,7 +287,7 @@ func (a *appliedConditions) Apply(_ context.Context, applied runtime.ApplyConfig
 	return nil
 }
 
-// heldFiles are other processes' connections, by file.
+// heldFiles has the connections by which other processes hold files, by file.
 var heldFiles = map[string]*sql.DB{}
 
 func holdFile(t *testing.T, file string) {

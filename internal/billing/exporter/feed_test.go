@@ -22,7 +22,7 @@ import (
 // lister answers lists of Namespaces in pages of two, and watches.
 type lister struct {
 	client.WithWatch
-	// streams says that the server streams a list where it is asked for one.
+	// streams reports whether the server streams a list, if the client asks for that.
 	streams bool
 	watches chan *watch.FakeWatcher
 

@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// kept is a keeper with a ledger of SQLite, and its clock.
+// kept returns a keeper with a ledger in SQLite, and its clock.
 func kept(t *testing.T) (*keeper, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	db, err := billing.OpenSQLite(filepath.Join(t.TempDir(), "billing.db"))
@@ -38,7 +38,7 @@ func TestWatermark(t *testing.T) {
 		nine := now.Now()
 		for _, step := range []struct{ settled, want time.Time }{
 			{nine, nine},
-			{nine.Add(time.Minute), nine}, // the engine's interval
+			{nine.Add(time.Minute), nine}, // less than watermarkEvery after the last move
 			{nine.Add(2 * time.Hour), nine.Add(2 * time.Hour)},
 			{nine.Add(time.Hour), nine.Add(time.Hour)},
 		} {

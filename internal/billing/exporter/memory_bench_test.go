@@ -16,8 +16,9 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// BenchmarkMemory stands behind `make bench-billing`: the exporter as a process, over SQLite, before a stand-in for the API server. What it
-// has in memory once all is exported and reported is a budget: 64 MiB and 1 KiB a namespace; Google's client may take 16 MiB more.
+// BenchmarkMemory is part of `make bench-billing`: it runs the exporter as a process, with SQLite and a stand-in for the API server. Once
+// all is exported and reported, its memory must be within 64 MiB and 1 KiB for each namespace. The program with Google's client may use 16
+// MiB more.
 func BenchmarkMemory(b *testing.B) {
 	manager, err := devcluster.BuildManager(b.Context())
 	if err != nil {
@@ -61,7 +62,8 @@ func judge(b *testing.B, peak, now, files, budget float64) {
 		peak, budget, verdict)
 }
 
-// inMemory is a folder in memory if it can be: each commit of SQLite waits for the disk, which is not what is measured.
+// inMemory returns a folder in memory, if the machine has one: otherwise each commit of SQLite would wait for the disk, which is not
+// measured here.
 func inMemory(b *testing.B) string {
 	b.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-") //nolint:usetesting // in memory
@@ -72,7 +74,7 @@ func inMemory(b *testing.B) string {
 	return dir
 }
 
-// startExporter runs the exporter over the ledger that the lines of the configuration name.
+// startExporter starts the exporter. ledger has the lines of the configuration that name the ledger.
 func startExporter(b *testing.B, program, server, ledger string) *process.Process {
 	b.Helper()
 	dir := b.TempDir()
@@ -116,8 +118,9 @@ func waitForLedger(b *testing.B, p *process.Process, file string, namespaces int
 	b.Fatalf("%d of %d rows\n%s", rows, namespaces, p.LogTail(6))
 }
 
-// settled is what a process has in memory at most, and what it has at rest, in MiB, and how much of that are pages of its binary, which
-// the system can drop. At rest is the least of half a minute: the exporter gives back what a burst of work took.
+// settled returns, in MiB, how much memory a process has used at most, how much it uses at rest, and how much of that are pages of its
+// binary. The system can drop such pages. At rest is the lowest value within half a minute, because the exporter frees the memory of a
+// burst of work.
 func settled(b *testing.B, pid int) (peak, now, files float64) {
 	b.Helper()
 	for range 30 {

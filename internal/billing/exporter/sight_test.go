@@ -23,7 +23,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// door answers lists and watches of nothing, or refuses them while it is shut.
+// door answers lists and watches without objects; while shut is set, it refuses them.
 type door struct {
 	client.WithWatch
 	shut    atomic.Bool
@@ -70,7 +70,7 @@ func refuseStream(options []client.ListOption) error {
 	return nil
 }
 
-// until polls.
+// until waits until holds returns true, and fails after a minute.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
@@ -80,7 +80,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// seeing is an exporter that watches through a door, and has read all.
+// seeing returns an exporter that watches through a door, and has read everything.
 func seeing(t *testing.T) (*broken, *door) {
 	t.Helper()
 	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
@@ -170,7 +170,7 @@ func TestHeldEnds(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
 		watermark := func(after time.Duration) time.Time {
 			x.clock.SetTime(x.clock.Now().Add(after))
-			x.keep(t.Context()) // compares, where that is due
+			x.keep(t.Context()) // makes a comparison, if one is due
 			x.keep(t.Context())
 			at, err := x.store.CompleteUntil(t.Context())
 			if err != nil {
@@ -205,7 +205,8 @@ func TestHeldEnds(t *testing.T) {
 	})
 }
 
-// BILL-87: between two comparisons, more namespaces leave their tenant than mayEnd allows, so the later ENDs wait for a comparison.
+// BILL-87: before the next comparison, more namespaces leave their tenant than mayEnd allows at once. The ENDs of the last ones wait for
+// it.
 func TestEndsThatWaitForAComparison(t *testing.T) {
 	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
 	began := x.clock.Now()
@@ -279,7 +280,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// BILL-80: a namespace above an old one, and an LNamespace above both, don't date the old one back.
+// BILL-80: a new namespace above an old one, and a new LNamespace above both, don't move the old one's period back in time.
 func TestOldNamespaceBelowNewOnes(t *testing.T) {
 	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
 	began := x.clock.Now()
@@ -307,7 +308,7 @@ func TestOldNamespaceBelowNewOnes(t *testing.T) {
 	}
 }
 
-// BILL-86: the exporter was down while a first change came; a second one comes while the ledger can't be read yet.
+// BILL-86: a first change came while the exporter didn't run. A second one comes while the ledger can't be read yet.
 func TestValueBeforeTheFirstComparison(t *testing.T) {
 	ledger, began := filepath.Join(t.TempDir(), "ledger.db"), time.Time{}
 	costs := func(x *broken, center string, generation int64) {

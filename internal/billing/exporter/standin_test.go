@@ -22,9 +22,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// standIn is a stand-in for the API server that serves only the requests of the exporter: lists, which it streams or
-// answers in pages, watches without further events, and writes. Each namespace is the root of a tenant that has been told that all is
-// exported, as after a restart.
+// standIn is a fake API server for the requests of the exporter only: lists, which it streams or answers in pages, watches without further
+// events, and writes. Each namespace is the root of a tenant whose status says that all is exported, as after a restart of the exporter.
 type standIn struct {
 	namespaces int
 
@@ -63,7 +62,7 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 		Code: int32(code)})
 }
 
-// write answers a write with the object, as far as the exporter reads the answer.
+// write answers a write with those fields of the object that the exporter reads.
 func (s *standIn) write(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	meta := metav1.ObjectMeta{Name: path.Base(strings.TrimSuffix(r.URL.Path, "/status")), Namespace: "warren-system", UID: "1",
@@ -114,7 +113,7 @@ var lnamespaceType = metav1.TypeMeta{Kind: "LNamespace", APIVersion: v1alpha1.Gr
 
 func tenantName(i int) string { return fmt.Sprintf("tenant-%05d", i) }
 
-// read is discovery, or a page of a list.
+// read returns discovery, or a page of a list.
 func (s *standIn) read(at, limit, from string) any {
 	version := metav1.GroupVersionForDiscovery{GroupVersion: v1alpha1.GroupVersion.String(), Version: "v1alpha1"}
 	switch at {
@@ -150,7 +149,7 @@ func (s *standIn) read(at, limit, from string) any {
 	panic("the exporter reads " + at)
 }
 
-// page is at most limit objects from number from on.
+// page returns at most limit objects of a list of all objects, from number from on.
 func page(kind, version string, all int, limit, from string, object func(i int) any) any {
 	begin, _ := strconv.Atoi(from)
 	size, _ := strconv.Atoi(limit)
@@ -174,7 +173,7 @@ func resources(version string, all ...metav1.APIResource) metav1.APIResourceList
 		GroupVersion: version, APIResources: all}
 }
 
-// metadata is as large as a real object's: most of that is who wrote which field.
+// metadata returns the metadata of object i, as large as a real object's: most of it is managed fields.
 func metadata(i int) metav1.ObjectMeta {
 	made := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	fields :=

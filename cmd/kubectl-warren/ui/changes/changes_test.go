@@ -34,7 +34,7 @@ func TestQuote(t *testing.T) {
 			}
 		})
 	}
-	t.Run("WEB-C3 a word that ends with a line feed", func(t *testing.T) { // which not every sh can read
+	t.Run("WEB-C3 a word that ends with a line feed", func(t *testing.T) { // not every sh can read this quoting
 		if want, got := `$'100% of Role/it\047s\012'`, changes.Quote("100% of Role/it's\n"); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -93,7 +93,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestChangedList has an API server answer as a real one does where operation "test" fails, and where it refuses the new list.
+// TestChangedList imitates the two answers of a real API server: operation "test" of the patch fails, and the new list is refused.
 func TestChangedList(t *testing.T) {
 	tenant := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "alice"}}}}
 	tenant.Name = "payments"

@@ -76,7 +76,7 @@ func (s *Store[T]) Get(session, id string) (value T, ok bool) {
 	return s.find(session, id)
 }
 
-// Take is Get, once.
+// Take returns a value as Get does, and removes it.
 func (s *Store[T]) Take(session, id string) (value T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Store[T]) Take(session, id string) (value T, ok bool) {
 	return value, ok
 }
 
-// find is for callers that hold mu.
+// find returns a value as Get does. The caller holds mu.
 func (s *Store[T]) find(session, id string) (value T, ok bool) {
 	kept, ok := s.entries[id]
 	if !ok || kept.session != session || s.now().After(kept.expires) {

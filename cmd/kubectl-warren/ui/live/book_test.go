@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// shown is a page as the browser keeps it: the children of each row, in order, and the text of each row.
+// shown is a page as the browser has it: the order of the children of each row, and the text of each row.
 type shown struct {
 	version  int
 	children map[string][]string
@@ -28,7 +28,7 @@ func (s *shown) hear(m Message) {
 	for _, line := range m.Lines {
 		s.detach(line.ID)
 		siblings := s.children[line.Parent]
-		at := slices.Index(siblings, line.After) + 1 // -1 for "", which stands for the first place
+		at := slices.Index(siblings, line.After) + 1 // After is "" for the first place, and Index then returns -1
 		s.children[line.Parent] = slices.Insert(siblings, at, line.ID)
 		s.parents[line.ID] = line.Parent
 		s.words[line.ID] = fmt.Sprint(line.Level, line.Name, line.Words, line.Below, line.Hidden, line.Problems)
@@ -59,8 +59,8 @@ func newShown() *shown {
 	return &shown{children: map[string][]string{}, parents: map[string]string{}, words: map[string]string{}}
 }
 
-// TestBook changes a forest at random, and compares a page that has heard of each change, one that heard of some, and one loaded anew. It is
-// the server's part of WEB-U3.
+// TestBook changes a forest at random. It compares three pages: one that got each message, one that got only some, and one that was just
+// loaded. This is the server's part of case WEB-U3.
 func TestBook(t *testing.T) {
 	t.Run("200 random changes", func(t *testing.T) {
 		seed := rand.Uint64()

@@ -85,8 +85,8 @@ func (g *gate) waitForTurn(r *http.Request) (waited bool, err error) {
 	}
 }
 
-// takeTurn returns a nil channel where requests may pass. Else the caller gets the turn if wait is at most 0, and otherwise must wait that
-// long.
+// takeTurn returns a nil channel if requests may pass. Otherwise wait is how long the caller must wait; if wait is 0 or less, it is the
+// caller's turn.
 func (g *gate) takeTurn() (opened <-chan struct{}, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

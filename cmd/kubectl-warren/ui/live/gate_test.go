@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server answers with a status, or with an error while it is 0.
+// server answers each request with status, or with an error while status is 0.
 type server struct {
 	mu     sync.Mutex
 	status int
@@ -35,7 +35,7 @@ func (s *server) set(status int) (asked int) {
 	return asked
 }
 
-// follow asks like a reflector: again when a request has failed, after a time that doubles.
+// follow sends requests as a reflector does: after a failure it tries again, after a pause that doubles each time.
 func follow(client http.RoundTripper, answered func()) {
 	for pause := time.Second; ; pause = min(2*pause, 15*time.Second) {
 		r, _ := http.NewRequest(http.MethodGet, "http://server/", nil)
@@ -51,7 +51,7 @@ func follow(client http.RoundTripper, answered func()) {
 	}
 }
 
-// TestOutage is the server's part of WEB-U11.
+// TestOutage is the server's part of case WEB-U11.
 func TestOutage(t *testing.T) {
 	for name, status := range map[string]int{"away": 0, "credentials": http.StatusUnauthorized} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestOutage(t *testing.T) {
 
 func TestGateLetsPassAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{status: http.StatusForbidden} // an answer like any other
+		s := &server{status: http.StatusForbidden} // 403 doesn't close the gate
 		client, err := rest.TransportFor(newGate(&rest.Config{Host: "http://server", Transport: s}))
 		if err != nil {
 			t.Fatal(err)

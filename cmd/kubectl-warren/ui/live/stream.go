@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// heartbeat is how often a stream without news reports that it lives.
+// heartbeat is how often a stream without new versions sends a sign that it still works.
 const heartbeat = 15 * time.Second
 
 // writePatience is how long a browser may take to read a message.
@@ -22,7 +22,7 @@ func (f *Follower) ServeChanges(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(message)
 }
 
-// ServeEvents returns a handler that sends each new version as an event, until end is done, whose cause it sends last.
+// ServeEvents returns a handler that sends each new version as an event until end is done. Then it sends the cause of end, last of all.
 func (f *Follower) ServeEvents(end context.Context) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.pages.Add(1)

@@ -17,14 +17,15 @@ func isOwnHost(r *http.Request) bool {
 	return ok && host == at.IP.String()
 }
 
-// isOwnOrigin reports whether the request comes from a page of this server, or says nothing of its origin.
+// isOwnOrigin reports whether the request comes from a page of this server, or has no header Origin.
 func isOwnOrigin(r *http.Request) bool {
 	origins, sent := r.Header["Origin"]
 	return !sent || len(origins) == 1 && origins[0] == "http://"+r.Host
 }
 
-// isOwnSite reports whether the browser states that a page of this server or the person sent the request, or says nothing. It refuses
-// same-site: a page on another port of this machine is that, and its requests carry the session's cookie.
+// isOwnSite reports whether the browser states that a page of this server or the person sent the request, or sends no header
+// Sec-Fetch-Site. It refuses the value same-site: a page on another port of this machine has it, and that page's requests carry the
+// session's cookie.
 func isOwnSite(r *http.Request) bool {
 	sites, sent := r.Header["Sec-Fetch-Site"]
 	return !sent || len(sites) == 1 && (sites[0] == "same-origin" || sites[0] == "none")

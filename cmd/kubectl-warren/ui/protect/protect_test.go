@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
 )
 
-// server is a guarded server whose only page says "inside", and what it told the terminal.
+// server is a guarded server whose only page says "inside". reported has the sentences that the guard wrote to the terminal.
 type server struct {
 	*httptest.Server
 	guard    *protect.Guard
@@ -49,7 +49,7 @@ type reply struct {
 
 func (r reply) Cookies() []*http.Cookie { return r.cookies }
 
-// do sends a request; change may alter it.
+// do sends a request, which change may alter before, and returns the answer.
 func (s *server) do(t *testing.T, method, path string, change func(*http.Request)) reply {
 	t.Helper()
 	r, err := http.NewRequest(method, s.URL+path, nil)
@@ -247,8 +247,8 @@ func expectHint(t *testing.T, answer reply) {
 	}
 }
 
-// wantedReferrer keeps a token out of every Referer. Elsewhere the browser may name the page to this server: with no-referrer, it would
-// send "Origin: null" with a form, and the form would be refused.
+// wantedReferrer is no-referrer only for an address with a token, so that no Referer header has the token. Elsewhere no-referrer would make
+// the browser send "Origin: null" with a form, and the form would be refused.
 func wantedReferrer(path string) string {
 	if strings.Contains(path, "token=") {
 		return "no-referrer"

@@ -111,7 +111,7 @@ func TestTransport(t *testing.T) {
 	})
 }
 
-// send sends a request, and reads nothing of the answer.
+// send sends a request, and ignores the body of the answer.
 func send(transport http.RoundTripper, r *http.Request) error {
 	answer, err := transport.RoundTrip(r)
 	if answer != nil && answer.Body != nil {
@@ -175,7 +175,7 @@ func TestDropAnnotations(t *testing.T) {
 	}
 }
 
-// WEB-W10: an API server that answers with another address, or whoever speaks in its place, gets no request sent there.
+// WEB-W10: if an API server, or a program in its place, answers with a redirect, no request is sent to the new address.
 func TestNoRedirectIsFollowed(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))

@@ -1,5 +1,5 @@
-// Package restrict bounds what the page's server may ask the API server: reads, reviews, dry runs, and changes of which the person has
-// confirmed exactly that request. Of objects of most kinds, it may read nothing but metadata.
+// Package restrict limits what the page's server may ask the API server: reads, reviews, dry runs, and those changes that the person has
+// confirmed in exactly that form. Of objects of most kinds, it may read nothing but metadata.
 package restrict
 
 import (
