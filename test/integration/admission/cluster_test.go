@@ -27,16 +27,16 @@ import (
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
-// cluster is a World with the words in which the cases are written.
+// cluster is a World with the methods in which the cases are written.
 type cluster struct{ *devcluster.World }
 
-// answer is what kubectl said.
+// answer is kubectl's output and exit code.
 type answer struct {
 	Out, Err string
 	Code     int
 }
 
-// kubectl runs kubectl as the cluster admin; --as makes it somebody else.
+// kubectl runs kubectl as the cluster admin, or as the user in --as.
 func (c cluster) kubectl(ctx context.Context, args ...string) answer {
 	out, err, code := c.Kubectl(ctx, controlplane.Admin, args...)
 	return answer{out, err, code}
@@ -47,12 +47,12 @@ func (c cluster) create(ctx context.Context, object client.Object, args ...strin
 	return c.send(ctx, "create", object, args...)
 }
 
-// wish makes a HierarchyConfiguration with kubectl, or gives it another spec: the operator may have made it already.
+// wish applies a HierarchyConfiguration with kubectl: it creates one, or changes the spec of the one that the operator has made already.
 func (c cluster) wish(ctx context.Context, hc *v1alpha1.HierarchyConfiguration, args ...string) answer {
 	return c.send(ctx, "apply", hc, append([]string{"--server-side"}, args...)...)
 }
 
-// send gives an object to kubectl.
+// send passes an object to kubectl create or apply.
 func (c cluster) send(ctx context.Context, verb string, object client.Object, args ...string) answer {
 	GinkgoHelper()
 	gvk, err := apiutil.GVKForObject(object, c.Admin().Scheme())
@@ -70,7 +70,7 @@ func (c cluster) send(ctx context.Context, verb string, object client.Object, ar
 	return answer{out, problem, code}
 }
 
-// label changes labels of a Namespace: key=value sets, key- removes. Keys are ours unless they have a domain.
+// label changes labels of a Namespace: key=value sets one, key- removes it. A key without a domain gets Warren's, except team.
 func (c cluster) label(ctx context.Context, namespace string, edits ...string) answer {
 	args := []string{"label", "namespace", namespace, "--overwrite"}
 	for _, edit := range edits {
@@ -82,7 +82,7 @@ func (c cluster) label(ctx context.Context, namespace string, edits ...string) a
 	return c.kubectl(ctx, args...)
 }
 
-// refuse is said of a request: kubectl failed, and these words stood in what it printed.
+// refuse matches the answer to a refused request: kubectl failed, and its error has these words. No call of a webhook failed.
 func refuse(words ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Code", Not(Equal(0))), HaveField("Err", Not(ContainSubstring("failed calling webhook")))}
 	for _, word := range words {
@@ -91,12 +91,12 @@ func refuse(words ...string) types.GomegaMatcher {
 	return And(all...)
 }
 
-// allow is said of a request that went through without a word.
+// allow matches the answer to a request that succeeded without any error or warning.
 func allow() types.GomegaMatcher {
 	return And(HaveField("Code", 0), HaveField("Err", BeEmpty()))
 }
 
-// warn is said of a request that went through, with a Warning that has these words.
+// warn matches the answer to a request that succeeded, with a Warning that has these words.
 func warn(words ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Code", 0), HaveField("Err", ContainSubstring("Warning: "))}
 	for _, word := range words {
@@ -138,7 +138,7 @@ func (c cluster) ns(name string) func(context.Context) (*corev1.Namespace, error
 	}
 }
 
-// now is a Namespace as it stands.
+// now returns the present state of a Namespace.
 func (c cluster) now(ctx context.Context, name string) *corev1.Namespace {
 	GinkgoHelper()
 	n, err := c.ns(name)(ctx)
@@ -162,7 +162,7 @@ func (c cluster) lns(ctx context.Context, name string) *v1alpha1.LNamespace {
 	return lns
 }
 
-// gone asks for an object until it isn't there.
+// gone is for Eventually: it fails as long as the object exists.
 func (c cluster) gone(object client.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
@@ -183,15 +183,15 @@ func lack(key string) types.GomegaMatcher {
 
 func active() types.GomegaMatcher { return HaveField("ObjectMeta.DeletionTimestamp", BeNil()) }
 
-// ready is said of an object's condition Ready.
+// ready matches an object whose condition Ready has this status and reason.
 func ready(status metav1.ConditionStatus, reason v1alpha1.Reason) types.GomegaMatcher {
 	return condition(v1alpha1.ConditionReady, status, reason)
 }
 
-// letGo takes the finalizer off that build.Held has set.
+// letGo removes all finalizers, such as the one that build.Held sets.
 func (c cluster) letGo(ctx context.Context, object client.Object) {
 	GinkgoHelper()
-	// the namespace controller may write it, too
+	// without a resourceVersion: the namespace controller may write it, too
 	nobody := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	Expect(c.Admin().Patch(ctx, object, nobody)).To(Succeed())
 }

@@ -59,7 +59,7 @@ var _ = Describe("a cluster in which others write too", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	// writesOnce says that each change is one write of each copy, and that nothing is written after it.
+	// writesOnce checks that each change is one write of each copy, and that nothing is written after it.
 	writesOnce := func(ctx SpecContext, drift v1alpha1.DriftPolicy) {
 		GinkgoHelper()
 		mark := f.mark(ctx)
@@ -121,7 +121,7 @@ var _ = Describe("a cluster in which others write too", func() {
 			Expect(f.Admin().Create(ctx, o)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
 		}
-		// Asked as the admin, whom no other policy refuses: of several that refuse, the API server names any one.
+		// The admin tries, because no other policy refuses the admin: if several policies refuse, the API server names any one of them.
 		Eventually(ctx, func(ctx SpecContext) error {
 			return f.Admin().Create(ctx, build.Secret(f.d2, f.id, "1"), client.DryRunAll)
 		}).WithArguments(ctx).Should(MatchError(ContainSubstring(message)))
@@ -132,7 +132,7 @@ var _ = Describe("a cluster in which others write too", func() {
 			HaveField("Message", ContainSubstring(message)))))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
 		Expect(rd.Status.Current).To(BeEquivalentTo(2))
-		// With retries from 200 ms to 2 s, a hot loop would have made hundreds in that time.
+		// Retries wait from 200 ms to 2 s. Without a wait, the operator would have sent hundreds of requests in that time.
 		Consistently(ctx, func() int { return f.requests(ctx, mark)["create secrets"] }).WithTimeout(10 * time.Second).
 			Should(BeNumerically("<", 40))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
