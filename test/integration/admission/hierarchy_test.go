@@ -17,17 +17,17 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// grant is what a row asks for, and the words of its refusal.
+// grant is a right that a row of the page requires, and the words of the refusal without it.
 type grant struct {
 	role, namespace, needs string
 }
 
-// adm is authority over a namespace, in a role of the move.
+// adm is authority over a namespace; role is the part that the namespace has in the move.
 func adm(namespace, role string) grant {
 	return grant{"adm", namespace, fmt.Sprintf("needs update on hierarchyconfigurations in namespace %q (%s)", namespace, role)}
 }
 
-// cl is what a cluster admin may.
+// cl is the right to update all namespaces.
 func cl(why string) grant {
 	return grant{"cl", "", "needs update on namespaces cluster-wide (" + why + ")"}
 }
@@ -39,7 +39,7 @@ var (
 	member   = func(n string) grant { return adm(n, "member of the cycle") }
 )
 
-// whole is every right in a namespace, which joins another tree; changing is the right to change a tenant, which a namespace leaves.
+// whole is every right in a namespace that joins another tree. changing is the right to change the tenant that a namespace leaves.
 func whole(namespace string) grant {
 	return grant{"whole", namespace, fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark",
 		namespace)}
@@ -50,7 +50,7 @@ func changing(tenant, namespace string) grant {
 		namespace, tenant)}
 }
 
-// missing is the right to make a parent that does not exist.
+// missing are the two rights that a proposed parent needs that does not exist.
 func missing(namespace string) []grant {
 	return []grant{
 		{"hierarchy-maker", "", fmt.Sprintf("needs update on hierarchyconfigurations in namespace %q (proposed parent)", namespace)},
@@ -58,14 +58,14 @@ func missing(namespace string) []grant {
 	}
 }
 
-// move is one move of a row.
+// move is one move of a row: of x below target.
 type move struct {
 	x, target string
 	asks      []grant
 	warning   string
 }
 
-// clusterRoles are what grants are made of.
+// clusterRoles are the ClusterRoles to which let binds users.
 func clusterRoles() []client.Object {
 	author := build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "get", "create", "update", "patch")
 	administer := build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "update")
@@ -81,7 +81,7 @@ func clusterRoles() []client.Object {
 	}
 }
 
-// let gives a user a ClusterRole in a namespace, or everywhere.
+// let binds a user to a ClusterRole in a namespace, or in the whole cluster if namespace is empty.
 func (c cluster) let(ctx context.Context, user, role, namespace string) {
 	GinkgoHelper()
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}
@@ -95,8 +95,8 @@ func (c cluster) let(ctx context.Context, user, role, namespace string) {
 	})
 }
 
-// judged makes the move with exactly the grants named, and again with each one taken away. A move that is allowed is
-// rehearsed, so that the fixture stays as it is.
+// judged tries each move by a user with exactly the rights that it asks for, and again without each one of them. Every try is a dry run,
+// so that the fixture stays as it is.
 func judged(ctx SpecContext, row string, moves ...move) {
 	GinkgoHelper()
 	for i, m := range moves {
@@ -123,7 +123,7 @@ func judged(ctx SpecContext, row string, moves ...move) {
 	}
 }
 
-// unlawful is refused to cluster admins too.
+// unlawful checks that a move is refused to cluster admins, too.
 func unlawful(ctx SpecContext, x, target string, words ...string) {
 	GinkgoHelper()
 	Eventually(shared.wish).WithArguments(ctx, build.Hierarchy(x, build.Below(target))).
@@ -137,7 +137,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.tenant(ctx, build.Tenant("payments"))
 		shared.put(ctx, build.Child("pay-x", "payments"), build.Child("pay-y", "pay-x"))
 		shared.tenant(ctx, build.Tenant("shop"))
-		// Who may create one has the same authority only where there is none.
+		// The right to create a HierarchyConfiguration is as good as the right to update it only where none exists.
 		for _, namespace := range []string{"org", "payments"} {
 			Expect(shared.wish(ctx, build.Hierarchy(namespace))).To(allow())
 		}
@@ -157,7 +157,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		judged(ctx, "M05", move{x: "pay-x", target: "", asks: leaves},
 			move{x: "pay-x", target: "team-a", asks: append(leaves[:2:2], proposed("team-a"))},
 			move{x: "pay-x", target: "shop", asks: []grant{changing("payments", "pay-x"), proposed("shop"), whole("pay-x")}})
-		// Users of both tenants, who are admin in every namespace, don't leave; a sudoer of the one who uses the other does.
+		// A user of both tenants is admin in all their namespaces, and yet may not move one out. A sudoer of the first who is a user of the
+		// second may.
 		shared.tenant(ctx, build.Tenant("m25-a").Users("alice", "dave").Sudoers("dave"))
 		shared.tenant(ctx, build.Tenant("m25-b").Users("alice", "dave"))
 		shared.put(ctx, build.Child("m25-x", "m25-a"))
@@ -275,7 +276,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.put(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"),
 			build.Child("m15-w", "m15-z"))
 		Eventually(shared.ns("m15-w")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m15-r"), "3"))
-		// Nobody can close a cycle here but the operator, whom the webhooks don't ask: it stands for a time without them.
+		// Only the operator can close a cycle here: the webhooks don't check its requests. So the case writes as the operator, as if no webhook
+		// ran.
 		for name, parent := range map[string]string{"m15-y": "m15-z", "m15-x": "m15-y"} {
 			n := shared.now(ctx, name)
 			before := n.DeepCopy()

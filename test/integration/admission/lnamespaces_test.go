@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// billed is an LNamespace with that cost centre.
+// billed is an LNamespace with that cost centre, if it is not empty.
 func billed(name, costCenter string) *v1alpha1.LNamespace {
 	lns := build.Tenant(name).Managers("mia").Object()
 	if costCenter != "" {
@@ -23,7 +23,7 @@ func billed(name, costCenter string) *v1alpha1.LNamespace {
 
 var _ = Describe("an LNamespace", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		// Whoever may make one, as with the component open-access. carol may not.
+		// These users may make LNamespaces, as all may with component open-access. carol may not.
 		var makers []rbacv1.Subject
 		for _, user := range []string{"alice", "mia", "dave", "eve", "mallory", "system:serviceaccount:ci:deployer", "system:admin"} {
 			makers = append(makers, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user})
@@ -33,7 +33,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Eventually(shared.kubectl).WithArguments(ctx, "auth", "can-i", "create", "lnamespaces", "--as=alice").Should(HaveField("Code", 0))
 	})
 
-	// by makes an LNamespace as somebody.
+	// by makes an LNamespace as a user with these groups.
 	by := func(ctx SpecContext, lns *v1alpha1.LNamespace, user string, groups ...string) answer {
 		args := []string{"--as=" + user, "--as-group=system:authenticated"}
 		for _, group := range groups {
@@ -48,7 +48,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(lns.Spec.Managers).To(Equal(build.Users("alice")))
 		Expect(lns.Spec.Sudoers).To(Equal(build.Users("alice")))
 		Expect(lns.Spec.Users).To(BeEmpty())
-		// With billing named, which this configuration fills in else, the patch is of the two lists and of its maker alone.
+		// This configuration fills in missing billing. If the object has billing, the patch has only the two lists and the creator.
 		const people = `{"op":"add","path":"/spec/managers","value":[{"kind":"User","name":"alice"}]},{"op":"add","path":"/spec/sudoers",` +
 			`"value":[{"kind":"User","name":"alice"}]}`
 		const paid = `"billing":{"costCenter":"9"}`
@@ -134,7 +134,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		}
 	})
 
-	// ACC-V03, ACC-N02; without webhooks they are with the reconcilers.
+	// ACC-V03 and ACC-N02. The tests of the reconcilers have the same cases without webhooks.
 	It("ACC-N02 takes no name that is reserved or taken", func(ctx SpecContext) {
 		Expect(by(ctx, build.Tenant("istio-system").Object(), "alice")).To(refuse("istio-system is a reserved name"))
 		Expect(by(ctx, build.Tenant("warren-system").Object(), "alice")).To(refuse("warren-system is a reserved name"))
@@ -204,7 +204,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Eventually(by).WithArguments(ctx, build.Tenant("o8-p").Object(), "mallory").
 			Should(refuse(`namespaces that you may not see wait for a parent named "o8-p"`))
 		Expect(shared.create(ctx, build.Tenant("o8-p").Managers("mia").Object())).To(allow())
-		// It heals: what came with its parent is looked at again.
+		// The tree is repaired, and the operator deletes the copy, whose source is gone.
 		Eventually(shared.gone(build.Secret("o8-x", "s", ""))).WithContext(ctx).Should(Succeed())
 		Expect(shared.now(ctx, "o8-x")).To(carry(v1alpha1.TreeLabel("o8-p"), "1"))
 	})

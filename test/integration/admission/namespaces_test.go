@@ -75,7 +75,7 @@ var _ = Describe("a Namespace", func() {
 		Expect(shared.label(ctx, "l5-b", "parent=l5-flat")).To(refuse("tenant l5-flat: depth 3 exceeds 2"))
 	})
 
-	// The row of SUB-T6 and SUB-T7, without their ten quiet seconds, is with the reconcilers.
+	// SUB-T6 and SUB-T7 in part: the tests of the reconcilers have the whole rows, with the ten seconds in which nothing happens.
 	It("whose parent is missing comes with a Warning", func(ctx SpecContext) {
 		Expect(shared.create(ctx, build.Child("t6-c", "t6-r"))).To(warn("parent namespace t6-r does not exist"))
 		shared.put(ctx, build.Root("t7-a", "team", "neco"), build.Child("t7-c", "t7-a"))

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// These need a configuration of their own: that of the component open-access, and what only one case can bear.
+// These cases need a configuration of their own: that of component open-access, with settings that would disturb other cases.
 var _ = Describe("with open-access", Ordered, func() {
 	var open cluster
 
@@ -130,7 +130,7 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(requests).To(ContainElement(HaveField("Resource", "hierarchyconfigurations")))
 		Expect(requests).NotTo(ContainElement(And(HaveField("Resource", "subjectaccessreviews"), HaveField("User", controlplane.Operator))))
-		// The log does tell when somebody is asked.
+		// The audit log does show a review when the operator sends one.
 		Expect(patch(`{"parent":""}`)).To(refuse(rooted("m01-org").needs))
 		requests, err = open.Requests(ctx, since)
 		Expect(err).NotTo(HaveOccurred())

@@ -23,7 +23,7 @@ var _ = Describe("a SubNamespace", func() {
 			"spec.annotations[bar]"))
 	})
 
-	// SUB-S9 with webhooks; without them it is with the reconcilers.
+	// SUB-S9 with webhooks. The tests of the reconcilers have it without webhooks.
 	It("stands in a root or a sub-namespace", func(ctx SpecContext) {
 		shared.put(ctx, build.Namespace("s9-p"), build.Template("s9-t"))
 		for _, parent := range []string{"s9-p", "s9-t"} {
@@ -35,7 +35,7 @@ var _ = Describe("a SubNamespace", func() {
 	It("SUB-S10 SUB-K7 has neither its parent's name nor a protected or reserved one", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("s10-payments"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("s10-payments", "s10-payments")).Should(refuse("own name"))
-		// SUB-K7; without webhooks it is with the reconcilers.
+		// SUB-K7 with webhooks. The tests of the reconcilers have it without webhooks.
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "istio-system"))).
 			To(refuse("the configuration reserves the name istio-system"))
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "kube-x"))).To(refuse("kube-x is a protected namespace"))
@@ -89,7 +89,7 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.sub("d3-payments", "d3-pay-web")(ctx)).To(active())
 	})
 
-	// kubectl may have to try again: the webhook hears of it a moment later.
+	// kubectl may have to repeat the deletion: the webhook learns a moment later that it is allowed.
 	DescribeTable("SUB-D4 with children goes where that has just been allowed",
 		func(ctx SpecContext, prefix string, allowIt func(ctx context.Context, tenant, child string)) {
 			tenant, child := prefix+"-payments", prefix+"-pay-web"

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// configuration is that at the head of the cases of subnamespaces.md, with the naming and billing that other cases name.
+// configuration is the one at the head of the cases in subnamespaces.md, with the naming policies and billing that other cases need.
 const configuration = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 inheritance:
@@ -38,10 +38,10 @@ billing:
   - {costCenter: "9"}
 `
 
-// quiet stands for "nothing happens".
+// quiet is how long a case watches that nothing happens.
 var quiet = test.Quiet(10 * time.Second)
 
-// shared is the World of all cases that can live with the others.
+// shared is the World of all cases that don't disturb each other.
 var shared cluster
 
 func TestAdmission(t *testing.T) { suite.Run(t, "Admission") }

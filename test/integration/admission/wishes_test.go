@@ -21,26 +21,26 @@ func (c cluster) hier(ctx SpecContext, namespace string) func() (*v1alpha1.Hiera
 	}
 }
 
-// applied is said of a HierarchyConfiguration whose namespace stands below parent, as it asks.
+// applied matches a HierarchyConfiguration whose namespace is below parent, as the object asks.
 func applied(parent string) types.GomegaMatcher {
 	return And(ready("True", v1alpha1.ReasonSettled), HaveField("Status.Parent", parent), condition(v1alpha1.ConditionParentApplied, "True",
 		v1alpha1.ReasonApplied))
 }
 
-// condition is said of one condition of an object.
+// condition matches an object with such a condition.
 func condition(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason) types.GomegaMatcher {
 	return HaveField("Status.Conditions", ContainElement(And(
 		HaveField("Type", string(t)), HaveField("Status", status), HaveField("Reason", string(reason)))))
 }
 
-// there asks for an object until it is there.
+// there is for Eventually: it fails until the object exists.
 func (c cluster) there(object client.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
 	}
 }
 
-// What is asked for is carried out.
+// The operator carries out what these objects ask for.
 var _ = Describe("a user's HierarchyConfiguration", func() {
 	It("HIER-P4 HIER-P5 may say what a label has done, and change what moves nothing", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("p4-org"), build.Root("p4-other"), build.Namespace("p4-solo"))
@@ -124,7 +124,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 			"--force-conflicts").Should(allow())
 		Eventually(shared.kubectl).WithArguments(ctx, deletion[0], deletion[1], deletion[2], deletion[3], deletion[4], deletion[5], deletion[6]).
 			Should(HaveField("Code", 0))
-		// Where all goes, nothing is required any more.
+		// If the deletion cascades, a required child doesn't prevent it.
 		Expect(shared.wish(ctx, build.Hierarchy("s5-x", build.Requiring("s5-c2"), build.Cascades), "--force-conflicts")).To(allow())
 		Eventually(shared.kubectl).WithArguments(ctx, "delete", "namespace", "s5-x", "--wait=false").Should(HaveField("Code", 0))
 		for _, name := range []string{"s5-x", "s5-c2"} {

@@ -69,7 +69,7 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 		Expect(world.Admin().Patch(ctx, build.Tenant("bq-pay").Object(), paying("3"))).To(Succeed())
 		Eventually(exported(ctx, "bq-pay")).WithContext(ctx).Should(Equal("False/AccessDenied"))
 		server.Heal()
-		// It rests for five minutes now; a new process doesn't.
+		// The exporter waits for five minutes now; a new process doesn't.
 		Expect(e.Kill()).To(Succeed())
 		e.again(ctx)
 		Eventually(periods(ctx, store, "bq-pay")).WithContext(ctx).Should(Equal([]string{"bq-pay 1", "bq-pay 2", "bq-pay 3"}))

@@ -27,7 +27,7 @@ import (
 
 func TestBilling(t *testing.T) { suite.Run(t, "Billing") }
 
-// account is the exporter's own.
+// account is the exporter's service account.
 const account = "system:serviceaccount:warren-system:warren-billing-exporter"
 
 const clusterID = "acme/europe-west1/main"
@@ -37,7 +37,7 @@ var (
 	manager string
 )
 
-// The cases of both engines run one after the other, in one process: the exporter's Lease is one.
+// The cases of both engines run one after the other, in one process, because all exporters share one Lease.
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	manager, err = devcluster.BuildManager(ctx)
@@ -53,7 +53,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
 })
 
-// configuration is one for an exporter; the operator looks at the driver's name alone.
+// configuration is a file for the exporter and the operator, which reads only the driver's name.
 func configuration(engine, driver string) string {
 	return fmt.Sprintf(`apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
@@ -69,7 +69,7 @@ billing:
 // exporter is a run of `manager billing-exporter`.
 type exporter struct {
 	*process.Process
-	// health is where it answers.
+	// health is the URL of its health checks.
 	health string
 	// config is its configuration file.
 	config string
@@ -91,7 +91,7 @@ func startExporter(ctx context.Context, name, config string) *exporter {
 	return e
 }
 
-// end stops it; its log stands below a case that failed.
+// end stops the exporter. Below a case that failed it prints the end of the log.
 func (e *exporter) end() {
 	if e == nil {
 		return
@@ -104,7 +104,7 @@ func (e *exporter) end() {
 	}
 }
 
-// again starts it at the same address.
+// again starts the exporter again, at the same address.
 func (e *exporter) again(ctx context.Context) {
 	GinkgoHelper()
 	Expect(e.StartReady(ctx, process.HTTPOK(nil, e.health+"/readyz"))).To(Succeed())
@@ -114,7 +114,7 @@ func paying(costCenter string) client.Patch {
 	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"billing":{"costCenter":%q}}}`, costCenter))
 }
 
-// exported is condition BillingExported as "status/reason".
+// exported reads a tenant's condition BillingExported, as "status/reason".
 func exported(ctx context.Context, tenant string) func() string {
 	return func() string {
 		lns := &v1alpha1.LNamespace{}
@@ -129,7 +129,8 @@ func exported(ctx context.Context, tenant string) func() string {
 	}
 }
 
-// periods of a namespace, as "tenant cost-center", and "ended" behind the last if it has ended. A gap between two is told of.
+// periods are the billing periods of a namespace, as "tenant cost-center", then "ended" if the last one has ended. A gap between two is
+// listed as "gap".
 func periods(ctx context.Context, store *billing.Store, namespace string) func() []string {
 	return func() (found []string) {
 		var last billing.Period
@@ -161,7 +162,7 @@ func tenant(ctx context.Context, name, costCenter string) {
 	Expect(world.Admin().Create(ctx, lns)).To(Succeed())
 }
 
-// soon is how long a case looks on where nothing shall happen.
+// soon is how long a case watches that nothing happens.
 const soon = 3 * time.Second
 
 func countRows(ctx context.Context, file string) (n int) {

@@ -59,7 +59,7 @@ var _ = Describe("a warehouse that goes away", Ordered, func() {
 		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "gone"}, &v1alpha1.LNamespace{}) }).WithContext(ctx).
 			Should(Satisfy(apierrors.IsNotFound))
 		Eventually(exported(ctx, "old")).WithContext(ctx).Should(Equal("False/WarehouseUnavailable"))
-		// A crash amid the outage loses none of it.
+		// A crash during the outage loses none of the periods.
 		Expect(e.Kill()).To(Succeed())
 		e.again(ctx)
 

@@ -199,7 +199,7 @@ func (s site) definition(ctx context.Context) *apiextensionsv1.CustomResourceDef
 	return crd
 }
 
-// leftovers are the names of what bears the product's label, but for the CRDs.
+// leftovers are the names of all objects with the product's label, except the CRDs.
 func (s site) leftovers(ctx context.Context) []string {
 	GinkgoHelper()
 	var names []string
@@ -219,7 +219,7 @@ func (s site) leftovers(ctx context.Context) []string {
 	return names
 }
 
-// read reads an object into itself.
+// read is for Eventually: it reads the object again.
 func (s site) read(object client.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)

@@ -30,7 +30,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	return []byte(filepath.Dir(path))
 }, func(path []byte) { bin = string(path) })
 
-// site is a control plane without Warren, and Helm.
+// site is a control plane on which Warren is not installed, and the path of Helm.
 type site struct {
 	*devcluster.World
 	helm string

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// distribute makes a ResourceDistribution of a Secret to one namespace, as a user, and has nothing kept.
+// distribute creates, as a user, a ResourceDistribution of a Secret to one namespace. It is a dry run.
 func distribute(ctx context.Context, user, namespace string) error {
 	rd := &v1alpha1.ResourceDistribution{}
 	rd.Name = user + "s"
@@ -23,7 +23,7 @@ func distribute(ctx context.Context, user, namespace string) error {
 	return world.As(user).Create(ctx, rd, client.DryRunAll)
 }
 
-// distributing are the CRD and the policy of ResourceDistributions with these components.
+// distributing are the CRD of ResourceDistributions, its policy and the binding, as rendered with these components.
 func distributing(components ...string) devcluster.Manifests {
 	GinkgoHelper()
 	all, err := devcluster.RenderWith("config/overlays/standard", components...)

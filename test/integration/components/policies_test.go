@@ -24,7 +24,7 @@ var _ = Describe("component strict-placement, which is part of standard", func()
 		}
 		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt to the UID of "+
 			"the LNamespace",
-			func() error { return place(client.DryRunAll) }) // which may come before the policy is in force
+			func() error { return place(client.DryRunAll) }) // a dry run, because the policy may not be in force yet
 		Expect(place()).NotTo(Succeed())
 		eventuallyRefused(ctx, "may join a tree only after", func() error {
 			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot), client.DryRunAll)
@@ -37,7 +37,7 @@ var _ = Describe("component strict-placement, which is part of standard", func()
 		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"),
 			annotated(v1alpha1.AnnotationAdopt, "0d21e2c4-0000-4000-8000-000000000000"))).To(Succeed())
 		Expect(place()).To(Succeed())
-		// What is in a tree already is the operator's to change, and what it makes itself needs no mark.
+		// The operator may change what is in a tree already, and what it creates itself needs no mark.
 		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAncestry, "o19-root/o19-plain"))).To(Succeed())
 		Expect(operator.Create(ctx, build.Child("o19-child", "o19-root"))).To(Succeed())
 		// A cluster admin needs no mark either.
@@ -48,7 +48,7 @@ var _ = Describe("component strict-placement, which is part of standard", func()
 
 var _ = Describe("component hierarchy-authority", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		// As an operator would have labelled them: tenant payments of alice with pay-web, which is not bound, tenant victim.
+		// Labelled as by an operator: tenant payments of alice with pay-web, which is not bound, and tenant victim.
 		for _, n := range []struct{ name, parent, ancestry string }{
 			{"payments", "", "payments"}, {"pay-web", "payments", "payments/pay-web"}, {"pay-db", "pay-web", "payments/pay-web/pay-db"},
 			{"pay-bound", "payments", "payments/pay-bound"}, {"victim", "", "victim"}, {"plain", "-", ""}, {"carols", "", "carols"},
@@ -82,7 +82,7 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 			build.RoleBinding("alices", "alice", "cluster-admin", build.RBACUser("alice")), build.RoleBinding("alices", "bob", "cluster-admin",
 				build.RBACUser("bob")),
 			build.RoleBinding("legacy", "alice", "admin", build.RBACUser("alice")),
-			// As the operator would let managers and sudoers change their tenant.
+			// The operator would grant this, so that managers and sudoers can change their tenant.
 			build.ClusterRole("edit-payments", editor), build.ClusterRoleBinding("edit-payments", "edit-payments", build.RBACUser("bob")))
 		eventuallyRefused(ctx, "proposed parent", func() error { return configure(ctx, "carol", "plain", "victim", client.DryRunAll) })
 		for _, c := range [][]string{{"dave", "pay-web", "payments"}, {"alice", "pay-db", "payments"}, {"carol", "plain", "carols"},
@@ -158,7 +158,7 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 	})
 })
 
-// configure asks for a parent as a user.
+// configure asks, as a user, for a parent of namespace.
 func configure(ctx context.Context, user, namespace, parent string, options ...client.CreateOption) error {
 	return world.As(user).Create(ctx, build.Hierarchy(namespace, build.Below(parent)), options...)
 }

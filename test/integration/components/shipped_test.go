@@ -25,7 +25,7 @@ import (
 // byDigest is an image as a careful admin names it.
 const byDigest = "registry.example/warren@sha256:4bcff63911fcb4448bd4fdacec207030997caf25e9bea4045fa6c8c44de311d1"
 
-// shipped are the manifests of every overlay, and of every component on top of standard, of which one is a part.
+// shipped are the manifests of every overlay, and of every component on top of standard, or of default if standard contains it already.
 func shipped() map[string]devcluster.Manifests {
 	GinkgoHelper()
 	all := map[string]devcluster.Manifests{}
@@ -36,7 +36,7 @@ func shipped() map[string]devcluster.Manifests {
 	}
 	for _, component := range names("components") {
 		base := "config/overlays/standard"
-		if component == "strict-placement" { // which standard has already
+		if component == "strict-placement" { // which overlay standard contains already
 			base = "config/default"
 		}
 		manifests, err := devcluster.RenderWith(base, "config/components/"+component)
@@ -72,7 +72,7 @@ var _ = Describe("SEC-X6 every overlay and component", func() {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "rehearsal", Labels: d.Spec.Template.Labels},
 				Spec: d.Spec.Template.Spec}
 			Expect(world.Admin().Create(ctx, pod, client.DryRunAll)).To(Succeed(), name)
-			// That the namespace would refuse another one, so that the line above says something.
+			// The namespace refuses a pod without these security contexts, so the line above proves something.
 			loose := &corev1.Pod{ObjectMeta: pod.ObjectMeta, Spec: *d.Spec.Template.Spec.DeepCopy()}
 			loose.ResourceVersion, loose.UID = "", ""
 			loose.Spec.SecurityContext, loose.Spec.Containers[0].SecurityContext = nil, nil
@@ -111,7 +111,7 @@ var _ = Describe("SEC-X6 every overlay and component", func() {
 	It("grants no * but to people, by name", func() {
 		for name, manifests := range shipped() {
 			for _, u := range manifests {
-				// What a sudoer's binding names in their tree: everything there, by the verbs of constrained impersonation alone.
+				// Sudoers are bound to this role in their tree. It allows everything there, but only by the verbs of constrained impersonation.
 				if !strings.HasSuffix(u.GetKind(), "Role") || u.GetName() == "warren:impersonate-on" {
 					continue
 				}
@@ -135,7 +135,7 @@ var _ = Describe("SEC-X6 every overlay and component", func() {
 	})
 })
 
-// served says whether the API server knows the kind. Those of operators that may stand beside ours it doesn't.
+// served reports whether the API server knows the kind. It does not know those of other operators, for which Warren ships objects.
 func served(u *unstructured.Unstructured) bool {
 	group := u.GroupVersionKind().Group
 	return group != "monitoring.coreos.com" && group != "cert-manager.io"

@@ -1,5 +1,5 @@
-// Package components_test renders every overlay and component of config as `make deploy` does, applies them to a real API
-// server, and shows what the components that are policies refuse. No operator runs: its token alone is used.
+// Package components_test renders every overlay and component of config as `make deploy` does, and applies them to a real API server. It
+// shows what the policies in components refuse. No operator runs: the tests only use its token.
 package components_test
 
 import (

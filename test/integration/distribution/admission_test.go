@@ -42,7 +42,7 @@ var _ = Describe("admission", Ordered, func() {
 		}
 	})
 
-	// tries creates by dry run.
+	// tries creates the case's object by dry run.
 	tries := func(ctx context.Context, user string, changes ...change) error {
 		GinkgoHelper()
 		return f.As(user).Create(ctx, f.object(changes...), client.DryRunAll)

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// with edits spec.resource of a case.
+// with changes spec.resource of the case's object by edit.
 func (f *field) with(edit func(map[string]any)) change {
 	return func(rd *v1alpha1.ResourceDistribution) {
 		resource := f.secret(map[string]string{"v": "1"})
@@ -134,7 +134,7 @@ var _ = Describe("content", func() {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: "none"},
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}}
 		Expect(f.Admin().Create(ctx, quota)).To(Succeed())
-		// The API server judges by what it has heard of the quota, which may be older than what it stores.
+		// The API server checks against its cached copy of the quota, which may be older than the stored one.
 		Eventually(ctx, func() error {
 			return f.Admin().Create(ctx, build.Secret(f.d2, "probe", "1"), client.DryRunAll)
 		}).Should(MatchError(ContainSubstring("exceeded quota")))

@@ -60,7 +60,7 @@ var _ = Describe("a cluster in which others write too", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	// writesOnce says that each change is one write of each copy, and that nothing is written after it.
+	// writesOnce checks that each change is one write of each copy, and that nothing is written after it.
 	writesOnce := func(ctx SpecContext, drift v1alpha1.DriftPolicy) {
 		GinkgoHelper()
 		mark := f.mark(ctx)
@@ -106,7 +106,22 @@ var _ = Describe("a cluster in which others write too", func() {
 
 	It("DIST-D67 what the operator may not write is told, and tried seldom", func(ctx SpecContext) {
 		const message = "no Secret of this name here"
+<<<<<<< HEAD
 		lift := f.refusing(ctx, f.d2, message, metav1.StatusReasonForbidden)
+=======
+		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"),
+			`object.metadata.name != "`+f.id+`"`, message)
+		forbidden := metav1.StatusReasonForbidden
+		policy.Spec.Validations[0].Reason = &forbidden
+		for _, o := range []client.Object{policy, bound} {
+			Expect(f.Admin().Create(ctx, o)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
+		}
+		// The admin tries, because no other policy refuses the admin: if several policies refuse, the API server names any one of them.
+		Eventually(ctx, func(ctx SpecContext) error {
+			return f.Admin().Create(ctx, build.Secret(f.d2, f.id, "1"), client.DryRunAll)
+		}).WithArguments(ctx).Should(MatchError(ContainSubstring(message)))
+>>>>>>> 79bcf2713518483362de1113b28c08b50d4e6178
 		mark := f.mark(ctx)
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")
@@ -114,7 +129,7 @@ var _ = Describe("a cluster in which others write too", func() {
 			HaveField("Message", ContainSubstring(message)))))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
 		Expect(rd.Status.Current).To(BeEquivalentTo(2))
-		// With retries from 200 ms to 2 s, a hot loop would have made hundreds in that time.
+		// Retries wait from 200 ms to 2 s. Without a wait, the operator would have sent hundreds of requests in that time.
 		Consistently(ctx, func() int { return f.requests(ctx, mark)["create secrets"] }).WithTimeout(10 * time.Second).
 			Should(BeNumerically("<", 40))
 		lift()

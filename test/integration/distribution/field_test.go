@@ -28,7 +28,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// field is a case's own ground: namespaces with a label of its own, and one distribution of a Secret of a name of its own.
+// field is what one case works with: namespaces with a label of its own, and one distribution of a Secret with a name of its own.
 type field struct {
 	*devcluster.World
 	id, d1, d2, d3, x1 string
@@ -106,7 +106,7 @@ func onDeletion(p v1alpha1.DeletionPolicy) change {
 	return func(rd *v1alpha1.ResourceDistribution) { rd.Spec.DeletionPolicy = p }
 }
 
-// object is the ResourceDistribution of a case: the Secret with v=1, to what the label selects.
+// object is the ResourceDistribution of a case: the Secret with v=1 to the namespaces that the label selects, with these changes.
 func (f *field) object(changes ...change) *v1alpha1.ResourceDistribution {
 	GinkgoHelper()
 	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: f.id}}
@@ -147,8 +147,8 @@ func (f *field) read(ctx context.Context) *v1alpha1.ResourceDistribution {
 	return rd
 }
 
-// attempt is what the API server answers to a change of the ResourceDistribution by a user, as a dry run. The operator may write
-// its status at the same time: what was read too early is read again.
+// attempt changes the ResourceDistribution as a user, by dry run, and returns the API server's error. The operator may write its status
+// at the same time: after a conflict, attempt reads it again.
 func (f *field) attempt(ctx context.Context, user string, changes ...change) error {
 	GinkgoHelper()
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -160,13 +160,13 @@ func (f *field) attempt(ctx context.Context, user string, changes ...change) err
 	})
 }
 
-// gone says whether an object is not there, as far as the API server says so.
+// gone reports whether the API server answers that an object does not exist.
 func (f *field) gone(ctx context.Context, object client.Object) (bool, error) {
 	err := f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)
 	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 }
 
-// says is the condition Ready of what the operator has seen, as status/reason.
+// says reads the condition Ready as "status/reason"; "nothing yet" if the operator has not reported on the newest spec.
 func (f *field) says(ctx context.Context) string {
 	rd := &v1alpha1.ResourceDistribution{}
 	if err := f.Admin().Get(ctx, client.ObjectKey{Name: f.id}, rd); err != nil {
@@ -183,7 +183,7 @@ func whatIsSaid(rd *v1alpha1.ResourceDistribution) string {
 	return string(ready.Status) + "/" + ready.Reason
 }
 
-// becomes waits until that is said, and returns the object that says so.
+// becomes waits until the condition Ready is want, as "status/reason", and returns the object.
 func (f *field) becomes(ctx context.Context, want string) (rd *v1alpha1.ResourceDistribution) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) string {
@@ -193,8 +193,8 @@ func (f *field) becomes(ctx context.Context, want string) (rd *v1alpha1.Resource
 	return rd
 }
 
-// ends waits until that is said and every copy has been tried: a failure, or a name without a namespace, is told before the
-// other copies are written.
+// ends waits until the condition Ready is want, as "status/reason", and every copy has been tried. The operator reports a failure, or a
+// name without a namespace, before it writes the other copies.
 func (f *field) ends(ctx context.Context, want string) (rd *v1alpha1.ResourceDistribution) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) string {
@@ -207,7 +207,7 @@ func (f *field) ends(ctx context.Context, want string) (rd *v1alpha1.ResourceDis
 	return rd
 }
 
-// explain shows what the operator says where an assertion fails.
+// explain is the text of a failed assertion: the object's status and the operator's log.
 func (f *field) explain() string {
 	rd := &v1alpha1.ResourceDistribution{}
 	_ = f.Admin().Get(context.Background(), client.ObjectKey{Name: f.id}, rd)
@@ -233,7 +233,7 @@ func (f *field) at(ctx context.Context, namespace string) *corev1.Secret {
 	return s
 }
 
-// data are the data of the Secret there as texts, such as "v=1"; "" if there is none, and the error if that can't be known.
+// data are the data of the case's Secret in a namespace, such as "v=1"; "" if there is none, and the error if the read fails.
 func (f *field) data(ctx context.Context, namespace string) string {
 	s := &corev1.Secret{}
 	switch err := f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: f.id}, s); {
@@ -264,7 +264,7 @@ func (f *field) absent(ctx context.Context, namespaces ...string) {
 	}
 }
 
-// obstacle makes a Secret of the case's name that is nobody's copy.
+// obstacle makes a Secret with the case's name that is not a copy.
 func (f *field) obstacle(ctx context.Context, namespace, value string, edits ...func(*corev1.Secret)) *corev1.Secret {
 	GinkgoHelper()
 	s := build.Secret(namespace, f.id, value)
@@ -275,7 +275,7 @@ func (f *field) obstacle(ctx context.Context, namespace, value string, edits ...
 	return s
 }
 
-// untouched says that an object is as it was.
+// untouched checks that a Secret was neither changed nor replaced.
 func (f *field) untouched(ctx context.Context, was *corev1.Secret) {
 	GinkgoHelper()
 	is := f.at(ctx, was.Namespace)
@@ -298,7 +298,7 @@ func setting(key, value string) func(*corev1.Secret) {
 	return func(s *corev1.Secret) { s.Data[key] = []byte(value) }
 }
 
-// requests are the operator's requests about the case's Secret since a mark, as "verb resource code", with how many of each.
+// requests are the operator's requests about the case's objects since a mark, as "verb resource/subresource", with their numbers.
 func (f *field) requests(ctx context.Context, since audit.Position) map[string]int {
 	GinkgoHelper()
 	all, err := f.Requests(ctx, since)
@@ -314,7 +314,7 @@ func (f *field) requests(ctx context.Context, since audit.Position) map[string]i
 	return found
 }
 
-// updates are the namespaces in which the case's Secret was written anew since a mark, in their order, and when.
+// updates are the namespaces in which the case's Secret was updated since a mark, in the order of the updates, and their times.
 func (f *field) updates(ctx context.Context, since audit.Position) (namespaces []string, times []time.Time) {
 	GinkgoHelper()
 	all, err := f.Requests(ctx, since)
@@ -334,8 +334,8 @@ func (f *field) mark(ctx context.Context) audit.Position {
 	return mark
 }
 
-// rests says that the operator comes to an end with the case, and then asks nothing about it for a while, but that it may
-// begin to watch. The end comes first: a status is written after what it speaks of can be seen.
+// rests waits until the operator stops sending requests about the case, and checks that it sends none for a while. Lists and watches of
+// Secrets don't count. It waits first, because a status is written after the change that it reports.
 func (f *field) rests(ctx context.Context) {
 	GinkgoHelper()
 	const pause = 2500 * time.Millisecond // longer than the operator waits between two statuses

@@ -20,7 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// ofDistribution is a write of a copy or of a status.
+// ofDistribution reports whether a request writes a copy or a status.
 func ofDistribution(r *http.Request) bool {
 	return gate.OfSecrets(r) || r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/resourcedistributions/")
 }
@@ -56,7 +56,7 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		Expect(f.at(ctx, f.d1).Labels).To(HaveKeyWithValue("theirs", "yes"))
 		asked := f.requests(ctx, mark)
 		Expect([]int{asked["get secrets"], asked["list secrets"]}).To(Equal([]int{0, 0}), f.explain)
-		// Four; until the watch has brought the newer object, it is tried again once a second.
+		// Four are needed. Until the watch has delivered the newer object, the operator repeats one of them once a second.
 		Expect(asked["update secrets"]).To(And(BeNumerically(">=", 4), BeNumerically("<=", 8)), f.explain)
 	})
 

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("many copies", func() {
-	// How long that takes beside a bare client is measured by make bench, B9.
+	// make bench, B9, compares how long that takes with the time of a bare client.
 	It("DIST-D72 cost one write each to create, update and delete, and one list", func(ctx SpecContext) {
 		f := plough(ctx, world)
 		const many = 60

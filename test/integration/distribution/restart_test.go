@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// liftCopyPolicies takes away, until the end of the case, what keeps users from changing copies.
+// liftCopyPolicies deletes, until the end of the case, the bindings of the policies that keep users from changing copies.
 func liftCopyPolicies(ctx context.Context, w *devcluster.World) {
 	GinkgoHelper()
 	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
@@ -156,7 +156,7 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1)
 		var next *metav1.Time
-		Eventually(ctx, func() *metav1.Time { // which is told after the copy is written
+		Eventually(ctx, func() *metav1.Time { // reported after the copy is written
 			if rollout := f.read(ctx).Status.Rollout; rollout != nil {
 				next = rollout.NextBatchTime
 			}

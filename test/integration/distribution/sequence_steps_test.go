@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// plant makes an object of somebody else, if nothing stands there.
+// plant makes a stranger in any of the namespaces, if no object with that name exists there.
 func (s *sequence) plant(ctx context.Context) error {
 	namespace := s.anyNamespace()
 	secret := build.Secret(namespace, s.id, "mine")
@@ -43,7 +43,7 @@ func (s *sequence) plant(ctx context.Context) error {
 	}
 	switch err := s.Admin().Create(ctx, secret); {
 	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return nil // something is there, or the namespace goes
+		return nil // an object exists there, or the namespace is being deleted
 	case err != nil:
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *sequence) plant(ctx context.Context) error {
 	return nil
 }
 
-// touch edits or deletes what stands somewhere, whosever it is.
+// touch edits or deletes the Secret in any of the namespaces, whether it is a copy or a stranger.
 func (s *sequence) touch(ctx context.Context) error {
 	namespace := s.anyNamespace()
 	secret, err := s.get(ctx, namespace)

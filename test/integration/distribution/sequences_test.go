@@ -40,8 +40,8 @@ type stranger struct {
 	namespace       string
 	uid             types.UID
 	resourceVersion string
-	// guarded ones are never taken over, whatever the conflictPolicy. Others may be changed once a policy that takes over was
-	// in force beside them, but are never deleted.
+	// A guarded stranger is never taken over, whatever the conflictPolicy. An exposed one existed under a conflictPolicy that takes objects
+	// over: it may be changed, but never deleted.
 	guarded, exposed bool
 }
 
@@ -50,7 +50,7 @@ type sequence struct {
 	*field
 	random    *rand.Rand
 	there     bool // the ResourceDistribution exists
-	takesOver bool // as far as the operator may know, conflictPolicy takes objects over
+	takesOver bool // the operator may still follow a conflictPolicy that takes objects over
 	strangers map[types.UID]*stranger
 	value     int
 	story     []string
@@ -95,7 +95,7 @@ func describe(rd *v1alpha1.ResourceDistribution) string {
 		" without ", rd.Spec.Targets.ExcludedNamespaces)
 }
 
-// vary draws what a ResourceDistribution says.
+// vary fills the spec of a ResourceDistribution at random.
 func (s *sequence) vary(rd *v1alpha1.ResourceDistribution) {
 	s.value++
 	resource := s.secret(map[string]string{"v": strconv.Itoa(s.value)})
@@ -113,7 +113,8 @@ func (s *sequence) vary(rd *v1alpha1.ResourceDistribution) {
 
 func draw[T any](random *rand.Rand, all ...T) T { return all[random.IntN(len(all))] }
 
-// settlePolicy notes what the operator may take over from now on. It stops to do so only when the operator has read that.
+// settlePolicy records whether the operator may take over objects from now on. If the new policy forbids it, that is so only after the
+// operator has read it.
 func (s *sequence) settlePolicy(ctx context.Context, rd *v1alpha1.ResourceDistribution) error {
 	if rd.Spec.ConflictPolicy == v1alpha1.ConflictAdoptIdentical || rd.Spec.ConflictPolicy == v1alpha1.ConflictOverwrite {
 		s.takesOver = true
@@ -183,7 +184,7 @@ func (s *sequence) discard(ctx context.Context) error {
 	})
 }
 
-// check says which stranger was changed or deleted that should not have been.
+// check returns an error if a stranger was changed or deleted that should not have been.
 func (s *sequence) check(ctx context.Context) error {
 	for uid, one := range s.strangers {
 		secret, err := s.get(ctx, one.namespace)
@@ -200,7 +201,7 @@ func (s *sequence) check(ctx context.Context) error {
 	return nil
 }
 
-// rest ends a sequence: the distribution is made or changed to what leaves no question, and all comes to what it says.
+// rest ends a sequence: it gives the distribution a spec with only one right outcome, and waits for that outcome.
 func (s *sequence) rest(ctx context.Context) error {
 	if err := s.make(ctx); err != nil {
 		return err
@@ -246,7 +247,7 @@ func (s *sequence) rest(ctx context.Context) error {
 	return nil
 }
 
-// play runs one sequence, and leaves the ground to the next.
+// play runs one sequence, and deletes its distribution at the end.
 func (s *sequence) play(ctx context.Context) error {
 	for namespace, value := range map[string]string{s.d1: s.id, s.d2: s.id, s.d3: s.id, s.x1: "none"} {
 		if err := s.label(ctx, namespace, value); err != nil {
@@ -285,7 +286,7 @@ func interrupt(ctx context.Context, o *devcluster.Operator, random *rand.Rand) e
 	}
 }
 
-// seed draws the sequences; DISTRIBUTION_SEED draws others.
+// seed is DISTRIBUTION_SEED, if it is set, or random. All sequences are drawn from it.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("DISTRIBUTION_SEED"), 10, 64); err == nil {
 		return n

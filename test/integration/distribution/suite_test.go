@@ -15,13 +15,13 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is how long a case looks on where nothing shall happen: by then, the specification says, a change has arrived.
+// soon is how long a case watches that nothing happens: by the specification, a change reaches all copies within that time.
 const soon = 3 * time.Second
 
 func TestDistribution(t *testing.T) { suite.Run(t, "distribution") }
 
-// world is what all cases share that stop nothing: without webhooks, with component distribution-overwrite, which contains
-// component distribution.
+// world is what all cases share that stop no process: without webhooks, with component distribution-overwrite, which contains component
+// distribution.
 var world *devcluster.World
 
 const component, overwriteComponent = "config/components/distribution", "config/components/distribution-overwrite"
@@ -32,7 +32,7 @@ propagation: {retry: {min: 200ms, max: 2s}}
 distribution: {allowOverwrite: true}
 `
 
-// judged is another, with webhooks and component distribution alone: Overwrite is not allowed there.
+// judged is another World, with webhooks and component distribution alone: Overwrite is not allowed there.
 var judged *devcluster.World
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {

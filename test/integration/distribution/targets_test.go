@@ -31,7 +31,7 @@ var _ = Describe("targets", func() {
 		mark, begin := f.mark(ctx), time.Now()
 		f.create(ctx)
 		rd := f.becomes(ctx, "True/Distributed")
-		pauses := int(time.Since(begin) / (2 * time.Second)) // between two statuses of work that goes on: none, but on a busy machine
+		pauses := int(time.Since(begin) / (2 * time.Second)) // between two statuses of a long rollout: 0, except on a busy machine
 		Expect([]int32{rd.Status.Targets, rd.Status.Current}).To(Equal([]int32{3, 3}))
 		for _, namespace := range []string{f.d1, f.d2, f.d3} {
 			s := f.at(ctx, namespace)
@@ -106,7 +106,7 @@ var _ = Describe("targets", func() {
 		Expect(f.Admin().Patch(ctx, build.Namespace(a), client.RawPatch("application/merge-patch+json",
 			[]byte(`{"metadata":{"labels":{"`+v1alpha1.LabelParent+`":"`+other+`"}}}`)))).To(Succeed())
 		f.absent(ctx, a, b)
-		// it is told after the copies have gone
+		// reported after the copies are deleted
 		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(1), f.explain)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.data(ctx, root)).To(Equal("v=1"))

@@ -355,7 +355,7 @@ func failed(checks map[string]check) []string {
 	return names
 }
 
-// create makes objects that go with the case. A Namespace stays, terminating, which is why names differ.
+// create makes objects that are deleted at the end of the case. A Namespace stays in phase Terminating, so each case uses new names.
 func create(ctx SpecContext, objects ...client.Object) {
 	GinkgoHelper()
 	for _, object := range objects {

@@ -38,7 +38,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(os.WriteFile(admission, []byte(baseline), 0o600)).To(Succeed())
 	world, err = devcluster.Start(ctx, devcluster.Options{
 		ControlPlane:    controlplane.Options{APIServerArgs: []string{"--admission-control-config-file", admission}},
-		WithoutOperator: true, // the doctor looks at walls that stand without it
+		WithoutOperator: true, // the doctor checks walls that exist without it
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(world.Stop)
@@ -46,7 +46,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(world.RecordConfig(ctx)).To(Succeed())
 })
 
-// check is what doctor -o json says of one thing.
+// check is one check in the output of doctor -o json.
 type check struct{ Name, Status, Message, Advice string }
 
 // examine runs doctor as a user and returns its checks by name, and the exit code.

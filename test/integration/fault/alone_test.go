@@ -26,7 +26,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// down ends the operator until up.
+// down kills the operator until up is called.
 func (s *stage) down() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *stage) up(ctx context.Context) {
 	Eventually(ctx, s.isReady).WithArguments(life + 1).Should(BeTrue())
 }
 
-// placeOfSecret is where a Secret stands.
+// placeOfSecret is the namespace and the name of a Secret.
 func placeOfSecret(s *corev1.Secret) string { return s.Namespace + "/" + s.Name }
 
 var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, ContinueOnFailure, func() {
@@ -138,7 +138,7 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 			g.Expect(now.UID).To(Equal(before.UID))
 			g.Expect(now.DeletionTimestamp).To(BeNil())
 		}).WithTimeout(test.Quiet(soon)).Should(Succeed())
-		s.copied(ctx, "web", "s", "1") // until it is placed anew
+		s.copied(ctx, "web", "s", "1") // a halted namespace keeps its copies
 	})
 
 	It("FLT-F30 loses its policies for 30 s", func(ctx SpecContext) {
@@ -190,7 +190,7 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		s3.remove(ctx, s3.payments().Object())
 		s3.loses(ctx, s3.own("bob"))
 		s7.remove(ctx, s7.distribution("1"))
-		s3.exist(ctx, build.Namespace(s3.own("payments"))) // nobody empties it
+		s3.exist(ctx, build.Namespace(s3.own("payments"))) // not emptied while its controller is down
 		Expect(st.ControlPlane.Controllers.Start()).To(Succeed())
 		Expect(st.ControlPlane.Ready(ctx)).To(Succeed())
 		s2.gone(ctx, build.ClusterRole("warren:self:"+s2.own("bob")))
@@ -209,7 +209,7 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		s := st.scene("f45")
 		s.bush(ctx)
 		number := atomic.Int32{}
-		works := func() { // by the configuration with which it was started
+		works := func() { // with the configuration with which it was started
 			GinkgoHelper()
 			name := fmt.Sprint("s", number.Add(1))
 			s.create(ctx, s.source(name, "1"))

@@ -20,7 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// answerCases are those in which the API server answers otherwise than it should.
+// answerCases are the cases in which the API server answers otherwise than it should.
 var answerCases = []faultCase{
 	{"F03a", "meets one conflict", oneConflict},
 	{"F03b", "meets a conflict at each write of one object for a minute", conflictsForAMinute},

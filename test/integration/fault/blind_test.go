@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// blindFor is how long the operator sees no event, behindFor how long it sees every event late, by the time behindBy.
+	// blindFor is how long the operator sees no event. During behindFor, it sees each event late, by behindBy.
 	blindFor            = 2 * time.Second
 	behindBy, behindFor = 5 * time.Second, 20 * time.Second
 )
 
-// blind holds back the events of all watches for a while. They come then, or with gap are lost: the watches end.
+// blind holds back the events of all watches for blindFor. Then they are delivered or, with gap, lost, and the watches end.
 func (s *stage) blind(gap bool) {
 	s.countBlinding(blindFor)
 	s.Freeze(func(*http.Request) bool { return true })
@@ -24,7 +24,7 @@ func (s *stage) blind(gap bool) {
 	})
 }
 
-// lag ends that life of the operator. All that the next one sees is old.
+// lag ends that life of the operator. The next life sees every event late.
 func (s *stage) lag(life int) {
 	s.countBlinding(behindFor)
 	s.Lag(behindBy, behindFor)

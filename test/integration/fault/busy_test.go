@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// busy is an API server that refuses all writes of the operator with 429 until a moment. It counts the requests.
+// busy is an API server that refuses all writes of the operator with 429 before the time until. It counts the requests.
 type busy struct {
 	until      time.Time
 	retryAfter string
@@ -25,7 +25,7 @@ type busy struct {
 	hasty    []string             // writes that were repeated within the second that Retry-After asks to wait
 }
 
-// decide is the gate's script. A Lease is renewed whatever happens, and watches are no answers to anything.
+// decide is the gate's script. It leaves out Leases, which are renewed in any case, and watches, which don't react to a refusal.
 func (b *busy) decide(r gate.Request) gate.Fault {
 	if r.URL.Query().Get("watch") == "true" || strings.Contains(r.URL.Path, "/leases") {
 		return gate.Fault{}
@@ -44,7 +44,8 @@ func (b *busy) decide(r gate.Request) gate.Fault {
 	return gate.Fault{}
 }
 
-// playBusily plays stories at once, each to the end that it has without a fault. The API server is busy from the first step on.
+// playBusily plays all stories of endings at once, and checks that each ends as it does without a fault. The API server is busy from the
+// first step on.
 func (s *stage) playBusily(ctx context.Context, key string, endings map[string]ending, lasts time.Duration, retryAfter string) *busy {
 	GinkgoHelper()
 	var given, all sync.WaitGroup

@@ -21,15 +21,15 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// faultCase is a case of which many run at once, on the same control plane and with the same operator, each under names of its own: they
-// wait rather than compute.
+// faultCase is a case that runs beside many others, on the same control plane and with the same operator, under names of its own. So many
+// can run at once because they wait rather than compute.
 type faultCase struct {
-	// number is that of the case, a letter at its end tells the parts of one.
+	// number is the number of the case. A letter at its end is a part of the case.
 	number, title string
 	run           func(context.Context, *scene)
 }
 
-// faultCases are the cases whose fault meets one scene alone.
+// faultCases are the cases whose fault affects only one scene.
 var faultCases = slices.Concat(answerCases, obstacleCases, livesCases, webhookCases)
 
 // recorder remembers the requests that a scene's script was asked about.
@@ -43,7 +43,7 @@ type sent struct {
 	at           time.Time
 }
 
-// record remembers a request, and returns how many of its kind there were with it.
+// record remembers a request, and returns how many it has remembered.
 func (r *recorder) record(q gate.Request) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *recorder) all() []sent {
 
 func (r *recorder) count() int { return len(r.all()) }
 
-// fewInAMinute looks on until a minute after began, and expects few requests in that minute (FLT-I6).
+// fewInAMinute waits until a minute after began, and checks that few requests were sent in that minute (FLT-I6).
 func (r *recorder) fewInAMinute(ctx context.Context, began time.Time) {
 	GinkgoHelper()
 	end := began.Add(time.Minute)
@@ -70,7 +70,7 @@ func (r *recorder) fewInAMinute(ctx context.Context, began time.Time) {
 		Should(BeNumerically("<=", mostInAMinute), func() string { return fmt.Sprint(r.all()) })
 }
 
-// meet has the fault come at the writes of the scene for which these holds, and records them. at gets the number of the write, from 1.
+// meet records the scene's writes that match these. Each meets the fault that at returns for its number, which begins at 1.
 func (s *scene) meet(these func(gate.Request) bool, at func(n int) gate.Fault) *recorder {
 	r := &recorder{}
 	s.scripts.set(s.key, func(q gate.Request) (gate.Fault, bool) {
@@ -82,17 +82,17 @@ func (s *scene) meet(these func(gate.Request) bool, at func(n int) gate.Fault) *
 	return r
 }
 
-// calm has no fault come any more.
+// calm ends the faults of the scene.
 func (s *scene) calm() { s.scripts.set(s.key, nil) }
 
-// onPath are the writes with that method, any if it is empty, to a path that ends so.
+// onPath matches requests to a path with that suffix, by that method, or by any if method is empty.
 func onPath(method, suffix string) func(gate.Request) bool {
 	return func(q gate.Request) bool {
 		return (method == "" || q.Method == method) && strings.HasSuffix(q.URL.Path, suffix)
 	}
 }
 
-// says waits until a condition of an object has that status and reason, and its message contains the text.
+// says waits until a condition of an object has that status, and its "reason: message" contains the text.
 func (s *scene) says(ctx context.Context, object client.Object, conditions func() []metav1.Condition, kind v1alpha1.ConditionType,
 	status metav1.ConditionStatus, text string) {
 	GinkgoHelper()
@@ -105,21 +105,21 @@ func (s *scene) says(ctx context.Context, object client.Object, conditions func(
 	}).Should(Succeed(), s.explain)
 }
 
-// tenantSays is says of the scene's LNamespace.
+// tenantSays is the method says for the scene's LNamespace.
 func (s *scene) tenantSays(ctx context.Context, kind v1alpha1.ConditionType, status metav1.ConditionStatus, text string) {
 	GinkgoHelper()
 	lns := s.payments().Object()
 	s.says(ctx, lns, func() []metav1.Condition { return lns.Status.Conditions }, kind, status, text)
 }
 
-// subSays is says of a SubNamespace of the scene.
+// subSays is the method says for a SubNamespace of the scene.
 func (s *scene) subSays(ctx context.Context, parent, name string, status metav1.ConditionStatus, text string) {
 	GinkgoHelper()
 	sub := build.SubNamespace(s.own(parent), s.own(name))
 	s.says(ctx, sub, func() []metav1.Condition { return sub.Status.Conditions }, v1alpha1.ConditionReady, status, text)
 }
 
-// propagationSays is says of the HierarchyConfiguration of a namespace, about its copies.
+// propagationSays is the method says for the HierarchyConfiguration of a namespace, about its copies.
 func (s *scene) propagationSays(ctx context.Context, namespace string, status metav1.ConditionStatus, text string) {
 	GinkgoHelper()
 	hc := build.Hierarchy(s.own(namespace))

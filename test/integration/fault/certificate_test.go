@@ -37,7 +37,7 @@ func (s *stage) replaceCertificate(ctx context.Context) {
 	}).Should(Succeed())
 }
 
-// bundles are what the API server trusts the webhooks by.
+// bundles are the CA bundles by which the API server trusts the webhooks.
 func (s *stage) bundles(ctx context.Context, g Gomega) (all [][]byte) {
 	var validating admissionv1.ValidatingWebhookConfiguration
 	var mutating admissionv1.MutatingWebhookConfiguration

@@ -16,7 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// steps is a part of the operator that reads how much its clock is ahead, in seconds, from a file, and goes on to do so.
+// steps is a file that is compiled into the operator. It reads again and again, from another file, how many seconds the operator's clock
+// is ahead.
 const steps = `package main
 
 import (
@@ -46,7 +47,7 @@ func init() {
 }
 `
 
-// withClock builds an operator whose clock steps. As on a machine whose clock is set, only the time of day does: timers and durations
+// withClock builds an operator whose clock can be set. As on a real machine, that changes only the time of day: timers and durations
 // follow the monotonic clock.
 func withClock(ctx context.Context) (path string) {
 	GinkgoHelper()
@@ -69,7 +70,7 @@ func withClock(ctx context.Context) (path string) {
 	return path
 }
 
-// clock is the operator's, an hour ahead of or behind that of everybody else.
+// clock is the file that says how far the operator's clock is ahead of that of all others, or behind.
 type clock string
 
 func (c clock) set(ahead time.Duration) {
@@ -81,14 +82,14 @@ var _ = Describe("an operator whose clock is wrong", Ordered, ContinueOnFailure,
 	It("FLT-F36 steps an hour in the middle of each story, which ends as without", func(ctx SpecContext) {
 		skipUnlessLong("the build of all packages with another clock")
 		now := clock(filepath.Join(GinkgoT().TempDir(), "clock"))
-		now.set(time.Hour) // when it makes the certificate of its webhooks, for which the API server's clock is an hour behind
+		now.set(time.Hour) // now the operator makes its webhooks' certificate; the API server's clock is an hour behind
 		st := newStage(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{
 			Manager: withClock(ctx), Env: []string{"CLOCK=" + string(now)}, Args: []string{"--leader-elect"},
 		}})
 		by := func(name string, ahead time.Duration) fault {
 			return fault{name: name, at: func(*stage, int, gate.Request) gate.Fault {
 				now.set(ahead)
-				return gate.Fault{Delay: 100 * time.Millisecond} // until the operator knows it
+				return gate.Fault{Delay: 100 * time.Millisecond} // until the operator has read the file
 			}}
 		}
 		life := st.now()

@@ -23,7 +23,7 @@ type rendezvous struct {
 	waiting  []chan struct{}
 }
 
-// meet returns when all scenes have come, and the last of them has done what is to be done.
+// meet returns after all expected scenes have called it, and the last of them has called do.
 func (r *rendezvous) meet(do func()) {
 	r.mu.Lock()
 	if len(r.waiting)+1 < r.expected {
@@ -44,7 +44,7 @@ func (r *rendezvous) meet(do func()) {
 	do()
 }
 
-// leave takes a scene out that has ended, maybe badly.
+// leave removes a scene that has failed: no other waits for it.
 func (r *rendezvous) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *scene) configure(ctx context.Context, text string) {
 	s.together.meet(func() {
 		Expect(s.Operator.WriteConfig(text)).To(Succeed())
 		life := 0
-		Eventually(ctx, func() bool { // SIGTERM ends a process that has just begun as SIGKILL does
+		Eventually(ctx, func() bool { // a process that has just begun does not handle SIGTERM yet: it would die as by SIGKILL
 			life = s.now()
 			return s.isReady(ctx, life)
 		}).Should(BeTrue(), s.explain)
@@ -71,7 +71,7 @@ func (s *scene) configure(ctx context.Context, text string) {
 	})
 }
 
-// configured is a configuration with these kinds and more lines.
+// configured is a configuration that adds these kinds to the usual ones, and these lines.
 func configured(kinds, more string) string {
 	return `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
@@ -85,7 +85,8 @@ const (
 	configMaps = "{kind: ConfigMap}"
 )
 
-// clusterStories are stories of the whole cluster: all plans of one run at once, and the operator starts again for all.
+// clusterStories are stories that concern the whole cluster: all plans of a batch run at once, and the operator restarts for all of them
+// together.
 var clusterStories = []story{
 	{
 		id: "S11", title: "the mode of sudo becomes Constrained, and Legacy again", sparse: 3,
@@ -125,13 +126,13 @@ var clusterStories = []story{
 			Expect(later.Labels).NotTo(HaveKey("team/colour"))
 			s.configure(ctx, configured("{kind: ConfigMap, mode: Remove},"+gadgets, "  excludedLabels: [\"team/*\"]\n"))
 			s.gone(ctx, build.ConfigMap(s.own("child"), "c", ""))
-			s.remove(ctx, gadget(s.own("root"))) // a file without the kind is held back while there are copies
+			s.remove(ctx, gadget(s.own("root"))) // a configuration without the kind is not applied while copies of the kind exist
 			s.gone(ctx, gadget(s.own("child")))
 		},
 	},
 }
 
-// leaving has a scene that ends badly keep no other waiting.
+// leaving has a scene that fails leave the rendezvous, so that no other waits.
 func leaving(play func(context.Context, *scene)) func(context.Context, *scene) {
 	return func(ctx context.Context, s *scene) {
 		ended := false

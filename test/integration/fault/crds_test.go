@@ -30,7 +30,7 @@ type removal struct {
 	when string
 }
 
-// removals are those of FLT-F26. Those of all CRDs at once are in each run, the others in long ones.
+// removals are those of FLT-F26. All CRDs at once are removed in each run, each CRD alone only in long runs.
 func removals() (all []removal) {
 	for _, when := range []string{"up", "down", "starting"} {
 		if test.IsLong() {
@@ -56,7 +56,7 @@ func populated(ctx context.Context, s *scene) {
 	}
 }
 
-// uidsOf are those of the scene's namespaces and of what is in them, by place, and the versions of its copies.
+// uidsOf are the UIDs of the scene's namespaces and of the objects in them, by kind and name, and the versions of its copies.
 func (s *scene) uidsOf(ctx context.Context) map[string]string {
 	GinkgoHelper()
 	found := map[string]string{}
@@ -168,7 +168,7 @@ func (s *scene) apply(ctx context.Context, objects []client.Object) {
 	}
 }
 
-// granted are the objects that give the rights of the scene's tenant.
+// granted are the names of the bindings that give the scene's tenant its rights.
 func (s *scene) granted(ctx context.Context) (names []string, err error) {
 	bindings, cluster := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}
 	of := client.MatchingLabels{v1alpha1.LabelTenant: s.own("payments")}

@@ -22,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// holder is who holds the operator's Lease.
+// holder is the identity that holds the operator's Lease.
 func (s *stage) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := s.Admin().Get(ctx, client.ObjectKey{Namespace: "warren-system", Name: v1alpha1.OperatorName}, lease)
@@ -118,7 +118,7 @@ var _ = Describe("an operator that holds a Lease", Ordered, ContinueOnFailure, f
 	})
 })
 
-// sparser is the step between writes that meet a fault.
+// sparser is the step between writes that meet a fault: 1 in long runs and with everyFault.
 func sparser(step int) int {
 	if everyFault || test.IsLong() {
 		return 1
@@ -215,12 +215,12 @@ var _ = Describe("two operators", Ordered, ContinueOnFailure, func() {
 				twice[w.Verb+" "+w.Resource+" "+w.Namespace+"/"+w.Name]++
 			}
 		}
-		given := 2 // of a tenant with five children, as the setting of the stories writes them, and what both write
+		given := 2 // the operators also write what a story is given, such as a tenant with five children, which calm does not count
 		Expect(len(writes)).To(BeNumerically("<=", given*2*calm), "%v", twice)
 	})
 })
 
-// restsFor checks that the operators come to rest, and write nothing for so long.
+// restsFor waits until the operators stop writing, and checks that they write nothing for d.
 func (s *stage) restsFor(ctx context.Context, d time.Duration) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -27,7 +27,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// impostors are what may stand where the API server calls the operator's webhooks. Each returns its port.
+// impostors are servers that the API server may reach instead of the operator's webhooks. Each function returns the port.
 var impostors = map[string]func(context.Context, *stage) int{
 	"is down": func(context.Context, *stage) int {
 		port, err := process.FreePort()
@@ -59,7 +59,8 @@ func (s *stage) webhookCertificate(ctx context.Context) []tls.Certificate {
 	return []tls.Certificate{pair}
 }
 
-// answering serves each request with that code and text, and returns the port. Without certificates it has one that nobody trusts.
+// answering serves each request with that code and text, and returns the port. Without certificates, it uses one that the API server
+// doesn't trust.
 func answering(certificates []tls.Certificate, code int, text string) int {
 	GinkgoHelper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -67,7 +68,7 @@ func answering(certificates []tls.Certificate, code int, text string) int {
 		w.WriteHeader(code)
 		_, _ = w.Write([]byte(text))
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the API server refuses a wrong certificate
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log that the API server refuses the wrong certificate
 	server.TLS = &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	DeferCleanup(server.Close)
@@ -78,7 +79,7 @@ func answering(certificates []tls.Certificate, code int, text string) int {
 	return port
 }
 
-// callWebhooksAt has the API server call the webhooks at a port.
+// callWebhooksAt has the API server call all webhooks at this port of their Service.
 func (s *scene) callWebhooksAt(ctx context.Context, port int) {
 	GinkgoHelper()
 	at := int32(port)
@@ -96,7 +97,7 @@ func (s *scene) callWebhooksAt(ctx context.Context, port int) {
 	})
 }
 
-// judgedSteps are the steps of the stories that a webhook judges. None of them changes anything.
+// judgedSteps are steps of the stories that a webhook checks. All are dry runs.
 func (s *scene) judgedSteps() map[string]func(context.Context) error {
 	create := func(object client.Object) func(context.Context) error {
 		return func(ctx context.Context) error { return s.Admin().Create(ctx, object, client.DryRunAll) }
@@ -131,7 +132,7 @@ func (s *scene) distributionNamed(name string) *v1alpha1.ResourceDistribution {
 	return rd
 }
 
-// refusesAll sends all steps at once: some wait for a webhook's timeout.
+// refusesAll checks that each of these steps is refused. It sends all at once: some wait for a webhook's timeout.
 func (s *scene) refusesAll(ctx context.Context) {
 	GinkgoHelper()
 	var all sync.WaitGroup
@@ -164,8 +165,8 @@ var _ = Describe("an operator whose webhooks don't answer", Ordered, ContinueOnF
 			goes := build.Namespace(s.own("goes" + key))
 			s.create(ctx, build.Child(goes.Name, s.own("payments")))
 
-			// Accepted before, and not yet done.
-			s.HoldBack(func(r *http.Request) bool { return isWrite(r) && r.URL.Query().Get("dryRun") == "" }) // webhooks rehearse
+			// Accepted before the outage, and not yet carried out.
+			s.HoldBack(func(r *http.Request) bool { return isWrite(r) && r.URL.Query().Get("dryRun") == "" }) // webhooks send dry runs
 			s.create(ctx, build.SubNamespace(s.own("payments"), s.own("late"+key)))
 			change(ctx, s, s.payments().Object(), func(l *v1alpha1.LNamespace) { l.Spec.Sudoers = build.Users(s.own("sue" + key)) })
 			change(ctx, s, s.distribution("1"), func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Resource = s.distribution(key).Spec.Resource })

@@ -22,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// ofMany is how many of so many a case gives outside of `make test-long`.
+// ofMany is the size of a case: many in `make test-long`, few in other runs.
 func ofMany(many, few int) int {
 	if test.IsLong() {
 		return many
@@ -44,7 +44,7 @@ func inParallel(n int, do func(i int)) {
 	_ = all.Wait()
 }
 
-// full has a namespace take no Secrets.
+// full is a quota that allows no Secrets in a namespace.
 func full(namespace string) *corev1.ResourceQuota {
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "full"}}
 	quota.Spec.Hard = corev1.ResourceList{"count/secrets": resource.MustParse("0")}
@@ -77,7 +77,7 @@ func (c *crowd) gather(ctx context.Context) {
 		g.Expect(inForce).To(Equal(c.size))
 	}).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(Succeed())
 	c.tried = map[string]bool{}
-	// As many copies are written at once as the configuration says, 16: all of them take ten seconds.
+	// The operator writes 16 copies at once, as the configuration says. With this delay, all of them take ten seconds.
 	delay := 16 * 10 * time.Second / time.Duration(c.size)
 	c.scripts.set(c.key, func(q gate.Request) (gate.Fault, bool) {
 		if q.Method != http.MethodPost || !strings.HasSuffix(q.URL.Path, "/secrets") {
@@ -114,7 +114,7 @@ func stranger(ctx context.Context, s *scene) {
 	s.copied(ctx, "web", "s", "1")
 }
 
-// edits are those of one object in a flood: a merge patch each, the last one as it says.
+// edits patches one object n times, with what patch returns for 1 to n.
 func edits(ctx context.Context, s *stage, object client.Object, n int, patch func(i int) string) {
 	GinkgoHelper()
 	for i := 1; i <= n; i++ {

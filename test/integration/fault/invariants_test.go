@@ -35,7 +35,8 @@ func (s *scene) begin(ctx context.Context) *begun {
 	return &begun{scene: s, ctx: ctx, mark: mark, stop: s.rights.begin(s)}
 }
 
-// check returns what broke the invariants in a scene that has ended. Without a fault it makes so many writes that count for FLT-I6.
+// check returns what broke the invariants in a scene that has ended. Without a fault, the story makes this many writes that count for
+// FLT-I6.
 func (b *begun) check(story story, c *counter, writes int) (wrong []string) {
 	GinkgoHelper()
 	b.stop()
@@ -66,7 +67,7 @@ func (b *begun) check(story story, c *counter, writes int) (wrong []string) {
 func isOurs(u *unstructured.Unstructured) bool {
 	switch u.GetKind() {
 	case "Namespace", "LNamespace", "SubNamespace", "HierarchyConfiguration", "ResourceDistribution":
-		return true // they have fields of the operator's own; what must not go is looked at by vanished
+		return true // the operator has fields of its own in them; vanished checks for those that must not be deleted
 	}
 	for _, key := range []string{v1alpha1.LabelInheritedFrom, v1alpha1.LabelAccess, v1alpha1.LabelDistributedBy} {
 		if u.GetLabels()[key] != "" {
@@ -92,8 +93,8 @@ func contentOf(u *unstructured.Unstructured) string {
 	return string(text)
 }
 
-// touched are the objects of users that the operator changed or deleted (FLT-I1): each event is matched with the writes of the audit log,
-// and what was planted may change by nobody's hand, and goes with its namespace alone.
+// touched are the objects of users that the operator changed or deleted (FLT-I1). It compares each event with the writes in the audit
+// log. Planted objects must not be changed by any client, and are deleted only with their namespace.
 func touched(s *scene, events []event, requests []audit.Request) (wrong []string) {
 	byOperator := map[string]audit.Request{}
 	for _, r := range requests {
@@ -133,7 +134,7 @@ func isOperator(user string) bool {
 	return strings.HasPrefix(user, "system:serviceaccount:warren-system:")
 }
 
-// vanished are the Namespaces that went and that nobody asked to go (FLT-I1).
+// vanished are the Namespaces that were deleted although no step of the story deletes them (FLT-I1).
 func vanished(s *scene, story story, events []event) (wrong []string) {
 	for _, e := range events {
 		if e.object.GetKind() == "Namespace" && e.kind == watch.Deleted && !slices.ContainsFunc(story.goes, func(name string) bool {
@@ -145,7 +146,8 @@ func vanished(s *scene, story story, events []event) (wrong []string) {
 	return wrong
 }
 
-// misordered are the bindings that came before their role, and the Namespaces that were incomplete when they came (FLT-I5).
+// misordered are the bindings that were created before their role, and the Namespaces that were incomplete when they were created
+// (FLT-I5).
 func misordered(events []event) (wrong []string) {
 	exist := map[string]bool{}
 	for _, e := range events {
@@ -232,7 +234,7 @@ func (s *stage) rests(ctx context.Context) {
 	}).Should(Succeed(), "FLT-I3")
 }
 
-// isReady reports whether the operator is ready in that life.
+// isReady reports whether the operator is ready in that life or a later one.
 func (s *stage) isReady(ctx context.Context, life int) bool {
 	return s.now() >= life && process.HTTPOK(nil, s.Operator.HealthURL+"/readyz")(ctx) == nil
 }
@@ -250,9 +252,9 @@ func (s *stage) checkProcess() {
 	}
 }
 
-// firstWrite is the resource and the name of the first of the operator's writes that is about the scene; "" if none is. A status gives and
-// takes nothing, and another controller writes it. The answer does not count: a write whose connection ends is answered by an error, and
-// may be done all the same.
+// firstWrite is the resource and the name of the operator's first write about the scene; "" if there is none. A write of a status doesn't
+// count: it grants and revokes no right, and another controller sends it. A failed write counts: if its connection ended, it may have
+// succeeded all the same.
 func (s *scene) firstWrite(writes []audit.Request) string {
 	for _, w := range writes {
 		if w.Subresource != "status" && strings.Contains(w.URI, s.own("")) {

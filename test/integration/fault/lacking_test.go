@@ -42,7 +42,7 @@ var lacking = story{
 	},
 }
 
-// lack takes something from the operator. It returns how that ends.
+// lack takes something away from the operator; the function end, which begin returns, gives it back.
 type lack struct {
 	key, title string
 	lasts      time.Duration
@@ -58,7 +58,7 @@ func (s *scene) mayWatchSecrets(ctx context.Context, may bool) {
 		Should(Equal(may))
 }
 
-// withoutWatch takes the verb watch on Secrets.
+// withoutWatch takes the verb watch on Secrets away from the operator.
 func withoutWatch(ctx context.Context, s *scene) (end func()) {
 	GinkgoHelper()
 	role := build.ClusterRole("warren-kinds-configured")
@@ -114,7 +114,7 @@ func withoutBindings(ctx context.Context, s *scene) (end func()) {
 	}
 }
 
-// withoutToken has the API server know the operator's token no longer.
+// withoutToken answers all the operator's requests with 401, as if the API server no longer knew its token.
 func withoutToken(_ context.Context, s *scene) (end func()) {
 	s.Script(func(gate.Request) gate.Fault { return gate.Fault{Code: http.StatusUnauthorized} })
 	return func() { s.Script(nil) }
@@ -140,7 +140,8 @@ var lacks = []lack{
 	{key: "f34c", title: "a token", lasts: 45 * time.Second, begin: withoutToken, names: logs("asked for the client to provide credentials")},
 }
 
-// healed is how long after the end of a lack the state may differ. The row's 30 s are from when informers are built anew (FLT-I4).
+// healed is how long the state may differ after the end of a lack. The row's 30 s count from the moment when informers are built anew
+// (FLT-I4).
 const healed = time.Minute
 
 func (l lack) run(ctx context.Context, calm ending) {
@@ -150,7 +151,7 @@ func (l lack) run(ctx context.Context, calm ending) {
 	begun := s.begin(ctx)
 	began, end := time.Now(), l.begin(ctx, s)
 	defer func() { end() }()
-	guarded.Disconnect() // a watch that is open outlives the right to it; to begin one takes the right
+	guarded.Disconnect() // a watch that is open continues without the right to it; only a new one needs the right
 	lacking.play(ctx, s)
 	l.names(ctx, s)
 	Consistently(ctx, func(g Gomega) {

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// livesCases are those in which namespaces and kinds go and come.
+// livesCases are the cases in which namespaces and kinds are deleted and made again.
 var livesCases = []faultCase{
 	{"F21a", "has a target that terminates before it is written to", func(ctx context.Context, s *scene) { terminates(ctx, s, "before") }},
 	{"F21b", "has a target that terminates at the moment of its write", func(ctx context.Context, s *scene) { terminates(ctx, s, "between") }},
@@ -31,7 +31,7 @@ var livesCases = []faultCase{
 	{"F28", "loses the CRD of a kind that it copies, and gets it back", customKindGoes},
 }
 
-// hold puts something into a namespace that hangs, so that the namespace terminates until it is let go.
+// hold puts a ConfigMap with a finalizer into a namespace, so that the namespace terminates only after letGo.
 func (s *scene) hold(ctx context.Context, namespace string) (letGo func()) {
 	GinkgoHelper()
 	held := build.Held(build.ConfigMap(namespace, "held", ""))
@@ -105,7 +105,7 @@ func (s *scene) noTrouble(ctx context.Context, namespace string) {
 		hc := build.Hierarchy(s.own(namespace))
 		err := s.Admin().Get(ctx, client.ObjectKeyFromObject(hc), hc)
 		if apierrors.IsNotFound(err) {
-			return // nothing was to be said
+			return // the operator had nothing to report
 		}
 		g.Expect(err).NotTo(HaveOccurred())
 		if c := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated); c != nil {

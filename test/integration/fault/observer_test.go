@@ -24,7 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// kinds are those of which a state consists, and which the observer watches.
+// kinds are the kinds of the objects that make up a state. The observer watches them.
 var kinds = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("Namespace"),
 	corev1.SchemeGroupVersion.WithKind("Secret"),
@@ -41,7 +41,8 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "example.com", Version: "v1", Kind: "Widget"},
 }
 
-// observer watches all objects from the start of the operator on. It is an own way to the API server, which no fault touches.
+// observer watches all objects of these kinds from the start of the operator on. It has its own connection to the API server, which no
+// fault affects.
 type observer struct {
 	mu      sync.Mutex // guards what follows
 	objects map[string]*unstructured.Unstructured
@@ -51,14 +52,14 @@ type observer struct {
 
 // event is one event of a watch.
 type event struct {
-	// at is the resourceVersion: etcd counts all objects together, so that it orders events of different kinds.
+	// at is the resourceVersion. etcd counts the writes of all objects together, so it orders events of different kinds.
 	at     int64
 	kind   watch.EventType
 	object *unstructured.Unstructured
 	before *unstructured.Unstructured // nil for an object that is new
 }
 
-// placeOf is where an object stands: kind, namespace and name.
+// placeOf is the kind, namespace and name of an object.
 func placeOf(u *unstructured.Unstructured) string {
 	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
 }
@@ -100,7 +101,7 @@ func (o *observer) isWhole() bool {
 func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstructured.UnstructuredList, from string) (last string) {
 	events, err := w.Admin().Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
 	if err != nil {
-		select { // an API server that starts again
+		select { // the API server may be starting again
 		case <-ctx.Done():
 		case <-time.After(time.Second):
 		}
@@ -127,8 +128,8 @@ func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstru
 	return from
 }
 
-// listAgain reports whether the objects of a kind are as the last event left them, and at which resourceVersion. On a busy machine the API
-// server begins to cache a new kind after the list that the watch goes on from, and then refuses that list's resourceVersion.
+// listAgain reports whether the objects of a kind are as the last event left them, and at which resourceVersion. On a busy machine, the
+// API server may begin to cache a new kind only after the observer's list. It then refuses to watch from that list's resourceVersion.
 func (o *observer) listAgain(ctx context.Context, w *devcluster.World, list *unstructured.UnstructuredList) (version string, same bool) {
 	now := &unstructured.UnstructuredList{}
 	now.SetGroupVersionKind(list.GroupVersionKind())

@@ -21,7 +21,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// obstacleCases are those in which something in the cluster is in the way of a write.
+// obstacleCases are the cases in which something in the cluster is in the way of a write.
 var obstacleCases = []faultCase{
 	{"F31a", "is refused a copy by a policy of the cluster", refusedCopy},
 	{"F31b", "is refused a RoleBinding by a policy of the cluster", refusedBinding},
@@ -30,7 +30,7 @@ var obstacleCases = []faultCase{
 	{"F32b", "finds another object of the name of a copy", nameTaken},
 }
 
-// refuse has a policy of the cluster refuse operations in a namespace, and returns when it is in force and what takes it away.
+// refuse has a policy of the cluster refuse creations in a namespace, and waits until it is in force. lift takes it away.
 func (s *scene) refuse(ctx context.Context, namespace string, resource schema.GroupVersionResource, expression string,
 	probe client.Object) (lift func()) {
 	GinkgoHelper()
@@ -46,7 +46,7 @@ func (s *scene) refuse(ctx context.Context, namespace string, resource schema.Gr
 	}
 }
 
-// fewTries checks that what is refused is tried at most so often in a minute, and lets lets it through again.
+// fewTries checks that the operator sends few of these writes, which are refused, in a minute.
 func (s *scene) fewTries(ctx context.Context, these func(gate.Request) bool) {
 	GinkgoHelper()
 	sent := s.meet(these, func(int) gate.Fault { return gate.Fault{} })

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// flaw has one function of a controller dereference nil where it is called for a certain object.
+// flaw makes one function of a controller dereference nil when it is called for a certain object.
 type flaw struct{ file, function, when string }
 
 // flaws are by the name of the controller.
@@ -52,7 +52,7 @@ func panicking(ctx context.Context) (path string) {
 	return path
 }
 
-// panics are when a controller has recovered from a panic, for which object, by its log.
+// panics are the times at which a controller recovered from a panic, and the objects, from the operator's log.
 func (s *stage) panics(controller string) (times []time.Time, objects map[string]bool) {
 	objects = map[string]bool{}
 	for line := range strings.Lines(s.Operator.Log()) {
@@ -113,7 +113,7 @@ var _ = Describe("an operator with a defect that one object meets", func() {
 	})
 })
 
-// panicsCounted is what the operator's metrics say of a controller.
+// panicsCounted is the number of a controller's panics in the operator's metrics.
 func (s *stage) panicsCounted(ctx context.Context, controller string) float64 {
 	GinkgoHelper()
 	metrics, err := s.Operator.Metrics(ctx)

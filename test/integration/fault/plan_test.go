@@ -24,15 +24,15 @@ import (
 // fault is what may happen at a write.
 type fault struct {
 	name string
-	// at is what becomes of the write; end ends the life of the operator in which it was sent.
+	// at decides what happens to the write; life is the life of the operator in which it was sent.
 	at func(s *stage, life int, r gate.Request) gate.Fault
 	// twice has the first write of the next life meet the fault, too.
 	twice bool
-	// blinds reports that the fault meets the watches, and so every scene beside it.
+	// blinds is set if the fault affects the watches, and so all scenes that run at the time.
 	blinds bool
 }
 
-// faults are in the order in which they are drawn where not all of them are tried.
+// faults are all faults. Their order decides which of them a story meets if it does not meet all.
 var faults = []fault{
 	{name: "kill-after", at: func(s *stage, life int, _ gate.Request) gate.Fault {
 		return gate.Fault{LoseAnswer: true, Then: func() { s.kill(life) }}
@@ -71,8 +71,9 @@ func (p plan) String() string {
 	return fmt.Sprintf("%s%d", strings.ReplaceAll(cmp.Or(p.fault.name, "at"), "-", ""), p.write)
 }
 
-// plans are those of a story with so many writes. Unless every one is wanted, kill-after meets each sparse-th write, and every other one of
-// the other faults one write, not all the same: stories with odd and even numbers have different ones.
+// plans are the plans of a story with so many writes: with everyFault, each fault at each write. Otherwise kill-after meets each
+// sparse-th write. Of the other faults, every second one meets one write, each at another place. Stories with odd numbers have one half
+// of these faults, stories with even numbers the other half.
 func (s story) plans(writes int) (all []plan) {
 	half := int(s.id[1]) % 2
 	for i, fault := range faults {
@@ -92,8 +93,8 @@ type counter struct {
 
 	mu     sync.Mutex // guards what follows
 	writes int
-	// objects counts those that FLT-I6 is about: not those of a status, whose steps depend on time, and not the first deletion of an object,
-	// which Kubernetes itself deletes if it comes first.
+	// objects counts the writes that FLT-I6 is about. It leaves out the writes of a status, whose number depends on time. It also leaves out
+	// the first deletion of an object, which Kubernetes itself may do first.
 	objects int
 	sent    []string    // all writes, in their order
 	lives   map[int]int // writes by life of the operator
@@ -138,8 +139,8 @@ func (c *counter) faults() int {
 	return max(len(c.lives)-1, 0) + blinded - c.blinded + max(len(c.met), 1)
 }
 
-// amplifies reports whether there were more writes than the faults explain, of those that count for FLT-I6. It doesn't judge a scene beside
-// which the operator was blind: then it writes again what it doesn't see yet.
+// amplifies reports whether more of the writes that count for FLT-I6 were sent than the faults explain. It doesn't judge a scene during
+// which the operator was blind: a blind operator repeats writes that it doesn't see yet.
 func (c *counter) amplifies(calm int) bool {
 	return c.objects > calm+2*c.faults() && c.stage.blindings() == c.blinded
 }
@@ -147,7 +148,7 @@ func (c *counter) amplifies(calm int) bool {
 // scene is a story under names of its own.
 func (s *stage) scene(key string) *scene { return &scene{stage: s, key: key, rights: &rights{}} }
 
-// newScene is a story under names of its own, with what is given. Its writes count from then on.
+// newScene is a scene of a story, after story.given. Its writes count from then on.
 func (s *stage) newScene(ctx context.Context, story story, key string, plan plan) (*scene, *counter) {
 	GinkgoHelper()
 	scene := s.scene(strings.ToLower(story.id) + "-" + key)
@@ -161,7 +162,7 @@ func (s *stage) newScene(ctx context.Context, story story, key string, plan plan
 // ending is how a story ends without a fault.
 type ending struct {
 	state map[string]string
-	// writes counts all of them, objects those that FLT-I6 is about.
+	// writes counts all writes of the story, objects those that FLT-I6 is about.
 	writes, objects int
 }
 
@@ -210,16 +211,16 @@ func (s *scene) endsAs(ctx context.Context, calm ending) {
 	Expect(s.settle(ctx, calm)).To(Succeed(), s.explain)
 }
 
-// calmPlan is a plan without a fault; n tells such scenes of a story apart.
+// calmPlan is a plan without a fault; n makes the key of its scene unique.
 func calmPlan(n int) plan { return plan{write: -n} }
 
-// outcome is what came of one plan: its counter, and what was otherwise than without a fault.
+// outcome is the result of one plan: its counter, and the differences from the ending without a fault.
 type outcome struct {
 	*counter
 	wrong []string
 }
 
-// String tells which lives of the operator wrote how often.
+// String is the plan, and the number of writes in each life of the operator.
 func (o outcome) String() string {
 	var lives []string
 	for _, life := range slices.Sorted(maps.Keys(o.lives)) {
@@ -253,7 +254,7 @@ func (s *stage) play(ctx context.Context, story story, plan plan, calm ending) o
 	return outcome{c, wrong}
 }
 
-// uids are those of the namespaces of a scene.
+// uids are the UIDs of a scene's namespaces, by name.
 func (s *scene) uids() map[string]types.UID {
 	GinkgoHelper()
 	objects, err := s.objectsOf(s.key)
@@ -267,12 +268,13 @@ func (s *scene) uids() map[string]types.UID {
 	return uids
 }
 
-// atOnce is how many plans run at the same time: a scene needs the operator for a while between the deaths of the others, and the API
-// server for the end of its namespaces.
+// atOnce is how many plans run at the same time. With more, a scene would have too little time with an operator between the kills of the
+// others. The API server would delete namespaces too slowly.
 const atOnce = 10
 
-// rehearseTogether plays a story without a fault as often at once as the plans run later, and returns the ending with the most writes. What
-// a busy namespace controller has not deleted yet, the operator deletes: so the number depends on what runs beside.
+// rehearseTogether plays a story without a fault, as many times at once as plans run later. It returns the ending with the most writes
+// that count for FLT-I6. This number depends on the load, because the operator deletes what a busy namespace controller has not deleted
+// yet.
 func (s *stage) rehearseTogether(ctx context.Context, story story, calm ending) ending {
 	GinkgoHelper()
 	var plans []plan
@@ -286,8 +288,8 @@ func (s *stage) rehearseTogether(ctx context.Context, story story, calm ending) 
 	return calm
 }
 
-// batches returns plans in parts that are played at once, of at most so many. Those that blind the operator are apart from the others,
-// whose writes are counted.
+// batches divides plans into batches that are played at once, each of at most so many. Plans that blind the operator have batches of
+// their own, because the writes of the others are counted.
 func batches(plans []plan, most int) [][]plan {
 	isBlind := func(p plan) bool { return p.fault.blinds }
 	seeing, blind := slices.DeleteFunc(slices.Clone(plans), isBlind),
@@ -315,7 +317,7 @@ func (s *stage) playPlans(ctx context.Context, story story, calm ending, plans [
 	return outcomes
 }
 
-// wrongOf is what was otherwise than without a fault.
+// wrongOf are the differences of all outcomes from the ending without a fault.
 func wrongOf(outcomes []outcome) (wrong []string) {
 	for _, one := range outcomes {
 		wrong = append(wrong, one.wrong...)
@@ -323,7 +325,7 @@ func wrongOf(outcomes []outcome) (wrong []string) {
 	return wrong
 }
 
-// report adds to the report what came of the plans of a story.
+// report adds the outcomes of a story's plans to the test report.
 func report(story story, calm ending, deaths int, outcomes []outcome) {
 	differ := 0
 	var lines []string

@@ -18,7 +18,7 @@ type rights struct {
 	wrong   []string
 }
 
-// askEvery is the pause between two questions of one scene. Scenes are many.
+// askEvery is the pause between two questions of one scene. There are many scenes.
 const askEvery = 100 * time.Millisecond
 
 // begin asks until the returned function is called.
@@ -40,7 +40,7 @@ func (r *rights) begin(s *scene) (stop func()) {
 	}
 }
 
-// revoke says that a user's sudo was taken: once it has been refused it must never be granted again.
+// revoke records that a user's sudo was revoked: once the API server has refused it, it must never be granted again.
 func (r *rights) revoke(user string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +77,7 @@ func (r *rights) blame(line string) {
 	r.wrong = append(r.wrong, line)
 }
 
-// broken is what was wrong, and who still holds what was taken.
+// broken is what was wrong, and which users still have the sudo that was revoked.
 func (r *rights) broken(ctx context.Context, s *scene) []string {
 	r.mu.Lock()
 	users := r.revoked

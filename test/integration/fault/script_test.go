@@ -10,16 +10,16 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// decide says what becomes of a request, and whether anything does.
+// decide returns the fault that a request meets, and whether it meets one.
 type decide func(gate.Request) (fault gate.Fault, meets bool)
 
-// scripts are what becomes of the requests of each scene. A request is of the scene whose key is in its path or its body.
+// scripts decide about the requests of each scene. A request belongs to the scene whose key is in its path or its body.
 type scripts struct {
 	mu    sync.Mutex
 	byKey map[string]decide
 }
 
-// set has of decide about the requests of a scene; nil lets them through.
+// set makes the function of decide about the requests of a scene; nil lets them through.
 func (s *scripts) set(key string, of decide) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *scripts) set(key string, of decide) {
 	}
 }
 
-// decide is the gate's script: that of the first scene which has something against the request.
+// decide is the gate's script: it returns the fault of a scene whose own script has one for the request.
 func (s *scripts) decide(r gate.Request) gate.Fault {
 	s.mu.Lock()
 	all := maps.Clone(s.byKey)
@@ -50,7 +50,7 @@ func (s *scripts) decide(r gate.Request) gate.Fault {
 // everything is the key of a script that decides about the requests of all scenes, and those of none.
 const everything = "*"
 
-// Script has of decide about every request, nil about none.
+// Script makes the function of decide about every request; nil ends that.
 func (s *stage) Script(of func(gate.Request) gate.Fault) {
 	if of == nil {
 		s.scripts.set(everything, nil)

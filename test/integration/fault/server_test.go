@@ -30,7 +30,7 @@ const (
 	garbled = "what comes is no TLS"
 )
 
-// road is the way of an operator to the API server.
+// road is a proxy between an operator and the API server.
 type road struct {
 	address, target string
 
@@ -50,7 +50,7 @@ func newRoad(w *devcluster.World) *road {
 	return r
 }
 
-// turn gives the road another state. The connections that exist end, but where they go silent.
+// turn changes the state of the road. It closes the existing connections, except when they become silent.
 func (r *road) turn(state string) {
 	GinkgoHelper()
 	r.mu.Lock()
@@ -100,7 +100,7 @@ func (r *road) accept(listener net.Listener) {
 	}
 }
 
-// pass passes on what comes, and swallows it while the road is silent.
+// pass forwards the bytes that it reads, and drops them while the road is silent.
 func (r *road) pass(from, to net.Conn) {
 	defer func() { _ = to.Close() }()
 	buffer := make([]byte, 32<<10)

@@ -23,7 +23,7 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// watches tells watches of a resource whose label selector begins so.
+// watches matches watches of a resource whose label selector begins with selector.
 func watches(resource, selector string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		query := r.URL.Query()
@@ -32,7 +32,7 @@ func watches(resource, selector string) func(*http.Request) bool {
 	}
 }
 
-// playAll plays stories at once, each to the end that it has without a fault.
+// playAll plays the stories of endings at once, and checks that each ends as it does without a fault.
 func playAll(ctx context.Context, st *stage, key string, endings map[string]ending) {
 	GinkgoHelper()
 	var all sync.WaitGroup
@@ -134,7 +134,7 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		guarded.Script(nil)
 	})
 
-	// bystands looks at the end of the case that nothing was done to a copy with which it has nothing to do.
+	// bystands makes a copy that the case does not concern, and checks at the end that it was not changed.
 	bystands := func(ctx context.Context, key string) {
 		GinkgoHelper()
 		p := newPair(ctx, guarded, key)
@@ -174,7 +174,7 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 			}
 			return gate.Fault{Ends: time.Second}
 		})
-		guarded.Freeze(watches("", "")) // those that are open end with their next event
+		guarded.Freeze(watches("", "")) // watches that are open end with their next event
 		guarded.ThawWithGap()
 		playAll(ctx, guarded, "ends", endings)
 		requests, err := guarded.Requests(ctx, mark)
@@ -195,7 +195,7 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		guarded.Freeze(watches("namespaces", ""))
 		p.move(ctx)
 		p.wrote(ctx, "new-value")
-		p.has(ctx, "of-first", "new-value") // what the operator knows is the old tree
+		p.has(ctx, "of-first", "new-value") // the operator still sees the old tree
 		guarded.Thaw()
 		p.gone(ctx, build.Secret(p.moves, "of-first", ""))
 		p.has(ctx, "of-second", "old-value")
@@ -276,7 +276,7 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		}
 		p.wrote(ctx, "new-value")
 		p.create(ctx, p.source(p.first, "proof", "1"))
-		p.has(ctx, "proof", "1") // a copy that is made needs no watch of copies
+		p.has(ctx, "proof", "1") // to make a copy, the operator needs no watch of copies
 		Consistently(ctx, untouched).WithTimeout(test.Quiet(soon)).Should(Succeed())
 		p.remove(ctx, p.source(p.first, "of-first", ""))
 		Consistently(ctx, untouched).WithTimeout(test.Quiet(soon)).Should(Succeed())

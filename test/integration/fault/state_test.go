@@ -80,7 +80,7 @@ func (s *scene) describe(object *unstructured.Unstructured, state, contents map[
 		object.SetAnnotations(annotations)
 	}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	if conditions != nil { // a map by type, whatever came first
+	if conditions != nil { // conditions are a map by type: their order means nothing
 		slices.SortFunc(conditions, func(a, b any) int {
 			return cmp.Compare(fmt.Sprint(a.(map[string]any)["type"]), fmt.Sprint(b.(map[string]any)["type"]))
 		})
@@ -95,9 +95,9 @@ func (s *scene) describe(object *unstructured.Unstructured, state, contents map[
 	state[strings.ReplaceAll(place, s.key, "KEY")] = named
 }
 
-// describeHash is the hash of a copy without the names of the scene: the place is compared with what it should be, and the content, over
-// names too, is numbered: copies of one source have the same number. That it is the hash of what stands there shows a restart that writes
-// nothing.
+// describeHash is the hash of a copy without the names of the scene. It compares the place with what it should be. It numbers the
+// content, whose hash depends on names, too: copies of one source have the same number. A restart that writes nothing shows that the hash
+// is that of the stored object.
 func describeHash(object *unstructured.Unstructured, contents map[string]string) string {
 	hash := copies.ParseHash(object.GetAnnotations()[v1alpha1.AnnotationSourceHash])
 	from := object.GetLabels()[v1alpha1.LabelInheritedFrom]
@@ -113,7 +113,7 @@ func describeHash(object *unstructured.Unstructured, contents map[string]string)
 	return hash.Mode + " " + contents[hash.Content]
 }
 
-// differs says how a state is other than the one that is wanted; nil if it isn't.
+// differs returns how a state differs from the wanted one; nil if it does not.
 func differs(state, wanted map[string]string) error {
 	var lines []string
 	for _, at := range slices.Sorted(maps.Keys(wanted)) {

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// forged is a Secret with the marks of a copy of a source in from, at whose hash the operator has had no part.
+// forged is a Secret with the marks of a copy of a source in from. The operator has not written its hash.
 func forged(namespace, name, from string) *corev1.Secret {
 	return build.Annotated(build.Secret(namespace, name, "forged", v1alpha1.LabelInheritedFrom, from),
 		v1alpha1.AnnotationSourceHash, "update:0123456789abcdef:0123456789abcdef0123456789abcdef")
@@ -38,7 +38,7 @@ type stored struct {
 	versions                   map[client.Object]string
 }
 
-// furnish makes what is sound before the walls are down: a tenant with three sub-namespaces, and one with one.
+// furnish makes the valid objects before the walls are taken away: a tenant with three sub-namespaces, and a tenant with one.
 func (f *stored) furnish(ctx context.Context) {
 	GinkgoHelper()
 	f.withoutClaims = true
@@ -80,7 +80,7 @@ func (f *stored) spoil(ctx context.Context) {
 		build.Source(build.Secret(f.own("small"), "more", "1"), v1alpha1.ModeUpdate))
 }
 
-// isReported waits until each object that can say so says what is wrong with it.
+// isReported waits until each invalid object that has conditions reports what is wrong with it.
 func (f *stored) isReported(ctx context.Context) {
 	GinkgoHelper()
 	f.tenantSays(ctx, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, "SubjectRefused: ")

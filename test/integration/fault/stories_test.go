@@ -81,7 +81,7 @@ func removesSudoer(ctx context.Context, s *scene) {
 	s.ready(ctx)
 }
 
-// revokesFirst: the sudoer has lost their right when the manager gets one.
+// revokesFirst checks that the sudoer has lost the right before the manager gets one.
 func revokesFirst(s *scene, events []event) (wrong []string) {
 	var holds bool
 	for _, e := range events {
@@ -95,7 +95,7 @@ func revokesFirst(s *scene, events []event) (wrong []string) {
 	return wrong
 }
 
-// twoTenants are a tenant with a subtree of five and another, with three sources each.
+// twoTenants are two trees with three sources each: one with five sub-namespaces, and one with none.
 func twoTenants(ctx context.Context, s *scene) {
 	GinkgoHelper()
 	s.create(ctx, build.Root(s.own("first")), build.Root(s.own("second")))
@@ -130,7 +130,7 @@ func moves(ctx context.Context, s *scene) {
 	}
 }
 
-// removesFirst: in each namespace the last copy of the old tree is gone when the first of the new one comes.
+// removesFirst checks, in each namespace, that the last copy of the old tree is deleted before the first of the new one is created.
 func removesFirst(s *scene, events []event) (wrong []string) {
 	old := map[string]int{}
 	for _, e := range events {

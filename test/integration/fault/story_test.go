@@ -25,12 +25,12 @@ import (
 // story is what people do. Each step waits for what it needs of the steps before it, whatever happens to the operator.
 type story struct {
 	id, title string
-	// given is what was there before, without a fault.
+	// given makes what exists before the story, without a fault.
 	given func(context.Context, *scene)
 	play  func(context.Context, *scene)
-	// goes are the namespaces that somebody asks to go.
+	// goes are the namespaces that the story deletes.
 	goes []string
-	// sparse counts the writes of which one meets a fault where not every one does.
+	// sparse is n if only each n-th write meets kill-after. With everyFault, each write does.
 	sparse int
 	// order, unless nil, returns what came too early in the story's own order (FLT-I5).
 	order func(*scene, []event) []string
@@ -50,7 +50,7 @@ type scene struct {
 	rights *rights
 	// regrants says that the configuration changes what a tenant that is Ready gets.
 	regrants bool
-	// withoutClaims plants no claim: one keeps its namespace for a while when that goes.
+	// withoutClaims plants no PersistentVolumeClaim: it would delay the deletion of its namespace.
 	withoutClaims bool
 
 	mu    sync.Mutex // guards asked
@@ -79,7 +79,7 @@ func (s *scene) remove(ctx context.Context, object client.Object, options ...cli
 	Eventually(ctx, func() error { return client.IgnoreNotFound(s.Admin().Delete(ctx, object, options...)) }).Should(Succeed())
 }
 
-// wasAsked reports whether somebody asked for the object at a place to go.
+// wasAsked reports whether the story has deleted the object at a place.
 func (s *scene) wasAsked(place string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *scene) explain() string {
 	return s.key + ": the end of the operator's log:\n" + s.Operator.Process().LogTail(6)
 }
 
-// ready waits until the tenant is.
+// ready waits until the tenant is Ready.
 func (s *scene) ready(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -130,7 +130,7 @@ func (s *scene) ready(ctx context.Context) {
 	}).Should(Succeed(), s.explain)
 }
 
-// tenant makes the tenant with something of a user's own in it.
+// tenant makes the tenant, and plants a user's own objects in its root.
 func tenant(ctx context.Context, s *scene) {
 	GinkgoHelper()
 	s.create(ctx, s.payments().Cascading().Object())
@@ -138,7 +138,7 @@ func tenant(ctx context.Context, s *scene) {
 	s.plant(ctx, s.own("payments"))
 }
 
-// planted is the name of what a user has in a namespace beside all that happens there.
+// planted is the name of a user's own objects, which the operator must leave alone.
 const planted = "own"
 
 // plant makes a ConfigMap, a Secret, a claim and a custom resource of a user's own in a namespace.

@@ -1,5 +1,5 @@
-// Package fault_test takes the operator down at each of its writes, and the API server's answers from it, and looks whether the
-// cluster ends as it would have ended without: docs/behaviour/faults.md.
+// Package fault_test kills the operator at each of its writes, and takes the API server's answers away from it. It checks that the
+// cluster ends as it would have ended without these faults: docs/behaviour/faults.md.
 package fault_test
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// everyFault has each story meet each fault at each write. By default only kill-after does, and stories that write much are
-// thinned out.
+// everyFault has each story meet each fault at each write. By default, kill-after meets each write, or fewer in stories with many writes,
+// and some other faults meet one write each.
 var everyFault = os.Getenv("WARREN_FAULTS") == "all"
 
-// soon is how long a case looks on where nothing shall happen.
+// soon is how long a case watches that nothing happens.
 const soon = 5 * time.Second
 
 func TestFault(t *testing.T) { suite.Run(t, "fault") }
@@ -43,7 +43,7 @@ propagation:
 // withConfiguration are the options of a World whose operator has the suite's configuration.
 var withConfiguration = devcluster.Options{Operator: devcluster.OperatorOptions{Config: configuration}}
 
-// stage is a World whose operator stands behind a gate, and can be killed at any moment; it comes back by itself.
+// stage is a World whose operator reaches the API server through a gate. It can be killed at any moment, and is started again.
 type stage struct {
 	*devcluster.World
 	*gate.Gate
@@ -57,13 +57,13 @@ type stage struct {
 	mu       sync.Mutex // guards what follows
 	life     int        // counts the starts of the operator
 	alive    bool
-	ends     []string          // how lives ended that nobody ended
-	peak     int               // of the memory of all lives, in KiB
-	calmPeak int               // that of the life in which the stories were rehearsed, 0 for none
+	ends     []string          // how lives ended that the stage did not end
+	peak     int               // the most memory of any life, in KiB
+	calmPeak int               // the peak of the life in which the stories were rehearsed, 0 for none
 	endings  map[string]ending // by story, how it ends without a fault
 	codes    []int             // the exit codes of lives that SIGTERM ended
 	blinded  int               // how often its watches were frozen, lost events or were late
-	sees     time.Time         // when that is over
+	sees     time.Time         // until when its watches are disturbed
 }
 
 // guarded is the stage that the cases of a process share. The policies are in force on it.

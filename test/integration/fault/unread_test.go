@@ -29,7 +29,7 @@ var _ = Describe("an operator that can't read the ClusterRole of users", func() 
 		})
 		DeferCleanup(s.Script, (func(gate.Request) gate.Fault)(nil))
 		life := s.now()
-		s.kill(life) // an operator that runs trusts for a while that the role is there
+		s.kill(life) // a running operator assumes for a while that the role still exists
 		Eventually(ctx, s.now).Should(BeNumerically(">", life))
 		change(ctx, s, s.payments().Object(), func(l *v1alpha1.LNamespace) {
 			l.Spec.Sudoers, l.Spec.Users = build.Users(s.own("sue")), build.Users(s.own("anna"), s.own("ann"))

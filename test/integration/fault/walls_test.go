@@ -61,7 +61,7 @@ func loosen(schema *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// rebuild puts the walls back, and waits until they stand.
+// rebuild puts the walls back, and waits until they are in force.
 func (w *walls) rebuild(ctx context.Context) {
 	GinkgoHelper()
 	admin := w.stage.Admin()

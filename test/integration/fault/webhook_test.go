@@ -28,7 +28,7 @@ var webhookCases = []faultCase{
 	{"F33b", "has half of its writes time out in a webhook", func(ctx context.Context, s *scene) { mutated(ctx, s, true) }},
 }
 
-// mutate has a webhook add a label to each Secret that is written in a namespace. Each second review is not answered in time if it hangs.
+// mutate has a webhook add a label to each Secret that is written in a namespace. If hangs, every second review is not answered in time.
 func (s *scene) mutate(ctx context.Context, namespace string, hangs bool) (reviews *atomic.Int32, lift func()) {
 	GinkgoHelper()
 	reviews = &atomic.Int32{}

@@ -89,7 +89,7 @@ var _ = Describe("an operator", Ordered, func() {
 		Consistently(o.events(v1alpha1.ReasonPolicyMissing)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(HaveLen(told))
 	})
 
-	// SEC-X7 while it runs: the look every ten minutes, with a shorter time.
+	// SEC-X7 while the operator runs: it checks the policies every ten minutes, here more often.
 	It("looks again and again", func(ctx SpecContext) {
 		events := record.NewFakeRecorder(10)
 		other := &coordinationv1.Lease{

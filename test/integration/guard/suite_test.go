@@ -1,5 +1,5 @@
-// Package guard_test shows how the operator watches over the admission policies, on a real control plane: it refuses to run as
-// somebody else, and tells of what is not in force and of what its own cage refused.
+// Package guard_test shows how the operator watches over the admission policies, on a real control plane. It refuses to run under another
+// account, and reports policies that are not in force and requests that its own cage refused.
 //
 // A number such as SEC-X7 in the name of a test says that all of that row of docs/behaviour was seen. A test that shows only
 // a part of its row has the number in a comment.
@@ -24,7 +24,7 @@ import (
 
 func TestGuard(t *testing.T) { suite.Run(t, "Guard") }
 
-// operator is one that a case may stop, with its world.
+// operator is a World whose operator a case may stop.
 type operator struct{ *devcluster.World }
 
 func start(ctx SpecContext, options devcluster.Options) operator {
@@ -42,7 +42,7 @@ func (o operator) create(ctx context.Context, objects ...client.Object) {
 	}
 }
 
-// gap is what the operator's metrics say of a policy.
+// gap is the value of the operator's metric warren_policy_gap for a policy.
 func (o operator) gap(policy string) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		metrics, err := o.Operator.Metrics(ctx)

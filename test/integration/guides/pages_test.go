@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// The pages in the order in which one after another is played in one playground. Each begins with the tenant of the README. PROP-E7 is the
-// page about propagation.
+// The pages in this order are played one after another in one playground. Each begins with the tenant of the README. PROP-E7 is the page
+// about propagation.
 var playedPages = []string{
 	"README.md",
 	"docs/concepts.md",

@@ -87,9 +87,9 @@ func stepsOf(page string) []step {
 	return steps
 }
 
-// run runs the command, and compares what it prints with the page. A line "…" in the page stands for any lines. Where a repetition may
-// help, the difference is an error; else it fails the case: a command that changes nothing waits for the operator, and any other one for
-// rights that the API server has not seen yet.
+// run runs the command, and compares its output with the page, in which a line "…" stands for any lines. If a repetition may help, it
+// returns the difference as an error, otherwise it fails the case. A command that changes nothing may have to wait for the operator,
+// another one for rights that the API server has not seen yet.
 func (s step) run(ctx context.Context, w *devcluster.World) error {
 	GinkgoHelper()
 	want := "^"

@@ -143,7 +143,7 @@ var _ = Describe("namespaces", func() {
 		Eventually(l.Status).Should(HaveField("Objects", 0))
 	})
 
-	// The stream on the old namespace would deliver what is in the new one, without any right in it.
+	// Without a check, the open watch of the old namespace would deliver the objects of the new one, in which the user has no right.
 	It("INF-I36 INF-I37 may be deleted with the rights in them, and made again", func(ctx SpecContext) {
 		w := prepare(36, patient())
 		w.observes(ctx)
@@ -157,7 +157,7 @@ var _ = Describe("namespaces", func() {
 		becomes(l, watchset.Synced)
 		Eventually(told.seen).Should(ContainElements("create s", "create held"))
 		rights := []client.Object{build.Role(a, "see"), build.RoleBinding(a, "see", "")}
-		for _, right := range rights { // they go last: without them nothing is told
+		for _, right := range rights { // held, to be deleted last: without them no event is delivered
 			Expect(admin.Get(ctx, client.ObjectKeyFromObject(right), right)).To(Succeed())
 			Expect(admin.Update(ctx, build.Held(right))).To(Succeed())
 		}
@@ -179,7 +179,7 @@ var _ = Describe("namespaces", func() {
 		Expect(w.open("", a)()).To(BeZero())
 	})
 
-	// Where rights are cluster-wide, a namespace need not exist to be followed.
+	// With cluster-wide rights, a namespace that does not exist can be followed.
 	It("INF-I38 that exceed a limit wait, and move up", func(ctx SpecContext) {
 		o := blind()
 		registry := prometheus.NewRegistry()
@@ -210,7 +210,7 @@ var _ = Describe("namespaces", func() {
 			rest[name] = ""
 		}
 		set.Replace(rest)
-		Eventually(func(g Gomega) { // as many as before, of others
+		Eventually(func(g Gomega) { // as many are Synced as before, but others
 			for i, name := range names {
 				want := watchset.Synced
 				if i < 50 || i >= 550 {
@@ -223,7 +223,7 @@ var _ = Describe("namespaces", func() {
 	})
 })
 
-// letGo takes the finalizer off that build.Held has set, whatever the namespace controller does to the object meanwhile.
+// letGo removes the finalizer that build.Held has set, even if the namespace controller writes the object at the same time.
 func letGo(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	Expect(admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())

@@ -25,7 +25,7 @@ func newQueue() queue {
 	return q
 }
 
-// enqueued takes the names of all that was enqueued, in order.
+// enqueued empties the queue, and returns the names, sorted.
 func enqueued(q queue) []string {
 	var names []string
 	for q.Len() > 0 {
@@ -37,14 +37,14 @@ func enqueued(q queue) []string {
 	return names
 }
 
-// events are what a handler was told.
+// events are the events that a handler got.
 type events struct {
 	prefix string // of namespaces
 	mu     sync.Mutex
 	lines  []string
 }
 
-// add notes an event; those of other cases, which a cluster-wide right shows too, are none.
+// add records an event, unless it is from another case, whose namespaces a cluster-wide right shows, too.
 func (e *events) add(format string, object client.Object) {
 	if !strings.HasPrefix(object.GetNamespace(), e.prefix) {
 		return
@@ -69,7 +69,7 @@ func (e *events) seen() []string {
 	return slices.Sorted(slices.Values(e.lines))
 }
 
-// listen tells what happens to a resource.
+// listen records what happens to a resource in the case's namespaces.
 func (w *world) listen(resource schema.GroupVersionResource) *events {
 	GinkgoHelper()
 	e := &events{prefix: w.ns("")}

@@ -234,7 +234,7 @@ func series(registry *prometheus.Registry, name string) (n int) {
 	return n
 }
 
-// value is that of a gauge without labels.
+// value is the value of a gauge without labels.
 func value(registry *prometheus.Registry, name string) (v float64) {
 	GinkgoHelper()
 	families, err := registry.Gather()
@@ -247,7 +247,7 @@ func value(registry *prometheus.Registry, name string) (v float64) {
 	return v
 }
 
-// goroutines counts those that have something in their stack.
+// goroutines counts the goroutines that have part in their stack.
 func goroutines(part string) (n int) {
 	stacks := make([]byte, 16<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

@@ -18,7 +18,7 @@ import (
 )
 
 var _ = Describe("metadata", func() {
-	// `make bench-informers` does so with 10,000 of 50,000.
+	// `make bench-informers` does the same with 10,000 of 50,000 Secrets.
 	It("INF-I40 of what is labelled is all that is held", func(ctx SpecContext) {
 		const labelled, all = 400, 1200
 		w := begin(40, blind())
@@ -41,7 +41,7 @@ var _ = Describe("metadata", func() {
 		Expect(l.List(a, nil)).To(And(HaveLen(labelled), HaveEach(BeAssignableToTypeOf(&metav1.PartialObjectMetadata{}))))
 		Expect(w.open(secrets.Resource, a)()).To(Equal(2))
 		AddReportEntry("bytes per object", each)
-		if os.Getenv("WARREN_RACE") != "1" { // whose detector needs memory of its own
+		if os.Getenv("WARREN_RACE") != "1" { // the race detector needs memory of its own
 			Expect(each).To(BeNumerically("<=", 2<<10), "bytes per object")
 		}
 	})
@@ -72,7 +72,7 @@ func makeMany(n int, f func(i int) error) {
 	Expect(makers.Wait()).To(Succeed())
 }
 
-// settledMemory is what is in use when pools have been emptied, too: that takes two collections.
+// settledMemory is the memory in use after pools have been emptied, too, which takes two garbage collections.
 func settledMemory() int {
 	runtime.GC()
 	return memory()

@@ -32,7 +32,7 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 	})
 	// short is the length of an outage that no reader notices.
 	const short = 20 * time.Second
-	// follow has the Secrets s and t of a new namespace leased.
+	// follow makes a namespace with Secrets s and t, and acquires a lease on its Secrets.
 	follow := func(ctx context.Context, namespace string) (*world, *events, *watchset.Lease) {
 		GinkgoHelper()
 		Expect(there.Create(ctx, build.Namespace(namespace))).To(Succeed())

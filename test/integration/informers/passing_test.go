@@ -30,7 +30,7 @@ func (l listed) Replace(all []any, _ string) error {
 	return nil
 }
 
-// sunk is listed as a Sink.
+// sunk does the same as listed, as a Sink.
 type sunk struct{ n chan int }
 
 func (s *sunk) Put(client.Object)                        {}
@@ -39,7 +39,7 @@ func (s *sunk) State(string, watchset.Status)            {}
 func (s *sunk) Replace(_, _ string, all []client.Object) { s.n <- len(all) }
 
 var _ = Describe("objects that are passed on", func() {
-	// `make bench-informers` does so with 10,000, and measures CPU time.
+	// `make bench-informers` does the same with 10,000 objects, and measures CPU time.
 	It("INF-I90 cost what they cost a plain reflector", func(ctx SpecContext) {
 		const copies, rounds, label = 600, 5, "op90-copy"
 		w := prepare(90, blind())
@@ -84,7 +84,7 @@ var _ = Describe("objects that are passed on", func() {
 		Expect(w.count("watch", secrets.Resource, "")).To(Equal(2 * rounds))
 		ratio := float64(least["set"]) / float64(least["reflector"])
 		AddReportEntry("bytes allocated, in times of the reflector's", ratio)
-		if os.Getenv("WARREN_RACE") != "1" { // whose detector needs memory of its own
+		if os.Getenv("WARREN_RACE") != "1" { // the race detector needs memory of its own
 			Expect(ratio).To(BeNumerically("<=", 1.15))
 		}
 	})

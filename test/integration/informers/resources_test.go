@@ -202,7 +202,7 @@ var _ = Describe("a resource", func() {
 		kept.becomes(watchset.Synced, "one")
 	})
 
-	// INF-I27, but that the wire is cut and the API server goes on.
+	// Like INF-I27, but the connection is cut, and the API server goes on.
 	It("is shown as it was last known while nothing answers", func(ctx SpecContext) {
 		o := blind()
 		o.DegradedAfter = 5 * time.Second
@@ -279,7 +279,7 @@ var _ = Describe("a resource", func() {
 		Consistently(calls.Load).WithTimeout(test.Quiet(5 * time.Second)).Should(BeEquivalentTo(2))
 	})
 
-	// A thousand parts with ten objects each, when there is time for it.
+	// The case has a thousand parts with ten objects each.
 	It("INF-I39 is listed a few at a time, and costs little while nothing happens", func(ctx SpecContext) {
 		const parts = 1000
 		o := blind()
@@ -309,13 +309,13 @@ var _ = Describe("a resource", func() {
 		Expect(w.open("", "")()).To(Equal(parts))
 		each := (memory() - before) / parts
 		AddReportEntry("bytes per part", each)
-		if os.Getenv("WARREN_RACE") != "1" { // whose detector needs memory of its own
+		if os.Getenv("WARREN_RACE") != "1" { // the race detector needs memory of its own
 			Expect(each).To(BeNumerically("<=", 64<<10), "bytes per part")
 		}
 	})
 })
 
-// memory is what is in use, in bytes.
+// memory is the memory in use, in bytes, after a collection.
 func memory() int {
 	runtime.GC()
 	var stats runtime.MemStats

@@ -212,7 +212,7 @@ var _ = Describe("a right", func() {
 		both(names[2], func() { edit(part, func() { part.Rules = nil }) }, func() { edit(part, func() { part.Rules = right }) })
 	})
 
-	// Serial, for what happens to ClusterRoles in other cases concerns everybody.
+	// Serial, because a change of ClusterRoles in another case affects the users of all cases.
 	It("INF-I16 that comes from two places stays while one of them does", Serial, func(ctx SpecContext) {
 		w := prepare(16, patient())
 		w.observes(ctx)

@@ -21,10 +21,10 @@ import (
 	"github.com/warren-tenancy/warren/test"
 )
 
-// keeper is a Sink of one informer. It keeps what it is told as the promises of Sink allow, and records calls that break them.
+// keeper is a Sink of one informer. It keeps the objects that Sink promises to deliver, and records calls that break these promises.
 type keeper struct {
 	mu       sync.Mutex
-	brought  bool // a Replace came since nothing was to be kept
+	brought  bool // Replace was called since the last state in which nothing is kept
 	names    map[types.NamespacedName]bool
 	replaced int
 	now      watchset.Status

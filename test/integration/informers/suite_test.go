@@ -1,8 +1,8 @@
 // Package informers_test shows on a real control plane what pkg/watchset promises. Each case runs as a user of its own, who has
 // no right but what the case grants, and in namespaces of its own.
 //
-// A number such as INF-I01 in the name of a test says that all of that row of docs/behaviour was seen. What takes ten minutes,
-// pkg/watchset shows with a clock that isn't real.
+// A number such as INF-I01 in the name of a test says that all of that row of docs/behaviour was seen. Rows that take ten minutes are
+// tests of pkg/watchset, with a clock that isn't real.
 package informers_test
 
 import (
@@ -81,12 +81,12 @@ type world struct {
 	ended  chan error
 }
 
-// patient are options with which nothing is found out by waiting: only the first attempt and what is watched count.
+// patient are options with long pauses: an informer learns only from its first attempt and from what is watched.
 func patient() watchset.Options {
 	return watchset.Options{Backoff: watchset.Backoff{Initial: time.Hour, Max: time.Hour}, VerifyInterval: ptr.To(time.Hour)}
 }
 
-// blind are options without what is watched for the sake of all informers, and with a short back-off.
+// blind are options without the watches of RBAC and CRDs that serve all informers, and with a short back-off.
 func blind() watchset.Options {
 	return watchset.Options{
 		Backoff:   watchset.Backoff{Initial: 200 * time.Millisecond, Max: time.Second},
@@ -212,7 +212,7 @@ func owner(name string) watchset.Owner {
 	return watchset.Owner{Controller: "test", NamespacedName: types.NamespacedName{Namespace: "owners", Name: name}}
 }
 
-// lease acquires for an owner of its own.
+// lease acquires a lease for owner x.
 func (w *world) lease(r watchset.Request) *watchset.Lease {
 	GinkgoHelper()
 	l, err := w.Acquire(owner("x"), r)
@@ -220,7 +220,7 @@ func (w *world) lease(r watchset.Request) *watchset.Lease {
 	return l
 }
 
-// in asks for the Secrets of a namespace.
+// in is a request for the Secrets of a namespace.
 func in(namespace string) watchset.Request {
 	return watchset.Request{Resource: secrets, Scope: watchset.Namespace(namespace)}
 }
@@ -233,7 +233,7 @@ func becomes(l *watchset.Lease, want watchset.State) {
 	Eventually(l.Status).Should(HaveField("State", want))
 }
 
-// stays looks for a while whether a lease stays in a state.
+// stays checks for a while that a lease stays in a state.
 func stays(l *watchset.Lease, want watchset.State) {
 	GinkgoHelper()
 	Consistently(l.Status).WithTimeout(test.Quiet(5 * time.Second)).Should(HaveField("State", want))

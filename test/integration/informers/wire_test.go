@@ -32,10 +32,10 @@ type wire struct {
 	requests []request
 	streams  map[*body]request
 	broken   bool // requests lose their token
-	refused  bool // reviews are
+	refused  bool // reviews are refused
 	down     bool // nothing answers
-	lists    int  // under way
-	most     int  // of lists under way at a time
+	lists    int  // lists under way
+	most     int  // the most lists that were under way at a time
 }
 
 func newWire() *wire { return &wire{streams: map[*body]request{}} }
@@ -213,7 +213,7 @@ func (w *wire) count(verb, resource, namespace string) int {
 	return n
 }
 
-// limits are those of the lists of a resource.
+// limits are the values of the parameter limit in the lists of a resource.
 func (w *wire) limits(resource, namespace string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -226,7 +226,7 @@ func (w *wire) limits(resource, namespace string) []string {
 	return all
 }
 
-// rests waits until there was no such request for a while, and returns how many there were.
+// rests waits until no matching request was sent for a while, and returns how many there were.
 func (w *wire) rests(verb, resource, namespace string) int {
 	GinkgoHelper()
 	Eventually(func() time.Duration {

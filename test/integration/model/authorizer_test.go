@@ -27,11 +27,11 @@ const (
 	editors = 10
 )
 
-// patience is for what others edit at the same time, and the operator reports on.
+// patience is the back-off after conflicts: other editors and the operator write the same LNamespaces.
 var patience = wait.Backoff{Steps: 200, Duration: 5 * time.Millisecond, Jitter: 1}
 
 var _ = Describe("access", func() {
-	// The issue's own words name it: no row of the page has a number for it.
+	// The issue's own words are the name, because no row of the page has a number for this case.
 	It("A model test compares the answers of the server's authorizer with what the LNamespaces say: none of 10,000 differs, "+
 		"nor after 1,000 edits", func(ctx SpecContext) {
 		s := seed()
@@ -60,7 +60,7 @@ func (p population) plant(ctx context.Context, w *devcluster.World, seed uint64)
 	for _, name := range p.tenants {
 		Expect(w.Admin().Create(ctx, build.Tenant(name).Object())).To(Succeed(), "making LNamespace %s", name)
 	}
-	for level := 1; level < 4; level++ { // so that each finds its parent made, or about to be
+	for level := 1; level < 4; level++ { // so that the parent of each exists, or will exist soon
 		for _, name := range p.tenants {
 			if tree := p.trees[name]; level < len(tree) {
 				Eventually(func() error {
@@ -160,7 +160,7 @@ func compare(ctx context.Context, w *devcluster.World, p population, r *rand.Ran
 	}
 }
 
-// stated is what the LNamespaces say now.
+// stated is the model of the present LNamespaces.
 func stated(ctx context.Context, w *devcluster.World, p population) model {
 	GinkgoHelper()
 	list := &v1alpha1.LNamespaceList{}

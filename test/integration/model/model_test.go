@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// who is somebody as an authorizer sees them: the name that they have there, and their groups.
+// who is a user as an authorizer sees one: the name and the groups.
 type who struct {
 	user   string
 	groups []string
@@ -20,7 +20,7 @@ type action struct {
 	users                              bool
 }
 
-// request is an action on something in a namespace, or without one on something of the cluster's.
+// request is an action on an object in a namespace, or on a cluster-wide one if namespace is empty.
 type request struct {
 	action
 	namespace, name string
@@ -33,7 +33,7 @@ type model struct {
 	tenantOf map[string]string
 }
 
-// allows says whether somebody may do what the question asks for, without sudo.
+// allows reports whether somebody may do what the request asks for. With sudo, w has the sudoers' group.
 func (m model) allows(w who, r request) bool {
 	if r.namespace != "" {
 		name, inTree := m.tenantOf[r.namespace]
@@ -64,7 +64,7 @@ func (m model) becomesUser(w who, user string) bool {
 		return lists(sudoers, w) && slices.ContainsFunc(sudoers, func(s v1alpha1.Subject) bool { return s.Kind != v1alpha1.SubjectUser })
 	}
 	if namespace, ok := namespaceOf(user); ok {
-		// Not ours to give: admin holds it in the namespace of the service account.
+		// ClusterRole admin gives this right in the namespace of the service account; Warren does not.
 		return m.allows(w, request{action: action{verb: "impersonate", resource: "serviceaccounts", users: true}, namespace: namespace})
 	}
 	if user != w.user {

@@ -9,7 +9,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// population is what lists and questions are drawn from: few people for many tenants, so that they share them.
+// population is what lists and questions are drawn from: few people for many tenants, so that tenants share people.
 type population struct {
 	tenants  []string
 	trees    map[string][]string // the namespaces of each tenant, its root first
@@ -19,11 +19,11 @@ type population struct {
 	outside  []string // namespaces that are no tenant's
 }
 
-// populated has that many tenants, each with a root, a sub-namespace and one below that, every second with one more.
+// populated is a population with that many tenants. Each has a root, a sub-namespace and one below that; every second has one more.
 func populated(tenants int) population {
 	p := population{
 		trees: map[string][]string{},
-		// Of one name in two kinds, and others that are not what they look like.
+		// Some names exist in two kinds, and some look like something else.
 		users:   []string{"g01", "t00-sudoers", "U00", "Zoë Müller", "https://acc/1#2%3", "a/b", "a~1b"},
 		groups:  []string{"u01"},
 		outside: []string{"default", "kube-system", "warren-system", "ci"},
@@ -46,7 +46,7 @@ func populated(tenants int) population {
 	for _, group := range p.groups {
 		p.subjects = append(p.subjects, build.Group(group))
 	}
-	// Of one name in several namespaces, and some in the tree of a tenant.
+	// Service accounts of one name in several namespaces, some of them in the tree of a tenant.
 	for _, namespace := range []string{"ci", "default", "t00", "t01-a", "t02-b"} {
 		p.subjects = append(p.subjects, build.ServiceAccount(namespace, "deployer"))
 	}
@@ -56,7 +56,7 @@ func populated(tenants int) population {
 	return p
 }
 
-// parentOf is where the SubNamespace of a namespace of the tree is made.
+// parentOf is the parent of the i-th namespace of a tree.
 func parentOf(tree []string, i int) string {
 	if i == 2 {
 		return tree[1]
@@ -75,8 +75,8 @@ func (p population) tenantOf() map[string]string {
 	return of
 }
 
-// add draws somebody who comes to a list of an LNamespace, unless they are there already. A service account of the tenant's own
-// tree is refused on each list.
+// add draws a subject and adds it to a list of an LNamespace, unless it is there already. A service account of the tenant's own tree is
+// refused on each list.
 func (p population) add(r *rand.Rand, lns *v1alpha1.LNamespace, list *[]v1alpha1.Subject) {
 	s := pick(r, p.subjects)
 	if refused := slices.Contains(p.trees[lns.Name], s.Namespace); !refused && !slices.Contains(*list, s) {
@@ -84,7 +84,7 @@ func (p population) add(r *rand.Rand, lns *v1alpha1.LNamespace, list *[]v1alpha1
 	}
 }
 
-// redraw draws a list anew.
+// redraw replaces a list by a random one.
 func (p population) redraw(r *rand.Rand, lns *v1alpha1.LNamespace, list *[]v1alpha1.Subject) {
 	*list = []v1alpha1.Subject{}
 	for range r.IntN(7) {
@@ -97,7 +97,7 @@ func listsOf(lns *v1alpha1.LNamespace) []*[]v1alpha1.Subject {
 	return []*[]v1alpha1.Subject{&lns.Spec.Users, &lns.Spec.Managers, &lns.Spec.Sudoers}
 }
 
-// edit changes one of the lists: mostly somebody comes or goes, at times all of it changes.
+// edit changes one of the lists: mostly it adds or removes one subject, sometimes it changes all of it.
 func (p population) edit(r *rand.Rand, lns *v1alpha1.LNamespace) {
 	list := pick(r, listsOf(lns))
 	switch n := r.IntN(20); {
@@ -121,7 +121,7 @@ func (p population) anyone(r *rand.Rand) who {
 	return who{pick(r, p.users), p.someGroups(r)}
 }
 
-// somebody draws a person whom that entry of a list may mean.
+// somebody draws a person to whom that entry of a list applies.
 func (p population) somebody(r *rand.Rand, s v1alpha1.Subject) who {
 	switch s.Kind {
 	case v1alpha1.SubjectUser:

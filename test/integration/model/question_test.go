@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// actions are asked for in namespaces.
+// actions are what questions in namespaces are about.
 var actions = []action{
 	{"list", "", "pods", "", true},
 	{"create", "", "pods", "exec", true},
@@ -38,7 +38,7 @@ var actions = []action{
 	{"create", "example.com", "widgets", "", false},
 }
 
-// everywhere are asked for in the whole cluster. No tenant's people may do any of them.
+// everywhere are requests about the whole cluster. No tenant's people may do any of them.
 var everywhere = []request{
 	{action: action{verb: "list", resource: "pods"}},
 	{action: action{verb: "list", resource: "namespaces"}},
@@ -54,18 +54,19 @@ var everywhere = []request{
 // question is whether somebody may do something, without sudo or with sudo of a tenant.
 type question struct {
 	who who
-	// as is the user whom the request names to act as, tenant that of the group; both are empty without sudo.
+	// as is the user to impersonate, tenant the tenant whose sudoers' group is impersonated; both are empty without sudo.
 	as, tenant string
 	request    request
 }
 
-// answer says, with sudo, whether somebody may act as that user and as one of that group, and whether whoever that makes them may do it.
+// answer is the answer to a question: with sudo, whether the user and the group may be impersonated, and whether the request is allowed
+// then.
 type answer struct{ user, group, request bool }
 
 // yes says whether the API server would do what the question asks for.
 func (q question) yes(a answer) bool { return a.request && (q.as == "" || a.user && a.group) }
 
-// asked is who the authorizer sees in the end.
+// asked is the user whom the authorizer sees, after any impersonation.
 func (q question) asked() who {
 	if q.as == "" {
 		return q.who
@@ -73,7 +74,7 @@ func (q question) asked() who {
 	return who{q.as, []string{sudoersOf(q.tenant)}}
 }
 
-// question draws one. Most of those who ask are listed by the tenant that it is about.
+// question draws a question. Most of those who ask are listed by the tenant that it is about.
 func (p population) question(r *rand.Rand, m model) question {
 	name := pick(r, p.tenants)
 	q := question{who: p.anyone(r), request: p.request(r, name)}
@@ -121,7 +122,7 @@ func (p population) request(r *rand.Rand, tenant string) request {
 	return request{action: a, namespace: namespace}
 }
 
-// answer is the model's.
+// answer is the model's answer.
 func (m model) answer(q question) answer {
 	a := answer{request: m.allows(q.asked(), q.request)}
 	if q.as != "" {
@@ -130,7 +131,7 @@ func (m model) answer(q question) answer {
 	return a
 }
 
-// ask has the API server's authorizer answer. Acting as somebody is a right like others; it decides who has sudo.
+// ask gets the answer of the API server's authorizer. Impersonation is a right like others; it decides who has sudo.
 func ask(ctx context.Context, w *devcluster.World, q question) (a answer, err error) {
 	if a.request, err = may(ctx, w, q.asked(), q.request); err != nil || q.as == "" {
 		return a, err
@@ -172,7 +173,7 @@ func (r request) String() string {
 	return text + " in " + r.namespace
 }
 
-// String is how a failure names it.
+// String is how a failure names the question.
 func (q question) String() string {
 	text := fmt.Sprintf("%q in groups %q: %s", q.who.user, q.who.groups, q.request)
 	if q.as != "" {

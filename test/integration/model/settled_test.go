@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// looks is how often in a row, half a second apart, nothing may have changed.
+// looks is how many times in a row, half a second apart, nothing may have changed.
 const looks = 4
 
 // settled waits until the operator has done what the LNamespaces say: each is Ready in its present generation, each copy says
@@ -81,7 +81,7 @@ func glance(ctx context.Context, w *devcluster.World, p population) (map[types.U
 	return objects, p.lacking(here.Items), nil
 }
 
-// givenUp names the references of an object that the garbage collector has yet to take off.
+// givenUp names the owner references of an object that the garbage collector has yet to remove.
 func givenUp(object client.Object) []string {
 	var names []string
 	for _, reference := range object.GetOwnerReferences() {

@@ -1,5 +1,5 @@
-// Package model_test holds the API server's authorizer against a small model of docs/behaviour/access.md: tens of thousands
-// of random questions about tenants that share their people, before and after a storm of edits.
+// Package model_test compares the API server's authorizer with a small model of docs/behaviour/access.md: tens of thousands of random
+// questions about tenants that share their people, before and after a storm of edits.
 //
 // The questions are drawn from a seed, which is printed. MODEL_SEED=7 draws others.
 package model_test
@@ -31,7 +31,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// seed is what all that is random is drawn from.
+// seed is the seed of all that is random.
 func seed() uint64 {
 	GinkgoHelper()
 	text := os.Getenv("MODEL_SEED")

@@ -59,7 +59,7 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 	}
 	BeforeAll(func(ctx SpecContext) {
 		f = grow(ctx, start(ctx, setup{WithoutPolicies: true, Kinds: kinds}))
-		// nobody makes one where all is well; the operator may have while it could not see yet
+		// the operator makes none if all is well; it may have made one before it could see all
 		for _, namespace := range []string{f.acme, f.a, f.b} {
 			Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Hierarchy(namespace)))).To(Succeed())
 		}

@@ -57,7 +57,7 @@ var _ = Describe("an operator whose watch of Namespaces is behind", func() {
 	})
 })
 
-// startOther starts a second operator beside that of w, which sees everything.
+// startOther starts a second operator beside that of w. The second one sees everything.
 func startOther(ctx context.Context, w *devcluster.World) *devcluster.Operator {
 	GinkgoHelper()
 	o, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{

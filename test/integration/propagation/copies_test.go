@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test"
 )
 
-// copied waits until equal copies of the source, as it is now, stand in the namespaces.
+// copied waits until the namespaces have copies that equal the source as it is now.
 func (f *family) copied(ctx context.Context, source client.Object, namespaces ...string) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) error {
@@ -29,7 +29,7 @@ func (f *family) copied(ctx context.Context, source client.Object, namespaces ..
 	}).Should(Succeed(), explain(f.World))
 }
 
-// staysCopied looks for a while that the copies are equal all the time.
+// staysCopied checks for a while that the copies equal the source all the time.
 func (f *family) staysCopied(ctx context.Context, source client.Object, namespaces ...string) {
 	GinkgoHelper()
 	Consistently(ctx, func(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (f *family) absent(ctx context.Context, object client.Object, namespaces ..
 		Should(BeEmpty(), explain(f.World))
 }
 
-// staysAbsent looks for a while that no such object appears.
+// staysAbsent checks for a while that no such object appears.
 func (f *family) staysAbsent(ctx context.Context, object client.Object, namespaces ...string) {
 	GinkgoHelper()
 	Consistently(ctx, func(ctx context.Context) ([]string, error) { return f.standing(ctx, object, namespaces...) }).
@@ -77,7 +77,7 @@ func (f *family) whole(ctx context.Context, object client.Object, namespace stri
 	return u, f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.GetName()}, u)
 }
 
-// differs says how what stands in a namespace differs from what a copy of the source should be.
+// differs returns how the object in a namespace differs from what a copy of the source should be.
 func (f *family) differs(ctx context.Context, source client.Object, namespace string) error {
 	from, err := f.whole(ctx, source, source.GetNamespace())
 	if err != nil {

@@ -28,7 +28,7 @@ var _ = Describe("a configured kind", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return metrics.Value("warren_config_kind", map[string]string{"kind": "Gadget", "state": state})
 		}
-		if os.Getenv("PROPAGATION_SCOPE") != "Namespaces" { // then nobody asks for the kind before the first tree
+		if os.Getenv("PROPAGATION_SCOPE") != "Namespaces" { // in scope Namespaces, the operator asks for no kind before the first tree
 			Eventually(state).WithArguments(ctx, "pending").Should(Equal(1.0), "the operator is ready without it")
 		}
 		crd, err := manifest(widgets("Gadget", "gadgets"))
@@ -66,7 +66,7 @@ var _ = Describe("a configured kind", func() {
 				return r.User != controlplane.Operator || !strings.Contains(r.URI, "/gadgets")
 			})), err
 		}
-		// 2 at once, and 2 after 5, 15, 35 … s: in less than the page's 10 min a smaller number tells as much.
+		// 2 at once, and 2 after 5, 15, 35 … s. In a window shorter than the page's 10 min, fewer are allowed.
 		window, most := 20*time.Second, 8
 		if full := test.Quiet(10 * time.Minute); full > window {
 			window, most = full, 16

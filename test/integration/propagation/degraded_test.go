@@ -18,7 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// deadConversion makes the API server ask a webhook that nobody serves for every object that isn't stored as it is read.
+// deadConversion makes the API server call a webhook that does not answer, for every object that is read in another version than it is
+// stored.
 func deadConversion() *apiextensionsv1.CustomResourceConversion {
 	return &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
@@ -29,7 +30,7 @@ func deadConversion() *apiextensionsv1.CustomResourceConversion {
 	}
 }
 
-// inVersions is a CRD whose further versions are served but not stored.
+// inVersions adds further versions to a CRD, which are served but not stored.
 func inVersions(crd *apiextensionsv1.CustomResourceDefinition, further ...string) *apiextensionsv1.CustomResourceDefinition {
 	for _, name := range further {
 		one := crd.Spec.Versions[0].DeepCopy()
@@ -53,7 +54,7 @@ func kindState(ctx context.Context, w *devcluster.World, kind, state string) (fl
 	return metrics.Value("warren_config_kind", map[string]string{"kind": kind, "state": state}), err
 }
 
-// probePath is where the Deployment asks whether a pod is ready, and so whether the Service of the webhooks leads to it.
+// probePath is the path of the Deployment's readiness probe, which decides whether the Service of the webhooks leads to a pod.
 func probePath() string {
 	GinkgoHelper()
 	shipped, err := devcluster.Render("config/overlays/standard")

@@ -32,7 +32,7 @@ var _ = Describe("a copy that somebody changes", func() {
 		f.copied(ctx, s, f.tree()...)
 		return s
 	}
-	// putRight changes what stands in a and expects it back after one write, with an Event.
+	// putRight changes the copy in a by spoil, and expects the operator to restore it by one write, with an Event.
 	putRight := func(ctx context.Context, source client.Object, resource string, spoil func(client.Object)) {
 		GinkgoHelper()
 		found := at(ctx, f, source, f.a)
@@ -150,7 +150,7 @@ var _ = Describe("a copy that somebody changes", func() {
 		f.copied(ctx, other, f.tree()...)
 		change(ctx, f, s, func(s *corev1.Secret) { s.Data["key"] = []byte("3") })
 		f.copied(ctx, s, f.a1, f.b)
-		const others = 5 // of the two sources, without the copy in the loop
+		const others = 5 // updates of the other copies of both sources
 		const ofLoop = 2 // one write of the copy in the loop, and one that met a write of the other client
 		Consistently(ctx, func(ctx context.Context) int { return l.writes(ctx)["update"] }).WithTimeout(test.Quiet(2*time.Minute)).
 			Should(BeNumerically("<=", told+others+ofLoop), l.String)

@@ -28,8 +28,8 @@ type family struct {
 	acme, a, a1, b, zeta, z, tmpl, solo string
 }
 
-// grow makes a family, and waits until the operator, where one runs, knows all of it: a source that came first would be planned, and
-// read, once more for each namespace that it hears of later. All its namespaces end with the World.
+// grow makes a family, and waits until the operator, where one runs, knows all of it. Otherwise it would plan and read a source again for
+// each namespace that it sees later. All namespaces of the family end with the World.
 func grow(ctx context.Context, w *devcluster.World) *family {
 	GinkgoHelper()
 	p := strings.ToLower(rand.Text()[:8]) + "-"
@@ -60,7 +60,7 @@ func (f *family) create(ctx context.Context, objects ...client.Object) {
 	}
 }
 
-// change reads an object, changes it and sends the difference. The object is the new one then.
+// change reads an object, changes it and sends the difference. Afterwards, object is as the API server stored it.
 func change[T client.Object](ctx context.Context, f *family, object T, edit func(T)) {
 	GinkgoHelper()
 	Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
@@ -120,7 +120,7 @@ func kindOf(object client.Object) schema.GroupVersionKind {
 	return kind
 }
 
-// reports are the HierarchyConfigurations of a namespace, on which conditions would stand.
+// reports are the HierarchyConfigurations of a namespace, in whose conditions the operator reports.
 func (f *family) reports(ctx context.Context, namespace string) []v1alpha1.HierarchyConfiguration {
 	GinkgoHelper()
 	list := &v1alpha1.HierarchyConfigurationList{}
@@ -140,7 +140,7 @@ func (f *family) report(ctx context.Context, namespace string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// isHalted waits until the operator knows, and says, that namespaces are halted.
+// isHalted waits until the operator reports that namespaces are halted.
 func (f *family) isHalted(ctx context.Context, namespaces ...string) {
 	GinkgoHelper()
 	for _, namespace := range namespaces {
@@ -151,7 +151,7 @@ func (f *family) isHalted(ctx context.Context, namespaces ...string) {
 	}
 }
 
-// says expects reports that begin so, one for each namespace.
+// says waits until the report of each namespace begins with its text.
 func (f *family) says(ctx context.Context, reports map[string]string) {
 	GinkgoHelper()
 	for namespace, report := range reports {

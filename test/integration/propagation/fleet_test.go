@@ -31,8 +31,8 @@ const (
 	fleetSources = 10
 	// writers is how many writes the operator has under way at once.
 	writers = 16
-	// fleetTime is how long a fan-out to all of them may take on a busy machine. What must not wait for it is shown by what
-	// comes first, not by the clock.
+	// fleetTime is how long a fan-out to all children may take on a busy machine. What must not wait for it is shown by what happens first,
+	// not by the clock.
 	fleetTime = 6 * time.Minute
 )
 
@@ -78,7 +78,7 @@ func (f *fleet) propagate(ctx context.Context, mode string) {
 func (f *fleet) copies(ctx context.Context) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	fromCache := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}} // hundreds of megabytes would come from etcd else
+	fromCache := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}} // otherwise hundreds of megabytes would come from etcd
 	err := f.Admin().List(ctx, list, fromCache, client.MatchingLabels{v1alpha1.LabelInheritedFrom: f.acme})
 	return len(list.Items), err
 }
@@ -91,13 +91,13 @@ func (f *fleet) settles(ctx context.Context) {
 		Should(BeNumerically(">=", fleetSize*fleetSources))
 }
 
-// reaches waits until so many copies stand there.
+// reaches waits until n copies exist.
 func (f *fleet) reaches(ctx context.Context, n int) {
 	GinkgoHelper()
 	Eventually(ctx, f.copies).WithTimeout(fleetTime).WithPolling(200 * time.Millisecond).Should(Equal(n))
 }
 
-// halts holds a fan-out back after so many writes, when so many copies stand there; release lets it go on.
+// halts begins a fan-out and holds it back after so many writes, when so many copies exist. Release lets it go on.
 func (f *fleet) halts(ctx context.Context, writes, copies int, begin func()) {
 	GinkgoHelper()
 	f.HoldAfter(writes, gate.OfSecrets)
@@ -112,7 +112,7 @@ func (f *fleet) isHeld(ctx context.Context) {
 	Eventually(ctx, f.Stopped).Should(Equal(writers))
 }
 
-// knows waits until the operator has heard of so many sources of a kind.
+// knows waits until the operator knows n sources of a kind.
 func (f *fleet) knows(ctx context.Context, n int, kind string) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) (float64, error) {
@@ -179,7 +179,7 @@ var _ = Describe("many copies", Ordered, func() {
 		f.HoldBack(gate.OfSecrets)
 		l := f.ledger(ctx, "secrets")
 		var labelling sync.WaitGroup
-		for part := range slices.Chunk(many, len(many)/8) { // the operator gives up a request that is held back for too long
+		for part := range slices.Chunk(many, len(many)/8) { // in parallel: the operator gives up a request that is held back for too long
 			labelling.Go(func() {
 				defer GinkgoRecover()
 				for _, s := range part {
@@ -253,7 +253,7 @@ var _ = Describe("many copies", Ordered, func() {
 			Skip("the race detector takes memory of its own")
 		}
 		f.settles(ctx)
-		// Either way, the copies together are larger than the limit below: an operator that kept them would exceed it.
+		// With either size, the copies together are larger than the limit below: an operator that kept them would exceed it.
 		size := 1 << 19
 		if test.IsLong() {
 			size = 1<<20 - 1<<10

@@ -57,7 +57,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		generator, elsewhere := f.generator(ctx, f.acme, "w"), f.generator(ctx, f.zeta, "w")
 		plain := f.generated(generator, "plain")
 		plain.OwnerReferences[0].Controller = nil
-		foreign := f.generated(elsewhere, "foreign") // the garbage collector takes it, as no such owner is in its namespace
+		foreign := f.generated(elsewhere, "foreign") // the garbage collector deletes it, because its namespace has no such owner
 		foreign.Namespace = f.acme
 		excepted := build.Source(f.generated(generator, "excepted"), v1alpha1.ModeNone)
 		wanted := build.Source(f.generated(generator, "wanted"), v1alpha1.ModeUpdate)
@@ -110,7 +110,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		l := f.ledger(ctx, "secrets")
 		Expect(f.Operator.Restart(ctx)).To(Succeed())
 		f.create(ctx, next)
-		f.copied(ctx, next, f.tree()...) // so that it leads, and knows the generator
+		f.copied(ctx, next, f.tree()...) // by then, the operator leads, and knows the generator
 		l.come(ctx, counts{"patch": 1, "create": 3})
 
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
@@ -126,7 +126,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.mayListWidgets(ctx, false)
 		Expect(f.Operator.Restart(ctx)).To(Succeed())
 		f.create(ctx, plain)
-		f.copied(ctx, plain, f.tree()...) // so that it leads
+		f.copied(ctx, plain, f.tree()...) // by then, the operator leads
 		l.come(ctx, counts{"patch": 1, "create": 6})
 		f.staysCopied(ctx, s, f.tree()...)
 	})
@@ -193,7 +193,7 @@ var _ = Describe("what is generated", Ordered, func() {
 	})
 })
 
-// generator makes a Widget that wants what it controls to be propagated.
+// generator makes a Widget with the annotation that asks for the propagation of what it controls.
 func (f *family) generator(ctx context.Context, namespace, name string) *unstructured.Unstructured {
 	GinkgoHelper()
 	w := widget("Widget", namespace, name, "red")

@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// ledger is what the operator asked of one resource in the namespaces of one family since it was opened, by the audit log.
+// ledger is the operator's requests for one resource in the namespaces of one family since the ledger was opened, from the audit log.
 type ledger struct {
 	family   *family
 	resource string
@@ -50,7 +50,7 @@ func (l *ledger) before(ctx context.Context, verb string, then time.Time) int {
 	return l.count(ctx, func(r audit.Request) bool { return r.At.Before(then) })[verb]
 }
 
-// read takes in what the log has got since the last time.
+// read adds the requests that the log has got since the last call, and returns all.
 func (l *ledger) read(ctx context.Context) []audit.Request {
 	GinkgoHelper()
 	_, err := l.family.Mark(ctx) // what was answered before is in the log now
@@ -64,7 +64,7 @@ func (l *ledger) read(ctx context.Context) []audit.Request {
 	return l.requests
 }
 
-// counts is how often each verb was asked.
+// counts is the number of requests by verb.
 type counts map[string]int
 
 func (l *ledger) count(ctx context.Context, of func(audit.Request) bool) counts {
@@ -77,7 +77,7 @@ func (l *ledger) count(ctx context.Context, of func(audit.Request) bool) counts 
 	return n
 }
 
-// writes counts the operator's writes; a source's namespace never sees one.
+// writes counts the operator's writes, by verb.
 func (l *ledger) writes(ctx context.Context) counts {
 	return l.count(ctx, audit.Request.IsWrite)
 }
@@ -92,14 +92,14 @@ func (l *ledger) gets(ctx context.Context, namespaces ...string) int {
 	return l.count(ctx, func(r audit.Request) bool { return slices.Contains(namespaces, r.Namespace) })["get"]
 }
 
-// come waits for exactly these writes, and looks for a while that no more come.
+// come waits for exactly these writes, and checks for a while that no more come.
 func (l *ledger) come(ctx context.Context, want counts) {
 	GinkgoHelper()
 	Eventually(ctx, l.writes).Should(Equal(want), l.String)
 	l.rests(ctx, want)
 }
 
-// rests looks for a while that the writes are these and no more come.
+// rests checks for a while that the writes are these and no more come.
 func (l *ledger) rests(ctx context.Context, want counts) {
 	GinkgoHelper()
 	Consistently(ctx, l.writes).WithTimeout(test.Quiet(soon)).Should(Equal(want), l.String)

@@ -52,7 +52,7 @@ var _ = Describe("a source in mode create", func() {
 		l.rests(ctx, counts{})
 		Expect(valueIn(f.a)(ctx)).To(Equal("mine"))
 		set(ctx, s, "2")
-		// The watch that brings a later source has brought the present version of this one.
+		// When a later source is copied, the operator has seen the present version of this one, too: one watch brings both.
 		later := build.Source(build.Secret(f.acme, "later", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, later)
 		f.copied(ctx, later, f.tree()...)

@@ -21,7 +21,7 @@ import (
 // secretsRole is the ClusterRole that gives the operator Secrets where it is bound.
 const secretsRole = "operator-secrets"
 
-// takeClusterWide takes the operator's right on Secrets away, but for where grant gives it back.
+// takeClusterWide takes the operator's cluster-wide right on Secrets away; grant gives it back in a namespace.
 func (f *family) takeClusterWide(ctx context.Context) {
 	GinkgoHelper()
 	all := []string{"get", "list", "watch", "create", "update", "delete"}
@@ -50,7 +50,7 @@ func (f *family) mayList(ctx context.Context, object client.Object, namespace st
 	}).Should(Equal(may))
 }
 
-// grant lets the operator see and write Secrets in these namespaces, revoke no longer.
+// grant lets the operator see and write Secrets in these namespaces; revoke takes that right away.
 func (f *family) grant(ctx context.Context, namespaces ...string) {
 	GinkgoHelper()
 	for _, namespace := range namespaces {
@@ -67,7 +67,7 @@ func (f *family) revoke(ctx context.Context, namespaces ...string) {
 	}
 }
 
-// staysUnreported sees that the operator makes no HierarchyConfiguration in a namespace.
+// staysUnreported checks for a while that the operator makes no HierarchyConfiguration in a namespace.
 func (f *family) staysUnreported(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Consistently(ctx, f.reports).WithArguments(namespace).WithTimeout(test.Quiet(10 * time.Second)).Should(BeEmpty())
@@ -214,7 +214,7 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 			f.grant(ctx, leaf)
 			Expect(f.Operator.Start(ctx)).To(Succeed())
 
-			for _, namespace := range []string{f.acme, f.a, f.b, f.z} { // none is made to say what all of them would
+			for _, namespace := range []string{f.acme, f.a, f.b, f.z} { // the operator makes none to report what is so everywhere
 				Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Hierarchy(namespace)))).To(Succeed())
 			}
 			blind := "NotObserved: configmaps: forbidden cluster-wide"

@@ -83,7 +83,7 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			started := make(chan error, 1)
 			go func() { started <- f.Operator.Start(ctx) }()
 			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").Should(Equal(http.StatusOK))
-			// at 30 s a kind is Degraded
+			// less than 30 s: then a kind is Degraded
 			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(20 * time.Second)).
 				Should(Equal(http.StatusInternalServerError))
 			if i > 0 {
@@ -196,7 +196,7 @@ var _ = Describe("an operator that loses a right", Ordered, func() {
 
 		By("forbidden while running")
 		allow("configmaps")
-		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed()) // a watch that is open is not asked for its right again
+		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed()) // the API server checks the right to a watch only when it begins
 		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
 		Eventually(ctx, forbidden).Should(Equal(1.0))
 		without(running, "two")

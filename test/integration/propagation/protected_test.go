@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// beRefused is a 403 of the policies with that text.
+// beRefused matches a 403 with that text.
 func beRefused(text string) gomegatypes.GomegaMatcher {
 	return And(MatchError(apierrors.IsForbidden, "is a 403"), MatchError(ContainSubstring(text)))
 }

@@ -35,7 +35,7 @@ func rail(namespace, name string) *corev1.LimitRange {
 
 func kindsWithRails() []string { return append(slices.Clone(usualKinds), "{kind: LimitRange}") }
 
-// ofRailsIn is a POST of a LimitRange in that namespace.
+// ofRailsIn matches a POST of a LimitRange in that namespace.
 func ofRailsIn(namespace string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/namespaces/"+namespace+"/limitranges")

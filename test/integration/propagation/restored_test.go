@@ -34,7 +34,7 @@ var _ = Describe("a cluster whose etcd is restored from a snapshot", func() {
 		f.copied(ctx, awaited, f.tree()...)
 		later := build.Source(build.Secret(f.acme, "later", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, later)
-		for i := range 500 { // a snapshot is older by more than what a start of the API server writes
+		for i := range 500 { // so that the snapshot is older by more writes than a start of the API server makes
 			f.label(ctx, own, "turn", fmt.Sprint("t", i))
 		}
 		f.remove(ctx, lost, own)

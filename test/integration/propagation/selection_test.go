@@ -69,7 +69,7 @@ var _ = Describe("a selector", func() {
 			return l.count(ctx, func(r audit.Request) bool { return r.Namespace == f.acme && r.Name == s.GetName() })["get"]
 		}
 		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "tier=web"))
-		// A later source of the same tree is copied, so the first one has been looked at.
+		// A later source of the same tree is copied, so the operator has handled the first one, too.
 		later := build.Source(build.Secret(f.acme, "later", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, later)
 		f.copied(ctx, later, f.tree()...)

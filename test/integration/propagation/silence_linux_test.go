@@ -72,7 +72,7 @@ func (f *forwarder) accept() {
 	}
 }
 
-// forward passes bytes on, or swallows them, until one side ends. A line that has gone silent passes on no end either.
+// forward passes bytes on, or swallows them, until one side ends. A silent line does not pass on that end, either.
 func (l *line) forward(to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -107,15 +107,14 @@ func (f *forwarder) all() []*line {
 	return all
 }
 
-// swallow has the lines that exist carry no byte any more: what arrives is acknowledged, and goes nowhere.
+// swallow makes the existing lines silent: what arrives is acknowledged, but not passed on.
 func (f *forwarder) swallow() {
 	for _, l := range f.all() {
 		l.silent.Store(true)
 	}
 }
 
-// drop does what a firewall does that has forgotten its connections: no packet of the operator on the lines that exist is so
-// much as acknowledged.
+// drop acts like a firewall that has forgotten its connections: the operator's packets on the existing lines are not even acknowledged.
 func (f *forwarder) drop() {
 	GinkgoHelper()
 	f.swallow()
@@ -123,7 +122,7 @@ func (f *forwarder) drop() {
 	for _, l := range f.all() {
 		raw, err := l.operator.(*net.TCPConn).SyscallConn()
 		Expect(err).NotTo(HaveOccurred())
-		_ = raw.Control(func(fd uintptr) { // one that has ended needs none
+		_ = raw.Control(func(fd uintptr) { // a connection that has ended needs no filter
 			Expect(unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &nothing)).To(Succeed())
 		})
 	}

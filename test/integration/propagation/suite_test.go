@@ -21,13 +21,13 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is how long a case looks on where nothing shall happen: by then, the specification says, a change has arrived.
+// soon is how long a case watches that nothing happens: by the specification, a change has arrived within that time.
 const soon = 5 * time.Second
 
 func TestPropagation(t *testing.T) { suite.Run(t, "propagation") }
 
-// The worlds that all cases share that stop nothing and change no configuration: world is the usual one, in unguarded no
-// admission policy keeps anybody from changing a copy.
+// The worlds of all cases that stop no process and change no configuration. In unguarded, no admission policy keeps users from changing a
+// copy.
 var world, unguarded *devcluster.World
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
@@ -70,11 +70,11 @@ type setup struct {
 	Gates string
 	// WithoutOperator starts none, WithoutPolicies leaves the admission policies out.
 	WithoutOperator, WithoutPolicies bool
-	// Webhooks are served too.
+	// Webhooks serves webhooks, too.
 	Webhooks bool
 }
 
-// config is the configuration of its operator. PROPAGATION_SCOPE is the scope of every kind that says none and may have another one.
+// config is the operator's configuration. PROPAGATION_SCOPE, if set, is the scope of every kind whose entry names none, except RBAC.
 func (s setup) config() string {
 	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nfeatureGates: {" + s.Gates + "}\npropagation:\n" +
 		"  retry: {min: 200ms, max: 2s}\n" + s.Propagation + "  kinds:\n"
@@ -91,7 +91,7 @@ func (s setup) config() string {
 	return text
 }
 
-// auditPolicy records also with what body the operator changes and deletes: that is where the guards stand.
+// auditPolicy also records the bodies of the operator's updates and deletions, because they have the preconditions.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -122,7 +122,7 @@ func start(ctx context.Context, s setup) *devcluster.World {
 	return w
 }
 
-// explain shows the operator's log where an assertion fails.
+// explain is the text of a failed assertion: the operator's log.
 func explain(w *devcluster.World) func() string {
 	return func() string { return fmt.Sprintf("the operator's log:\n%s", w.Operator.Log()) }
 }

@@ -50,7 +50,7 @@ var _ = Describe("a template", func() {
 		t2 := f.prefix + "t2"
 		f.create(ctx, build.Template(t2, v1alpha1.LabelTemplate, f.tmpl))
 		refer(ctx, f.acme, t2)
-		// The inner one first: where the outer one is already, its copy would have the name.
+		// inner is made first: after outer, a copy of outer would have the name.
 		inner := source(ctx, t2, "s", v1alpha1.ModeUpdate)
 		outer := source(ctx, f.tmpl, "s", v1alpha1.ModeUpdate)
 		u := source(ctx, f.tmpl, "u", v1alpha1.ModeUpdate)

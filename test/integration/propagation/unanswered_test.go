@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// deadWebhook has the API server answer 500 to every Secret that is made in a namespace, for nobody serves it.
+// deadWebhook has the API server answer 500 to each creation of a Secret in a namespace, because no server answers for the webhook.
 func deadWebhook(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 	return &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-dead"},

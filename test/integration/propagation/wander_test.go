@@ -23,8 +23,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 )
 
-// wander takes the rights of the operator and gives them back at random, while sources come, change and go, copies are lost, and a
-// namespace moves. It knows what would stand where with all rights.
+// wander takes the operator's rights away and gives them back at random. Meanwhile sources are made, changed and deleted, copies are
+// lost, and a namespace moves. It knows which copies would exist with all rights.
 type wander struct {
 	*family
 	random *rand.Rand
@@ -39,7 +39,7 @@ type wander struct {
 	log     []string
 }
 
-// wanderSteps is how many steps there are; those between two looks are few, so that each finds something to settle.
+// wanderSteps is the number of steps, and of those between two checks: few, so that each check finds something to settle.
 func wanderSteps() (steps, between int) {
 	if test.IsLong() {
 		return 1000, 20
@@ -47,7 +47,7 @@ func wanderSteps() (steps, between int) {
 	return 36, 12
 }
 
-// wanderSeed is what all steps are drawn from: WANDER_SEED=7 draws others.
+// wanderSeed is the seed of all steps: WANDER_SEED=7 sets another one.
 func wanderSeed() uint64 {
 	text := os.Getenv("WANDER_SEED")
 	if text == "" {
@@ -86,13 +86,13 @@ func (f *family) wanders(ctx context.Context, auto bool) *wander {
 // allInformers is how many there are with all rights: two in each namespace of the forest, the template's too.
 func (w *wander) allInformers() float64 { return float64(2 * (len(w.parents) + 1)) }
 
-// informers counts those of Secrets that are Synced.
+// informers counts the Synced informers of Secrets.
 func (w *wander) informers(ctx context.Context, scope string) (float64, error) {
 	m, err := w.Operator.Metrics(ctx)
 	return m.Value("watchset_informers", map[string]string{"resource": "secrets", "scope": scope, "state": string(watchset.Synced)}), err
 }
 
-// namespaces are those of the family, in alphabetical order, so that the seed alone decides.
+// namespaces are those of the family, sorted, so that the steps depend on the seed alone.
 func (w *wander) namespaces() []string { return slices.Sorted(maps.Keys(w.parents)) }
 
 func (w *wander) above(namespace string) []string {
@@ -112,7 +112,7 @@ func (w *wander) seen(sees bool) []string {
 	return slices.DeleteFunc(w.namespaces(), func(namespace string) bool { return w.sees(namespace) != sees })
 }
 
-// step does one thing at random; with rights false, none of RBAC.
+// step does one thing at random; if rights is false, it changes no rights.
 func (w *wander) step(ctx context.Context, rights bool) {
 	GinkgoHelper()
 	n := w.random.IntN(100)
@@ -164,7 +164,7 @@ func (w *wander) changeSource(ctx context.Context) {
 	s := build.Source(build.Secret(at.Namespace, at.Name, value), v1alpha1.ModeUpdate)
 	switch _, there := w.sources[at]; {
 	case !there:
-		Expect(client.IgnoreNotFound(w.Admin().Delete(ctx, s))).To(Succeed()) // it may be hidden
+		Expect(client.IgnoreNotFound(w.Admin().Delete(ctx, s))).To(Succeed()) // it may exist in mode none
 		w.create(ctx, s)
 		w.sources[at] = value
 	case w.random.IntN(3) == 0:
@@ -180,7 +180,7 @@ func (w *wander) changeSource(ctx context.Context) {
 	w.note("source %s: %q", at, w.sources[at])
 }
 
-// loseCopies deletes what was copied into a namespace, as somebody may whom no policy hinders.
+// loseCopies deletes the copies in a namespace, as a user may where no policy is in force.
 func (w *wander) loseCopies(ctx context.Context) {
 	GinkgoHelper()
 	namespace := w.draw([]string{w.a1, w.b, w.z})
@@ -196,7 +196,7 @@ func (w *wander) moveLeaf(ctx context.Context) {
 	w.move(ctx, w.a1, w.parents[w.a1])
 }
 
-// wanted are the values of the copies that stand in a namespace with all rights, by name.
+// wanted are the values of the copies in a namespace, by name, if the operator has all rights.
 func (w *wander) wanted(namespace string) map[string]string {
 	all := map[string]string{}
 	for at, value := range w.sources {
@@ -255,7 +255,7 @@ func (w *wander) noticed(ctx context.Context) {
 	}
 }
 
-// settles waits until what the operator sees is as with all rights.
+// settles waits until the namespaces that the operator sees have the same copies as with all rights.
 func (w *wander) settles(ctx context.Context) {
 	GinkgoHelper()
 	for _, namespace := range w.seen(true) {
@@ -263,7 +263,7 @@ func (w *wander) settles(ctx context.Context) {
 	}
 }
 
-// rests does some steps without RBAC, and asserts that nothing is written where something is out of sight.
+// rests does some steps that change no rights, and checks that nothing is written in namespaces that the operator does not see.
 func (w *wander) rests(ctx context.Context, steps int) {
 	GinkgoHelper()
 	l := w.ledger(ctx, "secrets")
@@ -273,12 +273,12 @@ func (w *wander) rests(ctx context.Context, steps int) {
 	w.loseCopies(ctx)
 	w.settles(ctx)
 	hidden := w.seen(false)
-	// A namespace that has moved meanwhile was in sight for a part of the time, perhaps.
+	// This namespace moves: the operator may have seen it for a part of the time.
 	hidden = slices.DeleteFunc(hidden, func(namespace string) bool { return namespace == w.a1 })
 	Expect(l.count(ctx, func(r audit.Request) bool { return r.IsWrite() && slices.Contains(hidden, r.Namespace) })).To(BeEmpty(), w.String)
 }
 
-// returns gives all rights back, and looks that all is as if they had never gone.
+// returns gives all rights back, and checks that all is as if the operator had always had them.
 func (w *wander) returns(ctx context.Context) {
 	GinkgoHelper()
 	for _, namespace := range w.namespaces() {

@@ -20,7 +20,7 @@ func warren(ctx context.Context, user, line string) string {
 	return out
 }
 
-// row is a line of a report whose cells are these; the rest of it doesn't matter.
+// row matches a line of a report that begins with these cells.
 func row(cells ...string) string {
 	quoted := make([]string, 0, len(cells))
 	for _, cell := range cells {
@@ -134,7 +134,7 @@ var _ = Describe("kubectl warren why", func() {
 		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web")).
 			To(MatchRegexp(row("yes", "no", "otto has no sudo for this request")))
 		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web --group pay-oncall")).To(MatchRegexp(row("yes", "yes")))
-		// With sudo otto is nobody in the group any more.
+		// With sudo, otto acts as another user, and is no longer in the group.
 		Expect(warren(ctx, controlplane.Admin, "why otto get nodes --group pay-oncall")).To(And(
 			MatchRegexp(row("no", "yes", "ClusterRoleBinding scalers (ClusterRole scalers)")),
 			MatchRegexp(row("yes", "no", "not allowed with sudo of payments"))))

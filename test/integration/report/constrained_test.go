@@ -19,7 +19,7 @@ const constrained = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: Opera
 var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 	var own *devcluster.World
 
-	// raised lists pods of a namespace with sudo of payments. A review would not tell: it is another request.
+	// raised lists pods of a namespace with sudo of payments. A review is another request, and its answer would not show this.
 	raised := func(ctx SpecContext, person, user, namespace string) error {
 		raised := own.Impersonate(person, rest.ImpersonationConfig{UserName: user, Groups: []string{"payments-sudoers"}})
 		return raised.List(ctx, &corev1.PodList{}, client.InNamespace(namespace))
@@ -35,7 +35,7 @@ var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 		create(ctx, own, build.Tenant("payments").Users("alice").Sudoers("bob").SudoerSubjects(build.Group("pay-oncall")).Object())
 		ready(ctx, own, "payments")
 		grow(ctx, own, "payments", "pay-web")
-		// What the group holds elsewhere is worth nothing by constrained sudo.
+		// The group's rights outside the tenant are useless for constrained sudo.
 		create(ctx, own, build.Namespace("annex"), build.RoleBinding("annex", "sudoers", "cluster-admin", build.RBACGroup("payments-sudoers")))
 		letAudit(ctx, own)
 		Eventually(func(g Gomega) {

@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// auditor may read what a report rests on, but not ask the authorizer about others.
+// auditor may read the objects on which a report is based, but not ask the authorizer about others.
 const auditor = "auditor"
 
 // furnish makes the specification's tenants, and bindings of every shape around them.
@@ -43,10 +43,10 @@ func furnish(ctx context.Context, w *devcluster.World) {
 		build.RoleBinding("ci", "lost", "no-such-role", build.RBACUser("mallory")),
 		build.RoleBinding("ci", "minters", "minters", build.RBACUser("mallory")),
 		build.ClusterRole("minters", named(build.Rule("", "serviceaccounts/token", "create"), "deployer")),
-		// A group that no tenant has is one like others.
+		// A group that belongs to no tenant is a group like others, whatever its name.
 		build.RoleBinding("ci", "no-tenant", "view", build.RBACGroup("stray-sudoers")))
 	letAudit(ctx, w)
-	// The API server learns of RoleBindings and Roles apart from that, each in the order in which they were made.
+	// The API server learns of RoleBindings and of Roles by separate watches, of each kind in the order in which they were made.
 	stray := w.Impersonate(controlplane.Admin, rest.ImpersonationConfig{UserName: "stray", Groups: []string{"stray-sudoers"}})
 	Eventually(func() error { return stray.List(ctx, &corev1.PodList{}, client.InNamespace("ci")) }).WithContext(ctx).Should(Succeed())
 	Eventually(func() error {
@@ -109,7 +109,7 @@ func toRole(binding *rbacv1.RoleBinding) *rbacv1.RoleBinding {
 	return binding
 }
 
-// tokenOf returns who has the token of a service account.
+// tokenOf is a client configuration with the token of a service account.
 func tokenOf(ctx context.Context, namespace, name string) *rest.Config {
 	GinkgoHelper()
 	token := &authenticationv1.TokenRequest{}

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// person is somebody with a token, and what the API server says to it.
+// person is a user's identity, and a client configuration with the user's token.
 type person struct {
 	rights.Identity
 	config *rest.Config
@@ -68,12 +68,13 @@ func questions() []rights.Question {
 		rights.Question{Verb: "impersonate", Resource: "users", Name: "bob"})
 }
 
-// reporter reports to a user.
+// reporter is a Reporter that reads as a user.
 func reporter(w *devcluster.World, user string) *rights.Reporter {
 	return &rights.Reporter{API: w.As(user), Refused: apierrors.IsForbidden}
 }
 
-// may asks the API server as the person with its own token, acting as somebody unless that is nobody. A refused impersonation is a no.
+// may asks the API server with the person's token, and impersonates user and groups if they are not empty. A refused impersonation is a
+// no.
 func (p person) may(ctx context.Context, q rights.Question, user string, groups ...string) (bool, error) {
 	config := rest.CopyConfig(p.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
@@ -92,7 +93,7 @@ func (p person) may(ctx context.Context, q rights.Question, user string, groups 
 	return review.Status.Allowed, err
 }
 
-// truth is what the API server says to the person without sudo, and with that of any tenant.
+// truth is the API server's answer to the person, without sudo and with sudo of any tenant.
 func (p person) truth(ctx context.Context, q rights.Question) (plain, sudo bool, err error) {
 	if plain, err = p.may(ctx, q, ""); err != nil {
 		return false, false, err
@@ -108,7 +109,7 @@ func (p person) truth(ctx context.Context, q rights.Question) (plain, sudo bool,
 	return plain, sudo, nil
 }
 
-// named says whether a line of who-can means the person.
+// named reports whether a line of who-can applies to the person.
 func (p person) named(h rights.Holder) bool {
 	switch h.Kind {
 	case "User":
@@ -226,7 +227,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 					return "no"
 				}
 				found.expect(c, "who-can", has(false), c.plain)
-				// By sudo one has what the group has; what one has anyway is told without sudo.
+				// With sudo, a person has the group's rights. Rights that the person has anyway are reported as rights without sudo.
 				if got := has(true); got == "yes" || c.sudo && !c.plain {
 					found.expect(c, "who-can with sudo", got, c.sudo)
 				}

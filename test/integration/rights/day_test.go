@@ -24,8 +24,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// day is a run of the operator, as it is deployed, that finds a bit of everything to do: a tenant, a sub-namespace, a
-// copy, a child to be reported, a tenant that is being deleted, somebody who reads its metrics.
+// day is a run of the operator, with the rights of a deployed one, in which all kinds of work occur: a tenant, a sub-namespace, a copy, a
+// child to be reported, a tenant that is being deleted, a client that reads the metrics.
 type day struct {
 	w       *devcluster.World
 	tenant  string
@@ -76,7 +76,7 @@ func (d *day) start(ctx context.Context, port int) (*process.Process, error) {
 	if errors.Is(err, process.ErrPortTaken) {
 		return d.process, err
 	}
-	return d.process, nil // one that ends because it is refused something has been refused it
+	return d.process, nil // an operator that ends because of a refusal shows that something was refused
 }
 
 func (d *day) end(ctx context.Context) {
@@ -90,7 +90,7 @@ func (d *day) end(ctx context.Context) {
 	}
 }
 
-// done says what of the day's work is not done yet.
+// done returns an error that names work that is not done yet.
 func (d *day) done(ctx context.Context) error {
 	tenant := build.Tenant(d.tenant).Object()
 	if err := d.w.Admin().Get(ctx, client.ObjectKeyFromObject(tenant), tenant); err != nil {
@@ -135,7 +135,7 @@ func (d *day) scrape(ctx context.Context) error {
 
 // refused are the operator's requests that were answered 403, as verb and resource.
 func (d *day) refused(ctx context.Context) ([]string, error) {
-	_ = d.scrape(ctx) // which makes it ask who that is; without the right, it answers 500
+	_ = d.scrape(ctx) // the operator asks the API server who the client is; without that right, it answers 500
 	requests, err := d.w.Requests(ctx, d.since)
 	var refused []string
 	for _, r := range requests {

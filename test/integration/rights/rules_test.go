@@ -18,14 +18,14 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// right is a rule of the operator, told from the others by one resource and verb of it.
+// right identifies a rule of the operator by one of its resources and verbs.
 type right struct {
 	role                  string // empty: the Role in the operator's own namespace
 	group, resource, name string
 	verb                  string
-	// refused is a request that nothing replaces, as verb and resource.
+	// refused is a request, as verb and resource, that fails without the rule.
 	refused string
-	// later says what will need a rule that nothing needs yet: without it nothing is refused.
+	// later says what will need a rule that no request needs yet: nothing is refused without it.
 	later string
 	// also says that another rule grants the same in overlay standard, so that the authorizer still says yes.
 	also bool
@@ -128,14 +128,14 @@ func (r right) String() string {
 	return what + ": may not " + r.refused
 }
 
-// is says whether a rule is this one.
+// is reports whether a rule is this one.
 func (r right) is(rule rbacv1.PolicyRule) bool {
 	names := r.role != "" || (r.name == "") == (len(rule.ResourceNames) == 0) // two rules on Leases
 	resource := slices.Contains(rule.Resources, r.resource) || r.resource == "" && len(rule.NonResourceURLs) > 0
 	return names && resource && slices.Contains(rule.Verbs, r.verb)
 }
 
-// rules reads the role that has the rule, and returns how to write other rules into it.
+// rules reads the role that has the rule. It returns the role's rules, and a function that replaces them.
 func (r right) rules(ctx context.Context, w *devcluster.World) ([]rbacv1.PolicyRule, func([]rbacv1.PolicyRule)) {
 	GinkgoHelper()
 	cluster, own := build.ClusterRole(r.role), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: manages}}
@@ -144,7 +144,7 @@ func (r right) rules(ctx context.Context, w *devcluster.World) ([]rbacv1.PolicyR
 		object, rules = cluster, &cluster.Rules
 	}
 	Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
-	var held []rbacv1.PolicyRule // of their own: an Update reads its answer over the rules that it sent
+	var held []rbacv1.PolicyRule // copies, because an Update decodes its answer into the rules that it sent
 	for _, rule := range *rules {
 		held = append(held, *rule.DeepCopy())
 	}
@@ -155,7 +155,7 @@ func (r right) rules(ctx context.Context, w *devcluster.World) ([]rbacv1.PolicyR
 	}
 }
 
-// allowed asks the authorizer.
+// allowed asks the authorizer about the right.
 func (r right) allowed(ctx context.Context, w *devcluster.World) (bool, error) {
 	resource, sub := r.resource, ""
 	if i := slices.Index([]byte(resource), '/'); i >= 0 {

@@ -124,7 +124,7 @@ var _ = Describe("kubectl sudo", func() {
 		}
 	})
 
-	// Constrained mode itself is the operator's; here its rules stand by hand for a sudoer of tenant lab, as access.md 2.4 has them.
+	// In mode Constrained, the operator writes such rules. Here the case makes them for a sudoer of tenant lab, as in access.md 2.4.
 	It("says where sudo ends, where impersonation is constrained", func(ctx SpecContext) {
 		create(ctx, build.Tenant("lab").Object())
 		ready(ctx, "lab")

@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 )
 
-// since returns what a user asked the API server while do ran.
+// since returns the requests that a user sent while do ran.
 func since(ctx context.Context, user string, do func()) []audit.Request {
 	GinkgoHelper()
 	mark, err := world.Mark(ctx)
@@ -30,7 +30,7 @@ func since(ctx context.Context, user string, do func()) []audit.Request {
 	return slices.DeleteFunc(requests, func(r audit.Request) bool { return r.User != user })
 }
 
-// raised returns those that were asked as somebody, and makes sure that no other group of a tenant was taken.
+// raised returns the requests with impersonation. It checks that each names the user as, and no group of a tenant but group.
 func raised(requests []audit.Request, as, group string) []audit.Request {
 	GinkgoHelper()
 	var all []audit.Request
@@ -45,7 +45,7 @@ func raised(requests []audit.Request, as, group string) []audit.Request {
 	return all
 }
 
-// answered matches a request that was asked and granted.
+// answered matches such a request that was granted.
 func answered(verb, resource, namespace string) any {
 	return Satisfy(func(r audit.Request) bool {
 		return r.Verb == verb && r.Resource == resource && r.Namespace == namespace && (r.Code == http.StatusOK || r.Code == http.StatusCreated)

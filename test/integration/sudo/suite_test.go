@@ -1,6 +1,6 @@
-// Package sudo_test runs the cases of kubectl sudo in docs/behaviour/access.md: the real plugin under the real kubectl, with real
-// users, and the API server's audit log as the witness. The cases share one World with the tenants of the specification. Who looks at
-// the audit log has a user of its own, for cases run at once.
+// Package sudo_test runs the cases of kubectl sudo in docs/behaviour/access.md: the real plugin under the real kubectl, with real users,
+// and the API server's audit log as the witness. The cases share one World with the tenants of the specification. A case that reads the
+// audit log has a user of its own, because cases run at once.
 package sudo_test
 
 import (
@@ -52,7 +52,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// makeTenants makes those of the specification: payments with pay-web, and shop. lonely is a namespace of no tenant.
+// makeTenants makes the tenants of the specification: payments with pay-web, and shop. lonely is a namespace of no tenant.
 func makeTenants(ctx context.Context) {
 	GinkgoHelper()
 	create(ctx,
@@ -85,7 +85,7 @@ func create(ctx context.Context, objects ...client.Object) {
 	}
 }
 
-// ready waits until LNamespaces are.
+// ready waits until the LNamespaces are Ready.
 func ready(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
@@ -99,7 +99,7 @@ func ready(ctx context.Context, names ...string) {
 	}
 }
 
-// there waits until an object is.
+// there waits until an object exists.
 func there(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKeyFromObject(object), object) }).
@@ -109,11 +109,11 @@ func there(ctx context.Context, object client.Object) {
 // line is a command line of a user.
 type line struct {
 	user, stdin string
-	kubeconfig  string   // the user's own, unless said
-	env         []string // over the usual environment
+	kubeconfig  string   // empty: the user's own
+	env         []string // added to the usual environment
 }
 
-// answer is what came of it.
+// answer is the result of a command line.
 type answer struct {
 	stdout, stderr string
 	code           int

@@ -109,7 +109,7 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 	}, SpecTimeout(4*suite.Patience))
 })
 
-// granted are the objects that give rights.
+// granted are the names of the access objects.
 func (s site) granted(ctx context.Context) []string {
 	GinkgoHelper()
 	var names []string
@@ -122,7 +122,7 @@ func (s site) granted(ctx context.Context) []string {
 	return names
 }
 
-// namespaces are the Namespaces of a state, but for what a new LNamespace writes of itself.
+// namespaces are the Namespaces of a state.
 func namespaces(state map[string]string) map[string]string {
 	state = maps.Clone(state)
 	maps.DeleteFunc(state, func(key, _ string) bool { return !strings.HasPrefix(key, "*v1.Namespace ") })

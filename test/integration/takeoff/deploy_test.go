@@ -90,7 +90,7 @@ var _ = Describe("make deploy", Ordered, func() {
 	}, SpecTimeout(4*suite.Patience))
 })
 
-// deployed is all that make deploy writes, by name and version.
+// deployed is all that make deploy writes, with generation and UID.
 func (s site) deployed(ctx context.Context) string {
 	GinkgoHelper()
 	answer, allowed := s.kubectl(ctx, controlplane.Admin, "get namespaces,crds,clusterroles,clusterrolebindings,"+

@@ -28,16 +28,16 @@ import (
 const (
 	system     = "warren-system"
 	deployment = "warren-controller-manager"
-	// overlay is what is deployed; podHeld holds its pods until the process that stands for them has ended.
+	// overlay is what is deployed. podHeld is a finalizer on its pods until the operator's process has ended.
 	overlay = "standard"
 	podHeld = "test.example/kubelet"
 )
 
-// site is a cluster on which the operator is deployed. No node is there: its pods never start, and the World's operator
-// process stands for them.
+// site is a cluster on which the operator is deployed. It has no node: its pods never start, and the World's operator process runs
+// instead of them.
 type site struct{ *devcluster.World }
 
-// newSite starts a control plane with the operator deployed, and tenant payments on it.
+// newSite starts a control plane with the operator deployed.
 func newSite(ctx SpecContext) site {
 	GinkgoHelper()
 	w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Manager: manager}})
@@ -82,7 +82,8 @@ func (s site) deploy(ctx context.Context) {
 	}
 }
 
-// withoutWebhooks takes off what no pod here will ever answer. The operator of this World serves none.
+// withoutWebhooks deletes the webhook configurations, because no pod here will ever answer. The operator of this World serves no
+// webhooks.
 func (s site) withoutWebhooks(ctx context.Context) {
 	GinkgoHelper()
 	for _, object := range webhookConfigurations() {
@@ -90,7 +91,7 @@ func (s site) withoutWebhooks(ctx context.Context) {
 	}
 }
 
-// webhookConfigurations are the two that we ship, empty.
+// webhookConfigurations are Warren's two webhook configurations, empty.
 func webhookConfigurations() []client.Object {
 	return []client.Object{
 		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
@@ -198,7 +199,7 @@ func (s site) create(ctx context.Context, objects ...client.Object) {
 	}
 }
 
-// read reads an object into itself.
+// read is for Eventually: it reads the object again.
 func (s site) read(object client.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)

@@ -18,8 +18,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// state is what tenants have: every Namespace by its uid and keys, and in those of the forest every object by its uid and
-// content; access objects of the cluster likewise. What comes back under another uid differs.
+// state is what tenants have: each Namespace with its UID and keys, and each object in their namespaces and each access object with its
+// UID and content. An object that is made again with another UID differs.
 func (s site) state(ctx context.Context) map[string]string {
 	GinkgoHelper()
 	seen := map[string]string{}
@@ -39,7 +39,7 @@ func (s site) state(ctx context.Context) map[string]string {
 	return seen
 }
 
-// concerns says whether an object is a tenant's: a namespace of the forest, what is in it, an access object.
+// concerns reports whether an object belongs to a tenant: a namespace of the forest, an object in it, an access object.
 func concerns(object client.Object) bool {
 	name := object.GetNamespace()
 	if _, namespace := object.(*corev1.Namespace); namespace {
@@ -53,7 +53,7 @@ func concerns(object client.Object) bool {
 func describe(object client.Object) string {
 	notes := maps.Clone(object.GetAnnotations())
 	if notes[v1alpha1.AnnotationLNamespaceUID] != "" {
-		notes[v1alpha1.AnnotationLNamespaceUID] = "an LNamespace's" // which an adoption writes anew
+		notes[v1alpha1.AnnotationLNamespaceUID] = "an LNamespace's" // an adoption changes it
 	}
 	text := fmt.Sprint(object.GetUID(), object.GetLabels(), notes, object.GetDeletionTimestamp())
 	switch o := object.(type) {

@@ -26,7 +26,7 @@ import (
 
 var _ = Describe("make undeploy", Ordered, func() {
 	var s site
-	// state is what tenants have: objects by kind and name, with uid and content.
+	// before is what tenants have: objects by kind and name, with UID and content.
 	var before map[string]string
 
 	BeforeAll(func(ctx SpecContext) {
@@ -75,7 +75,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 		Expect(s.undeploy(ctx)).To(ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"))
 	}, SpecTimeout(2*suite.Patience))
 
-	// The half with CRDS=true stands below.
+	// The half of FLT-U05 with CRDS=true is in crds_test.go.
 	It("and make deploy bring everything back: FLT-U05 without CRDS=true", func(ctx SpecContext) {
 		s.deploy(ctx)
 		s.ready(ctx, "payments")
@@ -111,7 +111,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 		Expect(allowed).To(BeTrue())
 		Eventually(s.read(build.Namespace("doomed"))).WithContext(ctx).Should(beNotFound())
 
-		// As docs/security.md has it.
+		// The command is the one in docs/security.md.
 		said, allowed := s.kubectl(ctx, controlplane.Admin, "delete validatingadmissionpolicybindings -l app.kubernetes.io/name=warren")
 		Expect(allowed).To(BeTrue(), said)
 		Eventually(func() bool { _, allowed := s.kubectl(ctx, "alice", edit); return allowed }).WithContext(ctx).Should(BeTrue())
@@ -142,7 +142,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 	}, SpecTimeout(4*suite.Patience))
 })
 
-// plantWebhooks makes sure that there is something to delete; nothing that is asked here matches it.
+// plantWebhooks makes sure that undeploy has webhook configurations to delete. They match no request.
 func (s site) plantWebhooks(ctx context.Context) {
 	GinkgoHelper()
 	for _, object := range webhookConfigurations() {
@@ -160,7 +160,7 @@ func (s site) plantOwnRight(ctx context.Context, namespace string) *rbacv1.RoleB
 	return binding
 }
 
-// order tells what happened first, second and so on; what was done to many objects counts once.
+// order returns what happened first, second and so on. A step on many objects is listed once.
 func order(requests []audit.Request) []string {
 	slices.SortStableFunc(requests, func(a, b audit.Request) int { return a.At.Compare(b.At) })
 	var steps []string
@@ -232,7 +232,7 @@ func (s site) copied(namespace, value string) func(context.Context) bool {
 	}
 }
 
-// scaleToZero is what is left of an operator that nobody took off in order.
+// scaleToZero stops the operator without undeploying it.
 func (s site) scaleToZero(ctx context.Context) {
 	GinkgoHelper()
 	said, allowed := s.kubectl(ctx, controlplane.Admin, "scale deployment "+deployment+" -n "+system+" --replicas=0")

@@ -28,7 +28,7 @@ var _ = Describe("a change of versions", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{
-			// which keep a newer operator's keys from everybody else
+			// the policies keep a newer operator's keys from all users
 			ControlPlane: controlplane.Options{EmulatedVersion: "1.35"}, WithoutPolicies: true,
 			Operator: devcluster.OperatorOptions{Manager: manager, Config: configuration},
 		})
@@ -110,7 +110,7 @@ var _ = Describe("a minor upgrade of Kubernetes", func() {
 		s.changeSource(ctx, "after the upgrade")
 		s.changeSource(ctx, "v")
 		Expect(s.state(ctx)).To(Equal(before), "nothing is written because of the upgrade")
-		if test.IsLong() { // it asks every ten minutes
+		if test.IsLong() { // the operator asks the API server every ten minutes
 			Eventually(s.sudoMode).WithContext(ctx).WithTimeout(11 * time.Minute).Should(Equal(v1alpha1.SudoConstrained))
 			s.worksAsBefore(ctx, "payments")
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// managers is the part of a spec that lists them; users likewise.
+// managers is the part of a spec that lists the managers; users does the same for users.
 func managers(subjects ...v1alpha1.Subject) map[string]any {
 	return map[string]any{"managers": subjects}
 }
@@ -24,14 +24,14 @@ func users(subjects ...v1alpha1.Subject) map[string]any {
 	return map[string]any{"users": subjects}
 }
 
-// suspended waits until the tenant says that a service account gets nothing.
+// suspended waits until the tenant reports that a service account gets nothing.
 func (f *fixture) suspended(ctx context.Context, tenant string, account v1alpha1.Subject) {
 	GinkgoHelper()
 	lns := f.says(ctx, tenant, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonSubjectRefused)
 	Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).To(ContainSubstring(account.String()))
 }
 
-// boundTo waits until a binding of the tenant names a service account, or until none does.
+// bound is an assertion on whether a binding of the tenant names a service account.
 func (f *fixture) bound(ctx context.Context, tenant string, account v1alpha1.Subject) AsyncAssertion {
 	return Eventually(func() bool {
 		for _, s := range f.accessSubjects(ctx, tenant) {
@@ -43,7 +43,7 @@ func (f *fixture) bound(ctx context.Context, tenant string, account v1alpha1.Sub
 	}).WithContext(ctx)
 }
 
-// remade deletes a namespace and makes another of its name, as somebody who may do that.
+// remade deletes a namespace and makes another of its name, as the cluster admin.
 func (f *fixture) remade(ctx context.Context, name string) {
 	GinkgoHelper()
 	Expect(f.Admin().Delete(ctx, build.Namespace(name))).To(Succeed())

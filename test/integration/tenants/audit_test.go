@@ -25,7 +25,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// events are all entries of the audit log, of requests that go on too.
+// events are all entries of the audit log, including those of requests that have not ended.
 func (f *fixture) events() []auditv1.Event {
 	GinkgoHelper()
 	text, err := os.ReadFile(f.AuditLog())
@@ -42,7 +42,7 @@ func (f *fixture) events() []auditv1.Event {
 	return events
 }
 
-// sudoUses is what docs/guides/audit/sudo.jq finds, without the time: who, tenant, verb, path, status, reason.
+// sudoUses is what docs/guides/audit/sudo.jq finds: time, who, tenant, verb, path, status, reason.
 func sudoUses(events []auditv1.Event) []string {
 	var lines []string
 	for _, e := range events {

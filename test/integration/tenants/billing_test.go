@@ -44,7 +44,7 @@ func (f *fixture) redate(ctx context.Context, tenant string, year int) {
 	Eventually(func(g Gomega) {
 		lns := &v1alpha1.LNamespace{}
 		g.Expect(f.as("mia").Get(ctx, client.ObjectKey{Name: tenant}, lns)).To(Succeed())
-		// else nothing but times would change, and they are not written
+		// otherwise only times would change, and the API server does not write such a change
 		metav1.SetMetaDataAnnotation(&lns.ObjectMeta, "example.com/year", strconv.Itoa(year))
 		at := metav1.NewTime(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
 		for i := range lns.ManagedFields {

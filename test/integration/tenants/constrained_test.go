@@ -95,7 +95,7 @@ var _ = Describe("sudo in mode Constrained", func() {
 var _ = Describe("an API server that doesn't know constrained impersonation", SpecPriority(1), func() {
 	It("ACC-C01 gets legacy rules from Auto, and nobody gets sudo anew from Constrained", func(ctx SpecContext) {
 		options := sudoMode("Auto").options(devcluster.Options{})
-		if constrained != nil { // an older version doesn't know it by itself
+		if constrained != nil { // an older API server doesn't have this gate
 			options.ControlPlane.APIServerArgs = []string{"--feature-gates=ConstrainedImpersonation=false"}
 		}
 		w := ownWorld(ctx, options, "c01")
@@ -201,10 +201,10 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 	})
 })
 
-// billed is a section of the configuration; what is said of tenants doesn't depend on the driver.
+// billed turns on billing in the configuration. The status of tenants doesn't depend on the driver.
 const billed = "billing: {driver: sqlite, sqlite: {path: /nowhere/ledger.db}}\n"
 
-// isBilled sees status.billing follow spec.billing, dated once for each change by the API server's clock.
+// isBilled checks that status.billing follows spec.billing. The date changes once for each change, by the API server's clock.
 func (f *fixture) isBilled(ctx context.Context, tenant string) {
 	GinkgoHelper()
 	status := func() *v1alpha1.BillingStatus { return f.get(ctx, tenant).Status.Billing }
@@ -234,7 +234,7 @@ func oneAfterTheOther(requests []request) request {
 	}}
 }
 
-// forms are those that the rules of this case's tenants and sudoers hold.
+// forms are the forms of impersonation, legacy or constrained, that the rules in this case's access objects allow.
 func (f *fixture) forms(ctx context.Context) ([]string, error) {
 	roles := &rbacv1.ClusterRoleList{}
 	if err := f.Admin().List(ctx, roles, client.HasLabels{v1alpha1.LabelAccess}); err != nil {

@@ -158,7 +158,7 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 	}, SpecTimeout(4*time.Minute))
 
 	It("ACC-D09 waits for an operator to go", func(ctx SpecContext) {
-		// One that starts now knows the kind. The one that saw it come back learns of it up to 41 s late.
+		// A controller manager that starts now knows the kind. The running one has seen it come back, and learns of it up to 41 s late.
 		Expect(w.ControlPlane.Controllers.Stop()).To(Succeed())
 		Expect(w.ControlPlane.Controllers.Start()).To(Succeed())
 		Expect(w.ControlPlane.Ready(ctx)).To(Succeed())

@@ -79,10 +79,10 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 	}, SpecTimeout(5*time.Minute))
 })
 
-// outcomes are LNamespaces by what came of them: that are Ready, that wait for room, and all others.
+// outcomes are LNamespaces by their condition: those that are Ready, those that are held back by a limit, and all others.
 type outcomes struct{ Ready, Held, Rest []string }
 
-// made sorts the LNamespaces of this case whose names begin so.
+// made sorts the LNamespaces of this case whose names begin with prefix.
 func (f *fixture) made(ctx context.Context, prefix string) func() (outcomes, error) {
 	return func() (of outcomes, err error) {
 		tenants := &v1alpha1.LNamespaceList{}

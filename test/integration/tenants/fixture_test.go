@@ -35,7 +35,7 @@ func people(key string) map[string][]string {
 	return users
 }
 
-// fixture is the specification's, under names of one case's own.
+// fixture is the fixture of the specification, with names of one case's own.
 type fixture struct {
 	*devcluster.World
 	key  string
@@ -48,7 +48,7 @@ func of(w *devcluster.World, key string) *fixture { return &fixture{World: w, ke
 // own is this case's name for what the specification calls name: s01-payments.
 func (f *fixture) own(name string) string { return f.key + "-" + name }
 
-// as is the client of a person with nothing but a token.
+// as is the client of a person, without impersonation.
 func (f *fixture) as(person string) client.WithWatch { return f.As(f.own(person)) }
 
 // sudo is the client of a person with sudo of a tenant.
@@ -56,7 +56,7 @@ func (f *fixture) sudo(person, tenant string) client.WithWatch {
 	return f.Sudo(f.own(person), f.own(tenant))
 }
 
-// becoming is the client of a person who acts as somebody.
+// becoming is the client of a person who impersonates another user and groups.
 func (f *fixture) becoming(person, user string, groups ...string) client.WithWatch {
 	return f.Impersonate(f.own(person), rest.ImpersonationConfig{UserName: user, Groups: groups})
 }
@@ -74,7 +74,8 @@ func (f *fixture) shop() *build.LNamespace {
 	return build.Tenant(f.own("shop")).Users(f.own("dave")).Managers(f.own("mia")).Sudoers(f.own("bob"))
 }
 
-// create makes objects as the cluster admin; before an LNamespace, the namespaces elsewhere of the service accounts that it lists.
+// create makes objects as the cluster admin. Before an LNamespace, it makes the namespaces of the listed service accounts outside the
+// tenant.
 func (f *fixture) create(ctx context.Context, objects ...client.Object) {
 	GinkgoHelper()
 	for _, object := range objects {
@@ -85,7 +86,7 @@ func (f *fixture) create(ctx context.Context, objects ...client.Object) {
 	}
 }
 
-// house makes the namespaces of listed service accounts; one of the tenant's own name comes with the tenant.
+// house makes the namespaces of listed service accounts, except the tenant's own root, which is made with the tenant.
 func (f *fixture) house(ctx context.Context, lns *v1alpha1.LNamespace) {
 	GinkgoHelper()
 	for _, s := range slices.Concat(lns.Spec.Users, lns.Spec.Managers, lns.Spec.Sudoers) {
@@ -106,7 +107,7 @@ func (f *fixture) settle(ctx context.Context, tenants ...*build.LNamespace) {
 	}
 }
 
-// ready waits until all that the LNamespace says is done.
+// ready waits until the LNamespace is Ready, in its present generation.
 func (f *fixture) ready(ctx context.Context, name string) *v1alpha1.LNamespace {
 	GinkgoHelper()
 	return f.says(ctx, name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
@@ -145,8 +146,8 @@ func (f *fixture) grow(ctx context.Context, parent, name string) {
 	}
 }
 
-// set replaces lists of an LNamespace, whatever else changes there, as the person does who has the client, once the API server's
-// authorizer knows their right.
+// set replaces lists of an LNamespace by a patch with a person's client. It repeats the patch until the API server's authorizer knows the
+// person's right.
 func (f *fixture) set(ctx context.Context, c client.Client, tenant string, spec map[string]any) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"spec": spec})
@@ -174,7 +175,7 @@ func (f *fixture) read(ctx context.Context, object client.Object) func() error {
 	return func() error { return f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object) }
 }
 
-// pair names the two objects of a pair, to read into.
+// pair returns the two objects of a pair, empty, to read into them.
 func pair(name string) []client.Object {
 	meta := metav1.ObjectMeta{Name: name}
 	return []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: meta}, &rbacv1.ClusterRole{ObjectMeta: meta}}
@@ -239,7 +240,7 @@ func (f *fixture) messages(ctx context.Context, tenant string, reason v1alpha1.R
 	}
 }
 
-// serviceAccount makes a service account with its namespace, where that is missing, and returns who has its token.
+// serviceAccount makes a service account with its namespace, where that is missing, and returns a client configuration with its token.
 func (f *fixture) serviceAccount(ctx context.Context, namespace, name string) *rest.Config {
 	GinkgoHelper()
 	Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Namespace(namespace)))).To(Succeed())
@@ -253,7 +254,7 @@ func (f *fixture) serviceAccount(ctx context.Context, namespace, name string) *r
 	return config
 }
 
-// with is the client of who has a token and acts as somebody.
+// with is a client with the token in config that impersonates user and groups.
 func (f *fixture) with(config *rest.Config, user string, groups ...string) client.WithWatch {
 	GinkgoHelper()
 	config = rest.CopyConfig(config)
@@ -263,7 +264,7 @@ func (f *fixture) with(config *rest.Config, user string, groups ...string) clien
 	return c
 }
 
-// release takes the foreign finalizer off what build.Held held.
+// release removes the finalizer that build.Held has set.
 func (f *fixture) release(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))

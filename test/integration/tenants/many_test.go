@@ -23,8 +23,8 @@ var _ = Describe("many tenants", Ordered, SpecPriority(1), func() {
 		w = ownWorld(ctx, devcluster.Options{}, "x01")
 	})
 
-	// settled makes that many tenants at once, all with the same sudoer, and waits until all are Ready, and the first grant of sudo is dated,
-	// which a later pass does.
+	// settled makes that many tenants at once, all with the same sudoer. It waits until all are Ready, and until each has the date of its
+	// first grant of sudo, which a later pass writes.
 	settled := func(ctx SpecContext, f *fixture, from int) {
 		GinkgoHelper()
 		for n := range half {

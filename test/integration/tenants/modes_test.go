@@ -15,7 +15,7 @@ import (
 // sudoMode is what the configuration says about sudo; empty for the default, Legacy.
 type sudoMode string
 
-// text is a configuration file that says so.
+// text is a configuration file with that mode.
 func (m sudoMode) text() string {
 	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
 	if m != "" {
@@ -24,7 +24,7 @@ func (m sudoMode) text() string {
 	return text
 }
 
-// options are those of a World whose operator grants sudo so.
+// options adds the mode to the options of a World.
 func (m sudoMode) options(options devcluster.Options) devcluster.Options {
 	options.Operator.Config = m.text()
 	return options
@@ -45,7 +45,7 @@ func constrainedly(key string) *fixture {
 	return f
 }
 
-// needsConstrained skips a case where the API server doesn't know it.
+// needsConstrained skips a case if the API server doesn't know constrained impersonation.
 func needsConstrained() {
 	GinkgoHelper()
 	if constrained == nil {

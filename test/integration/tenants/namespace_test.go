@@ -51,7 +51,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		for _, namespace := range []*corev1.Namespace{bare, labelled} {
 			f.create(ctx, namespace)
 		}
-		// The forest gives the keys of a root to one that is labelled so; nothing that comes after may be an LNamespace's doing.
+		// The operator gives its keys to a namespace that is labelled as a root. After that, it may not change the namespace for an LNamespace.
 		Eventually(func(g Gomega) {
 			g.Expect(f.read(ctx, labelled)()).To(Succeed())
 			g.Expect(labelled.Annotations).To(HaveKey(v1alpha1.AnnotationAncestry))
@@ -263,19 +263,19 @@ var _ = Describe("the Namespace of a tenant", func() {
 	}, SpecTimeout(8*time.Minute))
 })
 
-// beRefused matches an error that says so.
+// beRefused matches an error that contains text.
 func beRefused(text string) gomegatypes.GomegaMatcher {
 	return And(HaveOccurred(), MatchError(ContainSubstring(text)))
 }
 
-// mark has a cluster admin say who may adopt a namespace.
+// mark sets, as a cluster admin, who may adopt a namespace.
 func (f *fixture) mark(ctx context.Context, namespace, who string) {
 	GinkgoHelper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationAdopt, who)
 	Expect(f.Admin().Patch(ctx, build.Namespace(namespace), client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
 
-// conflicts waits until an LNamespace says so why it can't have its namespace.
+// conflicts waits until an LNamespace reports why it can't have its namespace.
 func (f *fixture) conflicts(ctx context.Context, name, why string) {
 	GinkgoHelper()
 	Eventually(func() *metav1.Condition {

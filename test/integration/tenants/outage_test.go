@@ -27,7 +27,7 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 		w = ownWorld(ctx, devcluster.Options{}, "n06", "n08", "n11", "d06", "s24")
 	})
 
-	// frozen does something while the operator stands still in the middle of whatever it does. It never knows.
+	// frozen calls do while the operator is suspended in the middle of its work, without noticing it.
 	frozen := func(do func()) {
 		GinkgoHelper()
 		Expect(w.Operator.Process().Signal(syscall.SIGSTOP)).To(Succeed())
@@ -85,7 +85,7 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 	It("ACC-N11 knows its own Namespace after a crash before it could say so", func(ctx SpecContext) {
 		f := of(w, "n11")
 		payments := f.own("payments")
-		// Between POST and status write, for certain: the latter isn't allowed.
+		// This stops the operator between the POST and the write of the status, for certain: it may not write the status.
 		role := build.ClusterRole("warren-manager")
 		f.exists(ctx, role)
 		rules := role.DeepCopy().Rules
@@ -161,7 +161,7 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 	})
 })
 
-// operatorMay asks the API server's authorizer.
+// operatorMay asks the authorizer whether the operator may do that.
 func (f *fixture) operatorMay(ctx context.Context, verb, group, resource, subresource string) func() (bool, error) {
 	return func() (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

@@ -21,10 +21,10 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// longest is a name that no kubeconfig file can bear; the authorizer is asked about it.
+// longest is a name that is too long for a kubeconfig file, so a case asks the authorizer about it.
 var longest = strings.Repeat("x", 256)
 
-// awkwardNames are those of ACC-R10, and what their pairs are called.
+// awkwardNames are the user names of ACC-R10. escaped has the names of their pairs.
 var awkwardNames = []string{"https://acc/1#2%3", "https:~1~1acc", "a/b", "a~1b", "~", "Zoë Müller", "..", "Bob", "bob"}
 
 var escaped = map[string]string{
@@ -32,13 +32,13 @@ var escaped = map[string]string{
 	"Zoë Müller": "Zoë Müller", "..": "..", "Bob": "Bob", "bob": "bob", longest: longest,
 }
 
-// writesOf lists the operator's writes of one object since a mark that came true.
+// writesOf lists the operator's writes of one object since a mark that succeeded.
 func (f *fixture) writesOf(ctx context.Context, since audit.Position, resource, name string) func() ([]string, error) {
 	return func() ([]string, error) {
 		writes, err := f.Writes(ctx, since)
 		var found []string
 		for _, w := range writes {
-			if w.Resource == resource && w.Name == name && w.Code < 300 { // of two that come first, one is told that it does not
+			if w.Resource == resource && w.Name == name && w.Code < 300 { // if two create it at once, the API server refuses one
 				found = append(found, w.String())
 			}
 		}
@@ -94,7 +94,7 @@ var _ = Describe("the access objects", func() {
 
 		self := build.ClusterRoleBinding("warren:self:"+bob, "")
 		Expect(f.Admin().Delete(ctx, self)).To(Succeed())
-		back() // with both owners: both were told
+		back() // with both owners: both tenants have noticed the deletion
 		Eventually(f.writesOf(ctx, mark, "clusterrolebindings", self.Name)).WithContext(ctx).Should(HaveLen(2), "one of each tenant")
 
 		f.exists(ctx, self)
@@ -232,7 +232,7 @@ var _ = Describe("the access objects", func() {
 			"subjects: Group " + payments + "-sudoers is what sudoers become, and only the operator and cluster administrators bind it")))
 		By("a cluster admin")
 		f.create(ctx, hello, build.ClusterRoleBinding(f.own("standing"), "view", group))
-		allowed(ctx, f.sudo("bob", "payments"), podsIn(shop)) // what the cluster admin gave them
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(shop)) // this right is from the cluster admin
 
 		By("a manager who takes all sudoers off, and lists one again")
 		f.set(ctx, f.as("mia"), payments, sudoers())
@@ -265,7 +265,7 @@ var _ = Describe("the access objects", func() {
 			case *rbacv1.RoleBinding:
 				got[o.Name] = o.Subjects
 			case *rbacv1.ClusterRoleBinding:
-				if !strings.HasPrefix(o.Name, "warren:self:") { // going
+				if !strings.HasPrefix(o.Name, "warren:self:") { // self pairs are being deleted
 					got[o.Name] = o.Subjects
 				}
 			case *rbacv1.ClusterRole:
@@ -324,7 +324,7 @@ var _ = Describe("the access objects", func() {
 	})
 })
 
-// mayImpersonate asks the API server's authorizer.
+// mayImpersonate asks the API server's authorizer whether a user may impersonate.
 func (f *fixture) mayImpersonate(ctx context.Context, user, resource, name string) func() (bool, error) {
 	return func() (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

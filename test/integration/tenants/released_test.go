@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// lend makes tenant payments, and the plain namespace called name with an object of its own, in which a role is bound to holders.
+// lend makes the plain namespace called name with an object of its own, and binds a role in it to holders.
 func (f *fixture) lend(ctx context.Context, name, role string, holders ...rbacv1.Subject) {
 	GinkgoHelper()
 	f.create(ctx, build.Namespace(f.own(name)), build.RoleBinding(f.own(name), "owners", role, holders...),
@@ -34,8 +34,8 @@ func (f *fixture) found(ctx context.Context) (tenant string) {
 	return tenant
 }
 
-// placed has who has the client place the namespace called name below parent, which a cluster admin allows for the tenant, and waits for
-// what comes there.
+// placed places the namespace called name below parent by client c, after a cluster admin has marked it for the tenant. It waits for the
+// copies there.
 func (f *fixture) placed(ctx context.Context, c client.Client, name, parent string) {
 	GinkgoHelper()
 	f.mark(ctx, f.own(name), string(f.get(ctx, f.own("payments")).UID))
@@ -44,7 +44,7 @@ func (f *fixture) placed(ctx context.Context, c client.Client, name, parent stri
 	f.exists(ctx, build.RoleBinding(f.own(name), "warren:users", ""))
 }
 
-// leaves waits until the operator has let the namespace called name go, with what came from the tenant taken away and the rest kept.
+// leaves waits until the operator has released the namespace called name: what came from the tenant is deleted, and all else is kept.
 func (f *fixture) leaves(ctx context.Context, name string) {
 	GinkgoHelper()
 	n := build.Namespace(f.own(name))
@@ -60,7 +60,7 @@ func (f *fixture) leaves(ctx context.Context, name string) {
 	f.exists(ctx, build.RoleBinding(n.Name, "owners", ""))
 }
 
-// stays looks on while the namespace called name stays in the tree.
+// stays checks for a while that the namespace called name stays in the tree.
 func (f *fixture) stays(ctx context.Context, name string) {
 	GinkgoHelper()
 	n := build.Namespace(f.own(name))

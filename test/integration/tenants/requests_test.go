@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// request is something that somebody tries, really and not by a review.
+// request is a real request, not a review.
 type request struct {
 	what string
 	send func(context.Context, client.Client) error
@@ -76,14 +76,14 @@ func making(object client.Object, what string) request {
 	}}
 }
 
-// bindClusterAdmin gives cluster-admin in a namespace away.
+// bindClusterAdmin binds another user to cluster-admin in a namespace.
 func bindClusterAdmin(namespace string) request {
 	binding := build.RoleBinding(namespace, "", "cluster-admin", build.RBACUser("zed"))
 	binding.GenerateName = "given-"
 	return making(binding, "RoleBinding to cluster-admin in "+namespace)
 }
 
-// bindClusterAdminEverywhere gives cluster-admin in the cluster away.
+// bindClusterAdminEverywhere binds another user to cluster-admin in the whole cluster.
 func bindClusterAdminEverywhere() request {
 	binding := build.ClusterRoleBinding("", "cluster-admin", build.RBACUser("zed"))
 	binding.GenerateName = "given-"
@@ -94,7 +94,7 @@ func narrowRole(name string) request {
 	return patching(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}, "ClusterRole "+name, "")
 }
 
-// beDenied is HTTP 403. Its wording depends on the API server's cache and is never looked at.
+// beDenied matches HTTP 403. Its wording depends on the API server's cache, so no case compares it.
 func beDenied() gomegatypes.GomegaMatcher { return MatchError(apierrors.IsForbidden, "is a 403") }
 
 func beNotFound() gomegatypes.GomegaMatcher { return MatchError(apierrors.IsNotFound, "is a 404") }
@@ -115,7 +115,7 @@ func denied(ctx context.Context, c client.Client, requests ...request) {
 	}
 }
 
-// soonDenied expects that each request is refused from some moment on.
+// soonDenied waits until each request is refused.
 func soonDenied(ctx context.Context, c client.Client, requests ...request) {
 	GinkgoHelper()
 	for _, r := range requests {

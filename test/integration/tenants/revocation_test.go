@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// sudoers is the part of a spec that lists them.
+// sudoers is the part of a spec that lists the sudoers.
 func sudoers(subjects ...v1alpha1.Subject) map[string]any {
 	if subjects == nil {
 		subjects = []v1alpha1.Subject{}

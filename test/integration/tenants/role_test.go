@@ -89,7 +89,7 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 	}, SpecTimeout(8*time.Minute))
 })
 
-// without is how long a namespace had no binding of users: from the answer to its deletion to that to its creation.
+// without is how long a namespace had no binding of users: from the answer to the deletion until the answer to the creation.
 func without(requests []audit.Request, namespace string) time.Duration {
 	GinkgoHelper()
 	answered := map[string]time.Time{}

@@ -22,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// sampleNames are the names in docs/resource-samples in whose place a case has its own.
+// sampleNames are the names in docs/resource-samples that a case replaces by its own.
 var sampleNames = regexp.MustCompile(`\b(payments|shop|alice|bob|dave|mia|pay-devs|pay-oncall|ci)\b`)
 
 // sampleTenants are the LNamespaces that make the samples.
@@ -38,7 +38,7 @@ func (f *fixture) samples(ctx context.Context) []client.Object {
 	return f.sampled("*role*.yaml", uids...)
 }
 
-// sampled reads samples under the names of this case; values come in pairs of what stands there and what takes its place.
+// sampled reads samples under the names of this case. values are pairs of a text and its replacement.
 func (f *fixture) sampled(pattern string, values ...string) []client.Object {
 	GinkgoHelper()
 	root, err := devcluster.Root()
@@ -56,7 +56,7 @@ func (f *fixture) sampled(pattern string, values ...string) []client.Object {
 	return objects
 }
 
-// objectsIn reads objects of known kinds, one a document; a field that the kind has not is an error.
+// objectsIn reads objects of known kinds, one per document. A field that the kind does not have is an error.
 func objectsIn(file, text string) []client.Object {
 	GinkgoHelper()
 	var objects []client.Object
@@ -71,7 +71,7 @@ func objectsIn(file, text string) []client.Object {
 		object, err := devcluster.Scheme().New(kind.GroupVersionKind())
 		Expect(err).NotTo(HaveOccurred(), file)
 		Expect(yaml.UnmarshalStrict(document, object)).To(Succeed(), file)
-		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as the client has them
+		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as the client returns them
 		objects = append(objects, object.(client.Object))
 	}
 }

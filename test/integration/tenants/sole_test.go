@@ -102,7 +102,7 @@ var _ = Describe("a tenant of one person", func() {
 
 		lns := f.get(ctx, payments)
 		objects := grants.For(lns, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)})
-		for _, pair := range append([]grants.Pair{objects.Sudo, objects.Edit}, objects.Self...) { // as it wrote them
+		for _, pair := range append([]grants.Pair{objects.Sudo, objects.Edit}, objects.Self...) { // as the earlier version wrote them
 			f.create(ctx, pair.Role, pair.Binding)
 		}
 		for _, object := range pair("warren:sole:" + payments + ":" + mia) {
@@ -118,7 +118,7 @@ var _ = Describe("a tenant of one person", func() {
 		Expect(f.messages(ctx, payments, v1alpha1.ReasonDriftRepaired)()).To(BeEmpty(), "nobody changed anything")
 		Expect(f.messages(ctx, payments, v1alpha1.ReasonAccessRevoked)()).To(BeEmpty(), "nobody lost anything")
 
-		// Taken away by force: the finalizer first, so that nothing is withdrawn before the LNamespace is gone.
+		// The deletion is forced: the finalizer is removed, so that nothing is withdrawn before the LNamespace is gone.
 		Expect(f.Operator.Stop()).To(BeZero())
 		bare, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
 		Expect(err).NotTo(HaveOccurred())

@@ -83,7 +83,7 @@ func (f *fixture) tenantObjects(tenant *v1alpha1.LNamespace, users, sudoers []rb
 	}
 }
 
-// copied is what the sub-namespace gets of a source: the same binding without an owner, marked as a copy.
+// copied is the copy of a source in the sub-namespace: the same binding without an owner, marked as a copy.
 func copied(source *rbacv1.RoleBinding, namespace string) *rbacv1.RoleBinding {
 	binding := source.DeepCopy()
 	binding.Namespace, binding.OwnerReferences = namespace, nil
@@ -102,7 +102,7 @@ func clusterRole(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: name}
 }
 
-// everything is what the fixture with pay-web is to have.
+// everything is the access objects that the fixture with pay-web must have.
 func (f *fixture) everything(ctx context.Context) map[string]client.Object {
 	GinkgoHelper()
 	want := f.specified(ctx)
@@ -140,7 +140,7 @@ func (f *fixture) granted(ctx context.Context) []client.Object {
 	return objects
 }
 
-// plain leaves of objects what a person would write, by kind and name.
+// plain returns the objects by kind and name, with only the fields that a person would write.
 func plain(objects []client.Object) map[string]client.Object {
 	all := map[string]client.Object{}
 	for _, object := range objects {
@@ -153,7 +153,7 @@ func plain(objects []client.Object) map[string]client.Object {
 		slices.SortFunc(references, func(a, b metav1.OwnerReference) int { return strings.Compare(a.Name, b.Name) })
 		object.SetOwnerReferences(references)
 		if annotations := object.GetAnnotations(); annotations["tenancy.warren.dev/source-hash"] != "" {
-			delete(annotations, "tenancy.warren.dev/source-hash") // made from the rest
+			delete(annotations, "tenancy.warren.dev/source-hash") // derived from the other fields
 			if len(annotations) == 0 {
 				object.SetAnnotations(nil)
 			}

@@ -1,5 +1,5 @@
-// Package tenants_test shows what an LNamespace gives to its people and takes from them, on a real control plane, with a
-// token for each person and real impersonation. The admission policies are in force; no webhook stands behind it here.
+// Package tenants_test shows what an LNamespace gives to its people and takes from them, on a real control plane. Each person has a
+// token, and impersonation is real. The admission policies are in force. The Worlds serve no webhook.
 //
 // A number such as ACC-S01 in the name of a test says that all of that row of docs/behaviour/access.md was seen. A test
 // that shows only a part of its row has the number in a comment.
@@ -18,11 +18,11 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is how long a case looks on where nothing shall happen.
+// soon is how long a case watches that nothing happens.
 const soon = 20 * time.Second
 
-// The Worlds of the suite: its operators grant sudo in mode Legacy, and in mode Auto, which is Constrained there. The second is nil
-// where the API server doesn't know it.
+// The Worlds of the suite: world grants sudo in mode Legacy, constrained in mode Auto, which is Constrained there. constrained is nil if
+// the API server doesn't know constrained impersonation.
 var world, constrained *devcluster.World
 
 func TestTenants(t *testing.T) { suite.Run(t, "Tenants") }

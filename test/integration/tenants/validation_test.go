@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// What is checked before anything is stored. Nothing is kept: every request is a dry run.
+// Cases of the checks before an object is stored. Every request is a dry run.
 
 func try(ctx context.Context, f *fixture, tenant *build.LNamespace) error {
 	return f.Admin().Create(ctx, tenant.Object(), client.DryRunAll)

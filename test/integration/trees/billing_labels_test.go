@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// The labels of the cases, and a configuration that names them. A SubNamespace might give each of them.
+// The labels of the cases, and a configuration that names them. It allows each of them in a SubNamespace.
 const (
 	costKey      = "finance.example.com/cost-center"
 	ownerKey     = "finance.example.com/owner"
@@ -35,7 +35,7 @@ func (c cluster) lns(name string) func(context.Context) (*v1alpha1.LNamespace, e
 	}
 }
 
-// pays makes cost center and owner those of a tenant.
+// pays sets cost center and owner of a tenant.
 func (c cluster) pays(ctx context.Context, name, costCenter, owner string) {
 	GinkgoHelper()
 	edit(ctx, c, build.Tenant(name).Object(), func(lns *v1alpha1.LNamespace) {
@@ -134,7 +134,7 @@ func takenKeys(ctx context.Context, own *configured) {
 	Eventually(own.ns("b69-deep")).WithContext(ctx).Should(carry(costKey, "4711"), "what the operator wrote is put back")
 }
 
-// nobodyElsePays is about what tenants may write, where no webhook asks.
+// nobodyElsePays is about what tenants may write, where no webhook is served.
 func nobodyElsePays(ctx context.Context, own *configured) {
 	GinkgoHelper()
 	own.configure(ctx, billingLabels)

@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// cluster is a World with the words in which the cases are written. Whatever it does, it does as the cluster admin.
+// cluster is a World with the methods in which the cases are written. All of them act as the cluster admin.
 type cluster struct{ *devcluster.World }
 
 // put creates objects.
@@ -92,7 +92,7 @@ func (c cluster) grow(ctx context.Context, subs ...string) {
 	}
 }
 
-// let go of an object that build.Held holds.
+// letGo removes the finalizer that build.Held has set.
 func (c cluster) letGo(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	edit(ctx, c, object, func(o client.Object) { o.SetFinalizers(nil) })
@@ -105,7 +105,7 @@ func split(text string) (parent, name string) {
 	return parent, name
 }
 
-// subNamespace is an address, for edit and drop.
+// subNamespace is the address of a SubNamespace, for edit and drop.
 func subNamespace(text string) *v1alpha1.SubNamespace {
 	GinkgoHelper()
 	parent, name := split(text)

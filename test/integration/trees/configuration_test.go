@@ -237,7 +237,7 @@ inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
 	})
 })
 
-// accepting returns the file with the line that accepts what it takes away.
+// accepting returns the file with the line that accepts what this file removes.
 func accepting(text string) string {
 	GinkgoHelper()
 	c, err := configfile.Parse("config.yaml", []byte(text))
@@ -245,7 +245,7 @@ func accepting(text string) string {
 	return text + "acceptRemovals: " + strconv.Quote(configfile.RemovalsHash(c)) + "\n"
 }
 
-// everythingFlows expects that children of a root get what is ordinary, and nothing that would harm.
+// everythingFlows expects that children of a root inherit ordinary keys, and none that would harm.
 func everythingFlows(ctx context.Context, c cluster) {
 	GinkgoHelper()
 	c.put(ctx, build.Template("i5-base"))

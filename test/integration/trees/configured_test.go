@@ -18,8 +18,8 @@ import (
 // configured is a cluster whose operator starts again with each configuration file.
 type configured struct{ cluster }
 
-// configure starts the operator with another file, and expects that this file is accepted and recorded: the next is compared with the
-// record.
+// configure starts the operator with another file, and expects that this file is accepted and recorded. The operator compares the next
+// file with the record.
 func (c *configured) configure(ctx context.Context, text string) {
 	GinkgoHelper()
 	Expect(c.Operator.Configure(ctx, text)).To(Succeed())

@@ -27,7 +27,7 @@ func source(namespace, name string) *corev1.Secret {
 	return build.Source(build.Secret(namespace, name, namespace), v1alpha1.ModeUpdate)
 }
 
-// inSync is said of a HierarchyConfiguration of a namespace whose copies, and those below it, are what they should be.
+// inSync matches a HierarchyConfiguration which reports that the copies in its namespace and below are what they should be.
 func inSync() types.GomegaMatcher {
 	return say(copies, metav1.ConditionTrue, v1alpha1.ReasonInSync)
 }
@@ -171,7 +171,7 @@ func (c cluster) settled(ctx context.Context) float64 {
 	return m.Value("warren_hierarchy_settle_seconds_count", nil)
 }
 
-// wrote are the writes since then to Namespaces, their HierarchyConfigurations and copies that exist.
+// wrote are the writes since a mark to Namespaces, their HierarchyConfigurations, and copies that exist.
 func (c cluster) wrote(since audit.Position) func(context.Context) ([]string, error) {
 	return c.writesThat(since, func(r audit.Request) bool {
 		return r.Resource == "namespaces" || r.Resource == "hierarchyconfigurations" || r.Resource == "secrets" && r.Verb != "create"
@@ -186,7 +186,7 @@ func (c cluster) rests(ctx context.Context) {
 	}).WithContext(ctx).Should(Succeed(), "everything is settled")
 }
 
-// happened are the events of the Secrets of a namespace, but for changes.
+// happened are the events of the Secrets of a namespace, without the changes.
 type happened struct {
 	mu     sync.Mutex
 	events []watch.EventType
@@ -252,7 +252,7 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 		own.start(ctx)
 		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).
 			Should(BeEmpty())
-		// It has come to the end of its queue, and has looked at every copy.
+		// The new namespace is last in the operator's queue: when it has its copy, the operator has looked at every copy.
 		own.put(ctx, build.Child("r1-last", "r1-org"))
 		Eventually(own.is(build.Secret("r1-last", "db", ""))).WithContext(ctx).Should(there())
 		Eventually(own.wrote(since)).WithContext(ctx).ShouldNot(BeEmpty(), "what it writes for the new namespace")

@@ -82,7 +82,7 @@ func refusedFile(ctx context.Context, text string) (path, stderr string) {
 	return path, problems.String()
 }
 
-// containLine is said of a text with one line FILE: path: problem, in which the problem contains part.
+// containLine matches a text with a line FILE: path: problem, in which the problem contains part.
 func containLine(file, path, part string) types.GomegaMatcher {
 	return MatchRegexp(`(?m)^(error: )?%s: %s: .*%s`, regexp.QuoteMeta(file), regexp.QuoteMeta(path), regexp.QuoteMeta(part))
 }

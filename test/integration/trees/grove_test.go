@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// grove is the tree of SUB-D6: below the root bound c1 with bound c2 below, and f, not bound, with bound g below. The root
-// allows cascading deletion and propagates a Secret.
+// grove is the tree of SUB-D6. Below the root are c1 and f. Below c1 is c2, below f is g. All are bound, except f. The root allows
+// cascading deletion and propagates a Secret.
 type grove struct {
 	tenant             *v1alpha1.LNamespace
 	root, c1, c2, f, g string
@@ -35,7 +35,7 @@ func plant(ctx context.Context, c cluster, prefix string) grove {
 	return g
 }
 
-// expectCascade expects that what is bound goes with the root.
+// expectCascade expects that the root, c1, c2 and the LNamespace are deleted.
 func (g grove) expectCascade(ctx context.Context, c cluster) {
 	GinkgoHelper()
 	for _, name := range []string{g.root, g.c1, g.c2} {

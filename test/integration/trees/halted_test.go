@@ -53,7 +53,7 @@ var _ = Describe("a namespace is halted", func() {
 			Eventually(shared.hier(name)).WithContext(ctx).Should(And(settled(), say(halted, metav1.ConditionFalse, v1alpha1.ReasonActive)))
 			Eventually(shared.hierEvents(name)).WithContext(ctx).Should(ContainElement("Resumed"))
 		}
-		// Nobody holds a member of a cycle.
+		// Nothing prevents the deletion of a member of a cycle.
 		shared.label(ctx, "c1-c", v1alpha1.LabelType+"-", v1alpha1.LabelParent+"=c1-b")
 		Eventually(shared.hier("c1-b")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonInCycle))
 		shared.drop(ctx, build.Namespace("c1-b"))

@@ -115,7 +115,7 @@ var _ = Describe("a namespace is placed below a parent", func() {
 			Eventually(shared.sub(name + "/" + name + "-below")).WithContext(ctx).
 				Should(stall(v1alpha1.ReasonParentNotManaged, "halted (InCycle)", "m7-a -> m7-b -> m7-a"))
 		}
-		// Whichever of the two labels the operator saw first, it may have moved that namespace while it was sound.
+		// The operator may have moved the namespace whose label it saw first, because there was no cycle yet.
 		a, b := shared.now(ctx, "m7-a"), shared.now(ctx, "m7-b")
 		shared.quiet(ctx, 10*time.Second, "m7-a", "m7-b")
 		for _, was := range []interface{ GetName() string }{a, b} {

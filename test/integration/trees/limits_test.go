@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// limitHolds: room for 10 namespaces beside the two other parents, and 30 that want it; the operator is killed once.
+// limitHolds asks for 30 namespaces where there is room for 10 besides l3-a and l3-b. The operator is killed once.
 func limitHolds(ctx context.Context, c cluster) {
 	GinkgoHelper()
 	const limit, wanted, room = 12, 30, 10

@@ -30,7 +30,7 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		shared.quiet(ctx, 3*time.Second, "p11-x")
 		Expect(shared.now(ctx, "p11-x")).To(lack(v1alpha1.LabelParent))
 		Expect(shared.is(build.Secret("p11-x", "bait", ""))(ctx)).To(gone())
-		// Who asks again is asked again.
+		// If the place is asked for again, the right to it is checked again.
 		shared.wish(ctx, "p11-x")
 		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue,
 			v1alpha1.ReasonNotRequested))

@@ -18,11 +18,11 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// collectionTime is a minute more than the longest that Go's runtime lets pass without a collection of garbage: an operator at rest has
-// no other reason to begin one.
+// collectionTime is a minute longer than Go's runtime goes without a garbage collection: an operator at rest has no other reason to begin
+// one.
 const collectionTime = 3 * time.Minute
 
-// skipWithRaceDetector leaves out what measures memory where the race detector takes memory of its own.
+// skipWithRaceDetector skips a case that measures memory, because the race detector takes memory of its own.
 func skipWithRaceDetector() {
 	GinkgoHelper()
 	if os.Getenv("WARREN_RACE") == "1" {
@@ -30,8 +30,8 @@ func skipWithRaceDetector() {
 	}
 }
 
-// bend replaces what the CRD of SubNamespaces says of spec.annotations by schema, where nil says no more than that they are texts,
-// and returns what it said.
+// bend replaces the schema of spec.annotations in the CRD of SubNamespaces by schema, and returns the old one. nil stands for a schema by
+// which the values are texts, and no more.
 func bend(ctx context.Context, w *devcluster.World, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	GinkgoHelper()
 	if schema == nil {
@@ -59,7 +59,7 @@ var _ = Describe("the operator's memory", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return metrics.Value("go_memstats_heap_alloc_bytes", nil)
 		}
-		// Below what is in no tree they wait, and only their objects cost memory.
+		// In a namespace outside all trees, SubNamespaces wait, and only their objects cost memory.
 		Expect(w.Admin().Create(ctx, build.Namespace("attic"))).To(Succeed())
 		before := heap()
 		for i := range count {
@@ -105,7 +105,7 @@ subNamespaces: {annotations: ["example.com/*"]}
 		tooLong := MatchError(And(ContainSubstring("spec.annotations"), ContainSubstring("at most 8192 characters together")))
 		Expect(w.Admin().Create(ctx, build.Namespace("attic"))).To(Succeed())
 
-		// A SubNamespace of an older version that had no such rule stays as it is, and goes on.
+		// A SubNamespace of an older version, which had no such rule, keeps its annotations, and still works.
 		rules := bend(ctx, w, nil)
 		Eventually(func() error { return w.Admin().Create(ctx, noted("old", 250_000)) }).WithContext(ctx).Should(Succeed())
 		bend(ctx, w, rules)

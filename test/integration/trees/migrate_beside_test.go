@@ -27,7 +27,7 @@ import (
 type runningPeer struct {
 	*migration
 	process *peerProcess
-	// prefix begins the names of its namespaces, group is that of its kinds.
+	// prefix is the beginning of the names of its namespaces, group the API group of its kinds.
 	prefix, group string
 	// contents are the users' objects before the move.
 	contents map[string]any
@@ -47,7 +47,7 @@ func (s *migration) run(ctx context.Context, prefix, group string, processes ...
 	return &runningPeer{migration: s, process: processes[0], prefix: prefix, group: group}
 }
 
-// isCalledBy has the configuration of a webhook lead to the process.
+// isCalledBy makes the configuration of a webhook point at the process.
 func (p *peerProcess) isCalledBy(webhook map[string]any) {
 	to := webhook["clientConfig"].(map[string]any)
 	to["caBundle"] = base64.StdEncoding.EncodeToString(p.certificate.Certificate)
@@ -131,8 +131,8 @@ func (r *runningPeer) plansWithoutChange(ctx context.Context) {
 	Expect(metadataOf(r.state(ctx, r.prefix))).To(Equal(before))
 }
 
-// moves carries out the steps, and expects the process to have ended before the first of the peer's objects was changed, and nothing of the
-// users' to be another object or another content.
+// moves carries out the steps. It expects that the process ended before the first of the peer's objects was changed. It expects that no
+// object of the users was replaced or has other contents.
 func (r *runningPeer) moves(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	before := r.state(ctx, r.prefix)
@@ -160,7 +160,7 @@ func (r *runningPeer) ended(ctx context.Context, since audit.Position) {
 	Expect(touched).To(BeTrue())
 }
 
-// returns takes the move back, and expects all to be as before; copies may be other objects, for HNC makes them anew.
+// returns undoes the move, and expects all to be as before. Copies may be other objects, because HNC makes them anew.
 func (r *runningPeer) returns(ctx context.Context, before map[string]map[string]string) {
 	GinkgoHelper()
 	r.done(ctx, controlplane.Admin, r.args("--undo", "--yes")...)
@@ -170,7 +170,7 @@ func (r *runningPeer) returns(ctx context.Context, before map[string]map[string]
 	Expect(webhooks).NotTo(ContainSubstring("name: warren-migration"))
 }
 
-// isCleanedUp runs the commands of the guide, and expects all that the users have to stay.
+// isCleanedUp runs the commands of the guide, and expects that all the users' objects stay.
 func (r *runningPeer) isCleanedUp(ctx context.Context) {
 	GinkgoHelper()
 	before := r.state(ctx, r.prefix)
@@ -203,7 +203,7 @@ func (r *runningPeer) refuses(ctx context.Context, why string, args ...string) {
 	Expect(problems).To(ContainSubstring(why))
 }
 
-// lets users make and delete a namespace while the peer is at rest.
+// letsUsersWork makes and deletes a namespace while the peer is at rest.
 func (r *runningPeer) letsUsersWork(ctx context.Context, parent string) {
 	GinkgoHelper()
 	name := r.prefix + "meanwhile"
@@ -212,7 +212,7 @@ func (r *runningPeer) letsUsersWork(ctx context.Context, parent string) {
 	r.isRid(ctx, build.Namespace(name))
 }
 
-// makes an object of the peer's for a namespace, and expects the copy there; then deletes it.
+// makesNamespace has the peer make a namespace, expects the copy in it, and deletes the namespace's owner again.
 func (r *runningPeer) makesNamespace(ctx context.Context, kind schema.GroupVersionKind, parent, expected string) {
 	GinkgoHelper()
 	owner, name := &unstructured.Unstructured{}, r.prefix+"new"

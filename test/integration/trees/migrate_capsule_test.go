@@ -41,7 +41,7 @@ func (s *migration) ownerOf(ctx context.Context, tenant string, controls bool) [
 	return []metav1.OwnerReference{reference}
 }
 
-// own has a Tenant own namespaces.
+// own makes a Tenant the owner of namespaces.
 func (s *migration) own(ctx context.Context, tenant string, namespaces ...string) {
 	GinkgoHelper()
 	for _, name := range namespaces {
@@ -98,12 +98,13 @@ func (s *migration) furnish(ctx context.Context) {
 		spec(map[string]any{"podSelector": map[string]any{}, "policyTypes": []any{"Ingress"}}), oil...)
 }
 
-// goesWithTenant says of a name in a state whether the object is one whose rights come from the LNamespace in the end.
+// goesWithTenant reports whether an object of that name in a state is deleted with its Tenant, because the LNamespace gives its rights in
+// the end.
 func goesWithTenant(name string) bool {
 	return strings.Contains(name, ":alice") || strings.Contains(name, ":oil-devs") || strings.Contains(name, ":bob")
 }
 
-// keeps expects the objects of before to stand as they are, with no end in sight; but for those that go with their Tenant.
+// keeps expects that the objects of before exist and are not being deleted, except those that go with their Tenant.
 func (s *migration) keeps(ctx context.Context, before map[string]*metav1.PartialObjectMetadata) {
 	GinkgoHelper()
 	now := s.state(ctx, "c-")
@@ -117,7 +118,7 @@ func (s *migration) keeps(ctx context.Context, before map[string]*metav1.Partial
 	}
 }
 
-// ownedCount counts the objects that end with one of Capsule's.
+// ownedCount returns the names of the objects that have one of Capsule's objects as owner.
 func ownedCount(state map[string]*metav1.PartialObjectMetadata) map[string]bool {
 	found := map[string]bool{}
 	for name, object := range state {
@@ -162,7 +163,8 @@ func migratesCapsule(own *cluster, config *string) {
 			phases[step.Phase]++
 			Expect(step.Object.Name).NotTo(Equal("capsule-proxy"), "users go on through it")
 		}
-		// finish: the record; 4 namespaces, 2 RoleBindings, 6 others that lose their owner; a source; a mark and an LNamespace that adopts.
+		// The 16 steps of finish: the record; 4 namespaces, 2 RoleBindings, 6 others that lose their owner; a source; a mark and an LNamespace
+		// that adopts.
 		Expect(phases).To(Equal(map[string]int{"rest": 4, "tenants": 1, "sources": 1, "copies": 2, "namespaces": 4, "hierarchy": 3,
 			"finish": 16}), "%+v", plan.Steps)
 		var gaps []string

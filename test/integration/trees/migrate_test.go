@@ -237,7 +237,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		s.cleanUp(ctx, "hnc-system")
 	})
 
-	// hop writes the copies of a Secret as Accurate does: each from that in the namespace above, annotated as that is.
+	// hop writes the copies of a Secret along path as Accurate does: each is made from the one before it, with the same mode.
 	hop := func(ctx SpecContext, name, mode string, path ...string) {
 		GinkgoHelper()
 		for i := range path[1:] {

@@ -85,7 +85,7 @@ func (s *migration) object(ctx context.Context, kind schema.GroupVersionKind, na
 	return object
 }
 
-// state is all that the users have in the namespaces whose names begin with prefix: what it is called, and its metadata.
+// state is all objects of the users in the namespaces whose names begin with prefix: the metadata by kind, namespace and name.
 func (s *migration) state(ctx context.Context, prefix string) map[string]*metav1.PartialObjectMetadata {
 	GinkgoHelper()
 	found := map[string]*metav1.PartialObjectMetadata{}
@@ -110,7 +110,7 @@ func uidsOf(state map[string]*metav1.PartialObjectMetadata) map[string]types.UID
 	return uids
 }
 
-// metadataOf is what a peer would find as it was: labels and annotations without kubectl's own.
+// metadataOf is what a peer must find unchanged: labels and annotations, without kubectl's own.
 func metadataOf(state map[string]*metav1.PartialObjectMetadata) map[string]map[string]string {
 	found := map[string]map[string]string{}
 	for name, object := range state {
@@ -149,7 +149,7 @@ func (s *migration) pursue(ctx context.Context, args ...string) {
 		case 0:
 			return
 		case 1:
-			s.done(ctx, controlplane.Admin, s.args(args...)...) // says what it is
+			s.done(ctx, controlplane.Admin, s.args(args...)...) // it fails, and says why
 		}
 	}
 	Fail("it never ends")
@@ -185,7 +185,7 @@ var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind:
 var secretKind, configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 	schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// fill has a cluster look as the peer leaves it, with the operator of whose objects this is still running.
+// fill gives a cluster the objects that a peer leaves there while its operator still runs.
 func (c cluster) fill(ctx context.Context, peer, config string, kinds ...schema.GroupVersionKind) *migration {
 	GinkgoHelper()
 	s := &migration{cluster: c, peer: peer, kinds: kinds, config: config}
@@ -196,7 +196,7 @@ func (c cluster) fill(ctx context.Context, peer, config string, kinds ...schema.
 	return s
 }
 
-// applyWebhooks makes the peer's webhook configurations, each webhook changed as said.
+// applyWebhooks makes the peer's webhook configurations, after change has changed each webhook.
 func (s *migration) applyWebhooks(ctx context.Context, change func(webhook map[string]any)) {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join("testdata", s.peer+"-webhooks.yaml"))
@@ -211,8 +211,8 @@ func (s *migration) applyWebhooks(ctx context.Context, change func(webhook map[s
 	}
 }
 
-// askNoUsers gives the webhooks that are asked about everybody's objects a selector that matches none: nobody answers for them, and the
-// cases write as long as the peer is meant to run.
+// askNoUsers gives the webhooks on users' objects a selector that matches none. No process serves these webhooks, but the cases write
+// such objects while the peer is meant to run.
 func askNoUsers(webhook map[string]any) {
 	for _, rule := range webhook["rules"].([]any) {
 		if group := rule.(map[string]any)["apiGroups"].([]any)[0]; group == "" || group == "rbac.authorization.k8s.io" {

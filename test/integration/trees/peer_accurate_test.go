@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// accurateProcess does what Accurate's controller does that a migration can meet: namespaces of SubNamespaces, finalizers, labels, copies
-// from one namespace to the next, and its webhooks, with the one that converts between versions.
+// accurateProcess does the work of Accurate's controller that a migration can meet: namespaces of SubNamespaces, finalizers, labels,
+// copies from one namespace to the next. It serves its webhooks, with the one that converts between versions.
 type accurateProcess struct {
 	*peerProcess
 }
@@ -82,7 +82,7 @@ func convert(w http.ResponseWriter, r *http.Request) {
 	}
 	review.Response = map[string]any{"uid": review.Request["uid"], "convertedObjects": objects, "result": map[string]any{"status": "Success"}}
 	review.Request = nil
-	_ = json.NewEncoder(w).Encode(review) // who asked is gone
+	_ = json.NewEncoder(w).Encode(review) // the client may be gone
 }
 
 func (a *accurateProcess) judgeNamespace(ctx context.Context, verb admissionv1.Operation, old, n *unstructured.Unstructured) string {
@@ -222,7 +222,7 @@ func (a *accurateProcess) workOnSub(ctx context.Context, trees accurateTrees, su
 }
 
 // workOnCopies writes the copies of the namespace above into a namespace, and deletes those in mode update that have no source any more.
-// secrets are those of each namespace by name.
+// secrets are the Secrets by namespace and name.
 func (a *accurateProcess) workOnCopies(ctx context.Context, n *unstructured.Unstructured,
 	secrets map[string]map[string]*unstructured.Unstructured) error {
 	above := cmp.Or(n.GetLabels()[accurateParent], n.GetLabels()[accurateTemplate])

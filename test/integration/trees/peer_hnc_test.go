@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// hncProcess does what HNC's manager does that a migration can meet: trees, labels, finalizers, copies, its webhooks, and their rules,
-// which it rewrites with an old client that knows no matchConditions. At its start it deletes all copies and makes them anew.
+// hncProcess does the work of HNC's manager that a migration can meet: trees, labels, finalizers, copies, and its webhooks. It rewrites
+// their rules with an old client that knows no matchConditions. At its start it deletes all copies and makes them anew.
 type hncProcess struct {
 	*peerProcess
 	namespaces, hierarchies map[string]*unstructured.Unstructured
@@ -40,7 +40,7 @@ const (
 	managedByApps = "app.kubernetes.io/managed-by"
 )
 
-// hncModes are the kinds of HNC's configuration in the fixture: whether it copies what has no annotation.
+// hncModes are the kinds in HNC's configuration of the fixture. The value is whether HNC copies objects without an annotation.
 var hncModes = map[schema.GroupVersionKind]bool{rbacKind("Role"): true, rbacKind("RoleBinding"): true,
 	configMapKind: true, secretKind: false}
 
@@ -60,7 +60,7 @@ func (c cluster) newHNC() (*hncProcess, *peerProcess) {
 	list := c.newPeerProcess("hnc-system", "default", "resourcelist-apiextension", "hnc-resourcelist")
 	list.serve = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		// who asked is gone
+		// the client may be gone
 		_, _ = w.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"resources.hnc.x-k8s.io/v1alpha2","resources":[]}`))
 	})
 	return h, list
@@ -231,7 +231,7 @@ func (h *hncProcess) workOnHierarchy(ctx context.Context, name string) error {
 	}
 	before := hc.DeepCopy()
 	if owner != "" {
-		_ = unstructured.SetNestedField(hc.Object, owner, "spec", "parent") // a map of strings
+		_ = unstructured.SetNestedField(hc.Object, owner, "spec", "parent") // no error: spec is a map
 	}
 	if len(h.anchors[name]) > 0 && hc.GetDeletionTimestamp() == nil {
 		controllerutil.AddFinalizer(hc, hncHasSub)
@@ -328,7 +328,7 @@ func (h *hncProcess) writeCopy(ctx context.Context, n, now, source *unstructured
 	}
 	err := h.api.Create(ctx, wanted)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
-		return nil // the namespace is going; a copy of an earlier round
+		return nil // the namespace is being deleted, or an earlier round has made the copy
 	}
 	return err
 }

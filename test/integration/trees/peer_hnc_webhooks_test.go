@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// What HNC's webhooks refuse.
+// What HNC's webhooks change and refuse.
 
 func (h *hncProcess) mutateNamespace(_ context.Context, r admission.Request) admission.Response {
 	n := decoded(r.Object.Raw)

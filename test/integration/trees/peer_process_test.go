@@ -108,12 +108,12 @@ func (p *peerProcess) live(ctx context.Context) {
 func (p *peerProcess) keep(ctx context.Context, pod *corev1.Pod) bool {
 	switch {
 	case pod.DeletionTimestamp == nil && pod.Spec.NodeName == "":
-		// again in the next round
+		// if this fails, the next round tries again
 		_ = p.Admin().SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "peer"}})
 	case pod.DeletionTimestamp != nil:
 		if p.roundsSinceDeletion[pod.UID]++; p.roundsSinceDeletion[pod.UID] > lingers {
 			p.close()
-			_ = p.Admin().Delete(ctx, pod, client.GracePeriodSeconds(0)) // again in the next round
+			_ = p.Admin().Delete(ctx, pod, client.GracePeriodSeconds(0)) // if this fails, the next round tries again
 			return false
 		}
 	}
@@ -188,7 +188,7 @@ func (p *peerProcess) list(ctx context.Context, group, version, kind string, in 
 	return list.Items, err
 }
 
-// with returns the map with one value more.
+// with returns a copy of the map with one more value.
 func with(m map[string]string, key, value string) map[string]string {
 	m = maps.Clone(m)
 	if m == nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// shown is said of a status: the parent and the depth.
+// shown matches an object whose status has this parent and depth.
 func shown(parent string, depth int32) types.GomegaMatcher {
 	return And(HaveField("Status.Parent", parent), HaveField("Status.Depth", HaveValue(Equal(depth))))
 }
 
-// applied is said of a HierarchyConfiguration whose namespace stands where it asks.
+// applied matches a HierarchyConfiguration whose namespace is where the object asks for.
 func applied() types.GomegaMatcher {
 	return And(settled(), say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied))
 }
@@ -102,7 +102,7 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		Expect(code).To(BeZero(), problem)
 		Eventually(shared.ns("p8-solo")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, "p8-org"), standing("p8-org", "1"),
 			noted(v1alpha1.AnnotationAncestry, "p8-org/p8-solo"), carry("theirs", "1")))
-		// Where a label alone placed it, nothing asks for that place again.
+		// p9-solo is placed by its label alone, so nothing restores its place.
 		shared.put(ctx, build.Child("p9-solo", "p8-org"), build.Secret("p8-org", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("p9-solo", "own", "x"))
 		Eventually(shared.is(build.Secret("p9-solo", "key", ""))).WithContext(ctx).Should(there())

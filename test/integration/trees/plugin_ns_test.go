@@ -55,7 +55,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 			LastTimestamp: metav1.Now(),
 		})
 
-		since := shared.mark(ctx) // erin is in no other case: those that run beside read in the operator's namespace
+		since := shared.mark(ctx) // erin is in no other case; other users read in the operator's namespace at the same time
 		read := func(user string) (d describe.Namespace) {
 			GinkgoHelper()
 			Expect(json.Unmarshal([]byte(shared.done(ctx, user, "ns", "describe", "x5-web", "-o", "json")), &d)).To(Succeed())

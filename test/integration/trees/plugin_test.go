@@ -202,7 +202,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 	})
 })
 
-// shapes is what list prints, but for the many.
+// shapes is what list prints, without the thousand namespaces z-….
 const shapes = `org
 payments
 ├── legacy

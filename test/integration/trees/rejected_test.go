@@ -51,7 +51,7 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 
 		shared.drop(ctx, bound)
 		shared.allowed(ctx, "i32-web", "team=neco")
-		shared.annotate(ctx, "i32-web", "touched=yes") // it is tried at once when the namespace changes
+		shared.annotate(ctx, "i32-web", "touched=yes") // the operator tries again at once
 		Eventually(shared.ns("i32-web")).WithContext(ctx).Should(carry("team", "neco"))
 		Eventually(shared.sub("i32-payments/i32-web")).WithContext(ctx).
 			Should(And(beReady(), WithTransform(condition(v1alpha1.ConditionStalled), BeZero())))
@@ -94,7 +94,7 @@ var _ = Describe("the API server refuses to make a namespace", func() {
 		Eventually(func(ctx context.Context) error {
 			err := shared.Admin().Create(ctx, build.Namespace("s12-web"), client.DryRunAll)
 			if apierrors.IsAlreadyExists(err) {
-				return nil // it was time for the operator's next try
+				return nil // the operator has already made it
 			}
 			return err
 		}).WithContext(ctx).Should(Succeed(), "the policy is in force no longer")
@@ -104,7 +104,7 @@ var _ = Describe("the API server refuses to make a namespace", func() {
 	})
 })
 
-// refuse has a policy of somebody else let a Namespace be updated only where the expression holds.
+// refuse adds a policy that is not Warren's. It refuses updates of a Namespace unless the expression holds.
 func (c cluster) refuse(ctx context.Context, namespace, expression, message string) *admissionv1.ValidatingAdmissionPolicyBinding {
 	GinkgoHelper()
 	policy, bound := build.Policy(namespace, admissionv1.Update, corev1.SchemeGroupVersion.WithResource("namespaces"),
@@ -124,7 +124,7 @@ func (c cluster) allowed(ctx context.Context, namespace string, edits ...string)
 	Eventually(func(ctx context.Context) error { return c.tryLabels(ctx, namespace, edits...) }).WithContext(ctx).Should(Succeed())
 }
 
-// tryLabels asks what the API server says to labels, and changes nothing.
+// tryLabels changes labels by dry run, and returns the API server's error.
 func (c cluster) tryLabels(ctx context.Context, namespace string, edits ...string) error {
 	n, err := c.ns(namespace)(ctx)
 	if err != nil {

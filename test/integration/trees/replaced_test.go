@@ -63,7 +63,7 @@ func (d *door) answer() int {
 	return d.code
 }
 
-// kubeconfig writes the operator's access through the door.
+// kubeconfig writes a kubeconfig by which the operator reaches the API server through the door.
 func (d *door) kubeconfig(c cluster) string {
 	GinkgoHelper()
 	config := c.Config(controlplane.Operator)

@@ -96,7 +96,7 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 		for _, g := range groves {
 			Expect(own.now(ctx, g.f)).To(active())
 			Expect(own.now(ctx, g.g)).To(active())
-			// Namespaces wait for the name, so a cluster admin makes it the tenant's.
+			// Namespaces wait for a parent of that name, so a cluster admin must give it to the tenant.
 			tenant := build.Tenant(g.root).Object()
 			own.put(ctx, tenant)
 			own.put(ctx, build.Annotated(build.Namespace(g.root), v1alpha1.AnnotationAdopt, string(tenant.UID)))
@@ -142,7 +142,7 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 		own.start(ctx)
 		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).
 			Should(BeEmpty())
-		own.grow(ctx, "i7-payments/i7-last") // it has come to the end of its queue
+		own.grow(ctx, "i7-payments/i7-last") // when it is ready, the operator has handled its whole queue
 		Eventually(written(since)).WithContext(ctx).ShouldNot(BeEmpty(), "what it writes for the new namespace")
 		Expect(written(since)(ctx)).To(HaveEach(ContainSubstring("i7-last ")))
 	})

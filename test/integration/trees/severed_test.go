@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// severed runs the plugin as the cluster admin and kills it as soon as the API server has carried out so many of its writes: it
-// never learns of the last. The exit code tells whether it ended before.
+// severed runs the plugin as the cluster admin and kills it as soon as the API server has carried out so many of its writes. The plugin
+// never gets the answer to the last one. The exit code shows whether it ended before that.
 func (c cluster) severed(ctx context.Context, writes int32, args ...string) (code int) {
 	GinkgoHelper()
 	ctx, kill := context.WithCancel(ctx)

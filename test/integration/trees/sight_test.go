@@ -30,7 +30,7 @@ func (c cluster) ns(name string) func(context.Context) (*corev1.Namespace, error
 	}
 }
 
-// now is a Namespace as it stands.
+// now returns the present state of a Namespace.
 func (c cluster) now(ctx context.Context, name string) *corev1.Namespace {
 	GinkgoHelper()
 	n, err := c.ns(name)(ctx)
@@ -46,14 +46,14 @@ func (c cluster) secret(namespace, name string) func(context.Context) (*corev1.S
 	}
 }
 
-// read is an object as it stands.
+// read returns the present state of an object.
 func (c cluster) read(ctx context.Context, object client.Object) client.Object {
 	GinkgoHelper()
 	Expect(c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 	return object
 }
 
-// holds says whether a matcher holds of the HierarchyConfiguration of a namespace now.
+// holds reports whether a matcher matches the present HierarchyConfiguration of a namespace.
 func (c cluster) holds(ctx context.Context, namespace string, said types.GomegaMatcher) bool {
 	hc, err := c.hier(namespace)(ctx)
 	if err != nil {
@@ -86,18 +86,18 @@ func (c cluster) sub(text string) func(context.Context) (*v1alpha1.SubNamespace,
 	}
 }
 
-// is reads an object and says why it can't: nil means that it is there.
+// is reads an object and returns the error: nil means that it exists.
 func (c cluster) is(object client.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
 	}
 }
 
-// There and gone are what is said about an object.
+// there and gone match what is returns: the object exists, or it does not.
 func there() types.GomegaMatcher { return Succeed() }
 func gone() types.GomegaMatcher  { return MatchError(apierrors.IsNotFound, "IsNotFound") }
 
-// carry and lack are said about labels of an object, noted and unnoted about annotations.
+// carry and lack match an object by its labels, noted and unnoted by its annotations.
 func carry(key, value string) types.GomegaMatcher {
 	return HaveField("ObjectMeta.Labels", HaveKeyWithValue(key, value))
 }
@@ -120,7 +120,7 @@ func terminating() types.GomegaMatcher {
 
 func active() types.GomegaMatcher { return HaveField("ObjectMeta.DeletionTimestamp", BeNil()) }
 
-// standing says that a namespace is where the operator believes it to be: below parent at that depth of its tree.
+// standing matches a namespace that the operator has labelled as one at that depth of the tree of root.
 func standing(root, depth string) types.GomegaMatcher {
 	return carry(v1alpha1.TreeLabel(root), depth)
 }
@@ -133,7 +133,7 @@ func (c cluster) hier(namespace string) func(context.Context) (*v1alpha1.Hierarc
 	}
 }
 
-// condition reads a condition that speaks of the present generation.
+// condition reads a condition of the present generation.
 func condition(t v1alpha1.ConditionType) func(client.Object) metav1.Condition {
 	return func(object client.Object) metav1.Condition {
 		var all []metav1.Condition
@@ -153,7 +153,7 @@ func condition(t v1alpha1.ConditionType) func(client.Object) metav1.Condition {
 	}
 }
 
-// say is said about one condition of a SubNamespace, a HierarchyConfiguration or an LNamespace.
+// say matches a SubNamespace, a HierarchyConfiguration or an LNamespace with such a condition, whose message has these parts.
 func say(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Status", status), HaveField("Reason", string(reason))}
 	for _, part := range parts {
@@ -166,12 +166,12 @@ func beReady() types.GomegaMatcher {
 	return say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive)
 }
 
-// settled is said of a HierarchyConfiguration of a namespace in a tree with which nothing is wrong.
+// settled matches a HierarchyConfiguration of a namespace in a tree which reports that nothing is wrong.
 func settled() types.GomegaMatcher {
 	return say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonSettled)
 }
 
-// unready is said of a HierarchyConfiguration that reports something wrong under a condition, and sums it up.
+// unready matches a HierarchyConfiguration that reports a problem in a condition, and in Ready.
 func unready(t v1alpha1.ConditionType, reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 	bad := metav1.ConditionFalse
 	if t == v1alpha1.ConditionHalted {
@@ -180,13 +180,13 @@ func unready(t v1alpha1.ConditionType, reason v1alpha1.Reason, parts ...string) 
 	return And(say(t, bad, reason, parts...), say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, parts...))
 }
 
-// wait is said of a SubNamespace that isn't ready and needs nobody's help.
+// wait matches a SubNamespace that isn't ready, but will be without help.
 func wait(reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 	return And(say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, parts...),
 		WithTransform(condition(v1alpha1.ConditionStalled), BeZero()))
 }
 
-// stall is said of a SubNamespace that isn't ready until a human acts.
+// stall matches a SubNamespace that isn't ready until a human acts.
 func stall(reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 	return And(say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, parts...),
 		say(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, parts...))
@@ -198,7 +198,7 @@ func (c cluster) events(text string) func(context.Context) ([]string, error) {
 	return c.eventsOn(sub.Namespace, "SubNamespace", sub.Name)
 }
 
-// hierEvents reads those about the HierarchyConfiguration of a namespace.
+// hierEvents reads the reasons of the Events about the HierarchyConfiguration of a namespace.
 func (c cluster) hierEvents(namespace string) func(context.Context) ([]string, error) {
 	return c.eventsOn(namespace, "HierarchyConfiguration", v1alpha1.HierarchyConfigurationName)
 }
@@ -244,7 +244,7 @@ func called(name string) client.ListOption {
 	return client.MatchingFields{"metadata.name": name}
 }
 
-// versions are those of one Namespace so far.
+// versions are the versions of one Namespace so far.
 func (h *history) versions(name string) []*corev1.Namespace {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -285,15 +285,15 @@ func (c cluster) mark(ctx context.Context) audit.Position {
 	return since
 }
 
-// writes reads the operator's writes since a mark to these Namespaces, or in them, one line each: verb, resource, name.
-// What tells of a change that the case itself has made is left out: statuses, and objects that are made to hold one.
+// writes reads the operator's writes since a mark to these Namespaces, or in them, one line each: verb, resource, name. It leaves out
+// SubNamespaces and HierarchyConfigurations, because their statuses report changes that the case itself has made.
 func (c cluster) writes(since audit.Position, namespaces ...string) func(context.Context) ([]string, error) {
 	return c.writesThat(since, func(r audit.Request) bool {
 		return slices.Contains(namespaces, r.Namespace) && r.Resource != "subnamespaces" && r.Resource != "hierarchyconfigurations"
 	})
 }
 
-// namespaceWrites reads those to the Namespaces themselves.
+// namespaceWrites reads the operator's writes to the Namespaces themselves.
 func (c cluster) namespaceWrites(since audit.Position, names ...string) func(context.Context) ([]string, error) {
 	return c.writesThat(since, func(r audit.Request) bool {
 		return r.Resource == "namespaces" && slices.Contains(names, r.Name)

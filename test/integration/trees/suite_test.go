@@ -1,7 +1,6 @@
-// Package trees_test runs the cases of docs/behaviour/subnamespaces.md and hierarchy.md that the reconcilers, the CRD, the
-// configuration file and the plugin meet, against a real control plane. Cases share one World and use tenants of their
-// own names, which begin with the number of the case; a case that stops the operator or changes its configuration runs
-// in a World of its own.
+// Package trees_test runs the cases of docs/behaviour/subnamespaces.md and hierarchy.md that concern the reconcilers, the CRD, the
+// configuration file and the plugin, against a real control plane. Cases share one World and use tenants of their own names, which begin
+// with the number of the case. A case that stops the operator or changes its configuration runs in a World of its own.
 package trees_test
 
 import (
@@ -29,7 +28,7 @@ subNamespaces:
   - {root: "^two-", match: "-x$"}
 `
 
-// shared is the World of all cases that can live with the others.
+// shared is the World of all cases that don't disturb each other.
 var shared cluster
 
 // built is what the first process builds for all.

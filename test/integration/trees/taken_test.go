@@ -32,7 +32,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 			"the operator tries again only when the spec of this SubNamespace changes"))
 		c.free(ctx, "k6-argocd")
 		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
-		// Nor after a restart.
+		// Not after a restart, either.
 		_, err := c.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
 		_, err = c.StartOperator(ctx)
@@ -40,7 +40,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 		c.grow(ctx, "k6-payments/k6-proof") // the operator is at work
 		Expect(c.is(build.Namespace("k6-argocd"))(ctx)).To(gone())
 		Expect(c.sub(wanted)(ctx)).To(stall(v1alpha1.ReasonNameTaken))
-		// The strangers make it again, and it is theirs, terminating too.
+		// The strangers make the namespace again. The name is taken, even while it terminates.
 		again, held := build.Namespace("k6-argocd"), build.Held(build.ConfigMap("k6-argocd", "hangs", "x"))
 		c.put(ctx, again, held)
 		late := build.SubNamespace("k6-shop", "k6-argocd")
@@ -50,7 +50,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 		c.letGo(ctx, held)
 		Eventually(c.is(again)).WithContext(ctx).Should(gone())
 		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(gone())
-		// Written again while the name is free, it gets it.
+		// A SubNamespace that is changed while the name is free gets it.
 		edit(ctx, c, subNamespace(wanted), func(sub *v1alpha1.SubNamespace) {
 			sub.Spec.Labels = map[string]v1alpha1.LabelValue{"app": "argocd"}
 		})
@@ -120,7 +120,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 			HaveField("Message", ContainSubstring(`other namespaces wait for a parent named "o9-p"`))))))
 		Consistently(shared.is(build.Namespace("o9-p"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
 		Expect(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))(ctx)).To(gone())
-		// A cluster admin lets this LNamespace have it.
+		// A cluster admin lets this LNamespace adopt the namespace.
 		shared.put(ctx, build.Annotated(build.Namespace("o9-p"), v1alpha1.AnnotationAdopt, string(mallory.UID)))
 		Eventually(shared.ns("o9-p")).WithContext(ctx).Should(noted(v1alpha1.AnnotationLNamespaceUID, string(mallory.UID)))
 		Eventually(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))).WithContext(ctx).Should(there())

@@ -15,7 +15,7 @@ var _ = Describe("HierarchyConfigurations are applied from the leaves upwards", 
 		shared.put(ctx, build.Root("o10-org"), build.Namespace("o10-parent"), build.Namespace("o10-leaf"))
 		shared.wish(ctx, "o10-leaf", build.Below("o10-parent"))
 		Eventually(shared.hier("o10-leaf")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentNotManaged))
-		// While others are applied, more time passes than a report of what is wrong takes, o10-other's.
+		// This loop ends when the operator has reported what is wrong with o10-other. In that time, it must not report on o10-parent.
 		shared.put(ctx, build.Child("o10-other", "o10-nowhere"))
 		count := 0
 		Eventually(func(g Gomega) {

@@ -15,9 +15,9 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// listCases are those about lists. They come before anybody changes what the cluster serves.
+// listCases are the cases about lists. They run before another case changes what the cluster serves.
 func listCases() {
-	// make verify needs no control plane, so it is here that the committed list is compared.
+	// make verify has no control plane, so this case compares the committed list.
 	It("has the rights of the list that is committed for this version of Kubernetes, as kubectl warren vet --write makes it",
 		func(ctx SpecContext) {
 			if os.Getenv("WARREN_EMULATED_VERSION") != "" {
@@ -59,7 +59,7 @@ func listCases() {
 	})
 }
 
-// theirs are the resources of a list that Kubernetes has. Those of Warren come and go without a matter for its users' rights.
+// theirs are the resources of a list that belong to Kubernetes. Warren's may come and go: they don't matter for its users' rights.
 func theirs(list *rolevetting.List) []string {
 	return slices.DeleteFunc(slices.Clone(list.APIResources),
 		func(resource string) bool { return strings.Contains(resource, "."+v1alpha1.Domain) })

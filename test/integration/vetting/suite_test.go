@@ -1,5 +1,5 @@
-// Package vetting_test changes the ClusterRole that users hold, as a cluster admin and their tools do, and sees that the operator and
-// kubectl warren vet tell of it. All cases look at that one role, so they run one after the other.
+// Package vetting_test changes the ClusterRole that users have, as a cluster admin and their tools do. It checks that the operator and
+// kubectl warren vet report it. All cases look at that one role, so they run one after the other.
 package vetting_test
 
 import (
@@ -52,7 +52,7 @@ func vet(ctx context.Context, args ...string) ([]finding, int) {
 	return answer.Findings, code
 }
 
-// counted reads the metric: how many dangerous, how many new rights. It is nothing before the first look.
+// counted reads the metric: the numbers of dangerous and of new rights. It returns nil before the operator's first check.
 func counted(ctx context.Context) func() ([]float64, error) {
 	return func() ([]float64, error) {
 		const name = "warren_user_role_findings"

@@ -82,7 +82,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 		Eventually(accessReady(ctx, "late")).WithContext(ctx).Should(unvetted)
 
 		By("an operator that starts meanwhile writes nothing")
-		Eventually(func(g Gomega) { // nor has the one before it anything left to write
+		Eventually(func(g Gomega) { // the old process has nothing left to write, either
 			mark, err := world.Mark(ctx)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Consistently(func() (any, error) { return world.Writes(ctx, mark) }).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
@@ -157,7 +157,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 	}, SpecTimeout(8*time.Minute))
 })
 
-// resourceVersions tells whether somebody wrote to a tenant.
+// resourceVersions are those of the tenants: any write to a tenant changes its own.
 func resourceVersions(ctx SpecContext) map[string]string {
 	GinkgoHelper()
 	tenants := &v1alpha1.LNamespaceList{}

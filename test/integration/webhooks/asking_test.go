@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// request is one that is sent to the webhooks.
+// request is a request that is sent to the webhooks.
 type request func(context.Context) error
 
 // asking makes requests, one after the other, ten times a second.

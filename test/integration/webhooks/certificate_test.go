@@ -28,8 +28,8 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// within is how long the cases wait for a certificate or a bundle to be put right. The specification says 10 s, which is no matter of
-// a test on a busy machine.
+// within is how long the cases wait for a certificate or a bundle to be put right. The specification says 10 s, which a test can't check
+// on a busy machine.
 const within = suite.Patience
 
 var _ = Describe("The certificate of two replicas", Ordered, func() {
@@ -39,7 +39,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		replicas []*devcluster.Operator
 		last     servingcert.Contents // what was in force last
 	)
-	// replaced checks that another certificate came into force, and that nobody was started again for it.
+	// replaced checks that another certificate came into force, and that each replica still runs.
 	replaced := func(ctx context.Context, what string) {
 		GinkgoHelper()
 		before := last
@@ -89,7 +89,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 			HavePrefix("update secrets warren-system/warren-webhook-cert 200"),
 			HavePrefix("patch validatingwebhookconfigurations warren 200"),
 			HavePrefix("patch mutatingwebhookconfigurations warren 200"),
-			HavePrefix("update configmaps warren-system/warren-accepted-config 200"), // of another matter
+			HavePrefix("update configmaps warren-system/warren-accepted-config 200"), // not about the certificate
 		))
 		for i, replica := range replicas {
 			pair, err := servingcert.Judge(last.Current, names, time.Now())
@@ -115,7 +115,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 
 		secret := secretObject()
 		Expect(w.Admin().Delete(ctx, secret)).To(Succeed())
-		// While it is gone the operator says so, and serves what it has.
+		// While the Secret is gone, the operator reports it, and serves the certificate that it has.
 		Eventually(events).WithArguments(ctx, w).Should(ContainElement(SatisfyAll(
 			HavePrefix("Warning CertificateFailed Deployment/warren-controller-manager"), ContainSubstring("warren-webhook-cert is missing"))))
 		Expect(asked(ctx, w)).To(Succeed())
@@ -128,7 +128,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		plant(ctx, w, servingcert.Contents{Current: madeAt(time.Now(), "warren-webhook.elsewhere.svc")})
 		replaced(ctx, "another name")
 
-		// The API server's node half an hour behind the operator's: what the operator makes is half an hour in its future.
+		// The clock of the API server's node is half an hour behind the operator's: a new certificate begins half an hour in its future.
 		ahead := servingcert.Contents{Current: madeAt(time.Now().Add(30*time.Minute), names...)}
 		plant(ctx, w, ahead)
 		replaced(ctx, "made by a clock half an hour ahead")
@@ -144,10 +144,10 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 				_, stderr, code := w.Kubectl(ctx, controlplane.Admin, "patch", "validatingwebhookconfiguration/warren", "--type=json", "-p", patch)
 				Expect(code).To(BeZero(), stderr)
 			},
-			// By a tool that takes all of it for its own, and comes again.
+			// By a tool that takes ownership of the whole object, twice.
 			func() { applyBundle(ctx, w, foreign) },
 			func() { applyBundle(ctx, w, foreign) },
-			func() { // by one that replaces the whole
+			func() { // by a tool that replaces the whole object
 				hooks := &admissionv1.ValidatingWebhookConfiguration{}
 				Expect(w.Admin().Get(ctx, client.ObjectKey{Name: "warren"}, hooks)).To(Succeed())
 				for i := range hooks.Webhooks {
@@ -176,7 +176,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 	}, SpecTimeout(6*time.Minute))
 
 	It("says so when it may not be written, and is written when it may", func(ctx SpecContext) {
-		// A policy of the cluster's own, in the way.
+		// forbid adds a policy of the cluster that forbids the write.
 		forbid := func(resource string) (lift func()) {
 			GinkgoHelper()
 			policy, binding := obstacle(resource)
@@ -214,7 +214,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		Eventually(synced).Should(BeEquivalentTo(1))
 	})
 
-	// The keeper knows by this that somebody else wrote in between, and that nothing is wrong.
+	// By such a failure the keeper knows that another client wrote in between, and that nothing is wrong.
 	It("is written by a test of the resourceVersion, whose failure says nothing of the object", func(ctx SpecContext) {
 		hooks := &admissionv1.ValidatingWebhookConfiguration{}
 		hooks.Name = "warren"
@@ -233,7 +233,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 	It("survives a second make deploy", func(ctx SpecContext) {
 		text, err := shipped("Secret")[0].MarshalJSON()
 		Expect(err).NotTo(HaveOccurred())
-		for range 2 { // the first makes kubectl's own note of what it applied
+		for range 2 { // the first one adds kubectl's annotation of what it applied
 			_, stderr, code := w.KubectlWith(ctx, controlplane.Admin, string(text), "apply", "-f", "-")
 			Expect(code).To(BeZero(), stderr)
 		}

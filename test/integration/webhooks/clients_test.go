@@ -66,7 +66,7 @@ var _ = Describe("Webhooks that ask for client certificates", func() {
 func call(ctx context.Context, w *devcluster.World, certificates []tls.Certificate) error {
 	client := &http.Client{Timeout: suite.Patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, // whoever serves
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, // any server certificate will do
 	}}
 	url := fmt.Sprintf("https://127.0.0.1:%d/validate--v1-namespace", w.WebhookPort)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
@@ -127,14 +127,14 @@ func (a *certificateAuthority) sign(name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
-// chained shows another CA beside a certificate that it hasn't signed.
+// chained adds the certificate of a CA to a certificate that this CA has not signed.
 func chained(c tls.Certificate, with *certificateAuthority) tls.Certificate {
 	c.Certificate = append(c.Certificate, with.certificate.Raw)
 	return c
 }
 
-// admissionConfiguration has an API server show a certificate of that name to the webhooks, as docs/guides/certificates.md
-// says, and returns its file.
+// admissionConfiguration has an API server present a certificate of that name to the webhooks, as in docs/guides/certificates.md, and
+// returns its file.
 func (a *certificateAuthority) admissionConfiguration(dir, name string) string {
 	GinkgoHelper()
 	client := a.sign(name)
@@ -156,7 +156,7 @@ func (a *certificateAuthority) admissionConfiguration(dir, name string) string {
 		filepath.Join(dir, "client.crt"): string(certificatePEM), filepath.Join(dir, "client.key"): string(keyPEM),
 		configuration: "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n" +
 			plugin("ValidatingAdmissionWebhook") + plugin("MutatingAdmissionWebhook"),
-		// The port of the webhooks is another in each run, and a name with a port stands for that one alone.
+		// The name is "*", because the webhooks have another port in each run, and a name with a port is for that port only.
 		kubeconfig: `apiVersion: v1
 kind: Config
 users:

@@ -30,7 +30,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		f = furnish(ctx, start(ctx, devcluster.Options{}))
-		// From now on the operator does its work without them, and the API server still calls.
+		// From now on the operator works without serving webhooks, and the API server still calls them.
 		_, err := f.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(f.Operator.Sound()).To(Succeed())
@@ -60,7 +60,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		f.othersWork(ctx, "w3")
 		Expect(calls.Load()).To(BeZero(), "a request was sent that doesn't concern Warren")
 
-		// An upper bound, not a claim about speed: 3 s are the webhook's.
+		// 9 s is an upper bound, not a claim about speed: the webhook's timeout is 3 s.
 		began := time.Now()
 		Expect(f.Admin().Delete(ctx, build.Namespace("pay-web-w3"))).To(Succeed())
 		Expect(time.Since(began)).To(BeNumerically("<", 9*time.Second))
@@ -79,7 +79,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 	}, SpecTimeout(8*time.Minute))
 })
 
-// fixture is the specification's: tenant payments of alice, mia and bob with pay-web, and plain, where carol is
+// fixture is the fixture of the specification: tenant payments of alice, mia and bob, with pay-web; and namespace plain, where carol is
 // cluster-admin.
 type fixture struct{ *devcluster.World }
 
@@ -139,7 +139,7 @@ func (f *fixture) may(ctx context.Context, user string, object client.Object) {
 		"the rights of %s", user)
 }
 
-// askedAbout are requests that the webhooks judge; they change nothing.
+// askedAbout are requests that the webhooks check. All are dry runs.
 func (f *fixture) askedAbout() map[string]request {
 	return map[string]request{
 		"type=root on plain": func(ctx context.Context) error {
@@ -161,13 +161,13 @@ func (f *fixture) askedAbout() map[string]request {
 	}
 }
 
-// metadata changes an LNamespace where no webhook looks.
+// metadata changes an LNamespace in a way for which no webhook is called.
 func (f *fixture) metadata(ctx context.Context) error {
 	return f.As("mia").Patch(ctx, build.Tenant("payments").Object(),
 		labelled("example.com/seen", strconv.FormatInt(time.Now().UnixNano(), 10)))
 }
 
-// othersWork does what concerns no webhook of ours, each several times.
+// othersWork sends requests that don't concern Warren's webhooks, each several times.
 func (f *fixture) othersWork(ctx context.Context, key string) {
 	GinkgoHelper()
 	plain := func(i int) string { return fmt.Sprintf("plain-%s-%d", key, i) }

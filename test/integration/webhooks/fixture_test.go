@@ -47,7 +47,7 @@ func stored(ctx context.Context, w *devcluster.World) (servingcert.Contents, err
 	return servingcert.Read(secret.Data), err
 }
 
-// plant writes the Secret, as somebody who may.
+// plant writes the Secret, as the cluster admin.
 func plant(ctx context.Context, w *devcluster.World, contents servingcert.Contents) {
 	GinkgoHelper()
 	secret := secretObject()
@@ -58,7 +58,7 @@ func plant(ctx context.Context, w *devcluster.World, contents servingcert.Conten
 
 // served returns the certificate that an operator serves at that port of this machine.
 func served(ctx context.Context, port int) (*x509.Certificate, error) {
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // whichever it is
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // any certificate will do
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 
 		outsider := &outsider{world: w, client: &http.Client{
 			Timeout:   suite.Patience,
-			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // as whoever has no caBundle
+			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // like a client without the caBundle
 		}}
 		for _, r := range forged() {
 			code, answer := outsider.post(ctx, r.path, r.review())
@@ -97,7 +97,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 	})
 })
 
-// outsider is alice at the port itself, with her own token.
+// outsider is alice, who calls the port of the webhooks herself, with her own token.
 type outsider struct {
 	world  *devcluster.World
 	client *http.Client
@@ -123,8 +123,8 @@ func (o *outsider) send(ctx context.Context, path string, body io.Reader) (code 
 	return response.StatusCode, string(text)
 }
 
-// learnsNoUID expects that what an LNamespace says about the namespace of an account that it lists, and what a child says about its
-// parent, proves nothing to the webhooks, and that the namespace's UID would.
+// learnsNoUID expects that neither an LNamespace nor a child shows the UID of another namespace. What they show instead proves nothing to
+// the webhooks. The real UID would.
 func (o *outsider) learnsNoUID(ctx context.Context, lister *v1alpha1.LNamespace) {
 	GinkgoHelper()
 	account := lister.Status.ServiceAccounts[0]
@@ -151,8 +151,8 @@ func (o *outsider) learnsNoUID(ctx context.Context, lister *v1alpha1.LNamespace)
 	Expect(deletion(listed.UID)).To(ContainSubstring("victim-web"), "a review that holds the UID is answered as the admin's would be")
 }
 
-// bombs sends a megabyte that would be many gigabytes if anybody took it for YAML, and a review that never arrives. Memory that a process
-// took from the system still counts there when it is free again.
+// bombs sends a megabyte that would be many gigabytes if anybody took it for YAML, and a review that never arrives. The metric that it
+// checks also counts memory that is free again.
 func (o *outsider) bombs(ctx context.Context) {
 	GinkgoHelper()
 	aliases := "a: &a \"" + strings.Repeat("x", 1_000_000) + "\"\nb: [" + strings.Repeat("*a,", 10_000) + "*a]\n"
@@ -175,7 +175,7 @@ type forgery struct {
 	path, kind, resource string
 	operation            admissionv1.Operation
 	object, old          client.Object
-	// says is the kind that the review claims to be about; empty is kind.
+	// says is the kind that the review claims to be about; if empty, it is kind.
 	says string
 }
 

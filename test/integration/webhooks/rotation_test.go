@@ -42,7 +42,7 @@ var _ = Describe("A rotation", func() {
 		Expect(inForce(ctx, Default, w, w.WebhookPort).Equal(before)).To(BeFalse())
 	}, SpecTimeout(8*time.Minute))
 
-	// SEC-X3 with six seconds in place of a minute, in which a busy machine starts the other keeper, and another leader in the middle.
+	// SEC-X3 with six seconds instead of a minute, in which a busy machine can start the other keeper. The leader changes in the middle.
 	It("is noticed by nobody, whoever goes on with it", func(ctx SpecContext) {
 		w := start(ctx, devcluster.Options{WithoutOperator: true})
 		const settle = 6 * time.Second
