@@ -40,6 +40,13 @@ func (e conflictError) Error() string {
 	return fmt.Sprintf("%s already exists, and the operator did not create it", e.key)
 }
 
+// outdatedError reports that the API server has another LNamespace, or other lists in it, than the watch has shown.
+type outdatedError struct{ tenant string }
+
+func (e outdatedError) Error() string {
+	return fmt.Sprintf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that", e.tenant)
+}
+
 // errContended reports that another client changed the object during every try of one step.
 var errContended = errors.New("another client changed the object during every try")
 
@@ -67,27 +74,29 @@ type stepRunner struct {
 }
 
 // runSteps carries out the steps in order. If a step fails, the steps that need its object are skipped. If a revocation fails (other than
-// by a conflict or a busy object), all steps that don't revoke are skipped.
+// by a conflict or a busy object), or if the LNamespace has changed since it was read, all steps that don't revoke are skipped.
 func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
 	unsound := map[grants.Key]bool{}
-	revoked := true
+	mayGrant := true
+	current := sync.OnceValue(func() error { return r.objects.checkCurrent(ctx, tenant) })
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)
 		switch {
-		case !step.Revokes && !revoked, unsound[step.Needs], key.Namespace != "" && done.rootless:
+		case !step.Revokes && !mayGrant, unsound[step.Needs], key.Namespace != "" && done.rootless:
 			continue
 		case step.Deed == grants.DeedEnsure && r.leaving.isLeaving(tenant):
 			continue // Withdraw was called since this pass began
 		}
-		changes, err := r.runStep(ctx, tenant, step, actual)
+		changes, err := r.runStep(ctx, tenant, step, actual, current)
 		if !step.Moves {
 			done.changes = append(done.changes, changes...)
 			r.clock.timeRevocation(tenant.Name, changes)
 		}
 		if err != nil {
 			unsound[key] = true
-			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}) || errors.Is(err, errBusy))
+			failed := step.Revokes && !errors.As(err, &conflictError{}) && !errors.Is(err, errBusy)
+			mayGrant = mayGrant && !failed && !errors.As(err, &outdatedError{})
 			done.recordFailure(key, err)
 		}
 	}
@@ -114,8 +123,10 @@ func (o *outcome) recordFailure(key grants.Key, err error) {
 }
 
 // runStep carries out one step on the object as actual has it. If the API server refuses the write because that object is outdated,
-// runStep reads the object from the API server and tries again. It updates actual for the steps that follow.
-func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, step grants.Step, actual grants.Actual) ([]change, error) {
+// runStep reads the object from the API server and tries again. It updates actual for the steps that follow. Before it grants anything, it
+// calls current, which checks the LNamespace once in a pass.
+func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, step grants.Step, actual grants.Actual,
+	current func() error) ([]change, error) {
 	key := grants.KeyOf(step.Desired)
 	if grants.Shared(step.Desired) {
 		if _, taken := r.writing.LoadOrStore(key, true); taken {
@@ -132,7 +143,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 	left := r.triesOf(tenant.Name, step)
 	for range tries {
 		before := actual[key]
-		after, finished, err := r.tryStep(ctx, tenant.Name, step, actual)
+		after, finished, err := r.tryStep(ctx, tenant.Name, step, actual, current)
 		if err == nil {
 			if before != after {
 				changes = append(changes, change{key: key, before: before, after: after})
@@ -149,7 +160,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 		if left--; left == 0 {
 			break
 		}
-		if step.Deed == grants.DeedEnsure && !step.Revokes {
+		if step.Grants() {
 			if err := r.objects.checkCurrent(ctx, tenant); err != nil {
 				return changes, err
 			}
@@ -184,8 +195,8 @@ func isStale(err error, before grants.Object) bool {
 }
 
 // tryStep makes at most one write. It returns the object after that write (nil if there is none), and whether the step is finished.
-func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step,
-	actual grants.Actual) (after grants.Object, finished bool, err error) {
+func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step, actual grants.Actual,
+	current func() error) (after grants.Object, finished bool, err error) {
 	if step.Role != nil {
 		// Another worker may have made the role anew since this pass began. The cache doesn't hold foreign objects.
 		role, err := r.objects.readLive(ctx, grants.KeyOf(step.Role))
@@ -196,6 +207,11 @@ func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Ste
 	}
 	existing := actual[grants.KeyOf(step.Desired)]
 	next := grants.NextWrite(tenant, step, actual)
+	if (next.Verb == grants.WriteCreate || next.Verb == grants.WriteUpdate) && step.Grants() {
+		if err := current(); err != nil {
+			return existing, false, err
+		}
+	}
 	switch next.Verb {
 	case grants.WriteConflict:
 		return existing, true, conflictError{grants.KeyOf(step.Desired)}

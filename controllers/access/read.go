@@ -56,8 +56,8 @@ func (s *objectStore) readLive(ctx context.Context, key grants.Key) (grants.Obje
 	return readObject(ctx, s.live, key)
 }
 
-// checkCurrent returns an error if the LNamespace has been replaced or its spec has changed since tenant was read. runStep calls it when
-// the cache shows an old version of an object: the cached lists may be old, too, and grant what was revoked since.
+// checkCurrent returns an outdatedError if the LNamespace has been replaced or its spec has changed since tenant was read. A watch may be
+// late: then the cached lists would grant what was revoked since.
 func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespace) error {
 	now := &v1alpha1.LNamespace{}
 	err := s.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)
@@ -65,8 +65,7 @@ func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamesp
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)
 	case now.UID != tenant.UID || now.Generation != tenant.Generation:
-		return fmt.Errorf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that",
-			tenant.Name)
+		return outdatedError{tenant.Name}
 	}
 	return nil
 }

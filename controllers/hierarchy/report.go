@@ -157,7 +157,7 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err == nil {
 		r.announceTransitions(hc, now)
 	}
-	return apianswer.AfterWrite(err)
+	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 // restAfter returns how long a worker rests after a write that took the time lasted. Reports can wait: because of the rests, the writes of

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -90,12 +91,12 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, lns *v1alpha1.LNamespa
 		r.Report.forget(lns.UID)
 		r.refusals.Clear(string(lns.UID))
 	}
-	return apianswer.AfterWrite(err)
+	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 func (r *Reconciler) reportVerdict(ctx context.Context, lns *v1alpha1.LNamespace, v verdict) (ctrl.Result, error) {
 	if err := r.Report.Report(ctx, lns, v.writeTo(lns, r.View.Snapshot())); err != nil {
-		return apianswer.AfterWrite(err)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }

@@ -122,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.finalizeTenant(ctx, lns)
 	}
 	if err := finalizers.Add(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace); err != nil {
-		return apianswer.AfterWrite(err)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	v, err := r.ensureRoot(ctx, lns)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	billing, err := r.dateBilling(ctx, lns, v.ready)
 	if err != nil {
-		return apianswer.AfterWrite(err)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	s := r.View.Snapshot()
 	report, labels := v.writeTo(lns, s), decideBillingLabels(s, lns)
@@ -141,7 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		status.Billing = billing
 	})
 	if err != nil {
-		return apianswer.AfterWrite(err)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }

@@ -83,18 +83,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		is = nil
 	}
 	need := r.decideNeed(req.Name)
-	switch want := r.binding(req.Name); {
-	case need == left:
+	if need == left {
 		return ctrl.Result{RequeueAfter: leavePause}, nil
-	case need == none && is != nil, need == needed && is != nil && is.RoleRef != want.RoleRef: // the API server changes no roleRef
-		return apianswer.AfterWrite(r.Client.Delete(ctx, is, client.Preconditions{UID: &is.UID, ResourceVersion: &is.ResourceVersion}))
-	case need == needed && is == nil:
-		return apianswer.AfterWrite(r.Client.Create(ctx, want, client.FieldOwner(v1alpha1.OperatorName)))
-	case need == needed && (!equality.Semantic.DeepEqual(is.Subjects, want.Subjects) || !equality.Semantic.DeepEqual(is.Labels, want.Labels)):
-		want.ResourceVersion = is.ResourceVersion
-		return apianswer.AfterWrite(r.Client.Update(ctx, want, client.FieldOwner(v1alpha1.OperatorName)))
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{}, client.IgnoreNotFound(r.bring(ctx, is, r.binding(req.Name), need == needed))
+}
+
+// bring makes the RoleBinding is, which is nil if there is none, what want says, or deletes it unless it is needed.
+func (r *Reconciler) bring(ctx context.Context, is, want *rbacv1.RoleBinding, needed bool) error {
+	switch {
+	case is != nil && (!needed || is.RoleRef != want.RoleRef): // the API server changes no roleRef
+		return r.Client.Delete(ctx, is, client.Preconditions{UID: &is.UID, ResourceVersion: &is.ResourceVersion})
+	case !needed:
+		return nil
+	case is == nil:
+		return r.Client.Create(ctx, want, client.FieldOwner(v1alpha1.OperatorName))
+	case !equality.Semantic.DeepEqual(is.Subjects, want.Subjects) || !equality.Semantic.DeepEqual(is.Labels, want.Labels):
+		want.ResourceVersion = is.ResourceVersion
+		return r.Client.Update(ctx, want, client.FieldOwner(v1alpha1.OperatorName))
+	}
+	return nil
 }
 
 // need states whether a namespace needs the operator's RoleBinding.

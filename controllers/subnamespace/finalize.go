@@ -3,7 +3,6 @@ package subnamespace
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,7 +37,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		err := r.deleteNamespace(ctx, s, child)
 		switch {
 		case apierrors.IsConflict(err):
-			return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
+			return ctrl.Result{}, err
 		case err != nil && apianswer.IsRefusal(err):
 			reason, message = v1alpha1.ReasonDeletionRefused, "the API server refuses to delete the namespace, so it stays. When the cause is "+
 				"gone, create the SubNamespace again, and delete it: "+err.Error()
@@ -49,7 +48,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		}
 	}
 	r.announceEnd(sub, reason, message)
-	return apianswer.AfterWrite(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
+	return ctrl.Result{}, client.IgnoreNotFound(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
 }
 
 // deleteNamespace deletes the namespace n, if it still is the version of the snapshot.

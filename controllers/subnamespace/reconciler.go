@@ -98,13 +98,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		if err := finalizers.Add(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace); err != nil {
-			return apianswer.AfterWrite(err)
+			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 		r.recordWrite(req.String(), sub.ResourceVersion)
 	}
 	v, delay := r.createIfAllowed(ctx, sub)
 	if err := r.reportVerdict(ctx, sub, v); err != nil {
-		return apianswer.AfterWrite(err)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.recordWrite(req.String(), sub.ResourceVersion)
 	return ctrl.Result{RequeueAfter: delay}, nil

@@ -19,6 +19,8 @@ const (
 	busyDelay = time.Second
 	// mostDelay bounds how long a wait is that an answer asks for.
 	mostDelay = 5 * time.Minute
+	// conflictDelay is how long a controller waits after a write that lost a race (409). Usually the watch brings the version that won sooner.
+	conflictDelay = 200 * time.Millisecond
 )
 
 // AskedDelay returns how long the API server asks to wait before the request is sent again (Retry-After); 0 if it doesn't ask. Of joined
@@ -46,6 +48,7 @@ func AskedDelay(err error) (longest time.Duration) {
 
 // Patiently makes a controller wait, before it reconciles a request again, for twice as long as the API server's last answer asks
 // (see AskedDelay), even if an event asks for the request sooner. The time doubles with each such answer in a row, up to OutageRetryMax.
+// So does the time after a write that lost a race. There an event does begin the next try, because it may bring the version that won.
 func Patiently[Request comparable](next reconcile.TypedReconciler[Request]) *Patient[Request] {
 	return &Patient[Request]{next: next, busy: map[Request]busyRequest{}, running: map[Request]bool{}}
 }
@@ -55,7 +58,7 @@ type Patient[Request comparable] struct {
 	next reconcile.TypedReconciler[Request]
 
 	mu      sync.Mutex
-	busy    map[Request]busyRequest // the requests whose last answer asked to wait
+	busy    map[Request]busyRequest // the requests whose last answer asked to wait, or was that a race was lost
 	running map[Request]bool        // the requests under way, and whether Hasten was called for them
 }
 
@@ -95,12 +98,36 @@ func (p *Patient[Request]) Reconcile(ctx context.Context, request Request) (reco
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	result, err := p.next.Reconcile(ctx, request)
+	if lostRace(err) {
+		return reconcile.Result{RequeueAfter: p.awaitWinner(request)}, nil
+	}
 	wait := p.end(request, err)
 	if wait == 0 {
 		return result, err
 	}
 	log.FromContext(ctx).Info("the API server is too busy; the request is tried again", "after", wait.String(), "answer", err.Error())
 	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// lostRace reports whether err is nothing but a conflict (409): somebody has changed the object since the operator read it.
+func lostRace(err error) bool {
+	if _, joined := err.(interface{ Unwrap() []error }); joined {
+		return false
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return lostRace(inner)
+	}
+	return apierrors.IsConflict(err)
+}
+
+// awaitWinner records that request lost a race, and returns how long it waits unless an event comes first.
+func (p *Patient[Request]) awaitWinner(request Request) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, request)
+	answers := p.busy[request].answers + 1
+	p.busy[request] = busyRequest{answers: answers}
+	return min(conflictDelay<<min(answers-1, 10), OutageRetryMax)
 }
 
 // begin returns how long request must still wait, or records that it is under way.

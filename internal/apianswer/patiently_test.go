@@ -86,6 +86,30 @@ func TestPatientlyWaits(t *testing.T) {
 	})
 }
 
+// A write that lost a race is tried again when an event comes, and else less and less often: the watch may be late.
+func TestPatientlyAwaitsWhoWon(t *testing.T) {
+	lost := apierrors.NewConflict(secrets, "s", errors.New("changed"))
+	answer, tries := fmt.Errorf("removing the finalizer: %w", lost), 0
+	r := apianswer.Patiently(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		tries++
+		return reconcile.Result{}, answer
+	}))
+	for i, want := range []time.Duration{200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000} {
+		result, err := r.Reconcile(t.Context(), reconcile.Request{}) // at once, as after an event
+		if err != nil || result.RequeueAfter != want*time.Millisecond || tries != i+1 {
+			t.Fatalf("the try %d waits %s, error %v", tries, result.RequeueAfter, err)
+		}
+	}
+	answer = errors.Join(lost, errors.New("broken"))
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err == nil {
+		t.Error("the other error is lost")
+	}
+	answer = lost
+	if result, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil || result.RequeueAfter != 200*time.Millisecond {
+		t.Errorf("after another answer it waits %s, error %v", result.RequeueAfter, err)
+	}
+}
+
 // If an object is edited while a pass for it is under way, the next pass also begins as soon as the API server allows.
 func TestPatientlyHastensWhatIsUnderWay(t *testing.T) {
 	var p *apianswer.Patient[reconcile.Request]

@@ -8,9 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/warren-tenancy/warren/internal/apianswer"
 )
+
+var secrets = schema.GroupResource{Resource: "secrets"}
 
 func terminating() error {
 	err := apierrors.NewForbidden(secrets, "s", errors.New("the namespace is being terminated"))

@@ -44,6 +44,7 @@ type Gate struct {
 	expired map[string]bool
 	late    time.Duration // the delay of a watch that begins before lagEnd
 	lagEnd  time.Time
+	lags    func(*http.Request) bool // whether a watch is delayed
 }
 
 // Request is a request of the operator with its body.
@@ -97,7 +98,7 @@ func New(w *devcluster.World) *Gate {
 			}
 			fault.spoil(answer)
 			if answer.Request.URL.Query().Get("watch") == "true" {
-				answer.Body = &stream{ReadCloser: g.delay(answer.Body), gate: g, of: answer.Request}
+				answer.Body = &stream{ReadCloser: g.delay(answer), gate: g, of: answer.Request}
 			}
 			return nil
 		},

@@ -2,26 +2,27 @@ package gate
 
 import (
 	"io"
+	"net/http"
 	"sync"
 	"time"
 )
 
-// Lag delays what watches show by late, as an API server does that is behind. It affects the watches that begin within the time lasts.
+// Lag delays what these watches show by late, as an API server does that is behind. It affects those that begin within the time lasts.
 // When that time is over, they catch up.
-func (g *Gate) Lag(late, lasts time.Duration) {
+func (g *Gate) Lag(late, lasts time.Duration, these func(*http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.late, g.lagEnd = late, time.Now().Add(lasts)
+	g.late, g.lagEnd, g.lags = late, time.Now().Add(lasts), these
 }
 
-// delay returns the answer to a watch, delayed unless the time of Lag is over.
-func (g *Gate) delay(answer io.ReadCloser) io.ReadCloser {
+// delay returns the answer to a watch, delayed if Lag is about it and its time is not over.
+func (g *Gate) delay(answer *http.Response) io.ReadCloser {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !time.Now().Before(g.lagEnd) {
-		return answer
+	if !time.Now().Before(g.lagEnd) || !g.lags(answer.Request) {
+		return answer.Body
 	}
-	l := &lateStream{ReadCloser: answer, late: g.late, end: g.lagEnd, pieces: make(chan piece, 10_000), closed: make(chan struct{})}
+	l := &lateStream{ReadCloser: answer.Body, late: g.late, end: g.lagEnd, pieces: make(chan piece, 10_000), closed: make(chan struct{})}
 	go l.receive()
 	return l
 }

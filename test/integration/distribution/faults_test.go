@@ -106,22 +106,7 @@ var _ = Describe("a cluster in which others write too", func() {
 
 	It("DIST-D67 what the operator may not write is told, and tried seldom", func(ctx SpecContext) {
 		const message = "no Secret of this name here"
-<<<<<<< HEAD
 		lift := f.refusing(ctx, f.d2, message, metav1.StatusReasonForbidden)
-=======
-		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"),
-			`object.metadata.name != "`+f.id+`"`, message)
-		forbidden := metav1.StatusReasonForbidden
-		policy.Spec.Validations[0].Reason = &forbidden
-		for _, o := range []client.Object{policy, bound} {
-			Expect(f.Admin().Create(ctx, o)).To(Succeed())
-			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
-		}
-		// The admin tries, because no other policy refuses the admin: if several policies refuse, the API server names any one of them.
-		Eventually(ctx, func(ctx SpecContext) error {
-			return f.Admin().Create(ctx, build.Secret(f.d2, f.id, "1"), client.DryRunAll)
-		}).WithArguments(ctx).Should(MatchError(ContainSubstring(message)))
->>>>>>> 79bcf2713518483362de1113b28c08b50d4e6178
 		mark := f.mark(ctx)
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")

@@ -27,7 +27,7 @@ func (s *stage) blind(gap bool) {
 // lag ends that life of the operator. The next life sees every event late.
 func (s *stage) lag(life int) {
 	s.countBlinding(behindFor)
-	s.Lag(behindBy, behindFor)
+	s.Lag(behindBy, behindFor, func(*http.Request) bool { return true })
 	s.kill(life)
 }
 
