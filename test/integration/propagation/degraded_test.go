@@ -110,7 +110,6 @@ var _ = Describe("a kind whose version is replaced", func() {
 })
 
 var _ = Describe("a kind that can't be listed", func() {
-	// Also the part of FLT-F14 that is about kinds.
 	It("PROP-X5 holds up neither readiness for long, nor the webhooks, nor other kinds, and heals", func(ctx SpecContext) {
 		w := start(ctx, setup{Webhooks: true, Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
 		crd := inVersions(widgets("Gadget", "gadgets"), "v2")

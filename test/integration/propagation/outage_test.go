@@ -96,6 +96,58 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			Eventually(ctx, rehearsal).Should(Succeed())
 		}
 	})
+
+	It("FLT-F14 deletes nothing while a list hangs, and doesn't wait for that of a kind forever", func(ctx SpecContext) {
+		// A Secret that is there, and one that was removed while the operator was down: nobody knows of either before the list comes.
+		gone := build.Source(build.Secret(f.acme, "gone", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, gone)
+		f.copied(ctx, gone, f.tree()...)
+		secrets := func(label string) func(*http.Request) bool {
+			return func(r *http.Request) bool {
+				return r.URL.Path == "/api/v1/secrets" && r.URL.Query().Get("labelSelector") == label
+			}
+		}
+		for _, list := range []struct {
+			what    string
+			hangs   func(*http.Request) bool
+			ofKind  bool
+			removes bool
+		}{
+			{what: "namespaces", hangs: func(r *http.Request) bool { return r.URL.Path == "/api/v1/namespaces" }},
+			{what: "LNamespaces", hangs: func(r *http.Request) bool {
+				return strings.HasSuffix(r.URL.Path, v1alpha1.GroupVersion.String()+"/lnamespaces")
+			}},
+			{what: "sources", hangs: secrets(v1alpha1.LabelPropagate), ofKind: true, removes: true},
+			{what: "copies", hangs: secrets(v1alpha1.LabelInheritedFrom), ofKind: true},
+		} {
+			By(list.what)
+			_, err := f.Operator.Stop()
+			Expect(err).NotTo(HaveOccurred())
+			if list.removes {
+				f.remove(ctx, gone)
+			}
+			l := f.ledger(ctx, "secrets")
+			g.HoldBack(list.hangs)
+			started := make(chan error, 1)
+			go func() { started <- f.Operator.Start(ctx) }()
+			if list.ofKind {
+				Eventually(started).Should(Receive(BeNil()), "it is ready once the kind is Degraded, and the list still hangs")
+				Eventually(ctx, kindState).WithArguments(f.World, "Secret", "degraded").Should(Equal(1.0))
+			} else {
+				Consistently(started).WithTimeout(test.Quiet(time.Minute)).ShouldNot(Receive())
+			}
+			Consistently(ctx, func() int { return l.writes(ctx)["delete"] }).WithTimeout(test.Quiet(30 * time.Second)).Should(BeZero())
+			Expect(f.reports(ctx, f.a1)).To(BeEmpty(), "it reports no namespace as halted")
+			g.Release()
+			if !list.ofKind {
+				Eventually(started).Should(Receive(BeNil()))
+			}
+			if list.removes {
+				f.absent(ctx, gone, f.tree()...)
+			}
+			f.copied(ctx, s, f.tree()...)
+		}
+	})
 })
 
 // answers is the status code of a GET.
