@@ -150,9 +150,9 @@ func terminatesForEver(ctx context.Context, s *scene) {
 		return !strings.HasSuffix(q.URL.Path, "/status") && !strings.Contains(q.URL.Path, "hierarchyconfigurations")
 	}, func(int) gate.Fault { return gate.Fault{} })
 	began := time.Now()
-	s.subSays(ctx, "payments", "web", metav1.ConditionFalse, "Terminating: ")
+	s.subSays(ctx, "payments", "web", metav1.ConditionFalse, "NamespaceTerminating: ")
 	s.says(ctx, other, func() []metav1.Condition { return other.Status.Conditions }, v1alpha1.ConditionNamespaceReady,
-		metav1.ConditionFalse, "Terminating: ")
+		metav1.ConditionFalse, "content in the namespace has finalizers remaining") // the namespace controller's text
 	sent.fewInAMinute(ctx, began)
 	letWeb()
 	letOther()
