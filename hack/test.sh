@@ -33,11 +33,13 @@ fi
 run() {
 	local report=$1
 	shift
-	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout=75m --poll-progress-after=120s \
+	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout="$limit" --poll-progress-after=120s \
 		--output-dir="$reports" --json-report="$report.json" "$@"
 }
 # Tests are linked without debugging information, which takes a third of the time; stack traces stay whole. Vet is a part of `make verify`.
 flags=("$@" "-ldflags=-s -w" -vet=off)
+limit=75m
+[ "${TEST_WINDOW:-}" != full ] || limit=3h
 
 unit=passed first=passed second=passed third=passed
 # shellcheck disable=SC2086 # one package a word
