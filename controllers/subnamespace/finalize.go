@@ -28,7 +28,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		served, err := apianswer.Served(ctx, r.Live, "subnamespaces")
 		switch {
 		case err != nil:
-			return ctrl.Result{}, fmt.Errorf("making sure that SubNamespaces are not being removed as a kind: %w", err)
+			return ctrl.Result{}, fmt.Errorf("checking that the CRD of SubNamespaces exists and is not being deleted: %w", err)
 		case !served:
 			reason, message = v1alpha1.ReasonNamespaceReleased, "the kind SubNamespace is being removed; the namespace stays"
 		}

@@ -37,7 +37,8 @@ func main() {
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // otherwise controller-runtime complains on stderr that it has no logger
 	if flag.NArg() > 0 || *there != "there" && *there != "away" {
-		fmt.Fprintf(os.Stderr, "demo: -warehouse is there or away, not %q, and there are no words but flags\n", *there)
+		fmt.Fprintf(os.Stderr, "demo: -warehouse must be \"there\" or \"away\" (it is %q), and no words may follow the flags (there are %d)\n",
+			*there, flag.NArg())
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
