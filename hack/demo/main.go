@@ -50,7 +50,7 @@ func main() {
 	stop()
 	switch {
 	case interrupted:
-		fmt.Fprintln(os.Stderr, "\ndemo: interrupted; nothing is left behind")
+		fmt.Fprintln(os.Stderr, "\ndemo: interrupted; it leaves no process and no file behind")
 		os.Exit(130)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "\ndemo: "+err.Error())

@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// Who tries. What each may do is in granted.
+// The actors who send the requests. Most of their rights come from the lists tenants, strewn and written in given_test.go.
 var (
 	alice = actor{user: "alice"} // a user of payments
 	mia   = actor{user: "mia"}   // its manager

@@ -59,7 +59,8 @@ func (h *history) keepOne() *replica {
 	return leader
 }
 
-// settle lets the operator work until nothing is left to do but to check again what is in its way, and no longer than patience.
+// settle lets the operator work until no task waits and no timer is due within patience, which is simulated time. Timers that are due
+// later may remain.
 func (h *history) settle(r *replica) {
 	end := h.server.now.Add(patience)
 	for range mostSteps {

@@ -26,7 +26,7 @@ type fault struct {
 	name string
 	// at decides what happens to the write; life is the life of the operator in which it was sent.
 	at func(s *stage, life int, r gate.Request) gate.Fault
-	// twice has the first write of the next life meet the fault, too.
+	// twice is set if the first write of the operator's next life meets the fault, too.
 	twice bool
 	// blinds is set if the fault affects the watches, and so all scenes that run at the time.
 	blinds bool

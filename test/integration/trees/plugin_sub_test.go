@@ -115,7 +115,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own.grow(ctx, p+"-web/"+p+"-deep")
 		Eventually(own.ns(p + "-web")).WithContext(ctx).Should(carry("team", "neco"))
 	}
-	// moved expects the sub-namespaces that start made below the other root, and nothing left below the first.
+	// moved checks that the sub-namespaces of start are now below the other root, and that nothing is left below the first.
 	moved := func(ctx SpecContext, p string) {
 		GinkgoHelper()
 		Eventually(own.sub(p + "-other/" + p + "-web")).WithContext(ctx).Should(And(beReady(), unnoted(v1alpha1.AnnotationMovedFrom),
