@@ -44,7 +44,8 @@ func (e conflictError) Error() string {
 type outdatedError struct{ tenant string }
 
 func (e outdatedError) Error() string {
-	return fmt.Sprintf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that", e.tenant)
+	return fmt.Sprintf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that",
+		e.tenant)
 }
 
 // errContended reports that another client changed the object during every try of one step.
