@@ -90,6 +90,14 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 			continue // Withdraw was called since this pass began
 		}
 		changes, err := r.runStep(ctx, tenant, step, actual, current)
+		if step.Revokes && step.Deed == grants.DeedEnsure && isUnsure(err) {
+			mayGrant = false
+			done.recordFailure(key, err)
+			step.Deed = grants.DeedNarrow // what no list names is taken away all the same
+			var more []change
+			more, err = r.runStep(ctx, tenant, step, actual, current)
+			changes = append(changes, more...)
+		}
 		if !step.Moves {
 			done.changes = append(done.changes, changes...)
 			r.clock.timeRevocation(tenant.Name, changes)
@@ -97,7 +105,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		if err != nil {
 			unsound[key] = true
 			failed := step.Revokes && !errors.As(err, &conflictError{}) && !errors.Is(err, errBusy)
-			mayGrant = mayGrant && !failed && !errors.As(err, &outdatedError{})
+			mayGrant = mayGrant && !failed && !isUnsure(err)
 			done.recordFailure(key, err)
 		}
 	}
@@ -161,7 +169,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 		if left--; left == 0 {
 			break
 		}
-		if step.Grants() {
+		if step.Deed == grants.DeedEnsure {
 			if err := r.objects.checkCurrent(ctx, tenant); err != nil {
 				return changes, err
 			}
@@ -174,6 +182,27 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 	}
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }
+
+// gains reports whether a write of a DeedEnsure may give a right.
+func gains(step grants.Step, next grants.Write, existing grants.Object) bool {
+	switch next.Verb {
+	case grants.WriteCreate:
+		return true
+	case grants.WriteUpdate:
+		return !step.Revokes || len(grants.Minus(grants.Subjects(next.Object), grants.Subjects(existing))) > 0
+	}
+	return false
+}
+
+// isUnsure reports whether the LNamespace has changed, or couldn't be read again.
+func isUnsure(err error) bool {
+	return errors.As(err, &outdatedError{}) || errors.As(err, &unreadError{})
+}
+
+// unreadError reports that the LNamespace couldn't be read again.
+type unreadError struct{ error }
+
+func (e unreadError) Unwrap() error { return e.error }
 
 // triesOf returns after how many refusals of an outdated write a step is given up. A step that revokes may be refused as often as one on a
 // shared object.
@@ -208,7 +237,7 @@ func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Ste
 	}
 	existing := actual[grants.KeyOf(step.Desired)]
 	next := grants.NextWrite(tenant, step, actual)
-	if (next.Verb == grants.WriteCreate || next.Verb == grants.WriteUpdate) && step.Grants() {
+	if step.Deed == grants.DeedEnsure && gains(step, next, existing) {
 		if err := current(); err != nil {
 			return existing, false, err
 		}

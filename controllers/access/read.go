@@ -63,7 +63,7 @@ func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamesp
 	err := s.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
-		return fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)
+		return unreadError{fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)}
 	case now.UID != tenant.UID || now.Generation != tenant.Generation:
 		return outdatedError{tenant.Name}
 	}

@@ -83,8 +83,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		is = nil
 	}
 	need := r.decideNeed(req.Name)
-	if need == left {
+	switch need {
+	case left:
 		return ctrl.Result{RequeueAfter: leavePause}, nil
+	case untouched:
+		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(r.bring(ctx, is, r.binding(req.Name), need == needed))
 }

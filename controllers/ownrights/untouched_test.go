@@ -1,0 +1,54 @@
+package ownrights
+
+import (
+	"context"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+type api struct {
+	client.Client
+	deletions int
+}
+
+func (a *api) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	*o.(*rbacv1.RoleBinding) = rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "b", ResourceVersion: "1"}}
+	return nil
+}
+
+func (a *api) Delete(context.Context, client.Object, ...client.DeleteOption) error {
+	a.deletions++
+	return nil
+}
+func (a *api) Update(context.Context, client.Object, ...client.UpdateOption) error { return nil }
+
+func TestProtectedAndTerminatingStay(t *testing.T) {
+	now := metav1.Now()
+	for name, meta := range map[string]metav1.ObjectMeta{
+		"terminating": {Name: "n", UID: "u", ResourceVersion: "5", DeletionTimestamp: &now},
+		"protected":   {Name: "n", UID: "u", ResourceVersion: "5", Labels: map[string]string{v1alpha1.LabelProtected: "true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := view.New(forest.Rules{})
+			v.MarkSynced()
+			(&view.Feed{View: v}).TakeNamespace(&metav1.PartialObjectMetadata{ObjectMeta: meta})
+			a := &api{}
+			r := &Reconciler{Client: a, View: v, Enabled: true, HoldsCopies: func(string) bool { return false }}
+			if got := r.decideNeed("n"); got != untouched {
+				t.Fatalf("need %d", got)
+			}
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "n"}}); err != nil || a.deletions != 0 {
+				t.Errorf("%d deletions, error %v", a.deletions, err)
+			}
+		})
+	}
+}
