@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -40,14 +41,6 @@ func (e conflictError) Error() string {
 	return fmt.Sprintf("%s already exists, and the operator did not create it", e.key)
 }
 
-// outdatedError reports that the API server has another LNamespace, or other lists in it, than the watch has shown.
-type outdatedError struct{ tenant string }
-
-func (e outdatedError) Error() string {
-	return fmt.Sprintf("LNamespace %s has changed since the operator's watch showed it: nothing is granted before the watch shows that",
-		e.tenant)
-}
-
 // errContended reports that another client changed the object during every try of one step.
 var errContended = errors.New("another client changed the object during every try")
 
@@ -69,18 +62,20 @@ type stepRunner struct {
 	objects *objectStore
 	leaving *leavingTenants
 	clock   *revocationClock
+	// uidOf returns the UID of a Namespace as the watch has shown it, "" for none.
+	uidOf func(name string) types.UID
 	// patience counts, by tenant, the passes that an obstacle has stopped.
 	patience workqueue.TypedRateLimiter[string]
 	writing  sync.Map // keys of the shared objects that a worker is writing
 }
 
 // runSteps carries out the steps in order. If a step fails, the steps that need its object are skipped. If a revocation fails (other than
-// by a conflict or a busy object), or if the LNamespace has changed since it was read, all steps that don't revoke are skipped.
+// by a conflict or a busy object), or if the watch is late (see checkCurrent), all steps that don't revoke are skipped.
 func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
 	unsound := map[grants.Key]bool{}
 	mayGrant := true
-	current := sync.OnceValue(func() error { return r.objects.checkCurrent(ctx, tenant) })
+	current := sync.OnceValue(func() error { return r.checkCurrent(ctx, tenant) })
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)
 		switch {
@@ -90,9 +85,11 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 			continue // Withdraw was called since this pass began
 		}
 		changes, err := r.runStep(ctx, tenant, step, actual, current)
-		if step.Revokes && step.Deed == grants.DeedEnsure && isUnsure(err) {
+		if errors.As(err, &outdatedError{}) && step.Revokes {
+			if mayGrant {
+				done.recordFailure(key, err)
+			}
 			mayGrant = false
-			done.recordFailure(key, err)
 			step.Deed = grants.DeedNarrow // what no list names is taken away all the same
 			var more []change
 			more, err = r.runStep(ctx, tenant, step, actual, current)
@@ -105,7 +102,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		if err != nil {
 			unsound[key] = true
 			failed := step.Revokes && !errors.As(err, &conflictError{}) && !errors.Is(err, errBusy)
-			mayGrant = mayGrant && !failed && !isUnsure(err)
+			mayGrant = mayGrant && !failed && !errors.As(err, &outdatedError{})
 			done.recordFailure(key, err)
 		}
 	}
@@ -133,7 +130,7 @@ func (o *outcome) recordFailure(key grants.Key, err error) {
 
 // runStep carries out one step on the object as actual has it. If the API server refuses the write because that object is outdated,
 // runStep reads the object from the API server and tries again. It updates actual for the steps that follow. Before it grants anything, it
-// calls current, which checks the LNamespace once in a pass.
+// calls current, which calls checkCurrent once in a pass.
 func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, step grants.Step, actual grants.Actual,
 	current func() error) ([]change, error) {
 	key := grants.KeyOf(step.Desired)
@@ -163,14 +160,14 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 			}
 			continue
 		}
-		if !isStale(err, before) {
+		if errors.As(err, &outdatedError{}) || !isStale(err, before) {
 			return changes, err
 		}
 		if left--; left == 0 {
 			break
 		}
 		if step.Deed == grants.DeedEnsure {
-			if err := r.objects.checkCurrent(ctx, tenant); err != nil {
+			if err := r.checkCurrent(ctx, tenant); err != nil {
 				return changes, err
 			}
 		}
@@ -182,27 +179,6 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 	}
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }
-
-// gains reports whether a write of a DeedEnsure may give a right.
-func gains(step grants.Step, next grants.Write, existing grants.Object) bool {
-	switch next.Verb {
-	case grants.WriteCreate:
-		return true
-	case grants.WriteUpdate:
-		return !step.Revokes || len(grants.Minus(grants.Subjects(next.Object), grants.Subjects(existing))) > 0
-	}
-	return false
-}
-
-// isUnsure reports whether the LNamespace has changed, or couldn't be read again.
-func isUnsure(err error) bool {
-	return errors.As(err, &outdatedError{}) || errors.As(err, &unreadError{})
-}
-
-// unreadError reports that the LNamespace couldn't be read again.
-type unreadError struct{ error }
-
-func (e unreadError) Unwrap() error { return e.error }
 
 // triesOf returns after how many refusals of an outdated write a step is given up. A step that revokes may be refused as often as one on a
 // shared object.
@@ -237,7 +213,7 @@ func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Ste
 	}
 	existing := actual[grants.KeyOf(step.Desired)]
 	next := grants.NextWrite(tenant, step, actual)
-	if step.Deed == grants.DeedEnsure && gains(step, next, existing) {
+	if step.Deed == grants.DeedEnsure && mayGive(step, next, existing) {
 		if err := current(); err != nil {
 			return existing, false, err
 		}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -18,7 +16,7 @@ import (
 )
 
 // writesOf is an API server that fails deletions if failing is set. It records the names of created objects and the options of deletions.
-// Only the objects in existing can be read, and LNamespaces, which are all unchanged.
+// Only the objects in existing can be read, and LNamespaces and Namespaces, which are all unchanged.
 type writesOf struct {
 	client.Client
 	existing grants.Actual
@@ -30,6 +28,10 @@ type writesOf struct {
 func (w *writesOf) Get(_ context.Context, name client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	if lns, is := object.(*v1alpha1.LNamespace); is {
 		*lns = v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: name.Name, UID: "1"}}
+		return nil
+	}
+	if namespace, is := object.(*metav1.PartialObjectMetadata); is {
+		namespace.UID = namespaceUID
 		return nil
 	}
 	key := grants.KeyOf(object)
@@ -60,14 +62,6 @@ func (w *writesOf) Delete(_ context.Context, _ client.Object, options ...client.
 	return nil
 }
 
-func runnerOver(api *writesOf) *stepRunner {
-	return &stepRunner{
-		objects: &objectStore{client: api, live: api, recent: newRecent(time.Minute, neverRead)}, leaving: &leavingTenants{},
-		clock:    &revocationClock{},
-		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second),
-	}
-}
-
 // runnerOn returns a stepRunner, the tenant, a plan that removes one binding and writes another, and the binding that exists.
 func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, grants.Actual) {
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "1"}}
@@ -79,7 +73,7 @@ func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, gr
 		{Deed: grants.DeedRemove, Desired: objects.Sudoers, Revokes: true},
 		{Deed: grants.DeedEnsure, Desired: objects.Users},
 	}}
-	return runnerOver(api), tenant, plan, grants.Actual{grants.KeyOf(old): old}
+	return newRunner(api), tenant, plan, grants.Actual{grants.KeyOf(old): old}
 }
 
 func TestNothingIsGrantedAfterARevocationHasFailed(t *testing.T) {
@@ -121,7 +115,7 @@ func TestASharedBindingIsRemovedOnlyWhileItsRoleIsForeign(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := &writesOf{existing: grants.Actual{grants.KeyOf(pair.Binding): pair.Binding, grants.KeyOf(c.now): c.now}}
 			planned := grants.Actual{grants.KeyOf(pair.Binding): pair.Binding, grants.KeyOf(foreign): foreign}
-			if _, err := runnerOver(api).runStep(t.Context(), tenant, step, planned, unchanged); err != nil || len(api.deleted) != c.deletions {
+			if _, err := newRunner(api).runStep(t.Context(), tenant, step, planned, unchanged); err != nil || len(api.deleted) != c.deletions {
 				t.Errorf("%d deletions, error %v", len(api.deleted), err)
 			}
 		})

@@ -46,11 +46,27 @@ func (s *server) Get(_ context.Context, _ client.ObjectKey, object client.Object
 		s.tenant.DeepCopyInto(into)
 	case *rbacv1.ClusterRoleBinding:
 		s.binding.DeepCopyInto(into)
+	case *metav1.PartialObjectMetadata:
+		into.UID = namespaceUID
 	default:
 		return fmt.Errorf("%T isn't read here", object)
 	}
 	return nil
 }
+
+// namespaceUID is the UID that every Namespace has, by the watch and on the API server.
+const namespaceUID = "n"
+
+func newRunner(api client.Client) *stepRunner {
+	return &stepRunner{
+		objects: &objectStore{client: api, live: api, recent: newRecent(time.Minute, neverRead)}, leaving: &leavingTenants{},
+		clock: &revocationClock{}, uidOf: func(string) types.UID { return namespaceUID },
+		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second),
+	}
+}
+
+// legacy are the facts of an operator whose sudo has mode Legacy.
+var legacy = grants.Facts{Mode: v1alpha1.SudoLegacy, Forms: grants.Forms{Legacy: true}, UserClusterRole: "admin"}
 
 // unchanged is the answer to whether an LNamespace is as the watch has shown it.
 func unchanged() error { return nil }
@@ -59,17 +75,14 @@ func unchanged() error { return nil }
 func TestOldListsMakeNothing(t *testing.T) {
 	seen := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "u1", Generation: 1}}
 	seen.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
-	facts := grants.Facts{Mode: v1alpha1.SudoLegacy, Forms: grants.Forms{Legacy: true}, UserClusterRole: "admin"}
 	for name, now := range map[string]metav1.ObjectMeta{
 		"as the watch has shown it": seen.ObjectMeta, "deleted": {}, "deleted and made anew": {Name: "payments", UID: "u2", Generation: 1},
 		"with other lists": {Name: "payments", UID: "u1", Generation: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{tenant: v1alpha1.LNamespace{ObjectMeta: now}}
-			runner := &stepRunner{objects: &objectStore{client: s, live: s, recent: newRecent(time.Minute, neverRead)},
-				leaving: &leavingTenants{}, clock: &revocationClock{},
-				patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second)}
-			pair := grants.For(seen, facts).Sudo
+			runner := newRunner(s)
+			pair := grants.For(seen, legacy).Sudo
 			steps := []grants.Step{{Deed: grants.DeedEnsure, Desired: pair.Role}, {Deed: grants.DeedEnsure, Desired: pair.Binding}}
 			done := runner.runSteps(t.Context(), seen, grants.Plan{Steps: steps}, grants.Actual{})
 			if isCurrent := now.UID == "u1" && now.Generation == 1; (s.creations > 0) != isCurrent {
@@ -90,7 +103,6 @@ func TestOldListsGrantNothing(t *testing.T) {
 		}
 		return lns
 	}
-	facts := grants.Facts{Mode: v1alpha1.SudoLegacy, Forms: grants.Forms{Legacy: true}, UserClusterRole: "admin"}
 	for name, c := range map[string]struct {
 		seen, now *v1alpha1.LNamespace
 		grants    bool
@@ -100,16 +112,14 @@ func TestOldListsGrantNothing(t *testing.T) {
 		"it was deleted and made anew": {seen: listing("u1", 1, "bob", "sue"), now: listing("u2", 1, "sue", "ann")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{tenant: *c.now, binding: *grants.For(listing(c.now.UID, c.now.Generation, "sue", "ann"), facts).Sudo.Binding}
-			store := &objectStore{client: s, live: s, recent: newRecent(time.Minute, neverRead)}
-			runner := &stepRunner{objects: store, leaving: &leavingTenants{}, clock: &revocationClock{},
-				patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second)}
-			step := grants.Step{Deed: grants.DeedEnsure, Desired: grants.For(c.seen, facts).Sudo.Binding}
+			s := &server{tenant: *c.now, binding: *grants.For(listing(c.now.UID, c.now.Generation, "sue", "ann"), legacy).Sudo.Binding}
+			runner := newRunner(s)
+			step := grants.Step{Deed: grants.DeedEnsure, Desired: grants.For(c.seen, legacy).Sudo.Binding}
 			_, err := runner.runStep(t.Context(), c.seen, step, grants.Actual{}, unchanged) // the object that is there is the first sign
 			if c.grants != (err == nil) || c.grants != (s.updates == 1) {
 				t.Errorf("%d updates, error %v", s.updates, err)
 			}
-			if err != nil && !strings.Contains(err.Error(), "LNamespace payments has changed") {
+			if err != nil && !strings.Contains(err.Error(), "has changed since the operator's watch showed it") {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -108,6 +108,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	}
 	var accounts []v1alpha1.ListedServiceAccount
 	accounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
+	tenant.Status.ServiceAccounts = accounts
 	f.input = planInput(r.View, tenant, accounts, f.settings, f.mode)
 	f.objects = grants.For(tenant, f.input)
 	var err error

@@ -2,118 +2,152 @@ package access
 
 import (
 	"context"
+	"slices"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// recorder keeps the last subjects that were written, by key.
-type recorder struct {
+// ahead is an API server that knows more than the watches. It records the names of the subjects in each object that is written.
+type ahead struct {
 	client.Client
-	now     v1alpha1.LNamespace
-	there   grants.Actual
+	tenant  v1alpha1.LNamespace
+	refuses error // its answer to a GET of the LNamespace; nil for the LNamespace
+	uid     types.UID
+	objects grants.Actual
 	written map[grants.Key][]string
 }
 
-func (s *recorder) Get(_ context.Context, n client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	switch o := o.(type) {
+func newAhead(tenant *v1alpha1.LNamespace, objects ...grants.Object) *ahead {
+	s := &ahead{tenant: *tenant, uid: namespaceUID, objects: grants.Actual{}, written: map[grants.Key][]string{}}
+	for _, object := range objects {
+		s.objects.Put(grants.KeyOf(object), object)
+	}
+	return s
+}
+
+func (s *ahead) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	switch into := into.(type) {
 	case *v1alpha1.LNamespace:
-		s.now.DeepCopyInto(o)
+		s.tenant.DeepCopyInto(into)
+		return s.refuses
+	case *metav1.PartialObjectMetadata:
+		into.UID = s.uid
 	case *rbacv1.RoleBinding:
-		s.there[grants.Key{Kind: "RoleBinding", Namespace: n.Namespace, Name: n.Name}].(*rbacv1.RoleBinding).DeepCopyInto(o)
+		s.objects[grants.Key{Kind: "RoleBinding", Namespace: name.Namespace, Name: name.Name}].(*rbacv1.RoleBinding).DeepCopyInto(into)
+	default:
+		return apierrors.NewNotFound(schema.GroupResource{}, name.Name)
 	}
 	return nil
 }
-func (s *recorder) record(o client.Object) {
-	var names []string
-	for _, one := range grants.Subjects(o.(grants.Object)) {
-		names = append(names, one.Name)
-	}
-	s.written[grants.KeyOf(o.(grants.Object))] = names
-}
-func (s *recorder) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	s.record(o)
-	return nil
-}
-func (s *recorder) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
-	if live := s.there[grants.KeyOf(o.(grants.Object))]; live != nil && live.GetResourceVersion() != o.GetResourceVersion() {
-		return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), nil)
-	}
-	s.record(o)
-	return nil
-}
-func (s *recorder) Delete(context.Context, client.Object, ...client.DeleteOption) error { return nil }
 
-// The LNamespace said [bob], then [carol]. The bindings are for carol; the watch of LNamespaces still shows [bob].
+func (s *ahead) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	s.record(object)
+	return nil
+}
+
+func (s *ahead) Update(_ context.Context, object client.Object, _ ...client.UpdateOption) error {
+	if live := s.objects[grants.KeyOf(object)]; live != nil && live.GetResourceVersion() != object.GetResourceVersion() {
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), nil)
+	}
+	s.record(object)
+	return nil
+}
+
+func (s *ahead) Delete(context.Context, client.Object, ...client.DeleteOption) error { return nil }
+
+func (s *ahead) record(object client.Object) {
+	names := []string{}
+	for _, subject := range grants.Subjects(object.(grants.Object)) {
+		names = append(names, subject.Name)
+	}
+	s.written[grants.KeyOf(object)] = names
+}
+
+// names reports whether an object was written that names a user.
+func (s *ahead) names(user string) bool {
+	for _, names := range s.written {
+		if slices.Contains(names, user) {
+			return true
+		}
+	}
+	return false
+}
+
+// listing returns the tenant payments, with these people as users and sudoers.
+func listing(generation int64, people ...string) *v1alpha1.LNamespace {
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "u1", Generation: generation}}
+	for _, name := range people {
+		lns.Spec.Users = append(lns.Spec.Users, v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: name})
+	}
+	lns.Spec.Sudoers = lns.Spec.Users
+	return lns
+}
+
+// pass runs a pass with what the watches have shown.
+func (s *ahead) pass(t *testing.T, tenant *v1alpha1.LNamespace, actual grants.Actual) *outcome {
+	t.Helper()
+	return newRunner(s).runSteps(t.Context(), tenant, grants.PlanFor(tenant.Name, grants.For(tenant, legacy), grants.Withheld{}, actual),
+		actual)
+}
+
+// A PUT that takes carol's rights away writes the whole list: an old one names bob.
 func TestAnOldListReplacesNobody(t *testing.T) {
-	facts := grants.Facts{Mode: v1alpha1.SudoLegacy, Forms: grants.Forms{Legacy: true}, UserClusterRole: "admin"}
-	listing := func(g int64, name string) *v1alpha1.LNamespace {
-		l := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "u1", Generation: g}}
-		s := []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: name}}
-		l.Spec.Users, l.Spec.Sudoers, l.Spec.Managers = s, s, nil
-		return l
-	}
-	old, now := listing(1, "bob"), listing(2, "carol")
-	actual := grants.Actual{}
-	o := grants.For(now, facts)
-	for _, object := range []grants.Object{o.Sudoers, o.Users, o.Sudo.Role, o.Sudo.Binding, o.Edit.Role, o.Edit.Binding} {
-		actual.Put(grants.KeyOf(object), object)
-	}
-	s := &recorder{now: *now, there: actual, written: map[grants.Key][]string{}}
-	runner := &stepRunner{objects: &objectStore{client: s, live: s, recent: newRecent(time.Minute, neverRead)},
-		leaving: &leavingTenants{}, clock: &revocationClock{},
-		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second)}
-	plan := grants.PlanFor("payments", grants.For(old, facts), grants.Withheld{}, actual)
-	done := runner.runSteps(t.Context(), old, plan, actual)
-	t.Log(done.errs)
-	for key, names := range s.written {
-		for _, n := range names {
-			if n == "bob" {
-				t.Errorf("%s grants to bob again", key)
-			}
-		}
+	now := listing(2, "carol")
+	objects := grants.For(now, legacy)
+	s := newAhead(now, objects.Sudoers, objects.Users, objects.Sudo.Role, objects.Sudo.Binding)
+	done := s.pass(t, listing(1, "bob"), s.objects)
+	if s.names("bob") || len(done.errs) != 1 {
+		t.Errorf("writes %v, errors %v", s.written, done.errs)
 	}
 }
 
-// Both watches are old: LNamespace [bob], binding [alice bob]. The API server has LNamespace [carol], binding [carol].
+// The watches show bob in the list, and alice and bob in the binding. On the API server, both have carol alone.
 func TestALostRaceOfARevocationReplacesNobody(t *testing.T) {
-	facts := grants.Facts{Mode: v1alpha1.SudoLegacy, Forms: grants.Forms{Legacy: true}, UserClusterRole: "admin"}
-	listing := func(g int64, rv string, names ...string) (*v1alpha1.LNamespace, *rbacv1.RoleBinding) {
-		l := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "u1", Generation: g}}
-		for _, n := range names {
-			l.Spec.Users = append(l.Spec.Users, v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: n})
-		}
-		b := grants.For(l, facts).Users
-		b.ResourceVersion = rv
-		return l, b
+	binding := func(version string, people ...string) *rbacv1.RoleBinding {
+		b := grants.For(listing(1, people...), legacy).Users
+		b.ResourceVersion = version
+		return b
 	}
-	_, cached := listing(1, "1", "alice", "bob")
-	old, _ := listing(2, "2", "bob")
-	now, live := listing(3, "3", "carol")
-	actual := grants.Actual{grants.KeyOf(cached): cached}
-	s := &recorder{now: *now, there: grants.Actual{grants.KeyOf(live): live}, written: map[grants.Key][]string{}}
-	runner := &stepRunner{objects: &objectStore{client: s, live: s, recent: newRecent(time.Minute, neverRead)},
-		leaving: &leavingTenants{}, clock: &revocationClock{},
-		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Second)}
-	plan := grants.PlanFor("payments", grants.For(old, facts), grants.Withheld{}, actual)
-	plan.Steps = plan.Steps[:1]
-	t.Log(plan.Steps[0].Deed, plan.Steps[0].Revokes)
-	done := runner.runSteps(t.Context(), old, plan, actual)
-	t.Log(done.errs, s.written)
-	for key, names := range s.written {
-		for _, n := range names {
-			if n == "bob" {
-				t.Errorf("%s grants to bob again", key)
+	s := newAhead(listing(3, "carol"), binding("3", "carol"))
+	cached := binding("1", "alice", "bob")
+	done := s.pass(t, listing(2, "bob"), grants.Actual{grants.KeyOf(cached): cached})
+	if s.names("bob") || len(done.errs) != 1 {
+		t.Errorf("writes %v, errors %v", s.written, done.errs)
+	}
+}
+
+func TestOldFactsGrantNothing(t *testing.T) {
+	account := v1alpha1.ListedServiceAccount{Namespace: "ci", Name: "deployer", NamespaceUID: "digest"}
+	seen := listing(1, "bob")
+	seen.Status.ServiceAccounts = []v1alpha1.ListedServiceAccount{account}
+	for name, change := range map[string]func(*ahead){
+		"nothing has changed":                    func(*ahead) {},
+		"a service account was suspended":        func(s *ahead) { s.tenant.Status.ServiceAccounts[0].NamespaceUID = "" },
+		"the root was deleted and made anew":     func(s *ahead) { s.uid = "another" },
+		"the LNamespace was deleted":             func(s *ahead) { s.tenant.UID = "" },
+		"the LNamespace can't be read":           func(s *ahead) { s.refuses = apierrors.NewForbidden(schema.GroupResource{}, "payments", nil) },
+		"the API server is too busy to say that": func(s *ahead) { s.refuses = apierrors.NewTooManyRequests("busy", 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAhead(seen.DeepCopy())
+			change(s)
+			done := s.pass(t, seen, grants.Actual{})
+			want := name == "nothing has changed"
+			if s.names("bob") != want {
+				t.Errorf("writes %v", s.written)
 			}
-		}
+			if told := len(done.errs) + len(done.forbidden); !want && told != 1 {
+				t.Errorf("%d errors, not one: %v %v", told, done.errs, done.forbidden)
+			}
+		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
@@ -54,20 +53,6 @@ func (s *objectStore) readCached(ctx context.Context, key grants.Key) (grants.Ob
 // readLive reads an object from the API server. It is nil if there is none.
 func (s *objectStore) readLive(ctx context.Context, key grants.Key) (grants.Object, error) {
 	return readObject(ctx, s.live, key)
-}
-
-// checkCurrent returns an outdatedError if the LNamespace has been replaced or its spec has changed since tenant was read. A watch may be
-// late: then the cached lists would grant what was revoked since.
-func (s *objectStore) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespace) error {
-	now := &v1alpha1.LNamespace{}
-	err := s.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)
-	switch {
-	case err != nil && !apierrors.IsNotFound(err):
-		return unreadError{fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)}
-	case now.UID != tenant.UID || now.Generation != tenant.Generation:
-		return outdatedError{tenant.Name}
-	}
-	return nil
 }
 
 func readObject(ctx context.Context, from client.Reader, key grants.Key) (grants.Object, error) {

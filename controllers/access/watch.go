@@ -106,7 +106,7 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	r.accounts = &accountRecorder{live: r.Live, view: r.View, report: r.Report}
 	r.leaving, r.clock = &leavingTenants{}, &revocationClock{}
 	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)
-	r.steps = &stepRunner{objects: r.objects, leaving: r.leaving, clock: r.clock, patience: r.patience}
+	r.steps = &stepRunner{objects: r.objects, leaving: r.leaving, clock: r.clock, patience: r.patience, uidOf: r.View.UID}
 	r.announcer = &announcer{events: r.Events}
 	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust}
 	objectCount.reader.Store(&r.Client)

@@ -64,6 +64,7 @@ type Patient[Request comparable] struct {
 
 type busyRequest struct {
 	answers int       // how many in a row
+	lost    int       // how many races in a row
 	asked   time.Time // until when the API server asks to wait
 	until   time.Time // when to try again
 }
@@ -99,7 +100,12 @@ func (p *Patient[Request]) Reconcile(ctx context.Context, request Request) (reco
 	}
 	result, err := p.next.Reconcile(ctx, request)
 	if lostRace(err) {
-		return reconcile.Result{RequeueAfter: p.awaitWinner(request)}, nil
+		wait, news := p.awaitWinner(request)
+		if news {
+			log.FromContext(ctx).Info("the object has always changed before the operator wrote it, or its watch is late; the request is tried again",
+				"after", wait.String(), "answer", err.Error())
+		}
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	wait := p.end(request, err)
 	if wait == 0 {
@@ -120,14 +126,16 @@ func lostRace(err error) bool {
 	return apierrors.IsConflict(err)
 }
 
-// awaitWinner records that request lost a race, and returns how long it waits unless an event comes first.
-func (p *Patient[Request]) awaitWinner(request Request) time.Duration {
+// awaitWinner records that request lost a race, and returns how long it waits unless an event comes first. news reports that this time has
+// just reached its longest.
+func (p *Patient[Request]) awaitWinner(request Request) (wait time.Duration, news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, request)
-	answers := p.busy[request].answers + 1
-	p.busy[request] = busyRequest{answers: answers}
-	return min(conflictDelay<<min(answers-1, 10), OutageRetryMax)
+	lost := p.busy[request].lost
+	p.busy[request] = busyRequest{lost: lost + 1}
+	after := func(lost int) time.Duration { return min(conflictDelay<<min(max(lost, 0), 10), OutageRetryMax) }
+	return after(lost), after(lost) == OutageRetryMax && after(lost-1) < OutageRetryMax
 }
 
 // begin returns how long request must still wait, or records that it is under way.
@@ -157,6 +165,6 @@ func (p *Patient[Request]) end(request Request, err error) time.Duration {
 	if edited {
 		wait = asked
 	}
-	p.busy[request] = busyRequest{answers, time.Now().Add(asked), time.Now().Add(wait)}
+	p.busy[request] = busyRequest{answers: answers, asked: time.Now().Add(asked), until: time.Now().Add(wait)}
 	return wait
 }

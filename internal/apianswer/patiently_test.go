@@ -110,6 +110,21 @@ func TestPatientlyAwaitsWhoWon(t *testing.T) {
 	}
 }
 
+// Lost races say nothing of how busy the API server is.
+func TestLostRacesDontLengthenAnAskedWait(t *testing.T) {
+	var answer error = apierrors.NewConflict(secrets, "s", errors.New("changed"))
+	r := apianswer.Patiently(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		return reconcile.Result{}, answer
+	}))
+	for range 8 {
+		_, _ = r.Reconcile(t.Context(), reconcile.Request{})
+	}
+	answer = apierrors.NewTooManyRequests("busy", 1)
+	if result, _ := r.Reconcile(t.Context(), reconcile.Request{}); result.RequeueAfter != 2*time.Second {
+		t.Errorf("the first 429 waits %s", result.RequeueAfter)
+	}
+}
+
 // If an object is edited while a pass for it is under way, the next pass also begins as soon as the API server allows.
 func TestPatientlyHastensWhatIsUnderWay(t *testing.T) {
 	var p *apianswer.Patient[reconcile.Request]

@@ -41,9 +41,6 @@ type Step struct {
 	Moves bool
 }
 
-// Grants reports whether the step may give a right.
-func (s Step) Grants() bool { return s.Deed == DeedEnsure && !s.Revokes }
-
 // Plan brings a tenant's existing objects to the desired ones: first all steps that take a right away, then roles before their
 // bindings. It is empty where nothing is to be done.
 type Plan struct {

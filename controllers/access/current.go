@@ -1,0 +1,86 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// outdatedError reports that a pass may grant nothing, because what it knows is old, or because that could not be found out.
+type outdatedError struct{ error }
+
+func (e outdatedError) Unwrap() error { return e.error }
+
+// mayGive reports whether the next write of a step that is to ensure its object may give a right. A step that revokes writes the whole
+// object, so it may add, too. A role has no subjects: there it can't be told.
+func mayGive(step grants.Step, next grants.Write, existing grants.Object) bool {
+	switch next.Verb {
+	case grants.WriteCreate:
+		return true
+	case grants.WriteUpdate:
+		after := grants.Subjects(next.Object)
+		return !step.Revokes || len(after) == 0 || len(grants.Minus(after, grants.Subjects(existing))) > 0
+	default:
+		return false
+	}
+}
+
+// checkCurrent returns an outdatedError if the API server has another LNamespace than tenant, other lists or service accounts in it, or
+// another Namespace for one of them than the watch has shown. A watch may be late: then what the operator knows would grant again what was
+// revoked since.
+func (r *stepRunner) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespace) error {
+	now := &v1alpha1.LNamespace{}
+	err := r.objects.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return outdatedError{fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)}
+	case now.UID != tenant.UID || now.Generation != tenant.Generation,
+		!slices.Equal(now.Status.ServiceAccounts, tenant.Status.ServiceAccounts):
+		return changedMeanwhile("lnamespaces", tenant.Name)
+	}
+	names := []string{tenant.Name}
+	for _, account := range grants.ServiceAccounts(tenant) {
+		if !slices.Contains(names, account.Namespace) {
+			names = append(names, account.Namespace)
+		}
+	}
+	for _, name := range names {
+		if err := r.checkNamespace(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *stepRunner) checkNamespace(ctx context.Context, name string) error {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.objects.live.Get(ctx, client.ObjectKey{Name: name}, now)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return outdatedError{fmt.Errorf("reading Namespace %s again: %w", name, err)}
+	case now.UID != r.uidOf(name):
+		return changedMeanwhile("namespaces", name)
+	}
+	return nil
+}
+
+// changedMeanwhile is a conflict: a pass that meets it is tried again like one whose write lost a race.
+func changedMeanwhile(resource, name string) error {
+	of := v1alpha1.GroupVersion.WithResource(resource).GroupResource()
+	if resource == "namespaces" {
+		of = corev1.Resource(resource)
+	}
+	return outdatedError{apierrors.NewConflict(of, name, errors.New("it has changed since the operator's watch showed it, so nothing is "+
+		"granted before the watch shows that"))}
+}
