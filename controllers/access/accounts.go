@@ -65,15 +65,23 @@ func (r *accountRecorder) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNames
 		if _, looked := uids[account.Namespace]; known || looked {
 			continue
 		}
-		namespace := &metav1.PartialObjectMetadata{}
-		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		err := r.live.Get(ctx, client.ObjectKey{Name: account.Namespace}, namespace)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("reading Namespace %s of a service account: %w", account.Namespace, err)
+		uid, err := readUID(ctx, r.live, account.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("the namespace of a service account: %w", err)
 		}
-		uids[account.Namespace] = namespace.UID
+		uids[account.Namespace] = uid
 	}
 	return uids, nil
+}
+
+// readUID reads the UID of a Namespace from the API server; "" if there is none.
+func readUID(ctx context.Context, live client.Reader, name string) (types.UID, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := live.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("reading Namespace %s: %w", name, err)
+	}
+	return namespace.UID, nil
 }
 
 func belongsTo(view View, tenant *v1alpha1.LNamespace) func(namespace string) bool {

@@ -8,9 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -46,7 +45,7 @@ func (r *stepRunner) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespa
 		return outdatedError{fmt.Errorf("reading LNamespace %s again: %w", tenant.Name, err)}
 	case now.UID != tenant.UID || now.Generation != tenant.Generation,
 		!slices.Equal(now.Status.ServiceAccounts, tenant.Status.ServiceAccounts):
-		return changedMeanwhile("lnamespaces", tenant.Name)
+		return changedMeanwhile(v1alpha1.GroupVersion.WithResource("lnamespaces").GroupResource(), tenant.Name)
 	}
 	names := []string{tenant.Name}
 	for _, account := range grants.ServiceAccounts(tenant) {
@@ -55,32 +54,19 @@ func (r *stepRunner) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespa
 		}
 	}
 	for _, name := range names {
-		if err := r.checkNamespace(ctx, name); err != nil {
-			return err
+		uid, err := readUID(ctx, r.objects.live, name)
+		switch {
+		case err != nil:
+			return outdatedError{err}
+		case uid != r.uidOf(name):
+			return changedMeanwhile(corev1.Resource("namespaces"), name)
 		}
 	}
 	return nil
 }
 
-func (r *stepRunner) checkNamespace(ctx context.Context, name string) error {
-	now := &metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.objects.live.Get(ctx, client.ObjectKey{Name: name}, now)
-	switch {
-	case err != nil && !apierrors.IsNotFound(err):
-		return outdatedError{fmt.Errorf("reading Namespace %s again: %w", name, err)}
-	case now.UID != r.uidOf(name):
-		return changedMeanwhile("namespaces", name)
-	}
-	return nil
-}
-
 // changedMeanwhile is a conflict: a pass that meets it is tried again like one whose write lost a race.
-func changedMeanwhile(resource, name string) error {
-	of := v1alpha1.GroupVersion.WithResource(resource).GroupResource()
-	if resource == "namespaces" {
-		of = corev1.Resource(resource)
-	}
-	return outdatedError{apierrors.NewConflict(of, name, errors.New("it has changed since the operator's watch showed it, so nothing is "+
+func changedMeanwhile(resource schema.GroupResource, name string) error {
+	return outdatedError{apierrors.NewConflict(resource, name, errors.New("it has changed since the operator's watch showed it, so nothing is "+
 		"granted before the watch shows that"))}
 }
