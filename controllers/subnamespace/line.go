@@ -26,8 +26,9 @@ func older(a, b waiter) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// lines hold the SubNamespaces that limits hold back, each in one line: that of the tree in which its namespace would be. The callers put
-// a SubNamespace there only if nothing but the limit stops it: any other one would needlessly hold back younger ones.
+// lines are the waiting lines of SubNamespaces that a limit holds back. Each tree has two: tooLow for its limit of depth, forest for room.
+// A SubNamespace is in one line at most, and only of the tree in which its namespace would be. The callers add it only if nothing but the
+// limit stops it: any other one would needlessly hold back the younger ones behind it.
 type lines struct {
 	rootOf map[types.NamespacedName]string   // by SubNamespace
 	tooLow map[string][]types.NamespacedName // by root: those that would exceed the tree's limit of depth

@@ -12,7 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Fields of a HierarchyConfiguration, as the record names them.
+// The fields of a HierarchyConfiguration that the migration may write: their names in its spec. Record.Before uses the same names as keys
+// for the values that the fields had before the migration.
 const (
 	cascadingField   = "allowCascadingDeletion"
 	labelsField      = "propagatedLabels"
