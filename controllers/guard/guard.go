@@ -78,7 +78,8 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(mgr.Add(elected), loop.SetupWithManager(mgr))
 }
 
-// Missing reports whether a policy, named without `warren-`, was not in force at the last look. It is false before the first look.
+// Missing reports whether the last look that succeeded found that a policy is not fully in force, or that it can't be checked. The policy
+// is named without `warren-`. Before the first look, Missing returns false.
 func (g *Guard) Missing(policy string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -84,7 +84,7 @@ func (q Question) describeUnseenNeed(role string) string {
 	case CreateSubNamespaces:
 		return "needs create on subnamespaces" + where + role
 	}
-	return "needs update on hierarchyconfigurations" + where + role + "; ask a cluster admin who may allow it"
+	return "needs update on hierarchyconfigurations" + where + role + "; a cluster admin can tell you whom to ask"
 }
 
 // Roles that a namespace can have in a move.

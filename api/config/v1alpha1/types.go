@@ -59,7 +59,8 @@ type Inheritance struct {
 	Labels      Globs `json:"labels"`
 	Annotations Globs `json:"annotations"`
 
-	// Undelegated are keys that only whoever may update namespaces cluster-wide may have a HierarchyConfiguration propagate or override.
+	// Undelegated are the cluster admins' keys: only cluster admins may have a HierarchyConfiguration propagate or override them. A
+	// cluster admin is a user who may update namespaces cluster-wide.
 	// Default: those of kubernetes.io and k8s.io and their subdomains.
 	Undelegated Globs `json:"undelegated"`
 }

@@ -53,7 +53,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
 })
 
-// configuration is a file for the exporter and the operator, which reads only the driver's name.
+// configuration returns the text of one configuration file, which the exporter and the operator share. The operator uses only the driver's
+// name from it.
 func configuration(engine, driver string) string {
 	return fmt.Sprintf(`apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
