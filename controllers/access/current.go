@@ -67,6 +67,6 @@ func (r *stepRunner) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespa
 
 // changedMeanwhile is a conflict: a pass that meets it is tried again like one whose write lost a race.
 func changedMeanwhile(resource schema.GroupResource, name string) error {
-	return outdatedError{apierrors.NewConflict(resource, name, errors.New("it has changed since the operator's watch showed it, so nothing is "+
-		"granted before the watch shows that"))}
+	return outdatedError{apierrors.NewConflict(resource, name,
+		errors.New("it has changed since the operator's watch showed it, so nothing is granted before the watch shows that"))}
 }
