@@ -17,8 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-// restartsBehind ends the operator's life. The next one sees the LNamespaces as they were 15 s ago, and all else as it is. For three seconds
-// it will believe in what they are when restartsBehind returns.
+// restartsBehind ends the operator's life. The next one sees the LNamespaces as they were 15 s ago, and all else as it is. For three
+// seconds it will believe in what they are when restartsBehind returns.
 func (s *stage) restartsBehind() {
 	GinkgoHelper()
 	var watching atomic.Bool
