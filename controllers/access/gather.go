@@ -106,10 +106,8 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		settings: r.Config,
 		mode:     r.modes.currentMode(),
 	}
-	var accounts []v1alpha1.ListedServiceAccount
-	accounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
-	tenant.Status.ServiceAccounts = accounts
-	f.input = planInput(r.View, tenant, accounts, f.settings, f.mode)
+	tenant.Status.ServiceAccounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
+	f.input = planInput(r.View, tenant, f.settings, f.mode)
 	f.objects = grants.For(tenant, f.input)
 	var err error
 	if f.actual, err = r.readActual(ctx, tenant, f.objects); err != nil {
@@ -132,9 +130,8 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	return f, nil
 }
 
-// planInput returns what the desired objects depend on. accounts is what the status records of the listed service accounts.
-func planInput(view View, tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings,
-	mode grants.Mode) grants.Facts {
+// planInput returns what the desired objects depend on.
+func planInput(view View, tenant *v1alpha1.LNamespace, settings Settings, mode grants.Mode) grants.Facts {
 	return grants.Facts{
 		Mode:            mode.Told,
 		Forms:           mode.Forms,
@@ -143,7 +140,7 @@ func planInput(view View, tenant *v1alpha1.LNamespace, accounts []v1alpha1.Liste
 			OperatorNamespace: settings.OperatorNamespace,
 			InTree:            belongsTo(view, tenant),
 			Doubt: func(account v1alpha1.Subject) string {
-				return grants.DoubtAccount(account, accounts, view.UID(account.Namespace))
+				return grants.DoubtAccount(account, tenant.Status.ServiceAccounts, view.UID(account.Namespace))
 			},
 		}),
 	}

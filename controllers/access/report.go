@@ -79,19 +79,11 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	return found
 }
 
-// joinErrors returns a single error as it is: apianswer.Patient looks at what it is.
-func joinErrors(errs []error) error {
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
-}
-
 // reportAccess writes the condition AccessReady and status.sudo, sends Events, and returns when to reconcile the tenant again.
 func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespace, seen *facts, done *outcome) (ctrl.Result, error) {
 	if len(done.errs) > 0 {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
-		return ctrl.Result{}, joinErrors(done.errs)
+		return ctrl.Result{}, errors.Join(done.errs...)
 	}
 	r.clock.forgetTenant(tenant.Name)
 	if seen.deleting {

@@ -52,7 +52,7 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 	if !tenant.DeletionTimestamp.IsZero() || !m.view.Owns(tenant.Name, tenant.UID) {
 		return nil, nil
 	}
-	objects := grants.For(tenant, planInput(m.view, tenant, tenant.Status.ServiceAccounts, m.config, mode))
+	objects := grants.For(tenant, planInput(m.view, tenant, m.config, mode))
 	pairs := objects.SudoPairs()
 	granted, err := m.objects.readCached(ctx, grants.KeyOf(pairs[0].Binding))
 	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {

@@ -17,7 +17,7 @@ import (
 // remaining.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	r.leaving.recordTenant(tenant)
-	objects := grants.For(tenant, planInput(r.View, tenant, tenant.Status.ServiceAccounts, r.Config, r.modes.currentMode()))
+	objects := grants.For(tenant, planInput(r.View, tenant, r.Config, r.modes.currentMode()))
 	actual, err := r.readActual(ctx, tenant, objects)
 	if err != nil {
 		return nil, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)

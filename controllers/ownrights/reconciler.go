@@ -89,11 +89,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case untouched:
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, client.IgnoreNotFound(r.bring(ctx, is, r.binding(req.Name), need == needed))
+	return ctrl.Result{}, client.IgnoreNotFound(r.writeBinding(ctx, is, r.binding(req.Name), need == needed))
 }
 
-// bring makes the RoleBinding is, which is nil if there is none, what want says, or deletes it unless it is needed.
-func (r *Reconciler) bring(ctx context.Context, is, want *rbacv1.RoleBinding, needed bool) error {
+// writeBinding makes the RoleBinding is equal to want, or deletes it if it is not needed. If there is none, is is nil.
+func (r *Reconciler) writeBinding(ctx context.Context, is, want *rbacv1.RoleBinding, needed bool) error {
 	switch {
 	case is != nil && (!needed || is.RoleRef != want.RoleRef): // the API server changes no roleRef
 		return r.Client.Delete(ctx, is, client.Preconditions{UID: &is.UID, ResourceVersion: &is.ResourceVersion})

@@ -3,6 +3,7 @@ package apianswer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,10 +64,10 @@ type Patient[Request comparable] struct {
 }
 
 type busyRequest struct {
-	answers int       // how many in a row
-	lost    int       // how many races in a row
-	asked   time.Time // until when the API server asks to wait
-	until   time.Time // when to try again
+	answers int           // how many in a row
+	asked   time.Time     // until when the API server asks to wait
+	until   time.Time     // when to try again
+	lost    time.Duration // how long it waits after the last of the races that it has lost in a row
 }
 
 // Hasten makes the next try of request wait only for as long as the API server asks. It is for an edit by a person, who may take a right
@@ -95,7 +96,7 @@ func Hastening(p *Patient[reconcile.Request]) predicate.Predicate {
 
 // Reconcile implements reconcile.TypedReconciler.
 func (p *Patient[Request]) Reconcile(ctx context.Context, request Request) (reconcile.Result, error) {
-	if wait := p.begin(request); wait > 0 {
+	if wait := p.beginUnlessBusy(request); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	result, err := p.next.Reconcile(ctx, request)
@@ -107,7 +108,7 @@ func (p *Patient[Request]) Reconcile(ctx context.Context, request Request) (reco
 		}
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	wait := p.end(request, err)
+	wait := p.recordAnswer(request, err)
 	if wait == 0 {
 		return result, err
 	}
@@ -115,10 +116,10 @@ func (p *Patient[Request]) Reconcile(ctx context.Context, request Request) (reco
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// lostRace reports whether err is nothing but a conflict (409): somebody has changed the object since the operator read it.
+// lostRace reports whether err is nothing but conflicts (409): another client has changed the object since the operator read it.
 func lostRace(err error) bool {
-	if _, joined := err.(interface{ Unwrap() []error }); joined {
-		return false
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		return !slices.ContainsFunc(joined.Unwrap(), func(one error) bool { return !lostRace(one) })
 	}
 	if inner := errors.Unwrap(err); inner != nil {
 		return lostRace(inner)
@@ -132,14 +133,14 @@ func (p *Patient[Request]) awaitWinner(request Request) (wait time.Duration, new
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, request)
-	lost := p.busy[request].lost
-	p.busy[request] = busyRequest{lost: lost + 1}
-	after := func(lost int) time.Duration { return min(conflictDelay<<min(max(lost, 0), 10), OutageRetryMax) }
-	return after(lost), after(lost) == OutageRetryMax && after(lost-1) < OutageRetryMax
+	last := p.busy[request].lost
+	wait = min(max(2*last, conflictDelay), OutageRetryMax)
+	p.busy[request] = busyRequest{lost: wait}
+	return wait, wait == OutageRetryMax && last < wait
 }
 
-// begin returns how long request must still wait, or records that it is under way.
-func (p *Patient[Request]) begin(request Request) time.Duration {
+// beginUnlessBusy returns how long request must still wait, or records that it is under way.
+func (p *Patient[Request]) beginUnlessBusy(request Request) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if wait := time.Until(p.busy[request].until); wait > 0 {
@@ -149,8 +150,8 @@ func (p *Patient[Request]) begin(request Request) time.Duration {
 	return 0
 }
 
-// end records what came of request, and returns how long it must wait because of that.
-func (p *Patient[Request]) end(request Request, err error) time.Duration {
+// recordAnswer records what came of request, and returns how long it must wait because of that.
+func (p *Patient[Request]) recordAnswer(request Request, err error) time.Duration {
 	asked := AskedDelay(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()

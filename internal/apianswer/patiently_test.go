@@ -92,7 +92,7 @@ func TestPatientlyAwaitsWhoWon(t *testing.T) {
 	answer, tries := fmt.Errorf("removing the finalizer: %w", lost), 0
 	r := apianswer.Patiently(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		tries++
-		return reconcile.Result{}, answer
+		return reconcile.Result{}, errors.Join(answer)
 	}))
 	for i, want := range []time.Duration{200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000} {
 		result, err := r.Reconcile(t.Context(), reconcile.Request{}) // at once, as after an event

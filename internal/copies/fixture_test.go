@@ -74,7 +74,7 @@ func kind(mode copies.KindMode, synced bool) fact {
 	return func(w *copies.World) { w.SetKind(secret, mode, synced) }
 }
 
-// content stands in for the content hash of a source. It consists of the source's namespace and the number of its version.
+// content is used in place of the content hash of a source. It consists of the source's namespace and the number of its version.
 func content(namespace string, version int) string {
 	return fmt.Sprintf("%-30s%02d", namespace, version)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -12,7 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,65 +18,52 @@ import (
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
-	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// succession is a stage with two replicas. The one that leads first is behind the gate.
+// succession is a stage with two replicas, of which the old one leads first.
 type succession struct {
 	*stage
-	old     *devcluster.Operator
+	old     *replica
 	deposed string // the identity of old
 }
 
-// newSuccession starts the first replica, and waits until it leads.
+// newSuccession starts the old replica, and waits until it leads.
 func newSuccession(ctx context.Context) *succession {
 	GinkgoHelper()
 	s := &succession{stage: bareStage(ctx, devcluster.Options{})}
 	s.observer = observe(s.World)
-	s.old = s.startReplica(ctx, "old", s.Kubeconfig(s.World))
-	s.Operator = s.old
-	Eventually(s.holder).ShouldNot(BeEmpty())
-	s.deposed = s.holder()
+	s.old = startReplica(ctx, s.World, "old", "--leader-elect")
+	Eventually(ctx, s.holder).ShouldNot(BeEmpty())
+	var err error
+	s.deposed, err = s.holder(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	return s
 }
 
-func (s *succession) startReplica(ctx context.Context, name, kubeconfig string) *devcluster.Operator {
+// startSuccessor starts the new replica. It waits for the Lease.
+func (s *succession) startSuccessor(ctx context.Context) {
 	GinkgoHelper()
-	o, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-		Kubeconfig: kubeconfig, Dir: filepath.Join(s.Dir, name), Config: configuration, Args: []string{"--leader-elect"},
-	})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(o.Kill)
-	return o
+	s.Operator = startReplica(ctx, s.World, "new", "--leader-elect").operator
 }
 
-// holder is the identity of the replica that holds the Lease.
-func (s *succession) holder() string {
-	lease := &coordinationv1.Lease{}
-	if s.Admin().Get(context.Background(), client.ObjectKey{Namespace: "warren-system", Name: v1alpha1.OperatorName}, lease) != nil ||
-		lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
+// freeze stops the old replica, as a machine does that sleeps.
+func (s *succession) freeze() { _ = s.old.operator.Process().Signal(syscall.SIGSTOP) }
+
+// awaitSuccessor waits until the new replica leads.
+func (s *succession) awaitSuccessor(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, s.holder).ShouldNot(BeElementOf("", s.deposed))
 }
 
-// freeze stops the first replica, as a machine does that sleeps.
-func (s *succession) freeze() { _ = s.old.Process().Signal(syscall.SIGSTOP) }
-
-// succeeds waits until another replica leads.
-func (s *succession) succeeds() {
+// thaw lets the old replica go on, and waits until it has ended.
+func (s *succession) thaw(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(s.holder).ShouldNot(BeElementOf("", s.deposed))
-}
-
-// thaw lets the first replica go on, and waits until it has ended.
-func (s *succession) thaw() {
-	GinkgoHelper()
-	Expect(s.old.Process().Signal(syscall.SIGCONT)).To(Succeed())
-	Eventually(s.old.Process().Done()).Should(BeClosed(), s.old.Log)
-	Expect(s.old.Process().ExitCode()).To(Equal(1), s.old.Log)
-	Expect(s.holder()).NotTo(BeElementOf("", s.deposed))
+	process := s.old.operator.Process()
+	Expect(process.Signal(syscall.SIGCONT)).To(Succeed())
+	Eventually(process.Done()).Should(BeClosed(), s.old.operator.Log)
+	Expect(process.ExitCode()).To(Equal(1), s.old.operator.Log)
+	Expect(s.holder(ctx)).NotTo(BeElementOf("", s.deposed))
 }
 
 var _ = Describe("a leader that was frozen while another replica took over", func() {
@@ -94,23 +79,23 @@ var _ = Describe("a leader that was frozen while another replica took over", fun
 			Expect(s.Admin().Create(ctx, o)).To(Succeed())
 		}
 		Eventually(readCopy).Should(Equal("1"))
-		s.Operator = s.startReplica(ctx, "new", s.World.Kubeconfig(controlplane.Operator))
+		s.startSuccessor(ctx)
 
 		s.freeze()
-		s.succeeds()
+		s.awaitSuccessor(ctx)
 		source.Data = map[string][]byte{"key": []byte("2")}
 		Expect(s.Admin().Update(ctx, source)).To(Succeed())
 		Eventually(readCopy).Should(Equal("2"))
 		version := copied.ResourceVersion
 
 		var leaseReads atomic.Int32
-		s.Script(func(r gate.Request) gate.Fault {
+		s.old.Script(func(r gate.Request) gate.Fault {
 			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/leases/"+v1alpha1.OperatorName) {
 				leaseReads.Add(1)
 			}
 			return gate.Fault{}
 		})
-		s.thaw()
+		s.thaw(ctx)
 		Expect(leaseReads.Load()).To(BeNumerically("<=", 1), "it ends at once, and neither tries again nor waits")
 		Expect(readCopy()).To(Equal("2"))
 		Expect(copied.ResourceVersion).To(Equal(version))
@@ -122,19 +107,19 @@ var _ = Describe("a leader that was frozen while another replica took over", fun
 		s := newSuccession(ctx)
 		scene := s.scene("f18")
 		twoTenants(ctx, scene)
-		s.Operator = s.startReplica(ctx, "new", s.World.Kubeconfig(controlplane.Operator))
+		s.startSuccessor(ctx)
 
 		var created atomic.Int32
-		s.scripts.set(scene.key, func(r gate.Request) (gate.Fault, bool) {
+		s.old.Script(func(r gate.Request) gate.Fault {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps") && created.Add(1) == 3 {
-				return gate.Fault{LoseAnswer: true, Then: s.freeze}, true
+				return gate.Fault{LoseAnswer: true, Then: s.freeze}
 			}
-			return gate.Fault{}, false
+			return gate.Fault{}
 		})
 		change(ctx, scene, build.Namespace(scene.own("m0")), func(n *corev1.Namespace) {
 			n.Labels[v1alpha1.LabelParent] = scene.own("second")
 		})
-		s.succeeds()
+		s.awaitSuccessor(ctx)
 		moves(ctx, scene) // the other replica goes on with it
 		change(ctx, scene, build.Namespace(scene.own("m0")), func(n *corev1.Namespace) {
 			n.Labels[v1alpha1.LabelParent] = scene.own("first")
@@ -147,7 +132,7 @@ var _ = Describe("a leader that was frozen while another replica took over", fun
 		}
 		Expect(created.Load()).To(BeNumerically("<", 15), "it was frozen with copies in its queue")
 		mark := len(s.eventsOf(scene.key))
-		s.thaw()
+		s.thaw(ctx)
 		Consistently(ctx, func() (late []string) {
 			for _, e := range s.eventsOf(scene.key)[mark:] {
 				if e.object.GetKind() == "ConfigMap" {

@@ -74,7 +74,7 @@ var _ = Describe("an operator that starts against an old cache", func() {
 		}
 	})
 
-	It("FLT-F15 gives nobody back what an edit took that it has not seen yet", func(ctx SpecContext) {
+	It("FLT-F15 gives no right back that an edit took away which it has not seen yet", func(ctx SpecContext) {
 		st.restartsBehind()
 		stopAsking := s.rights.begin(s)
 		s.rights.revoke(s.own("bob"))

@@ -68,13 +68,8 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		}
 		Eventually(ctx, rehearsal).Should(Succeed())
 		for i, slow := range []func(*http.Request) bool{
-			func(r *http.Request) bool {
-				return r.URL.Path == "/api/v1/secrets" && r.URL.Query().Get("labelSelector") == v1alpha1.LabelPropagate
-			},
-			func(r *http.Request) bool { return r.URL.Path == "/api/v1/namespaces" },
-			func(r *http.Request) bool {
-				return strings.HasSuffix(r.URL.Path, v1alpha1.GroupVersion.String()+"/hierarchyconfigurations")
-			},
+			listsSecrets(v1alpha1.LabelPropagate), hasPath("/api/v1/namespaces"),
+			hasPath("/apis/" + v1alpha1.GroupVersion.String() + "/hierarchyconfigurations"),
 		} {
 			_, err := f.Operator.Stop()
 			Expect(err).NotTo(HaveOccurred())
@@ -102,23 +97,16 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		gone := build.Source(build.Secret(f.acme, "gone", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, gone)
 		f.copied(ctx, gone, f.tree()...)
-		secrets := func(label string) func(*http.Request) bool {
-			return func(r *http.Request) bool {
-				return r.URL.Path == "/api/v1/secrets" && r.URL.Query().Get("labelSelector") == label
-			}
-		}
 		for _, list := range []struct {
 			what    string
 			hangs   func(*http.Request) bool
 			ofKind  bool
 			removes bool
 		}{
-			{what: "namespaces", hangs: func(r *http.Request) bool { return r.URL.Path == "/api/v1/namespaces" }},
-			{what: "LNamespaces", hangs: func(r *http.Request) bool {
-				return strings.HasSuffix(r.URL.Path, v1alpha1.GroupVersion.String()+"/lnamespaces")
-			}},
-			{what: "sources", hangs: secrets(v1alpha1.LabelPropagate), ofKind: true, removes: true},
-			{what: "copies", hangs: secrets(v1alpha1.LabelInheritedFrom), ofKind: true},
+			{what: "namespaces", hangs: hasPath("/api/v1/namespaces")},
+			{what: "LNamespaces", hangs: hasPath("/apis/" + v1alpha1.GroupVersion.String() + "/lnamespaces")},
+			{what: "sources", hangs: listsSecrets(v1alpha1.LabelPropagate), ofKind: true, removes: true},
+			{what: "copies", hangs: listsSecrets(v1alpha1.LabelInheritedFrom), ofKind: true},
 		} {
 			By(list.what)
 			_, err := f.Operator.Stop()
@@ -149,6 +137,18 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		}
 	})
 })
+
+// hasPath returns a function that reports whether a request has that path.
+func hasPath(path string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.URL.Path == path }
+}
+
+// listsSecrets returns a function that reports whether a request lists or watches the Secrets with that label.
+func listsSecrets(label string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return hasPath("/api/v1/secrets")(r) && r.URL.Query().Get("labelSelector") == label
+	}
+}
 
 // answers is the status code of a GET.
 func answers(ctx context.Context, url string) (int, error) {
