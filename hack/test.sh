@@ -58,9 +58,14 @@ wait "$lane2" || second=FAILED
 wait "$lane3" || third=FAILED
 cat "$reports"/suites-[23].txt
 
-# The last lines say what failed, and name it: whoever sees only them sees enough.
-grep -h -A4 '\[FAILED\]' "$reports"/suites-?.txt | cut -c1-300 | tail -60 || true
-grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
+# The last lines say what failed, why, and how much room and memory the machine has left: whoever sees only them sees enough.
+if [ "$unit$first$second$third" != passedpassedpassedpassed ]; then
+	grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
+	echo 'what the first failures of the suites say:'
+	grep -hF -A4 '[FAILED] ' "$reports"/suites-?.txt | grep -v -e '\[FAILED\] \[' -e '^--$' | cut -c1-300 | head -30 || true
+	df -h . "${TMPDIR:-/tmp}" || true
+	free -m 2>/dev/null || true
+fi
 printf '\nunit tests       %s (%s)\n' "$unit" "$reports/unit.json"
 printf 'suites, lane 1   %s (%s)\n' "$first" "$reports/suites-1.json"
 printf 'suites, lane 2   %s (%s)\n' "$second" "$reports/suites-2.json"

@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// refuseAwaitedName refuses a name to users without authority over the namespaces that wait for a parent of that name: these
-// namespaces would join the tree of the user who takes it.
+// refuseAwaitedName refuses a name to users without authority over the namespaces that wait for a parent of that name: these namespaces
+// would join the tree of the user who takes the name.
 func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot,
 	name string) (field.ErrorList, error) {
 	waiting := forest.WaitingFor(s, name)
@@ -43,6 +43,6 @@ func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authentic
 func checkNameNotAwaited(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, waiting []string,
 	name string) field.ErrorList {
 	why := ""
-	checkWithinSight(ctx, ask, user, nil, func(g *visibility) { why = authority.Awaited(g.listVisibleNamespaces(waiting), name) })
+	checkWithinSight(ctx, ask, user, nil, func(g *visibility) { why = authority.Awaited(g.listWaiting(waiting), name) })
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), why)}
 }

@@ -22,7 +22,7 @@ func matchingBillingDefaults(defaults []config.BillingDefault, username string, 
 	return matching
 }
 
-// agreesWithDefault reports whether every field that is stated has the value of the default; an empty field agrees with any.
+// agreesWithDefault reports whether every field that is stated has the value of the default; an empty field agrees with any value.
 func agreesWithDefault(stated, by v1alpha1.Billing) bool {
 	return (stated.CostCenter == "" || stated.CostCenter == by.CostCenter) &&
 		(stated.Owner == "" || stated.Owner == by.Owner) &&

@@ -80,7 +80,7 @@ func (v *hierarchyValidator) checkHierarchyChange(ctx context.Context, old v1alp
 	case len(verdict.problems) > 0:
 		return verdict.warnings, kindHierarchy.refusalOfProblems(now.Name, verdict.problems)
 	case verdict.unknown != "":
-		return verdict.warnings, askToRetry(`namespace "` + verdict.unknown + `" is not known yet`)
+		return verdict.warnings, askToRetry(`the operator has not seen namespace "` + verdict.unknown + `" yet; try again in a second`)
 	}
 	refused, err := v.checkRequestRights(ctx, user, own, now.Spec.Parent, verdict.requests)
 	if err != nil || len(refused) > 0 {

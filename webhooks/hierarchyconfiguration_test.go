@@ -57,14 +57,15 @@ func TestHierarchyConfigurations(t *testing.T) {
 			build.Hierarchy("new", build.Below("p")), allowed()},
 		"Missing": {"", family().allowing("create hierarchyconfigurations nosuch", "create namespaces", "* * solo"), nil,
 			build.Hierarchy("solo", build.Below("nosuch")),
-			allowed("parent namespace nosuch does not exist: a namespace below it is halted until it does; correct the name, or make it")},
+			allowed("parent namespace nosuch does not exist: a namespace below it is halted until the parent exists; " +
+				"correct the name, or create the parent")},
 		"MissingUnasked": {
 			"it reads as for one that exists", family().allowing("create namespaces"), nil, build.Hierarchy("solo", build.Below("nosuch")),
 			refused(403, `needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`).warning("nosuch"),
 		},
 		"Orphan": {"", orphaned().allowing(admOrg), nil, build.Hierarchy("x", build.Below("")), allowed()},
 		"HIER-M13": {"", orphaned().later(build.Namespace("gone")).allowing("*"), nil, build.Hierarchy("x", build.Below("")),
-			refused(503, `namespace "gone" is not known yet`)},
+			refused(503, `the operator has not seen namespace "gone" yet`)},
 		"Halted": {
 			"", grown(build.Root("org"), build.Child("p", "q"), build.Child("q", "p"), build.Child("x", "p")).allowing(admOrg), nil,
 			build.Hierarchy("x", build.Below("org")),

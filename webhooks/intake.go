@@ -38,7 +38,7 @@ func newLimitedIntake() intake { return intake{semaphore.NewWeighted(maxBodies)}
 
 // limitBodySize returns handler with a bound on what it reads. If a body is too large, the read fails with errTooLarge, which the handler
 // answers. When the process is to stop, the server's context ends, and with it the context of each review. A review that is being answered
-// then is answered all the same, because the requests of a user must outlast a roll-out.
+// at that time is still answered, because no request of a user may fail in a roll-out.
 func (i intake) limitBodySize(handler http.Handler) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)

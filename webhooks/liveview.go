@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// liveView is what the rules know beside the object that they judge: the shared view, completed by reads from the API server.
+// liveView is what the rules know besides the object that they judge: the shared view, completed by reads from the API server.
 type liveView struct {
 	view View
 	live client.Reader
@@ -71,8 +71,8 @@ func readFailedError(what string, err error) error {
 }
 
 // recheckDeletionLive returns f, the judgement on the deletion of the namespace called name. Children may forbid the deletion although a
-// spec already allows it, because the namespaces don't carry that permission yet. Then the error asks the client to retry: a refusal would
-// be outdated a second later.
+// spec already allows it, because the namespaces don't carry that permission yet. Then recheckDeletionLive returns an error that asks the
+// client to retry: a refusal would be outdated a second later.
 func (l liveView) recheckDeletionLive(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
 	if len(forest.HoldingChildren(s, name)) == 0 {
 		return f, nil

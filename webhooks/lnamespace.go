@@ -50,8 +50,8 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	return f.warnings, kindLNamespace.refusalOfProblems(lns.Name, f.problems)
 }
 
-// checkCreatorRules checks what depends on the user who creates the LNamespace: the billing and the number of LNamespaces. Cluster admins
-// are free in both.
+// checkCreatorRules checks what depends on the user who creates the LNamespace: the billing and the number of LNamespaces. Neither limits
+// cluster admins.
 func (v *tenantValidator) checkCreatorRules(ctx context.Context, user authenticationv1.UserInfo,
 	lns *v1alpha1.LNamespace) (field.ErrorList, error) {
 	c := v.config

@@ -51,7 +51,8 @@ func TestNamespaces(t *testing.T) {
 		"ParentPlain": {"", grown(build.Namespace("p")), nil, build.Child("n", "p"),
 			allowed("parent namespace p is not a root or a sub-namespace yet")},
 		"ParentMissing": {"", grown(), nil, build.Child("n", "r"),
-			allowed("parent namespace r does not exist: a namespace below it is halted until it does; correct the name, or make it")},
+			allowed("parent namespace r does not exist: a namespace below it is halted until the parent exists; " +
+				"correct the name, or create the parent")},
 		"ParentJustMade": {"what exists is not called missing", grown().later(build.Root("r")), nil, build.Child("n", "r"), allowed()},
 		"ParentProtected": {
 			"by the configuration, which no policy knows", grown(build.Namespace("locked-1")), nil, build.Child("n", "locked-1"),
@@ -82,9 +83,9 @@ func TestNamespaces(t *testing.T) {
 			refused(403, "tenant t allows 3 sub-namespaces (2 in use, 1 terminating)")},
 		"Room": {"", limited(4, -1), build.Child("b", "a"), build.Child("b", "t"), allowed()},
 		"TooDeep": {"the deepest counts", limited(-1, 1), build.Child("b", "a"), build.Child("b", "t"),
-			refused(403, "tenant t: depth 2 exceeds 1")},
+			refused(403, "tenant t: depth 2 exceeds the limit of 1")},
 		"NoRoomAndTooDeep": {"all in one answer", limited(2, 1), build.Child("b", "a"), build.Child("b", "t"),
-			refused(403, "allows 2 sub-namespaces", "depth 2 exceeds 1")},
+			refused(403, "allows 2 sub-namespaces", "depth 2 exceeds the limit of 1")},
 		"WithinAFullTree": {"", limited(2, -1), bound("t-1", "t"), bound("t-1", "t-2"), refused(422, "t-2 is being terminated")},
 		"LimitOfTheDefault": {"", grown(build.Root("a")).configured(defaultLimit(0)), nil, build.Child("n", "a"),
 			refused(403, "tree a allows 0 sub-namespaces (0 in use)")},

@@ -2,8 +2,11 @@ package webhooks
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -150,8 +153,8 @@ func (v *distributionValidator) checkResourceSizes(now *v1alpha1.ResourceDistrib
 	}
 	c, at := v.config.Distribution, field.NewPath("spec", "resource")
 	if limit := c.MaxObjectBytes; int64(len(data)) > limit {
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the object is %d bytes; the limit is %d (distribution.maxObjectBytes): "+
-			"make it smaller", len(data), limit))}
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the ResourceDistribution is %d bytes without its status; the limit is %d "+
+			"(distribution.maxObjectBytes): make its resource smaller", len(data), limit))}
 	}
 	total := int64(change.now.Template.Bytes) * int64(change.countPresentTargets())
 	switch limit := c.MaxTotalBytes.Value(); {
@@ -177,9 +180,26 @@ func (v *distributionValidator) checkByDryRun(ctx context.Context, now *v1alpha1
 	u.SetNamespace(v.operatorNamespace)
 	err := v.rehearse.Create(ctx, u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) {
+		if bad := notBase64(u); bad != "" {
+			return field.Invalid(at, field.OmitValueType{}, bad+": must be base64")
+		}
 		return field.Invalid(at, field.OmitValueType{}, fieldErrorsOnly(status.Status()))
 	}
 	return nil // other refusals, such as of a name that exists, may not apply in the target namespaces
+}
+
+// notBase64 returns the first field of a Secret or ConfigMap that must be base64 and isn't, such as "data[key]"; "" if there is none. The
+// API server's own message names no field.
+func notBase64(u *unstructured.Unstructured) string {
+	name := map[string]string{"v1 Secret": "data", "v1 ConfigMap": "binaryData"}[u.GetAPIVersion()+" "+u.GetKind()]
+	values, _ := u.Object[name].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		text, isText := values[key].(string)
+		if _, err := base64.StdEncoding.DecodeString(text); isText && err != nil {
+			return fmt.Sprintf("%s[%s]", name, key)
+		}
+	}
+	return ""
 }
 
 // fieldErrorsOnly returns the fields that a refusal names, and what is wrong with them, without their values, which may be secret.
@@ -199,8 +219,8 @@ func fieldErrorsOnly(status metav1.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// missingWriteRight explains which right the user lacks to write, without the operator, what the change makes the operator write anew; ""
-// if none.
+// missingWriteRight explains which right the user lacks on the objects that the change makes the operator write; "" if none. With that
+// right, the user could write them without the operator.
 func (v *distributionValidator) missingWriteRight(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group,
 	resource string) (string, error) {
 	open, namespaces := change.addedTargets()

@@ -121,10 +121,11 @@ func (c distributionChange) warningsAboutReach(targets v1alpha1.DistributionTarg
 	replaced := slices.DeleteFunc(c.old.Named.Replaced(c.forest), func(name string) bool { return !slices.Contains(named, name) })
 	switch {
 	case len(replaced) > 0 && c.targetsChanged():
-		all = append(all, "another namespace has taken the name since, and is served from now on: "+joinFirstNames(replaced))
+		all = append(all, "other namespaces have taken these names since spec.targets was written, and are served from now on: "+
+			joinFirstNames(replaced))
 	case len(replaced) > 0:
-		all = append(all, "another namespace has taken the name since, and is not served: "+joinFirstNames(replaced)+
-			"; to have it served, take its name out of spec.targets and put it in again")
+		all = append(all, "other namespaces have taken these names since spec.targets was written, and are not served: "+
+			joinFirstNames(replaced)+"; to have them served, take the names out of spec.targets and put them in again")
 	}
 	return all
 }

@@ -3,6 +3,8 @@ package webhooks_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +15,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/webhooks"
 )
@@ -68,6 +71,31 @@ func TestResourceDistribution(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.want.check(t, "", tc.cluster.as(t, alice, webhooks.PathDistributions, nil, distributionTo(tc.policy, "d1")))
+		})
+	}
+}
+
+// Creating 10,000 namespaces takes minutes; the webhook counts the namespaces of the forest, so the test makes only these.
+func TestSizeOfAllCopies(t *testing.T) {
+	const many = 10_000
+	c := grown()
+	for i := range many {
+		c.forest = c.forest.WithNamespace(&forest.Namespace{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprint(i)})
+	}
+	c.mapper = meta.NewDefaultRESTMapper(nil)
+	rd := distributionTo(v1alpha1.ConflictFail)
+	for name, tc := range map[string]struct {
+		bytes int
+		want  answered
+	}{
+		"DIST-D55 the copies together are too large": {1 << 20, refused(403, "about 9.8 GiB would be written to etcd; the limit is 1 GiB")},
+		"DIST-D55 the object itself is too large":    {1485 << 10, refused(403, "the limit is 1500000")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rd := rd.DeepCopy()
+			rd.Spec.Resource.Raw = fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"k":%q}}`,
+				strings.Repeat("x", tc.bytes))
+			tc.want.check(t, "", c.as(t, alice, webhooks.PathDistributions, nil, rd))
 		})
 	}
 }

@@ -103,7 +103,7 @@ func (o Options) newGuardedWebhook(name string, k kind, handler admission.Handle
 	return &admission.Webhook{Handler: countAnswers(name,
 		admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 			if !o.View.Synced() {
-				return responseForError(askToRetry("the namespaces of this cluster are not known yet; try again"))
+				return responseForError(askToRetry("the operator has not seen the namespaces of this cluster yet; try again"))
 			}
 			if err := checkReviewGenuine(o.View.Snapshot(), k, req); err != nil {
 				return responseForError(err)

@@ -25,7 +25,7 @@ func TestUnready(t *testing.T) {
 	}
 	for path := range webhooks.Handlers(scheme(), webhooks.Options{View: c}) {
 		r := c.as(t, alice, path, nil, objects[path])
-		refused(503, "not known yet").check(t, path, r)
+		refused(503, "has not seen the namespaces of this cluster yet").check(t, path, r)
 		if r.Result == nil || r.Result.Details == nil || r.Result.Details.RetryAfterSeconds != 1 {
 			t.Errorf("%s: the client isn't told when to come again: %+v", path, r.Result)
 		}

@@ -57,12 +57,16 @@ func (g *visibility) joinVisibleTexts(texts []string) string {
 	return forest.Few(seen) + " and others that you may not see"
 }
 
-// listVisibleNamespaces returns the list with its noun: "namespaces a, b".
-func (g *visibility) listVisibleNamespaces(names []string) string {
-	if seen, _ := g.divideByVisibility(names); len(seen) == 0 {
-		return "namespaces that you may not see"
+// listWaiting returns the list with its noun and verb: "namespaces a, b wait".
+func (g *visibility) listWaiting(names []string) string {
+	seen, hidden := g.divideByVisibility(names)
+	switch {
+	case len(seen) == 0:
+		return "namespaces that you may not see wait"
+	case len(seen) == 1 && !hidden:
+		return "namespace " + seen[0] + " waits"
 	}
-	return "namespaces " + g.joinVisibleTexts(names)
+	return "namespaces " + g.joinVisibleTexts(names) + " wait"
 }
 
 // divideByVisibility returns the texts about namespaces that the user sees, and whether there are others (hidden).

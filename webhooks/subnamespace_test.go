@@ -76,7 +76,7 @@ func TestSubNamespaces(t *testing.T) {
 		"MisnamedButThere": {"only what would be made is judged", payments().with(build.Child("legacy", "app-team1")), nil,
 			build.SubNamespace("app-team1", "legacy"), allowed("is not bound")},
 		"TooDeep": {"", grown(tenant(build.Tenant("t").Limits(-1, 1))...).with(bound("u", "t")), nil, build.SubNamespace("u", "v"),
-			refused(403, "tenant t: depth 2 exceeds 1")},
+			refused(403, "tenant t: depth 2 exceeds the limit of 1")},
 		"NoRoom": {"", grown(tenant(build.Tenant("t").Limits(1, -1))...).with(ending(bound("u", "t"))), nil, build.SubNamespace("t", "v"),
 			refused(403, "tenant t allows 1 sub-namespaces (1 in use, 1 terminating)")},
 		"SEC-X32 RoomAwaited": {

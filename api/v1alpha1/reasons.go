@@ -128,9 +128,9 @@ const (
 	// Conditions Ready, NamespaceReady: the API server refuses to create the namespace. The operator tries again, at first soon, in the end
 	// every 5 minutes, and at once when the spec changes.
 	ReasonCreateFailed Reason = "CreateFailed"
-	// Conditions MetadataSynced, Ready, Stalled, Event on a generated object: the API server refuses the labels or annotations of the
-	// namespace, or the label `propagate` of a generated object. The operator tries again after 1 second, in the end every 5 minutes, and at
-	// once when the namespace changes.
+	// Conditions MetadataSynced, Ready, Stalled, Event on a SubNamespace or a generated object: the API server refuses the labels or
+	// annotations of the namespace, or the label `propagate` of a generated object. The operator tries again after 1 second, in the end every
+	// 5 minutes, and at once when the namespace changes. For the label `propagate`, `propagation.retry` sets these times.
 	ReasonMetadataRejected Reason = "MetadataRejected"
 	// Condition MetadataSynced: the namespace has the labels and annotations of its spec and of its ancestors.
 	ReasonSynced Reason = "Synced"
@@ -190,7 +190,8 @@ const (
 	ReasonRejected Reason = "Rejected"
 	// Condition Propagated: new copies wait until the copies of the old place are deleted.
 	ReasonWaitingForRemoval Reason = "WaitingForRemoval"
-	// Condition Propagated: a copy in a namespace below is in conflict. Condition Ready stays True.
+	// Condition Propagated: a copy in a namespace below, or in one that this template reaches, is in conflict. It does not make condition
+	// Ready False.
 	ReasonDescendantConflict Reason = "DescendantConflict"
 )
 

@@ -229,7 +229,7 @@ type PlannedNamespaces struct {
 
 // DistributionPlan is what would be done were the ResourceDistribution not suspended.
 type DistributionPlan struct {
-	// create is where no object stands and a copy would be created.
+	// create is where no object stands. A copy would be created there, unless a conflict elsewhere holds back all new copies.
 	// +required
 	Create PlannedNamespaces `json:"create"`
 	// update is where a copy would be updated.

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// accountRecorder writes into the status of LNamespaces which namespaces their service accounts live in.
+// accountRecorder records in the status of an LNamespace, for each listed service account, a digest of the UID of the account's namespace.
 type accountRecorder struct {
 	live   client.Reader
 	view   View
@@ -24,8 +24,8 @@ type accountRecorder struct {
 }
 
 // rememberAccounts brings the service accounts in the status up to date with the lists, each with a digest of its namespace's UID, and
-// returns them. An account gets no access before its namespace is recorded. Otherwise, after a crash in between, the operator could accept
-// another namespace that somebody created later under that name.
+// returns them. It changes nothing in a tenant that is being deleted. An account gets no access before its namespace is recorded.
+// Otherwise, if the operator crashed between both writes, it could later accept another namespace that somebody created under that name.
 func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNamespace) ([]v1alpha1.ListedServiceAccount, error) {
 	before := tenant.Status.ServiceAccounts
 	if !tenant.DeletionTimestamp.IsZero() {

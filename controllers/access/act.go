@@ -20,8 +20,8 @@ import (
 // outcome is the result of carrying out a plan.
 type outcome struct {
 	changes   []change
-	conflicts []grants.Key // access objects whose name an object has that the operator didn't write
-	forbidden []string     // messages of the API server that refuse the operator a write
+	conflicts []grants.Key // keys under which objects exist that the operator didn't write
+	forbidden []string     // the API server's messages about requests that it refused (403 or 422)
 	contended []grants.Key // objects that another client changed during every try of this pass
 	busy      []grants.Key // shared objects that another worker is writing for another tenant
 	rootless  bool         // the root Namespace is missing or terminating, and so takes no new objects
@@ -49,11 +49,11 @@ var errContended = errors.New("another client changed the object during every tr
 var errBusy = errors.New("the object is being written for another tenant")
 
 // tries is how often, in one pass, a step is tried on a shared object, which workers write for other tenants, too. A step that revokes is
-// tried as often on any object. No pause comes between the tries: when a write is refused as outdated, the other write is complete.
+// tried as often on any object. No pause comes between the tries: when a write is refused as outdated, the write that won is complete.
 const tries = 6
 
-// fewTries is how often, in one pass, a step that doesn't revoke is tried on a tenant's own object that another client keeps writing.
-// After a pass that was stopped so, it is tried once a pass, because the next passes come with back-off.
+// fewTries is how often, in one pass, a step that doesn't revoke is tried on a tenant's own object that another client keeps writing. While
+// an obstacle makes the operator repeat a tenant's passes with back-off, such a step is tried only once in each pass.
 const fewTries = 3
 
 // stepRunner carries out plans. It lets only one worker at a time write a shared object, and grants nothing to a tenant for which
@@ -64,13 +64,14 @@ type stepRunner struct {
 	clock   *revocationClock
 	// uidOf returns the UID of a Namespace as the watch has shown it, "" for none.
 	uidOf func(name string) types.UID
-	// patience counts, by tenant, the passes that an obstacle has stopped.
+	// patience counts, by tenant, the passes in a row that an obstacle has stopped.
 	patience workqueue.TypedRateLimiter[string]
 	writing  sync.Map // keys of the shared objects that a worker is writing
 }
 
-// runSteps carries out the steps in order. If a step fails, the steps that need its object are skipped. If a revocation fails (other than
-// by a conflict or a busy object), or if the watch is late (see checkCurrent), all steps that don't revoke are skipped.
+// runSteps carries out the steps in order. If a step fails, the steps that need its object are skipped. If a revocation fails, or if the
+// watch is late (see checkCurrent), all later steps that don't revoke are skipped. Conflicts and busy objects don't count as failures.
+// Later steps in the root are skipped, too, once the root turns out to be missing or terminating.
 func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
 	unsound := map[grants.Key]bool{}
@@ -90,7 +91,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 				done.recordFailure(key, err)
 			}
 			mayGrant = false
-			step.Deed = grants.DeedNarrow // what no list names is taken away all the same
+			step.Deed = grants.DeedNarrow // subjects that no list names lose their rights nevertheless
 			var more []change
 			more, err = r.runStep(ctx, tenant, step, actual, current)
 			changes = append(changes, more...)
@@ -128,9 +129,10 @@ func (o *outcome) recordFailure(key grants.Key, err error) {
 	}
 }
 
-// runStep carries out one step on the object as actual has it. If the API server refuses the write because that object is outdated,
-// runStep reads the object from the API server and tries again. It updates actual for the steps that follow. Before it grants anything, it
-// calls current, which calls checkCurrent once in a pass.
+// runStep carries out one step on the object in actual; it first reads a shared object from the cache again. If the API server refuses the
+// write because that object is outdated, runStep reads the object from the API server and tries again. It updates actual for the steps that
+// follow. Before it grants anything, it calls current, which calls checkCurrent once in a pass; before it tries to grant again, it calls
+// checkCurrent itself.
 func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, step grants.Step, actual grants.Actual,
 	current func() error) ([]change, error) {
 	key := grants.KeyOf(step.Desired)

@@ -17,9 +17,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// eventBytes is the longest message of an Event, in bytes, that the API server accepts.
-const eventBytes = 1024
-
 // announcer sends the Events about access.
 type announcer struct {
 	events record.EventRecorder
@@ -29,9 +26,9 @@ type announcer struct {
 // forgetTenant forgets which foreign bindings of the tenant's group Events have named.
 func (a *announcer) forgetTenant(tenant string) { a.told.Delete(tenant) }
 
-// announceChanges sends one Event for each list of the LNamespace whose grants have changed. settled reports that the lists were already
-// in force before this pass: every write of the pass then repaired an object that somebody had changed. actual holds the objects after
-// the pass.
+// announceChanges sends Events about the changes of a pass. settled reports that the lists were already in force before this pass: then
+// each change repaired an object that another client had changed, and the Events name these objects. Otherwise they name the subjects whose
+// rights by each list have changed. actual holds the objects after the pass.
 func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change, actual grants.Actual) {
 	earlier := maps.Clone(actual)
 	for _, c := range slices.Backward(changes) {
@@ -49,7 +46,7 @@ func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, c
 		case rebound:
 			for _, list := range grants.ListsOf(c.key, tenant.Name) {
 				a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted,
-					fmt.Sprintf("%s: their binding was replaced, because it must refer to another ClusterRole", list))
+					fmt.Sprintf("%s: the binding of this list was replaced, because it must refer to another ClusterRole", list))
 			}
 		}
 		told[c.key] = true
@@ -66,8 +63,8 @@ func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, c
 	}
 }
 
-// ownGroupAside returns names without the tenant's own group of sudoers: the operator binds that group together with the managers, but it
-// is on no list.
+// ownGroupAside returns names without the tenant's own group of sudoers: the operator binds that group together with the managers, but the
+// group is on no list.
 func ownGroupAside(tenant string, names []string) []string {
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(tenant)}.String()
 	var listed []string
@@ -80,13 +77,13 @@ func ownGroupAside(tenant string, names []string) []string {
 }
 
 // announceList sends an Event that names as many subjects as its message can hold.
-func (a *announcer) announceList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason, text string, names []string) {
+func (a *announcer) announceList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason, intro string, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	const room = eventBytes - 40 // 40 bytes are for the count of the names left out
+	const room = text.EventBytes - 40 // 40 bytes are for the count of the names left out
 	var b strings.Builder
-	b.WriteString(text)
+	b.WriteString(intro)
 	for i, name := range names {
 		if i > 0 {
 			if b.Len()+len(name) > room {
@@ -100,8 +97,8 @@ func (a *announcer) announceList(tenant *v1alpha1.LNamespace, reason v1alpha1.Re
 	a.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
 }
 
-// announceFindings sends a warning for each finding with an Event that the condition did not mention before this pass. before is that
-// condition, or nil if there was none.
+// announceFindings sends a warning for each finding whose field event is set, unless the condition already mentioned the finding before
+// this pass. before is that condition, or nil if there was none.
 func (a *announcer) announceFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
 	for _, f := range found {
 		if f.event != "" && (before == nil || !strings.Contains(before.Message, f.message)) {
@@ -110,8 +107,9 @@ func (a *announcer) announceFindings(tenant *v1alpha1.LNamespace, before *metav1
 	}
 }
 
-// announceBindings sends Events about foreign bindings of the tenant's group, once for the same bindings. Each binding gets an Event, for
-// a cluster admin who looks at it. The LNamespace gets one, for the tenant, unless announceFindings already reports the bindings.
+// announceBindings sends Events about foreign bindings of the tenant's group, and sends none again while the bindings stay the same. Each
+// binding gets an Event, for a cluster admin who looks at it. The LNamespace gets one, for the tenant, unless announceFindings already
+// reports the bindings.
 func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
 	elsewhere := seen.group.inTheWay
 	now := fmt.Sprint(elsewhere)
@@ -121,8 +119,9 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 	}
 	group, effect := v1alpha1.SudoersGroup(tenant.Name), "the operator grants no sudo there while this binding exists"
 	if !seen.groupInUse() {
-		effect = "in mode Constrained such a binding gives sudoers no rights: delete it"
-		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
+		effect = "such a binding gives sudoers no rights in mode Constrained, but stops sudo in mode Legacy: a cluster admin should delete it"
+		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse,
+			fmt.Sprintf("group %s is bound outside of this tenant; %s", group, effect))
 	}
 	for _, h := range elsewhere {
 		object := &corev1.ObjectReference{
@@ -134,5 +133,5 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 }
 
 func (a *announcer) sendEvent(tenant *v1alpha1.LNamespace, kind string, reason v1alpha1.Reason, message string) {
-	a.events.Event(tenant, kind, string(reason), text.Cut(message, eventBytes))
+	a.events.Event(tenant, kind, string(reason), text.Cut(message, text.EventBytes))
 }

@@ -27,7 +27,7 @@ type facts struct {
 	actual   grants.Actual
 	group    groupState
 	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still missing there. Grants
-	// wait for these copies, because they limit what the rights allow.
+	// in the root wait for these copies, because rails limit what the rights allow.
 	unbounded bool
 	// unremembered is the error from recording the namespaces of service accounts, or nil. Accounts whose namespaces are not recorded get
 	// nothing.
@@ -130,7 +130,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	return f, nil
 }
 
-// planInput returns what the desired objects depend on.
+// planInput returns what the desired objects depend on besides the LNamespace.
 func planInput(view View, tenant *v1alpha1.LNamespace, settings Settings, mode grants.Mode) grants.Facts {
 	return grants.Facts{
 		Mode:            mode.Told,
@@ -146,7 +146,8 @@ func planInput(view View, tenant *v1alpha1.LNamespace, settings Settings, mode g
 	}
 }
 
-// readActual reads the existing objects that have the names of the desired objects, and the self and sole pairs that the tenant owns.
+// readActual reads the existing objects that have the names of the desired objects, and the self and sole pairs that the tenant owns. It
+// finds an object that the operator didn't write only if an earlier pass recorded it (blocked).
 func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace, objects grants.Objects) (grants.Actual, error) {
 	actual := grants.Actual{}
 	if err := r.objects.addOwnedPairs(ctx, tenant.Name, actual); err != nil {

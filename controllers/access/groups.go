@@ -24,12 +24,13 @@ import (
 // scanPage is the number of bindings that one request of a scan asks for.
 const scanPage = 500
 
-// groups finds foreign bindings of the groups of sudoers: those that the operator didn't write. The sudoers of an LNamespace also get what
-// their group is bound to already, so such a binding stops the tenant's first grant of sudo. A later one stops nothing, because policy
-// sudo-subjects lets only cluster admins bind these groups. status.sudoGrantedAt remembers the first grant.
+// groups finds foreign bindings of the groups of sudoers: those that the operator didn't write for the present LNamespace. In mode Legacy,
+// sudoers also get what their group is bound to already, so such a binding stops the tenant's first grant of sudo. A binding that is made
+// after that grant stops nothing, because policy sudo-subjects lets only cluster admins bind these groups. status.sudoGrantedAt remembers
+// the first grant.
 //
 // All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins. The bindings that a
-// scan found are read again every GroupRetry. While no tenant waits for its first grant, nothing is read.
+// scan found are read again every GroupRetry, until the tenant has its first grant. While there are none, nothing is read.
 type groups struct {
 	view    View
 	timing  Timing
@@ -48,7 +49,7 @@ type groups struct {
 
 // groupState describes what foreign bindings mean for a tenant's sudo.
 type groupState struct {
-	// inTheWay are foreign bindings that stop the tenant's first grant.
+	// inTheWay are foreign bindings that stop the tenant's first grant in mode Legacy.
 	inTheWay []holder
 	// pending reports that the scan before the tenant's first grant has not finished. At its end, the scan requeues the tenant.
 	pending bool
@@ -99,9 +100,9 @@ func (g *groups) forgetTenant(tenant string) {
 	delete(g.found, tenant)
 }
 
-// look scans all bindings if a tenant waits for that, and else reads the bindings again that stop first grants. It requeues the tenants
-// concerned. After a look comes a pause of nine times its duration, so that looks take at most a tenth of the time; the pause is
-// GroupRetry at most.
+// look scans all bindings if a tenant waits for that. Otherwise it reads again the bindings that scans have found. It requeues the tenants
+// concerned. After a look comes a pause of nine times its duration, so that looks take about a tenth of the time. The pause is at most
+// GroupRetry and, after an error, at least RetryMin.
 func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
 	if left := time.Until(g.restUntil); left > 0 {
 		return left, nil
@@ -144,7 +145,7 @@ func (g *groups) scanForWaiting(ctx context.Context) ([]string, error) {
 	}
 	g.forbidden = ""
 	concerned := slices.Collect(maps.Keys(waiting))
-	for tenant, holders := range g.found { // new tenants may come so fast that each look is a scan, and none reads these again
+	for tenant, holders := range g.found { // so many tenants may wait that each look is a scan, and none a recheckHolders
 		if now := found[v1alpha1.SudoersGroup(tenant)]; !slices.Equal(now, holders) {
 			g.found[tenant] = now
 			concerned = append(concerned, tenant)
@@ -202,7 +203,7 @@ func (g *groups) uidOf(ctx context.Context) func(tenant string) types.UID {
 	}
 }
 
-// recheckHolders reads the bindings again that stop first grants. If one of them is gone, replaced, or no longer names the group, the
+// recheckHolders reads again the bindings that scans have found. If one of them is gone, was replaced, or no longer names the group, the
 // tenant needs another scan, and is returned.
 func (g *groups) recheckHolders(ctx context.Context) ([]string, error) {
 	var concerned []string

@@ -141,7 +141,7 @@ func TestScansForOthersDelayNoGrant(t *testing.T) {
 	})
 }
 
-// If a list hangs in an outage, the next look begins no later than GroupRetry after it.
+// If a look hangs in an outage, the next one begins no later than GroupRetry after the end of that look.
 func TestScanAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &bindings{hangs: time.Minute}

@@ -20,9 +20,9 @@ import (
 const unavailable = "the API server doesn't offer constrained impersonation, or has not answered whether it does; that needs " +
 	"Kubernetes 1.36 with feature gate ConstrainedImpersonation"
 
-// modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works. It ends a switch of
-// modes when the rules and bindings of both forms, legacy and constrained, are in place everywhere. It is a source of the access
-// controller, which waits until the first mode is known.
+// modes keeps the mode of sudo. Unless the configuration says Legacy, it asks the API server from time to time whether constrained
+// impersonation works. It ends a switch of modes when the rules and bindings of both forms, legacy and constrained, are in place
+// everywhere, or after SwitchLimit. It is a source of the access controller, which waits until the first mode is known.
 type modes struct {
 	requeue.Source[reconcile.Request] // requeues tenants
 
@@ -127,14 +127,14 @@ func (m *modes) advanceSwitch(ctx context.Context, mode grants.Mode) {
 
 // beginWithRules sets the first mode: the one by which the existing ClusterRoles grant sudo.
 func (m *modes) beginWithRules(ctx context.Context) error {
-	var found grants.Forms
+	var found []grants.Forms
 	roles := &rbacv1.ClusterRoleList{}
 	if err := m.objects.client.List(ctx, roles); err != nil {
 		return fmt.Errorf("listing ClusterRoles to find the mode of sudo: %w", err)
 	}
 	for i := range roles.Items {
 		if grants.GrantsSudo(&roles.Items[i]) {
-			found = found.Or(grants.FormsIn(&roles.Items[i]))
+			found = append(found, grants.FormsIn(&roles.Items[i]))
 		}
 	}
 	m.setMode(grants.ModeOf(found))

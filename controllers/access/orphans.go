@@ -24,8 +24,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// orphans deletes access objects that belong to no tenant any more, because another client removed their owner references, or the
-// finalizer of their LNamespace. Every access object is checked when the operator starts and whenever it changes.
+// orphans deletes access objects that belong to no tenant any more, because another client removed their owner references, or the finalizer
+// of their LNamespace. Every access object except propagated copies is checked at the start, when the object changes, and when its
+// LNamespace is deleted.
 type orphans struct {
 	objects *objectStore
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't repeat them. A
-// write that the watch doesn't bring is forgotten after the time in field lasts. That costs at most one refused write. But a creation or
-// update is remembered as long as the watch of its kind is behind, as after an outage. Otherwise a plan on older objects would not find the
-// binding to revoke: it would grant first, and revoke only after a refused POST.
+// recent remembers the operator's own writes, so that a second pass over a tenant doesn't repeat what the watch has not brought yet. A
+// deletion is remembered for the time in field lasts. A creation or update is remembered until the watch of its kind has brought this
+// version or a later one. It is forgotten after lasts, too, but not while that watch is behind, as after an outage. Otherwise a plan on
+// older objects would not find the binding to revoke: it would grant first, and revoke only after a refused POST.
 type recent struct {
 	lasts time.Duration
 	// readTo returns the resourceVersion up to which the watch of a kind has read; "" where that is not known.
@@ -79,7 +79,7 @@ func (r *recent) isOver(key grants.Key, w write) bool {
 	return time.Since(w.at) > r.lasts && !forest.IsNewer(version, r.readTo(key.Kind))
 }
 
-// latestOf returns the newer of cached, which may be nil, and what was last written. It is nil if the object was deleted.
+// latestOf returns the newer of cached, which may be nil, and what was last written. It returns nil if the object was deleted.
 func (r *recent) latestOf(key grants.Key, cached grants.Object) grants.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()

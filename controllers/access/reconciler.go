@@ -2,8 +2,8 @@
 // plans them.
 //
 // These "access objects" have the label tenancy.warren.dev/access. They are RoleBindings in the tenant's root namespace and pairs, each a
-// ClusterRole and a ClusterRoleBinding of one name. A self pair lets a user impersonate himself or herself. All tenants that list the user
-// as a sudoer share it, and each of them is an owner of it.
+// ClusterRole and a ClusterRoleBinding of one name. A self pair lets a user impersonate himself or herself. The tenants that list the user
+// as a sudoer share it, and each of them is an owner of it. Tenants with a sole pair (see internal/grants) need none.
 //
 // One pass over a tenant gathers the facts (gather.go), lets the pure planner decide, carries out the plan (act.go) and reports
 // (report.go, events.go). Withdraw revokes everything when a tenant is deleted. A second, small controller deletes objects whose tenant is
@@ -36,14 +36,14 @@ type View interface {
 	Owns(root string, uid types.UID) bool
 	// IsTerminating reports whether the Namespace called name is being deleted.
 	IsTerminating(name string) bool
-	// InTree reports whether namespace is root or a descendant of it.
+	// InTree reports whether namespace is root or a descendant of it, and is not halted.
 	InTree(namespace, root string) bool
 	// BelongsTo reports whether namespace counts as part of the tree of root when subjects are refused. Unlike InTree, it counts a namespace
 	// that is halted, in a cycle or protected.
 	BelongsTo(namespace, root string) bool
 	// UID returns the UID of the namespace called name; "" if there is none.
 	UID(name string) types.UID
-	// Living returns root and the namespaces below it that are not terminating.
+	// Living returns root itself, and those namespaces below it that are not terminating.
 	Living(root string) []string
 }
 
@@ -67,14 +67,14 @@ type Timing struct {
 	RoleTrust time.Duration
 	// GroupRetry is the pause between two reads of the bindings that stop a tenant's first grant (see groups).
 	GroupRetry time.Duration
-	// Recent is how long an own write is remembered if no watch brings it.
+	// Recent is how long one of the operator's own writes is remembered if no watch brings it (see recent).
 	Recent time.Duration
 	// Probe is the pause between two questions to the API server whether it offers constrained impersonation; ProbeRetry is the
 	// pause after a question without an answer.
 	Probe, ProbeRetry time.Duration
-	// SwitchLook is the pause between two checks whether a switch of the mode is in place everywhere. SwitchGrace is how long it
-	// has to be in place before the switch ends, because API servers see RBAC objects a little later. SwitchLimit is the longest
-	// duration of a switch.
+	// SwitchLook is the pause between two checks whether a switch of the mode is in place everywhere. SwitchGrace is how long the new rules
+	// must be in place before the switch ends, because API servers see RBAC objects a little later. SwitchLimit is the longest duration of a
+	// switch.
 	SwitchLook, SwitchGrace, SwitchLimit time.Duration
 }
 
@@ -88,7 +88,7 @@ func DefaultTiming() Timing {
 	}
 }
 
-// Reconciler keeps the access objects of LNamespaces. All exported fields are required, unless they say otherwise.
+// Reconciler keeps the access objects of LNamespaces. All exported fields but Timing are required, unless their comments say otherwise.
 type Reconciler struct {
 	// Client reads ClusterRoles, ClusterRoleBindings and RoleBindings from a cache that holds those labelled
 	// tenancy.warren.dev/access. SetupWithManager takes the manager's if it is nil, and the same holds for Live.

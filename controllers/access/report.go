@@ -44,7 +44,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	for _, key := range done.conflicts {
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, event: v1alpha1.ReasonAccessConflict, retry: true,
-			message: fmt.Sprintf("%s; a cluster admin can delete or rename it", conflictError{key})})
+			message: fmt.Sprintf("%s; a cluster admin can delete it, or create it again under another name", conflictError{key})})
 	}
 	for _, key := range done.contended {
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
@@ -53,14 +53,14 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
-			message: fmt.Sprintf("group %s is bound elsewhere since before the first grant of sudo: no sudo is granted until a cluster admin "+
-				"deletes those bindings (kubectl warren doctor names them)",
+			message: fmt.Sprintf("group %s was already bound outside of this tenant before the first grant of sudo: no sudo is granted until "+
+				"a cluster admin deletes those bindings (kubectl warren doctor names them)",
 				v1alpha1.SudoersGroup(tenant.Name))})
 	}
 	if seen.mode.Unavailable && len(tenant.Spec.Sudoers) > 0 {
 		found = append(found, finding{reason: v1alpha1.ReasonConstrainedUnavailable,
 			message: "no further sudo is granted, but sudoers who have it keep it: sudo.mode is Constrained, and " + unavailable +
-				"; set sudo.mode to Auto or Legacy, or provide that"})
+				"; a cluster admin can set sudo.mode to Auto or Legacy, or enable that feature gate"})
 	}
 	if seen.group.forbidden != "" && seen.mode.Forms.Legacy {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: seen.group.forbidden})
@@ -79,7 +79,8 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	return found
 }
 
-// reportAccess writes the condition AccessReady and status.sudo, sends Events, and returns when to reconcile the tenant again.
+// reportAccess writes the condition AccessReady and status.sudo, sends Events, and returns when to reconcile the tenant again. After a pass
+// that must be repeated soon, it only sends Events.
 func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespace, seen *facts, done *outcome) (ctrl.Result, error) {
 	if len(done.errs) > 0 {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)

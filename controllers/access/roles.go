@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// userRoles reports whether the ClusterRole of users exists. No cache holds it, because it lacks the label of access objects.
+// userRoles reports whether the ClusterRole of users exists. No cache holds that role, because the role lacks the label of access objects.
 type userRoles struct {
 	live  client.Reader
 	trust time.Duration

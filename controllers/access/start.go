@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// startPhase lasts from the start of a leader until each tenant of that time has had one pass that only revokes. So a subject that left a
-// list while no operator ran loses its rights before anybody gains one, and before anything is copied.
+// startPhase lasts from the start of a leader until each tenant that existed then has had one pass that only revokes. So a subject that
+// left a list while no operator ran loses its rights before any subject gains a right, and before anything is copied.
 type startPhase struct {
 	over  chan struct{}                     // closed at the end
 	again requeue.Source[reconcile.Request] // at the end, requeues the tenants that had their pass

@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// inPlace reports whether every tenant with sudo has rules of both forms. In a switch to Constrained, every namespace of its tree must
-// also have the RoleBinding that the constrained form needs there. After an error it reports false.
+// inPlace reports whether every tenant with sudo has rules of both forms. In a switch to Constrained, every namespace of its tree that is
+// not terminating must also have the RoleBinding that the constrained form needs there. After an error, inPlace reports false.
 func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 	err := m.checkInPlace(ctx, mode)
 	if err != nil {
@@ -47,7 +47,8 @@ func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
 }
 
 // checkSwitched returns an error that names the first object of the tenant, in its pairs or its root, that still lacks the new form.
-// Without an error it returns the binding of the tenant's sudoers; nil if it has none.
+// Without an error it returns the binding of the tenant's sudoers. That is nil if the tenant has no sudo, is being deleted, or doesn't own
+// its root.
 func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
 	if !tenant.DeletionTimestamp.IsZero() || !m.view.Owns(tenant.Name, tenant.UID) {
 		return nil, nil
@@ -82,7 +83,7 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 }
 
 // checkCopies returns nil if every namespace below the roots of the tenants in granted has the copy that lets their sudoers use the
-// constrained form.
+// constrained form. Terminating namespaces don't count.
 func (m *modes) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
 	there := map[string]grants.Object{} // copies by namespace
 	err := paging.Each(ctx, m.objects.live, &rbacv1.RoleBindingList{}, scanPage, func(object client.Object) error {

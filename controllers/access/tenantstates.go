@@ -29,13 +29,13 @@ func (l *leavingTenants) forgetTenant(tenant string) { l.uids.Delete(tenant) }
 
 // revocationClock measures the time from the change of an LNamespace to the first write that takes a right away.
 type revocationClock struct {
-	changed sync.Map // tenant → time.Time of the first change of its LNamespace that no pass has finished with
+	changed sync.Map // tenant → time.Time of the first change of its LNamespace since the last finished pass
 }
 
 // recordChange begins a measurement, unless one has begun already.
 func (c *revocationClock) recordChange(tenant string) { c.changed.LoadOrStore(tenant, time.Now()) }
 
-// timeRevocation ends the measurement and records it if one of the changes takes a right away.
+// timeRevocation ends and records the measurement if one of the changes takes a right away; otherwise the measurement goes on.
 func (c *revocationClock) timeRevocation(tenant string, changes []change) {
 	for _, one := range changes {
 		if len(grants.Minus(grants.Subjects(one.before), grants.Subjects(one.after))) == 0 {

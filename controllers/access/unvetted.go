@@ -16,7 +16,7 @@ import (
 // grantedCondition returns the reason and message of AccessReady when there is no finding. They also show whether the ClusterRole of
 // users grants dangerous rights. unvettedRights may be nil: then none are known to be dangerous.
 func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) {
-	const everything = "everything that the lists say is granted"
+	const everything = "all rights that the lists ask for are granted"
 	if unvettedRights == nil {
 		return v1alpha1.ReasonGranted, everything
 	}
@@ -29,7 +29,7 @@ func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) 
 			everything, strings.Join(unvetted, "; ")), 1024)
 }
 
-// sourceOrNone returns the source, or one that never requeues anything if wanted is nil.
+// sourceOrNone returns wanted or, if that is nil, a source that never requeues anything.
 func sourceOrNone(wanted source.Source) source.Source {
 	if wanted != nil {
 		return wanted

@@ -146,8 +146,8 @@ func indexFields(mgr ctrl.Manager) error {
 	return nil
 }
 
-// specChanged lets through updates that change the spec of an LNamespace, and calls edited for them. It notes when they came, so that
-// revocations can be timed.
+// specChanged drops updates of an LNamespace that leave its spec as it was. For every other update it calls edited, and records the time,
+// so that revocations can be timed.
 func specChanged(clock *revocationClock, edited func(reconcile.Request)) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

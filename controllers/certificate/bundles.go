@@ -63,7 +63,8 @@ func readConfigurations(ctx context.Context, c client.Reader) ([]configuration, 
 	return found, nil
 }
 
-// trustsCertificate reports whether every webhook of both configurations would accept the certificate.
+// trustsCertificate reports whether the caBundle of every webhook in both configurations contains the certificate. A missing configuration
+// has no webhooks.
 func trustsCertificate(ctx context.Context, c client.Reader, leaf *x509.Certificate) (bool, error) {
 	configurations, err := readConfigurations(ctx, c)
 	if err != nil {
@@ -122,8 +123,8 @@ func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents)
 	return time.Since(b.since), nil
 }
 
-// putBundle writes the bundle into the webhooks of one configuration that have another one. wrote reports that it did, or that the cache
-// doesn't hold an earlier write yet.
+// putBundle writes the bundle into those webhooks of one configuration that have another bundle. wrote reports that it wrote, or that the
+// cache doesn't hold an earlier write yet.
 func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
 	version := c.object.GetResourceVersion()
 	if last, ok := b.written[c.kind]; ok && forest.IsNewer(last, version) {

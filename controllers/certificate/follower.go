@@ -56,8 +56,9 @@ func (f *follower) seen(secret *corev1.Secret) {
 	}
 }
 
-// checkReady returns a check whether the API server can call this replica: it serves a certificate that the webhook configurations held at
-// least once. A later change of the configurations concerns all replicas alike, so it makes none of them unready.
+// checkReady returns a check whether the API server can call this replica: it serves a certificate, and the webhook configurations have
+// held a certificate that it served. A replica without a certificate is ready only if isExcused reports true. A later change of the
+// configurations concerns all replicas alike, so it makes none of them unready.
 func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	return func(req *http.Request) error {
 		c, err := f.serving.GetCertificate(nil)

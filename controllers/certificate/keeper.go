@@ -45,7 +45,7 @@ func (k *keeper) keep(ctx context.Context) (again time.Duration, err error) {
 }
 
 // planStep decides on one step and takes it. It first decides as if the bundle were not in the configurations yet, since some steps can't
-// wait for that. If that gives no step, it decides by the time that the bundle has been there.
+// wait for that. If that gives no step, it writes the bundle there, and decides by how long the bundle has been there.
 func (k *keeper) planStep(ctx context.Context) (again time.Duration, err error) {
 	var secret corev1.Secret
 	if err := k.client.Get(ctx, k.secret, &secret); err != nil {

@@ -50,7 +50,7 @@ func init() {
 	metrics.Registry.MustRegister(writes, reads, drift, scrubbed, fanoutSeconds, rightsBeforeRails, settleSeconds)
 }
 
-// countWrite counts a write by the status code of its answer; code 0 stands for no answer.
+// countWrite counts a write by the status code of its answer; code 0 means that there was no answer.
 func countWrite(slot copies.Slot, verb string, err error) {
 	code := 200
 	if err != nil {

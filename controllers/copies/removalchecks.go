@@ -46,17 +46,18 @@ type removalCheck struct {
 	newest string
 }
 
-// mostChecks bounds removalChecks.done, in namespaces: those that have moved and whose copies have not all been deleted yet.
+// mostChecks bounds removalChecks.done, in namespaces. Only namespaces that have moved and still have copies to delete need their check
+// again.
 const mostChecks = 1000
 
 func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copies.State))) *removalChecks {
 	return &removalChecks{view: v, api: api, read: read, done: lru.New(mostChecks), share: newShare()}
 }
 
-// checkRemoval returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its
-// source, is not above it. It also returns nil to leave the decision to a new plan: if, by the view and by the State, from is above it, or
-// its namespace is halted or gone. It returns ErrBehind if the forest may be too old. One read of the namespaces above
-// serves all copies in a namespace. A Namespace that is newer than in the forest is entered in the view.
+// checkRemoval returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has the
+// copy's source, is not above the copy. It also returns nil to leave the decision to a new plan: if, by the view and by the State, from is
+// above the copy, or the copy's namespace is halted, protected or gone. It returns ErrBehind if the forest may be too old. One read of the
+// namespaces above serves all copies in a namespace. A Namespace that is newer than in the forest is entered in the view.
 func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from, version string) error {
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()
@@ -101,15 +102,15 @@ func keepsCopy(f *forest.Snapshot, from, namespace string) bool {
 	return !ok || above.Has(from)
 }
 
-// coversNamespace reports whether the last check of namespace has confirmed this path, and began when the copy of this resourceVersion was
-// known.
+// coversNamespace reports whether the last check of namespace has confirmed this path, and began after the State knew the copy of this
+// resourceVersion.
 func (c *removalChecks) coversNamespace(namespace, path, version string) bool {
 	last, checked := c.done.Get(namespace)
 	return checked && last.(removalCheck).path == path && !forest.IsNewer(version, last.(removalCheck).newest)
 }
 
-// compareNamespaces reads the Namespaces called names, and returns ErrBehind if one has another version than in the forest f. The version
-// that was read is entered in the view.
+// compareNamespaces reads the Namespaces called names, and returns ErrBehind if one is missing or has another version than in the forest f.
+// The version that was read is entered in the view.
 func (c *removalChecks) compareNamespaces(ctx context.Context, f *forest.Snapshot, names []string) error {
 	var result error
 	for _, name := range names {

@@ -34,7 +34,7 @@ func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func
 }
 
 // Unshared makes each request do its own reads, rather than wait for an equal read that is under way. It is for a caller that carries out
-// several requests by turns on one goroutine.
+// several requests on one goroutine, a part of each in turn.
 func (r *Requests) Unshared() *Requests {
 	alone := func(_ string, read func() (any, error)) (any, error) { return read() }
 	r.sources.share, r.removals.share = alone, alone
@@ -96,8 +96,8 @@ func (w *copyWrite) carryOut(ctx context.Context) error {
 	return w.createCopy(ctx)
 }
 
-// renderBody returns the request body for the copy. If the source has changed since the plan, the body has the newer content, and so has
-// the copy's hash.
+// renderBody returns the request body for the copy. If the planned body of the source is no longer kept, the source is read again: then the
+// body and the copy's hash have its present content.
 func (w *copyWrite) renderBody(ctx context.Context, over *copies.Copy) ([]byte, error) {
 	body, err := w.sources.bodyOf(ctx, w.Action.Source, w.Resource, w.Action.Hash.Content)
 	if err != nil {
@@ -126,9 +126,9 @@ func (w *copyWrite) createCopy(ctx context.Context) error {
 	return err
 }
 
-// readObstacle reads what is where the copy should be. The object may be the operator's own copy after all, because an answer was lost, the
-// watch is behind, or somebody took the label off. For another object readObstacle returns ErrObstacle, for one that is being deleted
-// ErrBeingDeleted.
+// readObstacle reads the object that is where the copy should be, and creates the copy if that object is gone. The object may be the
+// operator's own copy after all, because an answer was lost, the watch is behind, or somebody took the label off. For any other object
+// readObstacle returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
 func (w *copyWrite) readObstacle(ctx context.Context) error {
 	meta, err := w.api.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	countRead(w.Slot, "copy")
@@ -146,7 +146,8 @@ func (w *copyWrite) readObstacle(ctx context.Context) error {
 		from = copies.UnlabelledFrom(w.removals.view.Snapshot(), w.Slot, meta) // not the Action's source, if the wanted source has changed since
 		meta.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 	}
-	// A copy in mode create that nobody writes over stays without its label, and no watch shows when it is gone: it is looked at again.
+	// A copy in mode create that has lost its label stays as it is, and no watch shows when it is gone. As an obstacle, it is read again
+	// later.
 	isKept := !labelled && hash.Mode == v1alpha1.ModeCreate && w.Action.Hash.Mode == v1alpha1.ModeCreate
 	if hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) || isKept {
 		return copies.ErrObstacle
@@ -330,8 +331,8 @@ func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.
 	return read.(*copies.Body), nil
 }
 
-// findLoss reads a source that no watch shows any more and, if the source is gone, the source's namespace. A source that goes with its
-// namespace, or that the operator merely cannot see, must not take its copies with it.
+// findLoss reads a source that no watch shows any more and, if the source is gone or may not be read, the source's namespace. The copies
+// must stay if the source is deleted with its namespace, or if the operator merely cannot see it.
 func (s *sources) findLoss(ctx context.Context, request copies.FindLoss) (copies.Loss, error) {
 	slot := request.Source
 	meta, err := s.api.Metadata(ctx, request.Resource, slot.Namespace, slot.Name)

@@ -170,7 +170,7 @@ func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.runWorkers)))
 }
 
-// watch keeps the State on every replica until ctx is done, so that a new leader starts with all that is known.
+// watch keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that is known.
 func (r *Runner) watch(ctx context.Context) error {
 	if err := r.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
@@ -257,8 +257,8 @@ func (r *Runner) HoldsCopies(namespace string) (holds bool) {
 	return holds
 }
 
-// Known reports whether everything in namespace, below it and above it was looked at since this replica leads. Before that, what is not in
-// Troubles may be in trouble all the same.
+// Known reports whether everything in namespace, below it and above it was looked at since this replica leads. Before that, Troubles may
+// lack some.
 func (r *Runner) Known(namespace string) (known bool) {
 	r.read(func(s *copies.State) { known = s.IsKnown(namespace) })
 	return known
@@ -271,7 +271,7 @@ func (r *Runner) Troubles(namespaces iter.Seq[string]) (all []copies.Trouble) {
 }
 
 // workOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether
-// the last write, or the check before it, has failed.
+// the last write, or the check before it, has failed; ErrBehind from the check doesn't count.
 func (r *Runner) workOnKey(ctx context.Context, key copies.Key) (inVain bool) {
 	if ctx.Err() != nil {
 		return false // the process stops: only requests that are under way are finished

@@ -28,7 +28,7 @@ func (r *Runner) scrubCopies(ctx context.Context) {
 	scrubber.Run(ctx)
 }
 
-// compareCopy applies a DriftFound for a copy that is not what its source says, if the plan sees nothing to do there.
+// compareCopy applies a DriftFound for a copy in mode update that is not what its source says, if the plan sees nothing to do there.
 func (r *Runner) compareCopy(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource, object map[string]any) error {
 	u := unstructured.Unstructured{Object: object}
 	drift := copies.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}
@@ -46,7 +46,7 @@ func (r *Runner) compareCopy(ctx context.Context, slot copies.Slot, resource sch
 		return err
 	}
 	found, err := copies.Render(source, object, r.settings.Rules)
-	if err == nil && wanted.Content == known.Hash.Content && wanted.Differs(found, known.Foreign) { // else the source's event queues the slot
+	if err == nil && wanted.Content == known.Hash.Content && wanted.Differs(found, known.Foreign) { // otherwise the source's event queues it
 		r.apply(drift)
 	}
 	return err

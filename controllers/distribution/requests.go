@@ -3,6 +3,7 @@ package distribution
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
+
+var distributions = v1alpha1.GroupVersion.WithResource("resourcedistributions")
 
 // Requests carries out the requests of a State.
 type Requests struct {
@@ -72,7 +75,7 @@ func (r *Requests) writeStatus(ctx context.Context, w distribute.WriteStatus) (s
 	if err != nil {
 		return "", err
 	}
-	meta, err := r.API.UpdateStatus(ctx, v1alpha1.GroupVersion.WithResource("resourcedistributions"), w.Name, body)
+	meta, err := r.API.UpdateStatus(ctx, distributions, w.Name, body)
 	if err != nil {
 		return "", err
 	}
@@ -134,6 +137,9 @@ func (w *copyWrite) unlessAbsent(err error) error {
 // createCopy makes a copy. The object that it finds in the slot, if any, may be the copy after all, because an answer was lost or the watch
 // is behind.
 func (w *copyWrite) createCopy(ctx context.Context) error {
+	if err := w.confirmDistribution(ctx); err != nil {
+		return err
+	}
 	body, err := w.Distribution.Template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, false), nil)
 	if err != nil {
 		return err
@@ -153,6 +159,21 @@ func (w *copyWrite) createCopy(ctx context.Context) error {
 	}
 	if err == nil {
 		w.answer.Found = meta
+	}
+	return err
+}
+
+var errDeleted = errors.New("the ResourceDistribution is deleted, but the watch has not shown that yet")
+
+// confirmDistribution returns errDeleted if the request is to read whether the distribution still exists, and it doesn't. Otherwise, while
+// the watch is late, the operator would create what the garbage collector deletes.
+func (w *copyWrite) confirmDistribution(ctx context.Context) error {
+	if !w.Confirm {
+		return nil
+	}
+	meta, err := w.API.Metadata(ctx, distributions, "", w.Distribution.Name)
+	if apierrors.IsNotFound(err) || err == nil && (string(meta.UID) != w.Distribution.UID || meta.DeletionTimestamp != nil) {
+		return errDeleted
 	}
 	return err
 }
@@ -232,7 +253,8 @@ func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 	return w.putObject(ctx, body)
 }
 
-// compareCopy applies a DriftFound for a copy that differs from its template, unless the plan has a write for the copy already.
+// compareCopy applies a DriftFound for a copy that differs from its template, if its distribution reverts drift and the plan has no write
+// for the copy.
 func (r *Runner) compareCopy(_ context.Context, slot copies.Slot, _ schema.GroupVersionResource, object map[string]any) error {
 	u := unstructured.Unstructured{Object: object}
 	drift := distribute.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}

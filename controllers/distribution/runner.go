@@ -247,7 +247,8 @@ func (r *Runner) scrubCopies(ctx context.Context) {
 	scrubber.Run(ctx)
 }
 
-// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed.
+// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed. It waits for a list no
+// longer than DegradedAfter.
 func (r *Runner) Ready(*http.Request) (err error) {
 	r.readState(func(s *distribute.State) { err = s.CheckSynced(time.Now()) })
 	return err

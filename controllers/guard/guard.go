@@ -1,6 +1,6 @@
 // Package guard watches the admission policies that confine the operator and its tenants. It refuses to start under an identity that the
 // policies don't name (identity.go). It reports policies that are not in force (policies.go), and writes of the operator that a policy
-// refused (refusals.go). It writes nothing but Events, and a missing policy stops nothing, because tenants must go on.
+// refused (refusals.go). It writes nothing but Events, and a missing policy stops nothing, because tenants must be able to work.
 //
 // The cage are the policies operator-cage-*: they refuse every write with the operator's token that the operator has no reason to
 // make.

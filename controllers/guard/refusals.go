@@ -29,16 +29,16 @@ const mostRead = 64 << 10
 const (
 	// eventQuiet is how long no second Event is sent about the same policy.
 	eventQuiet = 5 * time.Minute
-	// lasting is how long after the first refusal at an address (policy, method and path) another refusal there causes an Event. Earlier
-	// refusals may pass by themselves: after the operator has placed a namespace, policies judge by its old state for a moment.
+	// lasting is how old the first refusal at an address (policy, method and path) must be before another refusal there causes an Event.
+	// Refusals may end by themselves: after the operator has placed a namespace, policies judge by its old state for a moment.
 	lasting = 5 * time.Second
 	// mostAddresses bounds the addresses that are remembered.
 	mostAddresses = 1000
 )
 
-// Refusals sees every answer to the operator. It counts the writes that its own cage refused. It sends Events about those that the cage
-// keeps refusing: they show a defect of the operator, or of other admission control. A refused Event causes no Event. Answers are passed
-// on unchanged.
+// Refusals sees every answer to the operator. It counts the writes that the operator's own policies (its cage) refused. It sends Events
+// about those that the cage keeps refusing: they show a defect of the operator, or of other admission control. A refused Event causes no
+// Event. Answers are passed on unchanged.
 type Refusals struct {
 	mu         sync.Mutex
 	events     record.EventRecorder

@@ -22,8 +22,8 @@ type finding struct {
 // below, which leaves the namespace ready.
 func (f finding) isWrong() bool { return isWrongStatus(f.kind, f.status) }
 
-// ofNamespace reports whether something is wrong with this namespace itself. Reason NotObserved may concern the whole cluster:
-// Copies.MayNotObserve decides about it.
+// ofNamespace reports whether the finding reports something wrong, for another reason than NotObserved. That reason may concern the whole
+// cluster: Copies.MayNotObserve decides whether it concerns this namespace.
 func (f finding) ofNamespace() bool { return f.isWrong() && f.reason != v1alpha1.ReasonNotObserved }
 
 func (f finding) bad() bool {
@@ -75,23 +75,33 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 				"administered the namespace when it was placed. To place it again, delete and recreate this object as a user who may place "+
 				"the namespace", name, *h.Parent))
 	case overruled:
-		stands := s.Namespace(name).Parent()
+		n := s.Namespace(name)
 		return bad(kind, v1alpha1.ReasonLabelChanged,
-			fmt.Sprintf("%s was moved from %q to %q by its label; set spec.parent to %q, or delete this object",
-				name, asked, stands, stands))
+			fmt.Sprintf("%s was moved from %q to %q by its label; %sdelete this object", name, asked, n.Parent(), toKeepPlace(n)))
 	case h == nil || h.Parent == nil:
 		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent is not set; the namespace stays where it is")
 	}
 	return good(kind, v1alpha1.ReasonApplied, "the parent of the namespace is the one that spec.parent names")
 }
 
-// missingParent returns the clause that the parent does not exist, or "". Then a mark, which the API server's refusal asks for, doesn't
-// help.
+// toKeepPlace returns the clause about the change of spec.parent that leaves n where it is; "" if each change would move it.
+func toKeepPlace(n *forest.Namespace) string {
+	switch n.KindByLabels() {
+	case forest.SubNamespace, forest.Root:
+		return fmt.Sprintf("set spec.parent to %q, or ", n.Parent())
+	case forest.None:
+		return "clear spec.parent, or "
+	}
+	return ""
+}
+
+// missingParent returns the clause that the parent does not exist; "" if it exists or none is asked for. Without the parent, the mark that
+// the API server's refusal asks for doesn't help.
 func missingParent(s *forest.Snapshot, parent string) string {
 	if parent == "" || s.Namespace(parent) != nil {
 		return ""
 	}
-	return "parent namespace " + parent + " does not exist: correct spec.parent, or make it; "
+	return "parent namespace " + parent + " does not exist: correct spec.parent, or create the parent; "
 }
 
 // exclusion returns the clause about another namespace whose request can't be carried out together with the request for parent; "" if
@@ -114,7 +124,7 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	case rejected != "":
 		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
 	case forest.TemplateProblem(s, name) != "":
-		return bad(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what was inherited from it stays")
+		return bad(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what was inherited from the template stays")
 	case len(refused) > 0:
 		return bad(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	}

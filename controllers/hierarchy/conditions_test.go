@@ -92,6 +92,19 @@ func TestFindings(t *testing.T) {
 			"", grown(root("p"), root("q"), applied(below("x", "q"), "p"), asking("x", "p")), "",
 			[]string{`False LabelChanged: x was moved from "p" to "q" by its label; set spec.parent to "q", or delete this object`, "ParentApplied"},
 		},
+		"OverruledOut": {
+			"the label parent was removed", grown(root("p"), applied(named("x"), "p"), asking("x", "p")), "",
+			[]string{`False LabelChanged: x was moved from "p" to "" by its label; clear spec.parent, or delete this object`, "ParentApplied"},
+		},
+		"OverruledByRoot": {
+			"the label type=root replaced the label parent", grown(root("p"), applied(root("x"), "p"), asking("x", "p")), "",
+			[]string{`False LabelChanged: x was moved from "p" to "" by its label; set spec.parent to "", or delete this object`, "ParentApplied"},
+		},
+		"OverruledByTemplate": {
+			"the label type=template replaced the label parent",
+			grown(root("p"), applied(named("x", v1alpha1.LabelType, v1alpha1.TypeTemplate), "p"), asking("x", "p")), "",
+			[]string{`False LabelChanged: x was moved from "p" to "" by its label; delete this object`, "ParentApplied"},
+		},
 		"OverruledRoot": {
 			"a wish to be a root is one too", grown(root("q"), applied(below("x", "q"), ""), asking("x", "")), "",
 			[]string{`False LabelChanged: x was moved from "" to "q" by its label; set spec.parent to "q", or delete this object`, "ParentApplied"},
@@ -106,7 +119,7 @@ func TestFindings(t *testing.T) {
 			"MetadataSynced"}},
 		"Template": {
 			"", grown(named("x", v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "t")), "",
-			[]string{"False TemplateMissing: template t does not exist; what was inherited from it stays", "MetadataSynced"},
+			[]string{"False TemplateMissing: template t does not exist; what was inherited from the template stays", "MetadataSynced"},
 		},
 		"Children": {
 			"", grown(root("x"), bound("c", "x"), &forest.Sub{Parent: "x", Name: "c"}, requiring("x", "c")), "",
@@ -114,8 +127,8 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
-			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; the operator tries again only when the " +
-				"spec of this SubNamespace changes or it is created again, while the name is free", "ChildrenReady"},
+			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; the operator tries again only when this " +
+				"SubNamespace is created again or its spec changes, while the name is free", "ChildrenReady"},
 		},
 		"ChildAwaited": {
 			"who requires it would get a namespace of others", grown(root("x"), below("y", "c"), requiring("x", "c")), "",
@@ -258,8 +271,8 @@ func TestMovedVia(t *testing.T) {
 }
 
 func TestRefusedChildren(t *testing.T) {
-	const taken = "namespace b exists outside of this tree: choose another name; the operator tries again only when the spec of this " +
-		"SubNamespace changes or it is created again, while the name is free"
+	const taken = "namespace b exists outside of this tree: choose another name; the operator tries again only when this " +
+		"SubNamespace is created again or its spec changes, while the name is free"
 	const refused = "making the required SubNamespace x/a: no"
 	for want, s := range map[string]*forest.Snapshot{
 		refused:                       grown(root("x"), requiring("x", "a")),

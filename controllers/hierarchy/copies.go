@@ -14,7 +14,7 @@ import (
 
 // Copies answers what is wrong with copies of propagated objects. controllers/copies implements it.
 type Copies interface {
-	// Known reports whether the operator has looked at everything that concerns a namespace since its start. Before that, Troubles may lack
+	// Known reports whether this replica, since it leads, has looked at everything that concerns a namespace. Before that, Troubles may lack
 	// some.
 	Known(namespace string) bool
 	// UnobservedIn returns one sentence for each kind whose copies in a namespace the operator can't observe now.
@@ -29,8 +29,8 @@ type Copies interface {
 // mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
-// propagated returns condition Propagated: whether the copies in the namespace called name, and in those below it, are what they should
-// be.
+// propagated returns condition Propagated: whether the copies in the namespace called name are what they should be. Of the copies in
+// namespaces below it, only conflicts count; for a template, only conflicts of its own sources.
 func propagated(s *forest.Snapshot, name string, known Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
 	if texts := known.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {
@@ -79,7 +79,7 @@ func locateTrouble(t copies.Trouble) string {
 	return fmt.Sprintf("%s: %s %q", t.Slot.Namespace, t.Slot.Kind.Kind, t.Slot.Name)
 }
 
-// nameSource names the source of a copy that a foreign object prevents, but not the namespace where.
+// nameSource names a copy that another object prevents, but not the namespace of that copy.
 func nameSource(t copies.Trouble) string {
 	return fmt.Sprintf("%s %q can't be copied into a namespace that this template reaches: an object of that name is there",
 		t.Slot.Kind.Kind, t.Slot.Name)

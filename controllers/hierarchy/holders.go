@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// mostRoles bounds the roles that are read to find the holders of one namespace. Its holders are the subjects that can administer it
-// through a RoleBinding of its own.
+// mostRoles bounds the ClusterRoles that are read to find the holders of one namespace; the Roles in the namespace count, too. Its holders
+// are the subjects that can administer it through a RoleBinding in it.
 const mostRoles = 50
 
 // recordHolders adds annotation held-by to change, which places n below parent in a tenant's tree. The annotation names the subjects of
@@ -68,8 +68,8 @@ func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant
 	return holders, nil
 }
 
-// findPower reports whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more
-// ClusterRoles once powers has mostRoles answers: only somebody who wants to delay the operator binds more.
+// findPower reports whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more ClusterRoles
+// once powers has mostRoles answers: then it reports false. Only somebody who wants to delay the operator binds more.
 func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bool, ref rbacv1.RoleRef) (bool, error) {
 	power, known := powers[ref]
 	if known || ref.Kind != "ClusterRole" || len(powers) >= mostRoles {

@@ -12,11 +12,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// errMoveWaits reports that a move must wait because another namespace is being moved. The waiting namespace is queued at its turn.
+// errMoveWaits reports that a move must wait because another namespace is being moved. The waiting namespace is queued when its turn comes.
 var errMoveWaits = errors.New("another namespace is being moved")
 
-// placing lets only one namespace at a time move to another parent, so that two moves can't form a cycle. No worker waits for a move:
-// a namespace that finds another move under way is queued again at its turn. Trees take turns.
+// placing lets only one namespace at a time move to another parent, so that two moves can't form a cycle. No worker waits for a move: a
+// namespace that finds another move under way is queued again when its turn comes. Trees take turns.
 type placing struct {
 	mu       sync.Mutex // guards all below; it is never held during a call of again
 	underWay bool
@@ -25,8 +25,8 @@ type placing struct {
 	again    requeue.Source[reconcile.Request]
 }
 
-// begin reports whether the namespace called name may move below parent now. If so, the caller calls endMove after the move. If not,
-// the namespace is queued again at its turn.
+// begin reports whether the namespace called name may move below parent now. If so, the caller calls endMove after the move. If not, the
+// namespace is queued again when its turn comes.
 func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

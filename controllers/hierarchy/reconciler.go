@@ -1,10 +1,10 @@
 // Package hierarchy places namespaces where their HierarchyConfigurations ask for, and makes the children that these require. It keeps the
 // labels and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
 //
-// The way of one move: package view takes in the changed HierarchyConfiguration (internal/view) and calls listConcerned, which
-// queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys
-// it should carry then (forest.DesiredChange). Package namespaces sends one PATCH. The API server's answer goes straight into the view,
-// whose next change names the namespaces below. Each of them is queued and patched in its turn, because its tree labels differ now. The
+// The way of one move: package view takes in the changed HierarchyConfiguration (internal/view) and calls listConcerned, which queues the
+// namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys it should
+// carry then (forest.DesiredChange). Package namespaces sends one PATCH. The API server's answer goes straight into the view, whose next
+// change names the namespaces below. Each of these namespaces is then queued and patched, because its tree labels have changed. The
 // Reporter (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something to report and
 // none exists.
 package hierarchy
@@ -126,16 +126,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) announceRefusal(namespace, text string) {
 	if text != "" {
 		ctrl.Log.WithName("hierarchy").
-			Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or "+
-				"what it asks for changes", "namespace", namespace, "refusal", text)
+			Info("the API server refuses a write; the write is tried again with growing delays, and at once when the namespace or "+
+				"the content of the write changes", "namespace", namespace, "refusal", text)
 	}
 	r.View.Touch(namespace)
 }
 
 // writeNamespace writes those labels and annotations of the namespace called name that differ from what they should be. If a
-// HierarchyConfiguration asks for another place, no other namespace is moved meanwhile (see placing). writeNamespace then judges the
-// request by a snapshot with the operator's last writes, so that requests never form a cycle. It returns how long to wait before it
-// repeats what the API server refused, or 0.
+// HierarchyConfiguration asks for another place, writeNamespace returns errMoveWaits while another namespace is being moved, and otherwise
+// lets none move meanwhile (see placing). It then judges the request by a snapshot with the operator's last writes, so that requests never
+// form a cycle. It returns how long to wait before it repeats what the API server refused, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.View.Snapshot().Hierarchy(name) != nil {
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace

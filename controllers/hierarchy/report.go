@@ -31,7 +31,7 @@ import (
 // mostChildren is how many children a status names at most.
 const mostChildren = 1000
 
-// mostRest is the longest rest of a worker after a write: if one write was slow by chance, the next must not wait for long.
+// mostRest is the longest pause of a worker after a write: if one write was slow by chance, the next must not wait for long.
 const mostRest = 100 * time.Millisecond
 
 // Reporter writes the status of HierarchyConfigurations, and creates one in a namespace that has something to report and no
@@ -44,7 +44,8 @@ type Reporter struct {
 	Rejected func(namespace string) string
 	// Refused returns the API server's message if it refused required children of a namespace, or "": Reconciler.Refused.
 	Refused func(namespace string) string
-	// Waiting returns the namespaces whose refused requests a change may concern: Reconciler.Waiting.
+	// Waiting returns the namespaces that a change may concern because their request has obstacles, or required children are missing:
+	// Reconciler.Waiting.
 	Waiting func(view.Change) iter.Seq[string]
 	// Copies answers what is wrong with copies: copies.Runner; nil where nothing is propagated.
 	Copies      Copies
@@ -86,8 +87,8 @@ func requestOf(namespace string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
 }
 
-// listReported returns requests for the namespaces in whose status a change may show: those that changed, their parents, the
-// parents of SubNamespaces of their names, and those that wait.
+// listReported returns requests for the namespaces in whose status a change may show: those that changed, their parents, those in which a
+// SubNamespace has the name of one that changed, and those that wait.
 func (r *Reporter) listReported(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for name := range r.Waiting(c) {
@@ -114,7 +115,7 @@ func (r *Reporter) listReported(c view.Change) []reconcile.Request {
 	return requests
 }
 
-// Reconcile brings the status of one HierarchyConfiguration up to date.
+// Reconcile brings the status of one HierarchyConfiguration up to date, or creates the object to report something.
 func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := r.View.Snapshot()
 	n := s.Namespace(req.Namespace)
@@ -161,7 +162,8 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 // restAfter returns how long a worker rests after a write that took the time lasted. Reports can wait: because of the rests, the writes of
-// all workers together take less than half of the time of one connection. So the API server is not busy with them when others write.
+// all workers together take less than half of the time of one connection, unless mostRest shortens the rests. So the API server is not busy
+// with them when others write.
 func (r *Reporter) restAfter(lasted time.Duration) time.Duration {
 	return min(time.Duration(2*r.Concurrency)*lasted, mostRest)
 }
@@ -173,8 +175,8 @@ func sleepFor(ctx context.Context, long time.Duration) {
 	}
 }
 
-// waitFor returns how long the next report on a namespace must wait. If it returns 0, it records the time. A report that answers a user's
-// change of the spec (asked) waits a tenth of the pace.
+// waitFor returns how long the next report on a namespace must wait. If it returns 0, it records the present time as that of the last
+// report. A report that answers a user's change of the spec (asked) waits a tenth of the pace.
 func (r *Reporter) waitFor(namespace string, asked bool) time.Duration {
 	pace := r.Pace
 	if asked {
@@ -229,15 +231,16 @@ func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, 
 	return ctrl.Result{}, nil
 }
 
-// hasUnboundChild reports whether the namespace has a child without a SubNamespace. People who may not list namespaces see such a
-// child in the status of a HierarchyConfiguration only.
+// hasUnboundChild reports whether the namespace has a child without a SubNamespace. People who may not list namespaces see such a child
+// only in the status of a HierarchyConfiguration.
 func hasUnboundChild(s *forest.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.Children(name), func(child string) bool { return !s.Namespace(child).Bound() })
 }
 
 // untilQuiet returns how long the creation of a HierarchyConfiguration must wait because a person has just written others, and may soon
 // write this one, too. Where something is wrong, it waits for one pace without such writes, three paces at most. Where the object would
-// merely list children, it waits for five paces, thirty at most: a user may be applying a tree from its leaves upwards.
+// merely list children, it waits for five paces without such writes, thirty paces at most: a user may be applying a tree from its leaves
+// upwards.
 func (r *Reporter) untilQuiet(name string, wrong bool) time.Duration {
 	quiet, most := 5*r.Pace, 30*r.Pace
 	if wrong {
@@ -284,8 +287,8 @@ func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Con
 	return all
 }
 
-// announceTransitions sends Events for conditions that became bad, and for a namespace that is no longer halted. It also sends one if the
-// API server refuses the requested place.
+// announceTransitions sends Events for conditions Halted and ParentApplied that became bad, and for other conditions that became bad for a
+// reason in toldAsIs. It also sends one for a namespace that is no longer halted, and if the API server refuses the requested place.
 func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfiguration) {
 	for _, c := range now.Status.Conditions {
 		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), isWrongStatus(c.Type, c.Status)

@@ -62,7 +62,7 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// isManaged reports whether namespace is a root, a sub-namespace or a template, where labelled objects are sources.
+// isManaged reports whether namespace is a root, a sub-namespace or a template, where labelled objects are sources, and is not terminating.
 func (l *Labeller) isManaged(namespace string) bool {
 	f := l.View.Snapshot()
 	n := f.Namespace(namespace)

@@ -95,8 +95,9 @@ func (t *tables) putObject(slot copies.Slot, now *copies.Generated) bool {
 	return t.setObject(slot, now)
 }
 
-// setObject keeps an object, unless now is nil or older than the known version, which may come from the answer to an apply. It reports
-// whether the object is to be queued. The caller holds the lock.
+// setObject keeps now in place of what was known of the slot. If now is older than the known version, which may come from the answer to an
+// apply, it changes nothing; if now is nil, it forgets the object. It reports whether the object is to be queued. The caller holds the
+// lock.
 func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 	was := t.objects[slot]
 	if was != nil && now != nil && was.UID == now.UID && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
@@ -204,8 +205,8 @@ func (t *tables) wasApplied(slot copies.Slot, uid types.UID) bool {
 	return t.applied[slot] == uid
 }
 
-// slotsIn returns the slots of the objects in these namespaces. The view calls it under its lock, at each change, so it looks at no other
-// object.
+// slotsIn returns the slots of the objects in these namespaces. The view calls it under the view's lock, at each change, so slotsIn looks
+// at no other object.
 func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,8 +217,8 @@ func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 }
 
 // findObject returns what is known of an object, the mode that its generator asks for, and the state of the watch of its kind. object is
-// nil if nothing is known of it, or if its generator may exist without being known. The latter is so unless the watch of the generator's
-// kind is synced. A kind that the configuration doesn't name has no watch.
+// nil if nothing is known of it, or if its generator may exist without being known. The generator may exist unless the watch of its kind is
+// synced. A kind that the configuration doesn't name has no watch.
 func (t *tables) findObject(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

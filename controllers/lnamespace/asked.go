@@ -13,8 +13,8 @@ import (
 )
 
 // wasAsked reports whether a webhook checked the rights of the user who made the LNamespace; the reconciler can't check them afterwards. A
-// webhook did if the operator serves webhooks and the API server's configuration for them is older than the LNamespace. A configuration
-// that was deleted and made again is younger.
+// webhook did if the operator serves webhooks, the API server's configuration for them is older than the LNamespace, and one of its
+// webhooks judgesNewTenants. A configuration that was deleted and made again is younger.
 func (r *Reconciler) wasAsked(ctx context.Context, lns *v1alpha1.LNamespace) (bool, error) {
 	if r.WebhookConfiguration == "" {
 		return false, nil
@@ -30,7 +30,7 @@ func (r *Reconciler) wasAsked(ctx context.Context, lns *v1alpha1.LNamespace) (bo
 	return c.CreationTimestamp.Before(&lns.CreationTimestamp) && slices.ContainsFunc(c.Webhooks, judgesNewTenants), nil
 }
 
-// judgesNewTenants reports whether the API server calls the webhook when an LNamespace is made, and refuses the request where it gets no
+// judgesNewTenants reports whether the API server calls the webhook when any LNamespace is made, and refuses the request where it gets no
 // answer.
 func judgesNewTenants(w admissionregistrationv1.ValidatingWebhook) bool {
 	if w.FailurePolicy != nil && *w.FailurePolicy != admissionregistrationv1.Fail ||

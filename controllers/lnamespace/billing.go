@@ -49,8 +49,9 @@ func payerOf(lns *v1alpha1.LNamespace) v1alpha1.BillingStatus {
 }
 
 // dateOfChange returns when the present payer began to pay for the LNamespace, by the API server's clock. If the status records no payer
-// and the LNamespace is not ready, that is its creation. Otherwise it is the moment at which the operator sees the change, but no earlier
-// than the recorded date. managedFields are no source, because whoever may update the LNamespace may write any time there.
+// and the LNamespace is not ready, it returns the creation of the LNamespace. Otherwise it returns the moment at which the operator sees
+// the change, but no earlier than the recorded date. managedFields are no source, because whoever may update the LNamespace may write any
+// time there.
 func (r *Reconciler) dateOfChange(ctx context.Context, lns *v1alpha1.LNamespace) (metav1.Time, error) {
 	was := lns.Status.Billing
 	if was == nil && !meta.IsStatusConditionTrue(lns.Status.Conditions, string(v1alpha1.ConditionReady)) {

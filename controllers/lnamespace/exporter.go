@@ -23,8 +23,8 @@ type ExporterTiming struct {
 	Look, Patience time.Duration
 }
 
-// DefaultExporterTiming is what production uses. An exporter renews its Lease every two seconds, and another replica takes over
-// after fifteen.
+// DefaultExporterTiming is what production uses. An exporter renews its Lease every two seconds. After fifteen seconds without a renewal,
+// another replica takes over.
 func DefaultExporterTiming() ExporterTiming {
 	return ExporterTiming{Look: 5 * time.Second, Patience: 20 * time.Second}
 }
@@ -82,7 +82,7 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 	})
 }
 
-// reportEach applies change to the status of every tenant whose condition BillingExported must differ.
+// reportEach applies change to the status of every tenant whose condition BillingExported is not as it must be.
 func (w *ExporterWatch) reportEach(ctx context.Context, change func(*v1alpha1.LNamespaceStatus, int64)) error {
 	var tenants v1alpha1.LNamespaceList
 	if err := w.Tenants.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {

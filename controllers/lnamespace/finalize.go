@@ -13,13 +13,12 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
-	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// finalizeTenant ends a tenant: it takes the rights away first, deletes the namespace, and removes the finalizer last. Where the
-// namespace has sub-namespaces and nobody has allowed cascading deletion, finalizeTenant changes nothing. Where the kind LNamespace
-// itself is being removed, it removes the finalizer and keeps the namespace.
+// finalizeTenant ends a tenant: it takes the rights away first, deletes the namespace, and removes the finalizer last. Where the namespace
+// has bound children and nobody has allowed cascading deletion, finalizeTenant changes nothing. Where the kind LNamespace itself is being
+// removed, it removes the finalizer and keeps the namespace.
 func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
 		return ctrl.Result{}, nil
@@ -75,7 +74,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	err := r.Namespaces.Delete(ctx, n.Name, n.UID, n.ResourceVersion)
 	if apierrors.IsConflict(err) { // the namespace changed since the snapshot
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " has just been changed by another client: the " +
-			"operator decides again in a moment", again: 200 * time.Millisecond}, false
+			"operator tries again by itself", again: 200 * time.Millisecond}, false
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " can't be deleted yet: " + err.Error(),
@@ -86,7 +85,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 
 // removeFinalizer lets the API server delete the LNamespace, and drops what the reconciler remembers of it.
 func (r *Reconciler) removeFinalizer(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
-	err := finalizers.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace)
+	err := r.gone.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace)
 	if err == nil {
 		r.Report.forget(lns.UID)
 		r.refusals.Clear(string(lns.UID))

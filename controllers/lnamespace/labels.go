@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// labelVerdict is condition BillingLabelled of a tenant: whether the labels that name who pays are on each namespace of its tree. An
-// empty reason means that the configuration names no such labels, and that there is no condition.
+// labelVerdict is condition BillingLabelled of a tenant: whether the labels that name who pays are on each namespace of its tree. An empty
+// reason means that there is no condition, because the configuration names no such labels or the LNamespace owns no root.
 type labelVerdict struct {
 	reason  v1alpha1.Reason
 	message string

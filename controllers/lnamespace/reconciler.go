@@ -45,7 +45,7 @@ type Reconciler struct {
 	Events     record.EventRecorder
 	// Reserved reports whether the configuration forbids a new LNamespace to have the name.
 	Reserved func(name string) bool
-	// MaxPerCreator is how many LNamespaces may count for one maker; 0 is no limit.
+	// MaxPerCreator is how many LNamespaces may count for one maker (see forest.CountsFor); 0 means that there is no limit.
 	MaxPerCreator int
 	// WebhookConfiguration is the name of the configuration by which the API server asks the operator about LNamespaces; "" where it
 	// serves no webhooks.
@@ -64,6 +64,7 @@ type Reconciler struct {
 	// making is held from the check of MaxPerCreator until the view knows the new namespace: two LNamespaces that are reconciled at
 	// the same time would otherwise both find the last place free.
 	making sync.Mutex
+	gone   finalizers.Gone
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -116,7 +117,13 @@ func Concerned(c view.Change) []reconcile.Request {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lns := &v1alpha1.LNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, lns); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.gone.Forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.gone.Has(lns) {
+		return ctrl.Result{}, nil // the cache will bring its deletion
 	}
 	if !lns.DeletionTimestamp.IsZero() {
 		return r.finalizeTenant(ctx, lns)
@@ -164,8 +171,8 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 		defer r.making.Unlock()
 		s := r.View.Snapshot()
 		if before := forest.CountMadeBefore(s, tenant); before >= most {
-			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, which come before this one: "+
-				"its namespace is made when there is room; delete %s of the others, or ask a cluster admin to raise tenants.maxPerCreator",
+			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, all made before this one: "+
+				"this one gets its namespace when there is room; delete %s of the earlier ones, or ask a cluster admin to raise tenants.maxPerCreator",
 				forest.CountsFor(s, tenant.Creator), before, most, forest.OneOr(before-most+1))), nil
 		}
 	}
@@ -199,7 +206,8 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 }
 
 // nameWithheld explains why an LNamespace doesn't get a name that is free now, or returns "". Either namespaces wait for a parent of that
-// name and would join its tree, or another namespace had the name when the LNamespace asked for it.
+// name and would join the LNamespace's tree, although no webhook has checked its maker's rights. Or another namespace had the name when the
+// LNamespace asked for it.
 func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *v1alpha1.LNamespace) (string, error) {
 	if lns.Status.Namespace == lns.Name {
 		return "", nil // the LNamespace owned a namespace of this name before
@@ -210,7 +218,7 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 			return "", err
 		}
 		if !asked {
-			return authority.Awaited("other namespaces", lns.Name) + ": to give this LNamespace the name, a cluster admin creates the " +
+			return authority.Awaited("other namespaces wait", lns.Name) + ": to give this LNamespace the name, a cluster admin creates the " +
 				"Namespace with annotation " +
 				v1alpha1.AnnotationAdopt + "=" + string(lns.UID), nil
 		}
@@ -222,8 +230,8 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 }
 
 func nameLost(name string) string {
-	return "the name " + name + " was not free when this LNamespace asked for it: the operator tries again only when the spec of this " +
-		"LNamespace changes or it is created again, while the name is free"
+	return "the name " + name + " was not free when this LNamespace asked for it: the operator tries again only when this " +
+		"LNamespace is created again or its spec changes, while the name is free"
 }
 
 // reportOwned returns the verdict on a root that this LNamespace owns. writeTo keeps reason Adopted where it was reported. The root is
@@ -314,7 +322,8 @@ func (r *Reconciler) warnOnce(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, 
 	return v
 }
 
-// describeTermination returns the verdict on a namespace that is being deleted, with what the namespace controller says of it.
+// describeTermination returns the verdict on a namespace that is being deleted, with what the namespace's conditions report about its
+// remaining contents.
 func (r *Reconciler) describeTermination(ctx context.Context, name string) verdict {
 	v := verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + name + " is being terminated", again: 15 * time.Second}
 	namespace, err := r.readLive(ctx, name)

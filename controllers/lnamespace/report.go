@@ -66,7 +66,7 @@ const newest = "99999999999999999999"
 func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
 
 // summariseConditions derives condition Ready from NamespaceReady and AccessReady; if neither is True, NamespaceReady decides. The
-// observedGeneration of Ready is the lower one of these two conditions.
+// observedGeneration of Ready is the lowest of generation and those of these two conditions, where they exist.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
 		v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)

@@ -31,8 +31,8 @@ import (
 const leavePause = time.Second
 
 // Reconciler keeps RoleBinding warren:operator in every namespace of the forest. After a namespace has left the forest, it keeps the
-// RoleBinding until the copies there are deleted. It deletes the RoleBinding from other namespaces, and from all namespaces where Enabled
-// is false; protected and terminating namespaces stay as they are.
+// RoleBinding until the copies there are deleted. It deletes the RoleBinding from other namespaces and, if Enabled is false, from all
+// namespaces. Protected and terminating namespaces stay as they are.
 type Reconciler struct {
 	Client client.Client
 	View   *view.View
@@ -92,7 +92,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, client.IgnoreNotFound(r.writeBinding(ctx, is, r.binding(req.Name), need == needed))
 }
 
-// writeBinding makes the RoleBinding is equal to want, or deletes it if it is not needed. If there is none, is is nil.
+// writeBinding makes the existing RoleBinding (the parameter named is; nil if there is none) equal to want, or creates want. It deletes a
+// RoleBinding that is not needed, or has another roleRef. In the second case the event of the deletion causes the creation.
 func (r *Reconciler) writeBinding(ctx context.Context, is, want *rbacv1.RoleBinding, needed bool) error {
 	switch {
 	case is != nil && (!needed || is.RoleRef != want.RoleRef): // the API server changes no roleRef

@@ -20,7 +20,7 @@ func (v verdict) isReady() bool { return v.reason == v1alpha1.ReasonNamespaceAct
 var active = verdict{reason: v1alpha1.ReasonNamespaceActive, message: "the namespace exists and belongs to this SubNamespace"}
 
 // orActive returns the verdict on a namespace that the operator has just created: active if v, judged by a view that lacks the namespace,
-// would create it again.
+// would create it again; otherwise v.
 func (v verdict) orActive() verdict {
 	if v.create {
 		return active

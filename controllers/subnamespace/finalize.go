@@ -11,7 +11,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
-	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -48,7 +47,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		}
 	}
 	r.announceEnd(sub, reason, message)
-	return ctrl.Result{}, client.IgnoreNotFound(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
+	return ctrl.Result{}, client.IgnoreNotFound(r.gone.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
 }
 
 // deleteNamespace deletes the namespace n, if it still is the version of the snapshot.

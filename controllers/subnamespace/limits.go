@@ -63,7 +63,7 @@ func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), 
 	place := s.Place(sub.Namespace)
 	if !place.InTree() {
 		return nil, verdict{reason: v1alpha1.ReasonCreating,
-			message: "the parent namespace has just changed: the operator decides again in a moment"}
+			message: "the parent namespace has just changed: the operator tries again by itself"}
 	}
 	root, waiter := place.Path[0], waiterOf(sub)
 	reserved := 0
@@ -87,7 +87,8 @@ func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), 
 	}, verdict{}
 }
 
-// full records that, in one snapshot and with reserved namespaces being created, a tree had no room for adding more.
+// full records that a tree had no room in one snapshot: reserved is how many namespaces were being created, adding how many more it had no
+// room for.
 type full struct {
 	snapshot         *forest.Snapshot
 	reserved, adding int

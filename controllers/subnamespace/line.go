@@ -26,17 +26,17 @@ func older(a, b waiter) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// lines are the waiting lines of SubNamespaces that a limit holds back. Each tree has two: tooLow for its limit of depth, forest for room.
-// A SubNamespace is in one line at most, and only of the tree in which its namespace would be. The callers add it only if nothing but the
-// limit stops it: any other one would needlessly hold back the younger ones behind it.
+// lines are the waiting lines of SubNamespaces that a limit of a tree holds back. Each tree has two: tooLow for its limit of depth, noRoom
+// for its limit of sub-namespaces. A SubNamespace is in one line at most: a line of the tree in which its namespace would be. The callers
+// add it only if nothing but the limit stops it: in line noRoom, the younger ones behind it have to wait for it.
 type lines struct {
 	rootOf map[types.NamespacedName]string   // by SubNamespace
 	tooLow map[string][]types.NamespacedName // by root: those that would exceed the tree's limit of depth
-	forest map[string][]waiter               // by root: those that wait for room, oldest first
+	noRoom map[string][]waiter               // by root: those that wait for room, oldest first
 }
 
 func newLines() *lines {
-	return &lines{rootOf: map[types.NamespacedName]string{}, tooLow: map[string][]types.NamespacedName{}, forest: map[string][]waiter{}}
+	return &lines{rootOf: map[types.NamespacedName]string{}, tooLow: map[string][]types.NamespacedName{}, noRoom: map[string][]waiter{}}
 }
 
 // isEmpty reports whether no limit holds any SubNamespace back.
@@ -44,19 +44,19 @@ func (l *lines) isEmpty() bool { return len(l.rootOf) == 0 }
 
 // ahead returns how many older SubNamespaces wait for room in the tree of root.
 func (l *lines) ahead(root string, w waiter) int {
-	n, _ := slices.BinarySearchFunc(l.forest[root], w, older)
+	n, _ := slices.BinarySearchFunc(l.noRoom[root], w, older)
 	return n
 }
 
 // waitForRoom puts w in the line of root, and in no other.
 func (l *lines) waitForRoom(root string, w waiter) {
-	if _, there := slices.BinarySearchFunc(l.forest[root], w, older); there && l.rootOf[w.key] == root {
+	if _, there := slices.BinarySearchFunc(l.noRoom[root], w, older); there && l.rootOf[w.key] == root {
 		return
 	}
 	l.dropSub(w.key)
-	line := l.forest[root]
+	line := l.noRoom[root]
 	n, _ := slices.BinarySearchFunc(line, w, older)
-	l.forest[root], l.rootOf[w.key] = slices.Insert(line, n, w), root
+	l.noRoom[root], l.rootOf[w.key] = slices.Insert(line, n, w), root
 }
 
 // waitForDepth records that w waits for a higher limit of depth of the tree of root.
@@ -75,10 +75,10 @@ func (l *lines) dropSub(key types.NamespacedName) (root string) {
 		return ""
 	}
 	delete(l.rootOf, key)
-	l.forest[root] = slices.DeleteFunc(l.forest[root], func(w waiter) bool { return w.key == key })
+	l.noRoom[root] = slices.DeleteFunc(l.noRoom[root], func(w waiter) bool { return w.key == key })
 	l.tooLow[root] = slices.DeleteFunc(l.tooLow[root], func(k types.NamespacedName) bool { return k == key })
-	if len(l.forest[root]) == 0 {
-		delete(l.forest, root)
+	if len(l.noRoom[root]) == 0 {
+		delete(l.noRoom, root)
 	}
 	if len(l.tooLow[root]) == 0 {
 		delete(l.tooLow, root)
@@ -89,7 +89,7 @@ func (l *lines) dropSub(key types.NamespacedName) (root string) {
 // of returns all SubNamespaces that a limit of the tree of root holds back.
 func (l *lines) of(root string) []types.NamespacedName {
 	keys := slices.Clone(l.tooLow[root])
-	for _, w := range l.forest[root] {
+	for _, w := range l.noRoom[root] {
 		keys = append(keys, w.key)
 	}
 	return keys

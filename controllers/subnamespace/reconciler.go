@@ -46,6 +46,7 @@ type Reconciler struct {
 
 	line    requeue.Source[reconcile.Request] // requeues those that wait in line
 	refused apianswer.Refusals                // by parent/name: why the namespace could not be created
+	gone    finalizers.Gone
 
 	waiting *waitingRoom
 
@@ -83,10 +84,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.hasSeenWrite(req.String(), "")
 			r.leaveLine(req.NamespacedName)
 			r.refused.Clear(req.String())
+			r.gone.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !r.hasSeenWrite(req.String(), sub.ResourceVersion) {
+	if r.gone.Has(sub) || !r.hasSeenWrite(req.String(), sub.ResourceVersion) {
 		return ctrl.Result{}, nil // the cache will bring our last write, and requeue the SubNamespace
 	}
 	if !sub.DeletionTimestamp.IsZero() {
@@ -146,7 +148,7 @@ func (r *Reconciler) createIfAllowed(ctx context.Context, sub *v1alpha1.SubNames
 	return v, again
 }
 
-// keepLine puts a SubNamespace in a line only if nothing but a limit of its tree stands in its way, and takes it out otherwise.
+// keepLine puts a SubNamespace in a line only if nothing but a limit of its tree stops it, and otherwise takes it out of its line.
 func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	place := r.View.Snapshot().Place(sub.Namespace)
 	switch {
@@ -198,7 +200,8 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating,
-			message: "a namespace of this name exists already, but the operator could not read it: it decides when its watch shows the namespace"}
+			message: "a namespace of this name exists already, but the operator could not read it: the operator tries again when its watch " +
+				"shows the namespace"}
 	}
 	v := decideVerdict(r.View.Snapshot(), sub)
 	if v.create {

@@ -97,7 +97,7 @@ func (v *Vetter) announceDifferences(name string, now *verdict) {
 	v.Events.Event(on, kind, string(v1alpha1.ReasonUserRoleChanged), shortSentence(dangers, news))
 }
 
-// shortSentence joins the findings to a message that fits into an Event, which holds 1024 bytes.
+// shortSentence joins the findings to a message that has at most 1024 bytes, as other messages of Events have.
 func shortSentence(dangers, news []string) string {
 	var held []string
 	if len(dangers) > 0 {

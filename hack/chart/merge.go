@@ -44,7 +44,7 @@ func (m merge) add(from, to string, l layer) (merge, error) {
 		}
 	}
 	if !slices.Equal(active, lines(from)) {
-		return nil, errors.New("a former switch changes the same lines: the layers don't add up")
+		return nil, errors.New("an earlier layer changes the same lines: two layers must not change one line")
 	}
 	place := append(places, len(m))
 	out := slices.Clone(m)
@@ -66,7 +66,7 @@ func (m merge) add(from, to string, l layer) (merge, error) {
 	return out, nil
 }
 
-// holds reports whether the variant in which these conditions are true, and all others false, has the line.
+// holds reports whether the line is in the variant in which the given conditions are true, and all others false.
 func (l line) holds(given []string) bool {
 	for _, when := range l.when {
 		if negated, ok := strings.CutPrefix(when, "not ("); ok {

@@ -52,7 +52,8 @@ func kubernetesModule(ctx context.Context, scratch, version string) (string, err
 	return dir, writeModule(dir, map[string]string{"go.mod": mod})
 }
 
-// scratchGoMod returns the go.mod of that module. It keeps the go and godebug lines of Kubernetes: they decide the binaries' defaults.
+// scratchGoMod returns the go.mod of the module that kubernetesModule writes. It keeps the go and godebug lines of Kubernetes: they decide
+// the binaries' defaults.
 func scratchGoMod(theirs []byte, version string) (string, error) {
 	theirMod, err := modfile.Parse("go.mod", theirs, nil)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -107,6 +108,9 @@ func (p *player) showFile(args []string) error {
 	for i, arg := range args {
 		if arg != "-f" {
 			continue
+		}
+		if i+1 == len(args) {
+			return errors.New("the command ends with -f: name a file")
 		}
 		content, err := os.ReadFile(filepath.Join(p.root, args[i+1]))
 		if err != nil {

@@ -20,6 +20,13 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestManifestThatIsNotNamed(t *testing.T) {
+	p := &player{root: t.TempDir()}
+	if err := p.showFile([]string{"apply", "-f"}); err == nil || err.Error() != "the command ends with -f: name a file" {
+		t.Error(err)
+	}
+}
+
 func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   want

@@ -40,7 +40,8 @@ func playElsewhere(ctx context.Context, file, after, until string) error {
 	return nil
 }
 
-// selectScenes returns the scenes behind scene after, up to and with scene until. An empty name means the story's beginning or end.
+// selectScenes returns the scenes that come after the scene called after, up to and including the scene called until. An empty name means
+// the story's beginning or end.
 func selectScenes(scenes []scene, after, until string) ([]scene, error) {
 	from, to := 0, len(scenes)
 	for name, end := range map[string]*int{after: &from, until: &to} {

@@ -6,7 +6,7 @@ import (
 	"github.com/distribution/reference"
 )
 
-// parseName returns an error if the name has no tag. No tag means `latest`, which a kubelet pulls at every start, and an
+// parseName returns an error if the name has no tag, or has a digest. No tag means `latest`, which a kubelet pulls at every start, and an
 // image that was loaded from a file can't be pulled.
 func parseName(name string) (reference.NamedTagged, error) {
 	if name == "" {

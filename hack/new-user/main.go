@@ -100,7 +100,7 @@ func checkName(name string, groups []string, expires time.Duration) error {
 		case strings.HasPrefix(group, "system:"):
 			return fmt.Errorf("GROUP %q is reserved: groups that start with system: are the cluster's own", group)
 		case strings.HasSuffix(group, "-sudoers"):
-			return fmt.Errorf("GROUP %q is reserved: its members would have sudo all the time", group)
+			return fmt.Errorf("GROUP %q is reserved: its members would have the rights of sudo without kubectl sudo", group)
 		}
 	}
 	return nil

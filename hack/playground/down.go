@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience is how long the supervisor may take to end all processes in order. It has time limits of its own for each of them.
+// patience is how long the supervisor may take to end all processes in order. The supervisor has a time limit of its own for each process.
 const patience = 40 * time.Second
 
 // stopPlayground ends the playground and removes its files but for the configuration and the logs. It may be called at any time.

@@ -86,7 +86,8 @@ func writeFlags(p *page, program, help string) error {
 // writeEnvironment lists the variables of the environment that the programs, or the libraries in them, read.
 func writeEnvironment(p *page) {
 	p.heading("Environment", "variable", "program", "means")
-	p.row("`KUBECONFIG`", "all", "The kubeconfig, where no flag names one, by kubectl's rules. In a pod the service account is used.")
+	p.row("`KUBECONFIG`", "all",
+		"The kubeconfig to read, by kubectl's rules, if no flag names one. In a pod where neither is set, the service account is used.")
 	p.row("`KUBECTL`", "`kubectl sudo`, `kubectl warren billing`", "The kubectl to run; else the one in the `PATH`.")
 	p.row("`GOMEMLIMIT`", "`manager`, `manager-billing`",
 		"The memory that Go may use. The manifests set it to about nine tenths of the memory limit.")

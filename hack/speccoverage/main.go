@@ -1,5 +1,5 @@
-// Speccoverage counts the numbered cases of the specification that a passed test covers: a test that has the case's number in its name. It
-// lists the cases without such a test.
+// Speccoverage counts the numbered cases of the specification for which a test passed and none failed. Such a test has the case's number in
+// its name. The program lists the other cases.
 //
 //	go run ./hack/speccoverage [-spec DIR] [-all] [REPORT...]
 //

@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	// busyDelay is how long the API server asks to wait where it answers 429 without a time.
+	// busyDelay is how long a controller waits after a 429 that doesn't state a time.
 	busyDelay = time.Second
-	// mostDelay bounds how long a wait is that an answer asks for.
+	// mostDelay is the longest wait that AskedDelay returns, even if the API server asks for a longer one.
 	mostDelay = 5 * time.Minute
-	// conflictDelay is how long a controller waits after a write that lost a race (409). Usually the watch brings the version that won sooner.
+	// conflictDelay is how long a controller waits after the first write that lost a race (409). Usually the watch delivers the version that
+	// won before that time is over.
 	conflictDelay = 200 * time.Millisecond
 )
 
-// AskedDelay returns how long the API server asks to wait before the request is sent again (Retry-After); 0 if it doesn't ask. Of joined
-// errors, the longest time counts.
+// AskedDelay returns how long the API server asks to wait before the request is sent again (Retry-After), at most mostDelay. If the API
+// server states no time, it returns busyDelay for a 429, and 0 for any other error. Of joined errors, the longest time counts.
 func AskedDelay(err error) (longest time.Duration) {
 	if joined, is := err.(interface{ Unwrap() []error }); is {
 		for _, one := range joined.Unwrap() {
@@ -47,9 +48,10 @@ func AskedDelay(err error) (longest time.Duration) {
 	}
 }
 
-// Patiently makes a controller wait, before it reconciles a request again, for twice as long as the API server's last answer asks
-// (see AskedDelay), even if an event asks for the request sooner. The time doubles with each such answer in a row, up to OutageRetryMax.
-// So does the time after a write that lost a race. There an event does begin the next try, because it may bring the version that won.
+// Patiently returns a reconciler that waits after an answer by which the API server asks to wait (see AskedDelay). It passes the request on
+// to next only after twice the asked time, even if an event comes sooner (but see Hasten). The time doubles with each such answer in a row,
+// up to OutageRetryMax or the asked time, whichever is longer. After a lost race (409), it waits for conflictDelay, and twice as long after
+// each further one in a row, up to OutageRetryMax. But an event ends that wait, because it may bring the version that won.
 func Patiently[Request comparable](next reconcile.TypedReconciler[Request]) *Patient[Request] {
 	return &Patient[Request]{next: next, busy: map[Request]busyRequest{}, running: map[Request]bool{}}
 }
@@ -59,19 +61,19 @@ type Patient[Request comparable] struct {
 	next reconcile.TypedReconciler[Request]
 
 	mu      sync.Mutex
-	busy    map[Request]busyRequest // the requests whose last answer asked to wait, or was that a race was lost
-	running map[Request]bool        // the requests under way, and whether Hasten was called for them
+	busy    map[Request]busyRequest // the requests whose last try was asked to wait, or lost a race
+	running map[Request]bool        // the requests under way, and whether Hasten was called for them since they began
 }
 
 type busyRequest struct {
-	answers int           // how many in a row
+	answers int           // how many answers in a row have asked to wait
 	asked   time.Time     // until when the API server asks to wait
 	until   time.Time     // when to try again
-	lost    time.Duration // how long it waits after the last of the races that it has lost in a row
+	lost    time.Duration // the wait after the last lost race; 0 if the last try lost none
 }
 
-// Hasten makes the next try of request wait only for as long as the API server asks. It is for an edit by a person, who may take a right
-// away.
+// Hasten makes the next try of request wait only for as long as the API server asks, and not twice as long. It is for edits by users: an
+// edit may revoke a right, which must not be delayed.
 func (p *Patient[Request]) Hasten(request Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +86,8 @@ func (p *Patient[Request]) Hasten(request Request) {
 	}
 }
 
-// Hastening is a predicate that lets every event through, and calls Hasten for an object that was edited, or is to be deleted.
+// Hastening is a predicate that lets every event through. It calls Hasten for an object whose spec was edited or whose deletion was
+// requested: both raise the generation.
 func Hastening(p *Patient[reconcile.Request]) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
@@ -103,7 +106,8 @@ func (p *Patient[Request]) Reconcile(ctx context.Context, request Request) (reco
 	if lostRace(err) {
 		wait, news := p.awaitWinner(request)
 		if news {
-			log.FromContext(ctx).Info("the object has always changed before the operator wrote it, or its watch is late; the request is tried again",
+			log.FromContext(ctx).Info("another client changed the object before each write of the operator, or the watch of the object is late; "+
+				"the request is tried again",
 				"after", wait.String(), "answer", err.Error())
 		}
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -128,7 +132,7 @@ func lostRace(err error) bool {
 }
 
 // awaitWinner records that request lost a race, and returns how long it waits unless an event comes first. news reports that this time has
-// just reached its longest.
+// just reached OutageRetryMax.
 func (p *Patient[Request]) awaitWinner(request Request) (wait time.Duration, news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +143,8 @@ func (p *Patient[Request]) awaitWinner(request Request) (wait time.Duration, new
 	return wait, wait == OutageRetryMax && last < wait
 }
 
-// beginUnlessBusy returns how long request must still wait, or records that it is under way.
+// beginUnlessBusy returns how long request must still wait. If it need not wait, beginUnlessBusy records that it is under way, and returns
+// 0.
 func (p *Patient[Request]) beginUnlessBusy(request Request) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +155,7 @@ func (p *Patient[Request]) beginUnlessBusy(request Request) time.Duration {
 	return 0
 }
 
-// recordAnswer records what came of request, and returns how long it must wait because of that.
+// recordAnswer records how the try of request ended, and returns how long the request must wait because the API server asked for it.
 func (p *Patient[Request]) recordAnswer(request Request, err error) time.Duration {
 	asked := AskedDelay(err)
 	p.mu.Lock()

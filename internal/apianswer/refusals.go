@@ -12,12 +12,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// mostRefusal bounds how much of the API server's message is kept, in bytes; a condition takes 32,768.
+// mostRefusal bounds how much of the API server's message is kept, in bytes; the message of a condition may have 32,768.
 const mostRefusal = 1024
 
-// Refusals remember which request the API server refused, by a key that the caller chooses, so that the same request is not sent
-// again too early: one second after the first refusal, then twice as long each time, up to a limit. A new message does not shorten the
-// wait, and neither does a change of the status that shows the message. The zero value remembers none.
+// Refusals remember which request the API server refused, by a key that the caller chooses, so that the same request is not sent again too
+// early: one second after the first refusal, then twice as long each time, up to a limit. A new message does not shorten the wait, and
+// neither does a change of the status that shows the message. The zero value is ready for use.
 type Refusals struct {
 	// Changed is called with a key when its message changes; the text is empty when the refusal is over. It may be nil.
 	Changed func(key, text string)
@@ -32,10 +32,10 @@ type Attempt struct {
 	// need not wait.
 	Key     string
 	Request uint64
-	// RetryMax caps the back-off after a refusal.
+	// RetryMax caps the back-off after a refusal, unless the API server asks for a longer wait.
 	RetryMax time.Duration
-	// Outages makes any failure but "already exists" count as a refusal; where the server did not refuse, the back-off is OutageRetryMax at
-	// most.
+	// Outages makes any failure but "already exists" count as a refusal. For a failure that is no refusal by the server, such as an outage,
+	// the back-off is OutageRetryMax at most.
 	Outages bool
 	Send    func() error
 }
@@ -48,24 +48,23 @@ type refusal struct {
 	retryAt time.Time
 }
 
-// Of returns the API server's message when it last refused the request of key, or "".
+// Of returns the message of the last refusal for key; "" if there was none, or if the request has succeeded since.
 func (r *Refusals) Of(key string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.byKey[key].text
 }
 
-// Explain returns Of(key), and when the operator sends the request again. object is the kind of the object whose spec decides about the
-// request.
+// Explain returns Of(key) and a sentence about when the operator sends the request again. object is the kind of the object whose spec
+// decides about the request.
 func (r *Refusals) Explain(key string, retryMax time.Duration, object string) string {
-	return r.Of(key) + "; the operator tries again within " + duration.HumanDuration(retryMax) + ", and at once when the spec of this " +
-		object +
-		" changes or it is made again"
+	return r.Of(key) + "; the operator tries again within " + duration.HumanDuration(retryMax) + ", and at once when this " + object +
+		" is created again or its spec changes"
 }
 
-// Try sends the request, unless it must wait because the API server refused it before. again is how long it must wait; 0 where it was sent
-// and not refused. err is a failure that counts as no refusal. Without Outages, 404 and 409 count as none, because they show that what the
-// caller knows of the cluster is old. "Already exists" is never a refusal.
+// Try sends the request, unless it must wait because the API server refused it before. again is how long it must wait; 0 if it was sent and
+// not refused. err is a failure that counts as no refusal: always "already exists". Without Outages, it may also be a failure that is no
+// refusal by the server, or a 404 or 409, which show that what the caller knows of the cluster is old.
 func (r *Refusals) Try(a Attempt) (again time.Duration, err error) {
 	if again = r.wait(a.Key, a.Request); again > 0 {
 		return again, nil

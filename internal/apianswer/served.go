@@ -12,8 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Served reads from the API server whether the CRD of one of our resources exists and is not being deleted. The removal of a CRD
-// deletes every object of the kind, which must never be taken for the wish of the objects' owners.
+// Served reads from the API server whether the CRD of one of our resources exists and is not being deleted. The removal of a CRD deletes
+// every object of the kind. The caller must not treat that as deletions that the objects' owners wanted.
 func Served(ctx context.Context, live client.Reader, resource string) (bool, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})

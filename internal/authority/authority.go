@@ -21,8 +21,8 @@ const (
 	Administer Right = "Administer"
 	// CreateHierarchy is the right to create HierarchyConfigurations in a namespace that need not exist.
 	CreateHierarchy Right = "CreateHierarchy"
-	// ChangeTenant is the right to update the LNamespace that Question.Namespace names, which its managers and sudoers have.
-	// UpdateNamespaces includes it.
+	// ChangeTenant is the right to update the LNamespace that Question.Namespace names. Its managers have it, and its sudoers while they use
+	// sudo. UpdateNamespaces includes it.
 	ChangeTenant Right = "ChangeTenant"
 	// DoEverything is the right to every verb on every resource of a namespace. UpdateNamespaces includes it.
 	DoEverything Right = "DoEverything"
@@ -42,8 +42,8 @@ type Question struct {
 	Parent string
 	// Role states why the right is needed, such as "proposed parent".
 	Role string
-	// Instead replaces the message about a missing right, where the state of the tree forbids the move rather than a lack of
-	// rights.
+	// Instead, unless it is empty, is shown in place of the message about the missing right. It names what is wrong with the tree: until that
+	// is resolved, only a user with cl may make the move.
 	Instead string
 }
 
@@ -96,7 +96,7 @@ const (
 	roleJoins  = "it joins another tree"
 )
 
-// Change is a change of a HierarchyConfiguration's spec.parent: a name, "" for a root, nil where the field is absent.
+// Change is a change of a HierarchyConfiguration's spec.parent. Old and New are a name, "" for a root, or nil if the field is absent.
 type Change struct {
 	Namespace string
 	Old, New  *string
@@ -119,8 +119,8 @@ type Verdict struct {
 	Moves bool
 }
 
-// Judge checks a change as a move from the place that the namespace's label gives it, whatever the old request was. exists reports
-// whether a namespace that the forest lacks exists after all.
+// Judge checks a change as a move from the place that the namespace's label parent gives it, whatever c.Old is. If c.Old and c.New are
+// equal, there is nothing to judge. exists reports whether a namespace that the forest lacks exists after all.
 func Judge(s *forest.Snapshot, c Change, exists func(name string) bool) Verdict {
 	if equalNames(c.Old, c.New) {
 		return Verdict{}

@@ -28,9 +28,14 @@ func between(old, parent string) authority.Change {
 func TestQuestions(t *testing.T) {
 	cycle := world(namespace("x", below("y")), namespace("y", below("z")), namespace("z", below("x")), namespace("w", below("z")))
 	replaced := func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationParentUID] = "uid-of-the-one-before" }
-	stolen := world(namespace("mid", below("shop")), namespace("y", below("mid"), stood("payments/mid/y"), replaced),
-		namespace("z", below("y"), stood("payments/mid/y/z"))).
-		WithTenant(&forest.Tenant{Name: "payments", UID: "uid-payments"}).WithTenant(&forest.Tenant{Name: "shop", UID: "uid-shop"})
+	unlimited := func(n ...*forest.Namespace) *forest.Snapshot {
+		return world(n...).WithTenant(&forest.Tenant{Name: "payments", UID: "uid-payments"}).
+			WithTenant(&forest.Tenant{Name: "shop", UID: "uid-shop"})
+	}
+	stolen := unlimited(namespace("mid", below("shop")), namespace("y", below("mid"), stood("payments/mid/y"), replaced),
+		namespace("z", below("y"), stood("payments/mid/y/z")))
+	taken := unlimited(namespace("mid"), namespace("ending", terminating), namespace("y", below("mid"), stood("payments/mid/y"), replaced),
+		namespace("z", below("ending"), stood("payments/ending/z"), replaced), namespace("v", below("mid"), stood("payments/v"), replaced))
 	orphan := func(n ...*forest.Namespace) *forest.Snapshot {
 		return world(append(n, namespace("x", below("gone"), stood("org/gone/x")), namespace("y", below("lost"), stood("vanished/lost/y")),
 			namespace("z", below("gone"), stood("payments/gone/z")))...)
@@ -91,7 +96,15 @@ func TestQuestions(t *testing.T) {
 			[]string{"change(payments)", adm("shop"), "all(y)"}},
 		"StolenNameToRoot":  {"M27, M05", stolen, "y", to(""), []string{adm("payments"), cl}},
 		"StolenNameAndBack": {"M27: home again", stolen, "y", to("payments"), []string{adm("payments")}},
-		"BelowAStolenName":  {"M14", stolen, "z", to("shop"), []string{cl}},
+		"TakenName": {"M27: a plain namespace takes the name", taken, "y", to("shop"),
+			[]string{"change(payments)", adm("shop"), "all(y)"}},
+		"TakenNameToNoTenant": {"M27, M05", taken, "y", to("org"), []string{adm("payments"), cl, adm("org"), "all(y)"}},
+		"TakenNameToRoot":     {"M27, M05", taken, "y", to(""), []string{adm("payments"), cl}},
+		"TakenNameAndBack":    {"M27: home again", taken, "y", to("payments"), []string{adm("payments")}},
+		"TakenNameInTermination": {"M27: by a namespace that is being terminated", taken, "z", to("org"),
+			[]string{adm("payments"), cl, adm("org"), "all(z)"}},
+		"NotTakenButMovedThere": {"M10: its request named the plain one", taken, "v", to("shop"), []string{adm("mid"), adm("shop"), "all(v)"}},
+		"BelowAStolenName":      {"M14", stolen, "z", to("shop"), []string{cl}},
 		"WaitingInConflict": {"M21: an unrelated SubNamespace changes nothing", world().WithSub(&forest.Sub{Parent: "org", Name: "solo"}),
 			"solo", to("org"), []string{adm("org"), "all(solo)"}},
 		"Cleared":             {"clearing is leaving", world(), "svc-1", from("team-a"), []string{adm("org")}},
@@ -159,9 +172,9 @@ func TestUnlawful(t *testing.T) {
 		"TooMany": {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"),
 			[]string{"tenant shop allows 1 sub-namespaces (0 in use), and the move adds 2: ask a cluster admin to raise the limit"}},
 		"TooDeep": {"M22: the deepest counts", flat, "team-a", to("shop"),
-			[]string{"tenant shop: depth 3 exceeds 2: choose a place nearer to the root, or ask a cluster admin to raise the limit"}},
+			[]string{"tenant shop: depth 3 exceeds the limit of 2: choose a place nearer to the root, or ask a cluster admin to raise the limit"}},
 		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"),
-			[]string{"tree d0: depth 129 exceeds 128: choose a place nearer to the root"}},
+			[]string{"tree d0: depth 129 exceeds the limit of 128: choose a place nearer to the root"}},
 		"MarkedForOthers": {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"),
 			[]string{"annotation tenancy.warren.dev/adopt of namespace m does not name the tree of shop; a cluster admin can " +
 				"change it: kubectl warren ns mark m shop"}},
@@ -238,10 +251,11 @@ func TestWords(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	s := world(namespace("y", below("z")), namespace("z", below("y")))
 	for parent, want := range map[string]string{
-		"nosuch": "parent namespace nosuch does not exist: a namespace below it is halted until it does; correct the name, or make it",
-		"solo":   "parent namespace solo is not a root or a sub-namespace yet",
-		"y":      "parent namespace y is halted (InCycle)",
-		"org":    "",
+		"nosuch": "parent namespace nosuch does not exist: a namespace below it is halted until the parent exists; " +
+			"correct the name, or create the parent",
+		"solo": "parent namespace solo is not a root or a sub-namespace yet",
+		"y":    "parent namespace y is halted (InCycle)",
+		"org":  "",
 	} {
 		v := authority.Judge(s, authority.Change{Namespace: "svc-1", New: &parent}, nobody)
 		if got := strings.Join(v.Warnings, "; "); got != want {

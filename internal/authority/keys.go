@@ -19,10 +19,10 @@ type KeyRules struct {
 	Declares func(namespace, key string) bool
 }
 
-// Added returns the keys that now propagates and old didn't.
+// Added returns the keys that are in now.Propagated and were not in old.Propagated.
 func Added(old, now Keys) []string { return addedKeys(old.Propagated, now.Propagated) }
 
-// Propagating returns the questions for the keys that a namespace newly propagates.
+// Propagating returns the questions for the keys that a namespace newly propagates. Only an undelegated key needs one.
 func (r KeyRules) Propagating(old, now Keys) []Question {
 	var questions []Question
 	for _, key := range addedKeys(old.Propagated, now.Propagated) {

@@ -14,10 +14,9 @@ type move struct {
 	s        *forest.Snapshot
 	n        *forest.Namespace
 	from, to string
-	// earlier is the parent of a request that the change withdraws, although the operator may be carrying it out; else "".
+	// earlier is the parent in a request that the change withdraws; else "". The operator may be carrying out that request.
 	earlier string
-	// estranged reports that another namespace, at another place, has taken the name of the parent. The new namespace has no authority over
-	// n, which still belongs to its old place.
+	// estranged is forest.Snapshot.IsParentTaken of n.
 	estranged bool
 }
 
@@ -27,7 +26,7 @@ func moveAskedBy(s *forest.Snapshot, c Change) (move, bool) {
 	if n == nil {
 		n = &forest.Namespace{Name: c.Namespace}
 	}
-	m := move{s: s, n: n, from: n.Parent(), estranged: s.Place(n.Name).Halt.Reason == v1alpha1.ReasonParentReplaced}
+	m := move{s: s, n: n, from: n.Parent(), estranged: s.IsParentTaken(n)}
 	if c.New == nil {
 		if c.Old != nil && *c.Old != m.from {
 			m.earlier = *c.Old
@@ -81,8 +80,8 @@ func (m move) questionsOfMove() []Question {
 	return append(old, m.questionsOfJoining()...)
 }
 
-// questionsOfJoining asks whether the user has all rights in the namespace, if the namespace joins another tree: the users of that tree
-// then get rights in it. It returns no question where a cluster admin has marked the namespace for that tree.
+// questionsOfJoining returns the question whether the user has all rights in the namespace, if the namespace joins another tree: the users
+// of that tree then get rights in the namespace. It returns no question where a cluster admin has marked the namespace for that tree.
 func (m move) questionsOfJoining() []Question {
 	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || forest.MarkedFor(m.s, m.n, m.to) {
 		return nil
@@ -157,7 +156,8 @@ func (m move) causeOfHalt() (name string, reason v1alpha1.Reason) {
 	}
 }
 
-// commonAncestor returns the nearest common ancestor of the old and the new parent, themselves included; "" where they share no tree.
+// commonAncestor returns the nearest common ancestor of the old and the new parent, themselves included. It returns "" if they share no
+// tree, if the namespace is in a cycle, or if another namespace has taken the old parent's name.
 func (m move) commonAncestor() string {
 	if len(m.othersInCycle()) > 0 {
 		return ""
@@ -171,9 +171,9 @@ func (m move) commonAncestor() string {
 	return ""
 }
 
-// topOfTree returns the namespace that decides for the tree of the namespace called name: the last one that the labels lead to. If name
-// is the parent of m.n, and is missing or taken by another namespace, it returns the root that the ancestry of m.n names. It returns ""
-// if that root is missing, too.
+// topOfTree returns the namespace that decides for the tree of the namespace called name: the last one that the labels lead to. If name is
+// the parent of m.n, and is missing or taken by another namespace, it returns the root that the ancestry of m.n names. It returns "" if
+// that root is missing, too, or is m.n itself.
 func (m move) topOfTree(name string) string {
 	chain := m.chainForAuthority(name)
 	if len(chain) > 0 {
@@ -219,8 +219,8 @@ func ParentWarnings(s *forest.Snapshot, parent string) []string {
 	n, place := s.Namespace(parent), s.Place(parent)
 	switch {
 	case n == nil:
-		return []string{"parent namespace " + parent + " does not exist: a namespace below it is halted until it does; correct the name, " +
-			"or make it"}
+		return []string{"parent namespace " + parent + " does not exist: a namespace below it is halted until the parent exists; correct " +
+			"the name, or create the parent"}
 	case place.Halted():
 		return []string{"parent namespace " + parent + " is halted (" + string(place.Halt.Reason) + ")"}
 	case !place.InTree():

@@ -2,11 +2,11 @@ package authority
 
 import "fmt"
 
-// Awaited returns the message that refuses a name, because some namespaces wait for a parent of that name. waiting names them, such as
-// "namespaces a, b". The maker of a namespace of that name would get their secrets, and they would get its secrets. A user with cl, or
-// with authority over each of the namespaces that wait, may use the name.
+// Awaited returns the message that refuses a name, because some namespaces wait for a parent of that name. waiting names them, with the
+// verb, such as "namespaces a, b wait". The maker of a namespace of that name would get their secrets, and they would get its secrets. A
+// user with cl, or with authority over each of the namespaces that wait, may use the name.
 func Awaited(waiting, name string) string {
-	return fmt.Sprintf("%s wait for a parent named %q", waiting, name)
+	return fmt.Sprintf("%s for a parent named %q", waiting, name)
 }
 
 // OverEach returns the questions for authority over each of these namespaces. A yes to OverAll makes them needless.

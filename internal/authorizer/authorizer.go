@@ -1,5 +1,5 @@
-// Package authorizer asks the API server's authorizer what a user may do. Admission webhooks wait for the answers. So the number of
-// questions is limited, and a question without an answer in time ends with an error.
+// Package authorizer asks the API server's authorizer what a user may do. Limit bounds the rate of questions, so that a flood of
+// admission requests does not flood the API server. A webhook's question without an answer in time ends with an error.
 package authorizer
 
 import (

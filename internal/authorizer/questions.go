@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/authority"
 )
 
-// askTimeout bounds the time for all questions about one admission request.
+// askTimeout bounds the time for the questions of one call of AskAll, IsClusterAdmin or May.
 const askTimeout = 5 * time.Second
 
 // reviewsTotal counts the questions to the authorizer by result: allowed, denied, error.
@@ -154,7 +154,7 @@ func (a Asker) IsClusterAdmin(ctx context.Context, user authenticationv1.UserInf
 	return yes, unanswered(ctx, err)
 }
 
-// HasAuthority reports whether the user has authority over all namespaces of the cluster, or over each of those named. Above
+// HasAuthority reports whether the user has authority over all namespaces of the cluster, or over each of those named. For more than
 // namespacesPerRequest namespaces, it asks only for authority over all.
 func (a Asker) HasAuthority(ctx context.Context, user authenticationv1.UserInfo, namespaces []string) (bool, error) {
 	if len(namespaces) > namespacesPerRequest {
@@ -172,7 +172,7 @@ func (a Asker) HasAuthority(ctx context.Context, user authenticationv1.UserInfo,
 // mostAtOnce bounds the questions about namespaces that are asked at the same time for one request.
 const mostAtOnce = 16
 
-// May reports, for each of namespaces, whether the user may make requests with that verb for objects of the resource. The namespace ""
+// May reports, for each of namespaces, whether the user may make requests with verb for all objects of the resource. The namespace ""
 // stands for all namespaces together.
 func (a Asker) May(ctx context.Context, user authenticationv1.UserInfo, verb, group, resource string, namespaces []string) ([]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -28,7 +28,7 @@ func certificateAdvice(err error) string {
 	var hostname x509.HostnameError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "renew the certificate of the warehouse's server, or set the clock of this node right"
+		return "renew the certificate of the warehouse's server, or correct the clock of this node"
 	case errors.As(err, &unknown):
 		return "mount the CA certificate that signed the server's certificate, and name its file: for driver postgres in the data source name, " +
 			"such as by sslrootcert; for bigquery in the environment variable SSL_CERT_FILE"
@@ -54,7 +54,7 @@ func sqliteAdvice(err error) string {
 	case 11, 26: // CORRUPT, NOTADB
 		return "the file is damaged: restore a copy of it; or move it away, then the exporter begins a new file with the present state"
 	case 13: // FULL
-		return "free space on the volume of billing.sqlite.path, or give its claim more"
+		return "free space on the volume of billing.sqlite.path, or enlarge its PersistentVolumeClaim"
 	}
 	return ""
 }

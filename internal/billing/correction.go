@@ -25,9 +25,9 @@ type Reason struct {
 	RecordedAt              time.Time
 }
 
-// Correct appends events that correct the tenant's periods, and changes no stored row. For each period it appends a SET at the
-// period's beginning or at From, whichever is later, and, if the period lasts beyond Until, one at Until with the values billed
-// before. It returns these events.
+// Correct appends events that correct the tenant's periods, and changes no stored row. For each period that the correction changes, it
+// appends a SET at the period's beginning or at From, whichever is later, and, if the period lasts beyond Until, one at Until with the
+// values billed before. It returns the appended events.
 func (s *Store) Correct(ctx context.Context, c Correction) ([]Event, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (c Correction) validate() error {
 	case c.CostCenter == nil && c.Owner == nil:
 		return fmt.Errorf("a correction changes a cost center or an owner: name at least one")
 	case !c.From.Before(c.Until):
-		return fmt.Errorf("a correction ends after it begins: %s is not before %s", instantText(c.From), instantText(c.Until))
+		return fmt.Errorf("a correction must end after it begins, but it begins at %s and ends at %s", instantText(c.From), instantText(c.Until))
 	}
 	return nil
 }

@@ -52,10 +52,10 @@ type Dialect struct {
 	// list is the SQL for the elements of the JSON array in {{p2}}, as IN takes them.
 	list string
 
-	// placeholder returns the text for the n-th parameter, from 1 on.
+	// placeholder returns the text for the n-th parameter; n counts from 1.
 	placeholder func(n int) string
 
-	// watermarkEvery is the least time between two moves of the watermark, because an UPDATE is cheap in some engines only; 0 means no limit.
+	// watermarkEvery is the least time between two moves of the watermark, for an engine in which an UPDATE costs much; 0 means no limit.
 	watermarkEvery time.Duration
 
 	// longestName is how many bytes a name may have; 0 means no limit besides tableName's.
@@ -160,8 +160,8 @@ func (d Dialect) statements(table string) (statements, error) {
 	}, nil
 }
 
-// filler returns a function that puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are
-// times, {{i1}} to {{i6}} into a text.
+// filler returns a function that replaces the {{ }} in a text, for this table: the names, the engine's clock and list, the placeholders
+// {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}.
 func (d Dialect) filler(table string) func(string) string {
 	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{now}}", d.now, "{{list}}",
 		strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}

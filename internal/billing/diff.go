@@ -13,8 +13,8 @@ type Desired struct {
 	Generation                      int64
 	CostCenter, Owner               string
 	Labels                          map[string]string
-	// Since is when these values became true, by the API server's clock. It is when the namespace came to the tenant, usually at its
-	// creation. If the tenant got its present cost center and owner later, it is that time.
+	// Since is when these values became true, by the API server's clock. It is the later of two times: when the namespace was created, or was
+	// seen to come to the tenant; and when the tenant got its present cost center and owner.
 	Since time.Time
 	// Made is when the namespace was created.
 	Made time.Time
@@ -49,7 +49,7 @@ type Comparison struct {
 	LeftAt map[string]time.Time
 
 	// Held is Plan.Held of the previous comparison. The EffectiveAt of each END in it is when the namespace was first seen to have left its
-	// tenant. HoldFor is how long each END waits from then on at least.
+	// tenant. HoldFor is the least time that each END waits from then on.
 	Held    []Event
 	HoldFor time.Duration
 }
@@ -66,8 +66,8 @@ type Plan struct {
 }
 
 // Diff compares the desired values with the open periods. It plans a SET where a namespace has no open period, or where tenant, namespace
-// UID or content differ. It plans an END where a namespace belongs to no tenant. An event is never dated before the beginning of the
-// period that it closes. If nothing differs, the plan is empty.
+// UID or content differ. It plans an END for an open period whose namespace belongs to no tenant, if c.Complete is true and c.Unknown lacks
+// the namespace. An event is never dated before the beginning of the period that it closes. If nothing differs, the plan is empty.
 func Diff(c Comparison) Plan {
 	plan := Plan{seen: c.Seen, made: map[string]time.Time{}}
 	open := map[string]bool{} // the namespaces that have a period
@@ -141,8 +141,8 @@ func (p Plan) Namespaces() []string {
 }
 
 // After returns the plan with events dated later where stored events require that. Each event is dated after the newest SET of its
-// namespace. Each SET is also dated after the newest END, whichever tenant's: a period that has ended never changes. A namespace that
-// existed at that END came to its tenant unseen, so its SET is dated when it was seen.
+// namespace. Each SET is also dated after the newest END of its namespace, of whichever tenant: a period that has ended never changes. If
+// the namespace existed at that END, nobody saw it come to its tenant, so its SET is dated p.seen at the earliest.
 func (p Plan) After(latest Latest) Plan {
 	ended := map[string]time.Time{}
 	for holding, end := range latest.Ends {
@@ -241,8 +241,8 @@ func Overlaid(open []Open, waiting []Event) (overlaid []Open) {
 	return overlaid
 }
 
-// replayEvents applies events, in the order of their time, to a period, and returns the period that is open after them. The parameter is
-// and the second result report whether there is a period.
+// replayEvents applies events, in the order of their time, to a period, and returns the period that is open after them. Both the parameter
+// named is and the second result report whether there is a period.
 func replayEvents(period Open, is bool, events []Event) (Open, bool) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.EffectiveAt.Compare(b.EffectiveAt), cmp.Compare(a.Generation, b.Generation))

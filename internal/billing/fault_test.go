@@ -45,7 +45,7 @@ func TestFileFaults(t *testing.T) {
 		"the disk is full": {
 			func(t *testing.T, db *sql.DB, _ engine) { mustExec(t, db, "PRAGMA max_page_count = 1") },
 			func(t *testing.T, db *sql.DB, _ engine) { mustExec(t, db, "PRAGMA max_page_count = 1000000") },
-			billing.Unavailable, "free space on the volume of billing.sqlite.path, or give its claim more",
+			billing.Unavailable, "free space on the volume of billing.sqlite.path, or enlarge its PersistentVolumeClaim",
 		},
 		"the file is read-only": {
 			func(t *testing.T, db *sql.DB, _ engine) { mustExec(t, db, "PRAGMA query_only = 1") },
@@ -218,7 +218,7 @@ func TestServerCertificate(t *testing.T) {
 			flaw: func(c *x509.Certificate) {
 				c.NotBefore, c.NotAfter = nine.AddDate(-9, 0, 0), nine.AddDate(-9, 0, 0).Add(time.Hour)
 			},
-			advice: "renew the certificate of the warehouse's server, or set the clock of this node right",
+			advice: "renew the certificate of the warehouse's server, or correct the clock of this node",
 		},
 		"BILL-67 is of an unknown authority": {
 			flaw: func(*x509.Certificate) {}, untrusted: true,

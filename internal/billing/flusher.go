@@ -36,7 +36,7 @@ type Flusher struct {
 
 // Flushed counts what a flush has done, also if the flush ended with an error.
 type Flushed struct {
-	// Sent is how many events are in the ledger now; Added is how many of them were not there before.
+	// Sent is how many of the events that were sent are in the ledger now; Added is how many events were not there before.
 	Sent  int
 	Added int64
 
@@ -108,8 +108,8 @@ type search struct {
 }
 
 // tooMany is the number of refused rows of one tenant after which its other rows of the batch are parked without a try. tooManyTenants is
-// the number of tenants with refused rows at which, if the ledger took no row, the table itself is at fault. For example, an administrator
-// has added a constraint. So rows of one tenant never stop the others.
+// the number of tenants with refused rows at which, if the ledger took no row, the table itself counts as faulty. An administrator may have
+// added a constraint, for example. So rows of one tenant never stop the others.
 const (
 	tooMany        = 8
 	tooManyTenants = 8

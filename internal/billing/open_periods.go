@@ -69,7 +69,7 @@ func openOf(events iter.Seq2[openEvent, error]) (open []Open, err error) {
 
 // heldPeriod is the state of one namespace after the events read so far.
 type heldPeriod struct {
-	// last is the last SET, or the END that closed its period if that is later; its namespace is empty before the first.
+	// last is the last SET, or the END that closed its period if that is later. Before the first event, its namespace is empty.
 	last openEvent
 	// since is the SET that began the open period, if one is open.
 	since openEvent

@@ -2,7 +2,7 @@ package billing
 
 import "time"
 
-// Rest is a period after an error of the warehouse in which nothing is sent. The zero Rest is over.
+// Rest is a time, after an error of the warehouse, during which nothing is sent. The zero Rest is over.
 type Rest struct {
 	from   time.Time
 	length time.Duration

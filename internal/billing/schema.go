@@ -17,9 +17,9 @@ type Schema struct {
 	text  statements
 }
 
-// Ensure creates the table, its index, the tables of runs and reasons, and the view where they are missing, and checks those that
-// exist: a *SchemaError names every column that is missing or has another type. Further columns are allowed if an INSERT needn't
-// state them. A view of a lower version is replaced; a view of a higher version is left.
+// Ensure creates the table, its index, the tables of runs and reasons, and the view where they are missing, and checks those that exist: a
+// *SchemaError names every column that is missing or, in the table of events, has another type. Further columns are allowed if an
+// INSERT needn't state them. A view of a lower version is replaced; a view of a higher version is left.
 func (s *Schema) Ensure(ctx context.Context) error {
 	if err := s.createObject(ctx, s.table, s.text.table); err != nil {
 		return err
@@ -56,7 +56,8 @@ func (s *Schema) Verify(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := schemaError(s.table+suffix, found, missingColumns(found, columns)); err != nil {
+		problems := append(missingColumns(found, columns), foreignRequired(found, columns)...)
+		if err := schemaError(s.table+suffix, found, problems); err != nil {
 			return err
 		}
 	}
@@ -101,21 +102,27 @@ func (s *Schema) verifyEvents(ctx context.Context) error {
 	}
 	problems := missingColumns(found, eventColumns)
 	for _, c := range found {
-		want, ours := s.dialect.types[c.name]
-		switch {
-		case ours && c.kind != want:
+		if want, ours := s.dialect.types[c.name]; ours && c.kind != want {
 			problems = append(problems, fmt.Sprintf("column %s is %s, it must be %s", c.name, cmp.Or(c.kind, "without a type"), want))
-		case !ours && c.required:
-			problems = append(problems, fmt.Sprintf("column %s is not one of Warren's: it must allow NULL or have a default", c.name))
 		}
 	}
-	return schemaError(s.table, found, problems)
+	return schemaError(s.table, found, append(problems, foreignRequired(found, eventColumns)...))
 }
 
 func missingColumns(found []column, want []string) (problems []string) {
 	for _, name := range want {
 		if !slices.ContainsFunc(found, func(c column) bool { return c.name == name }) {
 			problems = append(problems, fmt.Sprintf("column %s is missing", name))
+		}
+	}
+	return problems
+}
+
+// foreignRequired returns the columns that are not in ours and that an INSERT must state, so that every INSERT of Warren fails.
+func foreignRequired(found []column, ours []string) (problems []string) {
+	for _, c := range found {
+		if c.required && !slices.Contains(ours, c.name) {
+			problems = append(problems, fmt.Sprintf("column %s is not one of Warren's: it must allow NULL or have a default", c.name))
 		}
 	}
 	return problems

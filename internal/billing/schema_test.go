@@ -1,6 +1,7 @@
 package billing_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -85,6 +86,24 @@ func TestEnsure(t *testing.T) {
 				}
 			}
 			reset()
+		})
+		t.Run("BILL-17 so are columns of the tables of runs and reasons that an INSERT must state", func(t *testing.T) {
+			for _, table := range []string{"ledger_runs", "ledger_reasons"} {
+				for _, text := range ddl {
+					if strings.Contains(text, table+" (") {
+						text = strings.Replace(text, "(", e.words("(foreign_key text NOT NULL, "), 1)
+					}
+					mustExec(t, db, text)
+				}
+				for name, check := range map[string]func(context.Context) error{"Ensure": store.Schema().Ensure, "Verify": store.Schema().Verify} {
+					got := problems(t, store, check(t.Context()))
+					want := []string{"column foreign_key is not one of Warren's: it must allow NULL or have a default"}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%s of %s: -want, +got:\n%s", name, table, diff)
+					}
+				}
+				reset()
+			}
 		})
 		t.Run("BILL-17 so are a view's", func(t *testing.T) {
 			mustExec(t, db, ddl[0])

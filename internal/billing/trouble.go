@@ -42,7 +42,7 @@ func (t Trouble) Pause() time.Duration {
 type SchemaError struct {
 	// Table is the name of the table or view.
 	Table string
-	// Problems are one sentence a column.
+	// Problems has a sentence for each column that is wrong, or one for the table or view as a whole.
 	Problems []string
 }
 

@@ -62,7 +62,7 @@ func (c *converter) convertValue(at *field.Path, n *yaml.Node, t reflect.Type) [
 	case t.Kind() != reflect.Slice && n.Kind == yaml.MappingNode:
 		return c.convertMapping(at, n, t)
 	}
-	c.recordMistype(at, n, describeGoType(t))
+	c.recordMistype(at, n, "be "+describeGoType(t))
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (c *converter) convertList(at *field.Path, n *yaml.Node, t reflect.Type) []
 // convertItem converts an item of a list or map. null is refused, because an item has no default.
 func (c *converter) convertItem(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
 	if isNullNode(resolveYAMLAlias(n)) {
-		c.recordMistype(at, n, "given")
+		c.recordMistype(at, n, "have a value")
 		return nil
 	}
 	return c.convertValue(at, n, t)
@@ -135,7 +135,7 @@ func (c *converter) convertKeyedValue(at *field.Path, key string, n *yaml.Node, 
 func (c *converter) recordMistype(at *field.Path, n *yaml.Node, want string) {
 	c.mistyped = append(c.mistyped, at.String())
 	c.problems = append(c.problems, problem{path: at.String(),
-		text: fmt.Sprintf("must be %s, is %s", want, describeYAMLNode(resolveYAMLAlias(n)))})
+		text: fmt.Sprintf("must %s, is %s", want, describeYAMLNode(resolveYAMLAlias(n)))})
 }
 
 // jsonFieldsOf returns the types of the fields of a struct, by their keys.

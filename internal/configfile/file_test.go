@@ -176,7 +176,7 @@ func TestParseIsStrict(t *testing.T) {
 			want: []string{
 				`inheritance.labels: must be a list, is the string "team"`,
 				`inheritance.annotations[0]: must be a string, is the number 1`,
-				`inheritance.annotations[1]: must be given, is null`,
+				`inheritance.annotations[1]: must have a value, is null`,
 				`concurrency: must be a whole number, is the string "5"`,
 				`tenants.maxPerCreator: must be a whole number, is the number 1.5`,
 				`distribution.allowOverwrite: must be true or false, is the string "yes"`,
@@ -189,7 +189,7 @@ func TestParseIsStrict(t *testing.T) {
 				`clientConnection.burst: must be a whole number, is the number .nan`,
 				`billing.defaults[0].costCenter: must be a string, is the number 4711`,
 				`billing.defaults[0].labels[a]: must be a string, is the number 1`,
-				`featureGates[PropagateGenerated]: must be given, is null`,
+				`featureGates[PropagateGenerated]: must have a value, is null`,
 				`subNamespaces.limits.depth: must be a whole number, is a list`,
 				`subNamespaces.namingPolicies: must be a list, is a mapping`,
 				`propagation.kinds[0].mode: Invalid value: "all": must be OptIn, All or Remove`,
@@ -206,7 +206,7 @@ func TestParseIsStrict(t *testing.T) {
 			want: []string{
 				`propagation.neverPropagate[0]: must be a mapping, is the number 3`,
 				`propagation.neverPropagate[1].name: must be a string, is a list`,
-				`propagation.kinds[0]: must be given, is null`,
+				`propagation.kinds[0]: must have a value, is null`,
 				`propagation.kinds[1].kind: Invalid value: "secret": must be written as in manifests, such as Secret or ConfigMap`,
 				`propagation.neverPropagate[2]: Required value: at least one of name, type and labels`,
 			},

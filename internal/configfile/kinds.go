@@ -14,8 +14,8 @@ const rbacGroup = "rbac.authorization.k8s.io"
 
 var roleBinding = schema.GroupKind{Group: rbacGroup, Kind: "RoleBinding"}
 
-// builtInGroups are the groups, outside the core group, of kinds whose group is easily forgotten. At run time, a kind that isn't served
-// is no error, because its CRD may be installed later. So a forgotten group would never be noticed.
+// builtInGroups are the groups, outside the core group, of kinds whose group is easily forgotten. At run time, a kind that isn't served is
+// no error, because its CRD may be installed later. So with a forgotten group the operator would start, and copy nothing of the kind.
 var builtInGroups = map[string]string{
 	"Role": rbacGroup, "RoleBinding": rbacGroup, "ClusterRole": rbacGroup, "ClusterRoleBinding": rbacGroup,
 	"Deployment": "apps", "DaemonSet": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "ControllerRevision": "apps",

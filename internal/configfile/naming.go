@@ -76,7 +76,7 @@ func indexOfGroup(pattern *regexp.Regexp, reference string) int {
 	return pattern.SubexpIndex(reference)
 }
 
-// parseWithReferences parses match with x in the place of each reference. match is valid.
+// parseWithReferences parses match with x in the place of each reference. match has passed validation.
 func parseWithReferences(match string) *syntax.Regexp {
 	parsed, err := syntax.Parse(expandGroups(match, func(string) string { return "x" }), syntax.Perl)
 	if err != nil {

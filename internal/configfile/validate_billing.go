@@ -130,13 +130,15 @@ func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList
 	}
 	if b.Endpoint != "" && !isSafeAddress(b.Endpoint) {
 		problems = append(problems, field.Invalid(at.Child("endpoint"), b.Endpoint,
-			"must begin with https://, because the exporter sends tokens to it; http:// is allowed only on loopback"))
+			"must begin with https://, because the exporter sends tokens to it; http:// is allowed only "+
+				"with a loopback IP address such as 127.0.0.1, not with a name such as localhost"))
 	}
 	problems = append(problems, durationAtLeast(at.Child("statementTimeout"), b.StatementTimeout, time.Second)...)
 	return append(problems, checkBytesAtLeast(at.Child("maximumBytesBilled"), b.MaximumBytesBilled, 10<<20)...)
 }
 
-// isSafeAddress reports whether nobody between this process and address can read what is sent there.
+// isSafeAddress reports whether no other program between this process and address can read what is sent there. A name such as localhost
+// may resolve to any address, so with http only a loopback IP address is safe.
 func isSafeAddress(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

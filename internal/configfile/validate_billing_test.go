@@ -92,9 +92,21 @@ func TestValidateBilling(t *testing.T) {
 				`billing.bigquery.dataset: Invalid value: "fin-ops": must match ^[A-Za-z0-9_]+$`,
 				`billing.bigquery.location: Invalid value: "EU/x": must match ^[A-Za-z][A-Za-z0-9-]*$`,
 				`billing.bigquery.endpoint: Invalid value: "http://bigquery.example.com/": must begin with https://, because the exporter ` +
-					`sends tokens to it; http:// is allowed only on loopback`,
+					`sends tokens to it; http:// is allowed only with a loopback IP address such as 127.0.0.1, not with a name such as localhost`,
 				`billing.bigquery.statementTimeout: Invalid value: "999ms": must be at least 1s`,
 				`billing.bigquery.maximumBytesBilled: Invalid value: "10485759": must be a whole number of bytes, at least 10485760`,
+			},
+		},
+		"BillingBigQueryLoopback": {
+			reason: "what is sent to a loopback IP address stays on the machine",
+			body:   "billing: {bigquery: {endpoint: \"http://[::1]:9050/\"}}\n",
+		},
+		"BillingBigQueryLocalhost": {
+			reason: "a name may resolve to any address, localhost too",
+			body:   "billing: {bigquery: {endpoint: \"http://localhost:9050/\"}}\n",
+			want: []string{
+				`billing.bigquery.endpoint: Invalid value: "http://localhost:9050/": must begin with https://, because the exporter ` +
+					`sends tokens to it; http:// is allowed only with a loopback IP address such as 127.0.0.1, not with a name such as localhost`,
 			},
 		},
 		"BillingSizes": {

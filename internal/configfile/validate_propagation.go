@@ -48,7 +48,7 @@ func validatePropagatedKinds(at *field.Path, kinds []config.PropagatedKind) fiel
 		problems = append(problems, checkOneOf(at.Child("scope"), k.Scope, config.ScopeAuto, config.ScopeCluster, config.ScopeNamespaces)...)
 		if (k.Scope == config.ScopeAuto || k.Scope == config.ScopeNamespaces) && kind.Group == roleBinding.Group {
 			problems = append(problems, field.Invalid(at.Child("scope"), string(k.Scope),
-				"must be Cluster for kinds of "+kind.Group+": only so the operator can revoke rights in every namespace where it granted them"))
+				"must be Cluster for kinds of "+kind.Group+": only then can the operator revoke rights in every namespace where it granted them"))
 		}
 	}
 	return problems

@@ -131,10 +131,10 @@ billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1
 				"Auto}]}\n",
 			want: []string{
 				`propagation.kinds[3].scope: Invalid value: "auto": must be Auto, Cluster or Namespaces`,
-				`propagation.kinds[4].scope: Invalid value: "Namespaces": must be Cluster for kinds of rbac.authorization.k8s.io: only so the ` +
-					`operator can revoke rights in every namespace where it granted them`,
-				`propagation.kinds[5].scope: Invalid value: "Auto": must be Cluster for kinds of rbac.authorization.k8s.io: only so the ` +
-					`operator can revoke rights in every namespace where it granted them`,
+				`propagation.kinds[4].scope: Invalid value: "Namespaces": must be Cluster for kinds of rbac.authorization.k8s.io: only then can ` +
+					`the operator revoke rights in every namespace where it granted them`,
+				`propagation.kinds[5].scope: Invalid value: "Auto": must be Cluster for kinds of rbac.authorization.k8s.io: only then can ` +
+					`the operator revoke rights in every namespace where it granted them`,
 			},
 		},
 		"RetryOrder": {

@@ -20,8 +20,8 @@ const longestRefusal = 64 << 10
 
 // LeaveRetries is for the field WrapTransport of a rest.Config. Where a refusal has the header Retry-After, client-go sends the request
 // again, up to ten times, and its caller is blocked meanwhile. LeaveRetries makes client-go return the error of a refused write at once;
-// the error still tells how long to wait. So a worker can do something else, and who tries again can wait longer each time. client-go
-// still repeats reads, and what nobody else would repeat: see isLeft.
+// the error still tells how long to wait. So the worker can do something else, and the caller can wait longer before each try. client-go
+// still repeats reads, and the other requests that the operator itself would not repeat: see isLeft.
 func LeaveRetries(next http.RoundTripper) http.RoundTripper { return retryLeaver{next} }
 
 type retryLeaver struct{ next http.RoundTripper }

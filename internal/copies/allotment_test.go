@@ -153,7 +153,7 @@ func testLimitsChange(t *testing.T) {
 	w.Forest = limited(5, -1)
 	w.DeleteCopy(in("b", secret, "s3"))
 	carryOut(w, names...)
-	const text = "1 copy of it is not written: it would exceed limits.copies 5 of the tree of acme, which older sources use first: " +
+	const text = "1 copy of it is not written: it would exceed limits.copies 5 of the tree of acme; older sources have priority: " +
 		"delete a source, or ask a cluster admin to raise the limit"
 	if texts := w.Limits.HeldAround("acme"); len(texts) != 1 || texts[0].Text != text {
 		t.Fatalf("got %v, want: %s", texts, text)

@@ -18,7 +18,7 @@ import (
 )
 
 // ruleVersion is part of every content hash. Raise it with a change that makes Render write something else from the same source: then all
-// copies are written anew.
+// copies in mode update are written anew.
 const ruleVersion = "1"
 
 // Rules are what the configuration says about copies. A nil function matches nothing.
@@ -44,7 +44,7 @@ type Body struct {
 	Excluded string
 	// Role is the name of the Role that a RoleBinding names, or "". That name means another Role in each namespace.
 	Role string
-	// Size is what the body takes in memory, in bytes.
+	// Size is how many bytes the content, labels and annotations take as JSON. limits.bytes counts it for each copy.
 	Size int
 
 	labels, annotations map[string]string
@@ -247,7 +247,7 @@ func nested(object map[string]any, path ...string) map[string]any {
 	return object
 }
 
-// adaptService drops the addresses that the API server gave the source.
+// adaptService drops the addresses and the node ports that the API server gave the source.
 func adaptService(spec map[string]any) {
 	if spec["clusterIP"] != "None" {
 		delete(spec, "clusterIP")
@@ -290,7 +290,7 @@ func roleOf(slot Slot, object map[string]any) string {
 	return name
 }
 
-// adaptJob drops the selector that the API server generated.
+// adaptJob drops the selector that the API server generated, and the labels that belong to it, unless the source has a selector of its own.
 func adaptJob(object map[string]any, labels map[string]string) {
 	spec := nested(object, "spec")
 	if manual, _ := spec["manualSelector"].(bool); manual {

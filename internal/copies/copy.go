@@ -50,7 +50,7 @@ type Copies struct {
 	bySource map[sourceKey]map[*room]struct{}
 	counts   map[schema.GroupKind]int // how many copies of ours there are
 	tally    tally
-	// compared holds the content of the source with which an access copy was last compared. planWithdrawal uses it.
+	// compared holds, for an access copy, the content hash of the source with which the copy was last compared. planWithdrawal uses it.
 	compared map[Slot]string
 }
 
@@ -106,7 +106,7 @@ func (c *Copies) In(kind schema.GroupKind, namespace string) (slots []Slot) {
 	return slots
 }
 
-// HasCopyOf reports whether a copy of the source at slot exists in any namespace.
+// HasCopyOf reports whether a copy of the source at slot, ours or not, exists in any namespace.
 func (c *Copies) HasCopyOf(slot Slot) bool { return len(c.bySource[slot.source()]) > 0 }
 
 // HasUpdatedIn reports whether a copy of ours in mode update is in namespace. Such a copy is deleted when its source's namespace is no

@@ -87,7 +87,7 @@ func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, 
 	return k
 }
 
-// Digest is a hash of everything in the metadata of a copy whose change is drift: the labels and annotations, and which manager owns which
+// Digest is a hash of those parts of a copy's metadata whose change is drift: the labels and annotations, and which manager owns which
 // field. It leaves out excluded keys, status, finalizers and ownerReferences. It is never 0.
 func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	theirs := r.excluded()
@@ -97,7 +97,7 @@ func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	})
 }
 
-// DigestOf is Digest with the labels and annotations that ours selects.
+// DigestOf is Digest, but of the labels and annotations that ours selects.
 func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 	h := fnv.New64a()
 	digestMap(h, filter(meta.Labels, ours.Label))
@@ -321,8 +321,8 @@ func (d DriftFound) applyTo(s *State) {
 	s.queueKeys(slotKey(d.Slot))
 }
 
-// FindUnchanged returns the copy at slot if it is ours and in mode update, nothing has happened to it since this version and the plan sees
-// nothing to do there; else nil.
+// FindUnchanged returns the copy at slot if all of this is true, else nil: it is ours and in mode update, it still has this UID and
+// resourceVersion, its source is known, and the plan sees nothing to do there.
 func (s *State) FindUnchanged(slot Slot, uid, resourceVersion string) *Copy {
 	known := s.world.Copies.At(slot)
 	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {

@@ -26,8 +26,8 @@ var (
 	ErrBehind = errors.New("the watch of Namespaces is behind")
 )
 
-// OtherRoleError reports that the Role that a RoleBinding names is another one in the copy's namespace than in the source's, or is missing
-// there.
+// OtherRoleError reports that the Role that a RoleBinding names is missing in the copy's namespace, or is not the same Role there as in the
+// source's namespace.
 type OtherRoleError struct{ Namespace, Role, Source string }
 
 func (e OtherRoleError) Error() string {
@@ -128,8 +128,8 @@ func (s *State) recordOtherRole(slot Slot, action Action, err error) {
 	s.recordRejection(slot, action, err)
 }
 
-// passesSoon reports whether the first try was refused by the cage. The cage decides by what the API server knows of namespaces, and the
-// API server learns a moment after the operator that one has joined a tree.
+// passesSoon reports whether the first try was refused by the cage. The cage decides by what the API server knows of namespaces. When a
+// namespace has joined a tree, the API server knows that a moment later than the operator.
 func passesSoon(err error, tries int) bool {
 	return tries == 1 && strings.Contains(err.Error(), "'warren-operator-cage-")
 }
@@ -154,7 +154,7 @@ func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration 
 }
 
 // TransientBackoff is Backoff after a request that failed without being refused. If the API server asks to wait, the back-off begins at
-// more than twice that time.
+// twice that time or more, and is never shorter than that time, even if highest is.
 func TransientBackoff(lowest, highest time.Duration, tries int, slot Slot, err error) time.Duration {
 	asked := apianswer.AskedDelay(err)
 	return max(asked, Backoff(max(lowest, asked*5/2), highest, tries, slot))

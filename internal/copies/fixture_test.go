@@ -24,8 +24,8 @@ func other(namespace string) copies.Slot {
 	return copies.Slot{Kind: secret, Namespace: namespace, Name: "other"}
 }
 
-// planted is a forest of namespaces that are written down: "acme root", "a in acme", "tmpl template", "solo", with
-// "of TEMPLATE", "KEY=VALUE" and "terminating" after that.
+// planted returns a forest with one namespace for each text. A text is a name and its place: "acme root", "a in acme", "tmpl template",
+// or "solo" for a namespace in no tree. "of TEMPLATE", labels "KEY=VALUE" and "terminating" may follow.
 func planted(namespaces ...string) *forest.Snapshot {
 	s := forest.New(forest.Rules{})
 	for _, text := range namespaces {

@@ -222,7 +222,7 @@ func (a *Allotter) HeldAround(namespace string) []Trouble {
 		if namespace == root || namespace == key.namespace {
 			all = append(all, Trouble{
 				Slot: key.slot(), Reason: v1alpha1.ReasonLimitExceeded, From: key.namespace,
-				Text: fmt.Sprintf("%s exceed %s of the tree of %s, which older sources use first: delete a source, or ask a cluster "+
+				Text: fmt.Sprintf("%s exceed %s of the tree of %s; older sources have priority: delete a source, or ask a cluster "+
 					"admin to raise the limit", describeHeld(h.copies), h.limit, root),
 			})
 		}
@@ -261,8 +261,8 @@ type claim struct {
 	bytes  int64 // what the missing and the growing copies would add, in bytes
 }
 
-// claimsIn returns the claims of all sources in the tree of root, and the number and the bytes of their existing copies. Copies in mode
-// create whose source is gone count, too: otherwise their number would have no bound.
+// claimsIn returns the claims of all sources in the tree of root, and the number and the bytes of their existing copies. Copies whose
+// source is gone count, too: those in mode create stay, so otherwise their number would have no bound.
 func (a *Allotter) claimsIn(root string) (claims []claim, copies, bytes int64) {
 	w, tally := a.world, &a.world.Copies.tally
 	for _, namespace := range append(w.Forest.Subtree(root), root) {
@@ -364,15 +364,16 @@ func (t *tally) count(source sourceKey, r *record, change int) {
 	}
 }
 
-// recordFoundSize records size, that of the source, as the size of its existing copies if that is not known, as after a start.
+// recordFoundSize records size, the present size of the source, as the size of its existing copies. It does so only while their size is
+// unknown, for example after a start.
 func (t *tally) recordFoundSize(source sourceKey, size int) {
 	if t.written[source] == 0 && t.madeOf[source] > 0 {
 		t.written[source] = size
 	}
 }
 
-// recordWrittenSize records the size of a copy that was written from s as s is now. changed reports that the size of the copies of s is
-// another one than before. In mode create, older copies may be larger, so the largest size counts.
+// recordWrittenSize records the size of a copy that was written from s as s is now. changed reports that the recorded size differs from the
+// one before. In mode create, older copies may be larger, so the largest size counts.
 func (t *tally) recordWrittenSize(source sourceKey, s *Source) (changed bool) {
 	size := t.written[source]
 	if size == s.Size || s.Mode == v1alpha1.ModeCreate && size > s.Size {

@@ -244,6 +244,6 @@ type (
 		Verb  Verb
 		Since time.Time
 	}
-	// MoveEnded reports that all copies below a namespace that has moved are what they should be, and when it moved.
+	// MoveEnded reports that all copies in and below a namespace that has moved are what they should be, and when it moved.
 	MoveEnded struct{ Since time.Time }
 )

@@ -240,7 +240,7 @@ func (s *State) queueLimits(namespace string) {
 	}
 }
 
-// readVersion is what a read of one version of a source has shown; content is the hash of the content alone.
+// readVersion is what a read of one version of a source has shown: its UID and resourceVersion, and fields of its Body.
 type readVersion struct {
 	uid, resourceVersion, content, excluded, role string
 	meta                                          uint64

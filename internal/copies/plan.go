@@ -5,8 +5,8 @@
 // the label inherited-from. A slot is the place (kind, namespace, name) of one copy, whether or not the copy exists. An access copy is a
 // copy of a RoleBinding by which the operator grants the access of a tenant. A rail is a copy of any kind but RoleBinding, such as a quota
 // or a network policy; rails limit what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight of such a
-// kind is whether the operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, as by a missing
-// parent or a cycle: the operator grants nothing there.
+// kind is whether the operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, for example by a
+// missing parent or a cycle: the operator grants nothing there.
 package copies
 
 import (
@@ -52,10 +52,10 @@ type verdict int
 const (
 	unwanted verdict = iota
 	wanted
-	frozen // a source above is unread or can't be judged: meanwhile, sources above cause no write or deletion at the slot
+	frozen // a source above is unread, being deleted or can't be judged: until that ends, no source above causes a write or deletion here
 )
 
-// Plan describes what to do at slot now. After that action is done, Plan returns Nothing for the slot.
+// Plan describes what to do at slot now. After each action that is done, Plan describes the next one, and finally returns Nothing.
 func (w *World) Plan(slot Slot) Action {
 	kind, known := w.kinds[slot.Kind]
 	if !known || !kind.synced {
@@ -95,7 +95,7 @@ type planner struct {
 	// copied is the object at slot with the label inherited-from, ours or not; nil if there is none.
 	copied *record
 	// sources are the namespaces from which the slot's namespace gets copies. managed is false where nothing may be granted: the namespace is
-	// halted, protected, terminating or gone.
+	// halted, protected, terminating or gone, or the operator is about to release a namespace above it.
 	sources forest.Sources
 	managed bool
 }
@@ -110,7 +110,7 @@ func (w *World) planner(slot Slot) planner {
 func (p *planner) sees() bool { return p.world.Sights.sees(p.slot, p.world.Forest, p.sources.Names...) }
 
 // findWanted finds the source of this kind and name that reaches the slot; of several, the first in the order of candidates. The verdict is
-// frozen if that source can't be judged, or was not read yet.
+// frozen if that source can't be judged, is being deleted, or was not read yet.
 func (p *planner) findWanted() (Slot, *Source, verdict) {
 	for at, s := range p.candidates() {
 		switch {
@@ -202,8 +202,8 @@ func (p *planner) planUnread(at Slot, s *Source) Action {
 	return Action{Verb: Look, Source: at}
 }
 
-// planRemoval plans for a copy that its source, whose slot is from, no longer wants. A missing source is looked for by a live read first:
-// the watch may be behind, or the whole namespace of the source may be terminating.
+// planRemoval plans for a copy whose source, at the slot from, is missing or no longer asks for it. A missing source is looked for by a
+// live read first: the watch may be behind, or the whole namespace of the source may be terminating.
 func (p *planner) planRemoval(from Slot) Action {
 	if p.world.Sources.At(from) != nil {
 		return Action{Verb: Delete, Source: from}

@@ -75,7 +75,7 @@ func whyDeleted(w *World, slot, from Slot) string {
 		return fmt.Sprintf("propagation.kinds has %s in mode Remove", slot.Kind)
 	}
 	if sources, ok := w.Forest.Sources(slot.Namespace); ok && !sources.Has(from.Namespace) {
-		return "namespace " + from.Namespace + " is not above any more"
+		return "namespace " + from.Namespace + " is no longer above this one"
 	}
 	switch s := w.Sources.At(from); {
 	case s == nil:
@@ -96,9 +96,9 @@ func whyWritten(w *World, slot Slot, a Action) string {
 	case a.Verb == Withdraw:
 		return "it gives access that its source no longer gives"
 	case c.From != a.Source.Namespace:
-		return "it comes from " + a.Source.Namespace + " now, in place of " + c.From
+		return "the source that applies here is now in " + a.Source.Namespace + ", no longer in " + c.From
 	case c.Hash.Mode != a.Hash.Mode:
-		return "its mode is " + a.Hash.Mode + " now, in place of " + c.Hash.Mode
+		return "the mode of its source is now " + a.Hash.Mode + ", no longer " + c.Hash.Mode
 	case c.Hash.Content != a.Hash.Content:
 		return "its source has changed, or the set of keys that is copied"
 	}

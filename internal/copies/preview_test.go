@@ -28,8 +28,8 @@ func TestPreview(t *testing.T) {
 				{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "its source has changed, or the set of keys that is copied"},
 				{Slot: at("a1"), Verb: copies.Create, From: "acme", Why: "it is not there yet"},
 				{Slot: at("b"), From: "acme", Why: "an object of that name exists, but is no copy of this source", Held: v1alpha1.ReasonConflict},
-				{Slot: at("solo"), Verb: copies.Delete, From: "zeta", Why: "namespace zeta is not above any more"},
-				{Slot: at("z"), Verb: copies.Delete, From: "acme", Why: "namespace acme is not above any more"},
+				{Slot: at("solo"), Verb: copies.Delete, From: "zeta", Why: "namespace zeta is no longer above this one"},
+				{Slot: at("z"), Verb: copies.Delete, From: "acme", Why: "namespace acme is no longer above this one"},
 			},
 		},
 		"Moved": {
@@ -37,7 +37,7 @@ func TestPreview(t *testing.T) {
 			forest: acme("b in zeta"), facts: facts(source("acme", update), source("zeta", update), copied("a", "acme", update),
 				copied("a1", "acme", update), copied("b", "acme", update), copied("z", "zeta", update)),
 			want: []copies.Step{
-				{Slot: at("b"), Verb: copies.Delete, From: "acme", Why: "namespace acme is not above any more"},
+				{Slot: at("b"), Verb: copies.Delete, From: "acme", Why: "namespace acme is no longer above this one"},
 				{Slot: at("b"), Verb: copies.Create, From: "zeta", Why: "it is not there yet"},
 			},
 		},
@@ -46,7 +46,7 @@ func TestPreview(t *testing.T) {
 			forest: acme("gone root terminating", "g in acme"), facts: facts(copied("a", "acme", update), copied("g", "gone", update)),
 			want: []copies.Step{
 				{Slot: at("a"), Verb: copies.Delete, From: "acme", Why: "its source is gone, or no source any more"},
-				{Slot: at("g"), Verb: copies.Delete, From: "gone", Why: "namespace gone is not above any more"},
+				{Slot: at("g"), Verb: copies.Delete, From: "gone", Why: "namespace gone is no longer above this one"},
 			},
 		},
 		"Remove": {

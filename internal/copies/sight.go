@@ -46,7 +46,7 @@ func (s *Sights) SetNarrow(kind schema.GroupKind) {
 	s.kinds[kind] = &kindSights{map[string]Sight{}, map[string]Sight{}}
 }
 
-// IsNarrow reports whether SetNarrow was called for a kind.
+// IsNarrow reports whether a kind is narrow: SetNarrow was called for it, and it was not forgotten since.
 func (s *Sights) IsNarrow(kind schema.GroupKind) bool { return s.kinds[kind] != nil }
 
 // Set sets the sight of the sources, or copies, or both, of a narrow kind in namespace, or Everywhere. For any other kind it does nothing.
@@ -135,7 +135,8 @@ func (w *watchState) unseen(namespace string) watchset.Status {
 }
 
 // noRoom describes a watch that waits for room.
-const noRoom = "not watched, because informers.maxInformers or informers.maxNamespaces is reached: raise it in the configuration"
+const noRoom = "not watched, because informers.maxInformers or informers.maxNamespaces is reached: " +
+	"in the configuration, raise the one that is reached"
 
 // describeDegraded returns what is wrong with a kind that is degraded, and what to do.
 func (k *watchedKind) describeDegraded(after time.Duration) string {

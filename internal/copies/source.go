@@ -143,7 +143,7 @@ var notCopied = map[string]bool{
 // ByConfiguration is why an object that propagation.neverPropagate names is never propagated.
 const ByConfiguration = "propagation.neverPropagate of the configuration excludes it"
 
-// Excluded explains why an object is never propagated, or "". secretType is "" where it is not known (yet).
+// Excluded returns why an object is never propagated, or "". secretType is "" where it is not known (yet).
 func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string {
 	switch labels := meta.GetLabels(); {
 	case len(meta.GetFinalizers()) > 0:
@@ -161,8 +161,9 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 	return ""
 }
 
-// SourceOf reads a source from its metadata. ok is false for an object that is no source: an object without the label propagate whose kind
-// is not in mode All, or a copy, including distributed copies and copies whose label somebody took off.
+// SourceOf reads a source from its metadata. ok is false for an object that is no source: any object of a kind in mode Remove; an object
+// without the label propagate whose kind is not in mode All; or a copy, including distributed copies and copies whose label somebody took
+// off.
 func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source, ok bool) {
 	value, opted := meta.GetLabels()[v1alpha1.LabelPropagate]
 	_, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]
@@ -214,8 +215,8 @@ func (s *Source) parseMarks(selector string) {
 }
 
 // selector matches labels in a time that depends on how many labels there are, and on how many requirements have their keys. The number of
-// other requirements hardly matters: one source with the longest selector has hundreds of requirements, and each plan of each namespace
-// below matches them anew.
+// other requirements hardly matters. That is necessary because the longest selector has hundreds of requirements, and each plan of each
+// namespace below matches them anew.
 type selector struct {
 	labels.Selector
 	byKey  []labels.Requirement // all

@@ -71,8 +71,9 @@ func (p *spread) next(f *forest.Snapshot, most int) (slots []Slot) {
 	return slots
 }
 
-// startSource asks for a read of a source whose present version was not read yet, or for a look at a source that is missing. Where neither
-// is needed, it queues every slot that the source concerns.
+// startSource asks for a read of a source whose present version was not read yet, or for a look at a source that is missing. A source
+// without copies, unless it gives rights, is read only if the plan of a slot asks for that: a spread finds out. If nothing is to be read,
+// startSource queues every slot that the source concerns.
 func (s *State) startSource(slot Slot) {
 	known, k := s.world.Sources.At(slot), s.kinds[slot.Kind]
 	switch {

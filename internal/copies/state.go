@@ -76,7 +76,7 @@ type Settings struct {
 	// DegradedAfter is how long readiness and rights wait for a kind that was not listed completely yet.
 	DegradedAfter time.Duration
 	Timing        Timing
-	// SpreadStep is how many namespaces one SpreadSource looks at; 0 stands for what production uses.
+	// SpreadStep is how many namespaces one step of a spread looks at; 0 stands for the number that production uses.
 	SpreadStep int
 }
 
@@ -103,7 +103,8 @@ func (k Kind) IsNarrow() bool { return k.Scope == Namespaces || k.Scope == Auto 
 
 // Timing holds the engine's time constants, so that tests can shrink them.
 type Timing struct {
-	// ConflictMax bounds the back-off of slots where another object, or one that is being deleted, is in the way.
+	// ConflictMax bounds the back-off of slots where another object, or one that is being deleted, is in the way. It also bounds the
+	// back-off after a 409 to a write, and while a RoleBinding waits for the copy of its Role.
 	ConflictMax time.Duration
 	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
 	TransientMin, TransientMax time.Duration

@@ -53,7 +53,7 @@ type troubles struct {
 	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
 	invalid map[string]map[Slot]string
 	// complete reports that every slot was worked on since this replica leads, except those in unknown. unknown has the slots whose first try
-	// has failed for a reason that passes by itself, and has not passed yet; the value is true for sources that could not be read.
+	// has failed for a reason that passes by itself, but has not passed yet; the value is true for sources that could not be read.
 	complete bool
 	unknown  map[Slot]bool
 }

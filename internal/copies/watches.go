@@ -168,9 +168,8 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// settleWatch sets the state of a watch of a narrow kind. The watch is pending while the API server does not serve the kind in some
-// namespace. Else it is active once every namespace that is to be watched has had a status. Forbidden is such a status, too, because
-// readiness depends on no right.
+// settleWatch sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its statuses is NotServed.
+// Else it becomes active when hasEveryStatus reports true, and stays active until a status is NotServed. Before that it is syncing.
 func (s *State) settleWatch(k *watchedKind, w *watchState) {
 	state := KindSyncing
 	switch {
@@ -182,10 +181,12 @@ func (s *State) settleWatch(k *watchedKind, w *watchState) {
 	s.setWatchState(k, w, state)
 }
 
+// hasEveryStatus reports whether every namespace that is to be watched has a status. Forbidden counts, too, because readiness depends on no
+// right. In scope Auto, a status of the watch of the whole cluster counts for all namespaces, unless it is Forbidden.
 func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
 	wide, tried := w.statuses[Everywhere]
 	if k.Scope == Auto && (!tried || wide.State != watchset.Forbidden) {
-		return tried // the watch of the whole cluster counts for all namespaces
+		return tried
 	}
 	for namespace := range s.followed {
 		if _, tried := w.statuses[namespace]; !tried {
@@ -275,8 +276,8 @@ type ScrubPart struct {
 	Namespace string
 }
 
-// FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind, all together where the whole cluster is
-// watched, else one namespace after the other.
+// FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind that is not in mode Remove. They are read all
+// together where the whole cluster is watched, else one namespace after the other.
 func (s *State) FindScrubParts() []ScrubPart {
 	var parts []ScrubPart
 	for _, k := range s.kinds {

@@ -9,8 +9,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// planWithdrawal plans for a slot in a namespace that is halted or protected. Nothing is granted there, but a copy loses the access that
-// its source no longer grants: otherwise users could keep their rights in a namespace by having it halted.
+// planWithdrawal plans for a slot in a namespace where nothing may be granted, such as a halted or protected one. But an access copy there
+// loses the access that its source no longer grants: otherwise users could keep their rights in a namespace by having it halted.
 func (p *planner) planWithdrawal() Action {
 	w, c := p.world, p.copied
 	n := w.Forest.Namespace(p.slot.Namespace)
@@ -40,8 +40,8 @@ type Withdrawal struct {
 	Body []byte
 }
 
-// Withdraw compares an access copy, as the API server returned it, with the body of its source. Subjects that both name stay. A copy for
-// another role, or of another LNamespace than that of the source, is to be removed. object is changed.
+// Withdraw compares an access copy, as the API server returned it, with the body of its source. Subjects that both name stay. A copy of
+// which no subject stays is to be removed, and so is one for another role, or of another LNamespace, than the source. object is changed.
 func (b *Body) Withdraw(slot Slot, object map[string]any) (Withdrawal, error) {
 	meta, err := metadataOf(object)
 	if err != nil {

@@ -33,12 +33,12 @@ type Scrubber struct {
 	Scrub
 	Name   string // for the log
 	Writer *Writer
-	// Label is on all copies, and on nothing else.
+	// Label is the key of the label that all copies have. A pass reads the objects with that label.
 	Label string
 	// Ready reports whether everything is known that a comparison needs.
 	Ready func() bool
 	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing. While it is missing,
-	// a pass comes at once, and then at least every hour.
+	// a pass comes at once, and then at least every hour, unless Interval is 0.
 	Unprotected func() bool
 	// Tick is the time between two checks whether a pass is due, Timeout bounds one request.
 	Tick, Timeout time.Duration

@@ -51,7 +51,7 @@ func OverHTTP1(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// NewWriter returns a Writer with its own connections, and no limit but cfg's.
+// NewWriter returns a Writer with its own connections, and no rate limit but that of cfg.
 func NewWriter(cfg *rest.Config) (*Writer, error) {
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -110,8 +110,8 @@ func into(request *rest.Request,
 // longestPause bounds how long a worker pauses after a write for which the API server was too busy.
 const longestPause = time.Second
 
-// pauseIfBusy returns err. If the API server asks to wait, pauseIfBusy pauses first. So a worker sends one such write a second, whatever
-// waits.
+// pauseIfBusy returns err. If the API server asks to wait, pauseIfBusy pauses first. So a worker sends at most one such write a second,
+// however many keys wait.
 func pauseIfBusy(ctx context.Context, err error) error {
 	if asked := apianswer.AskedDelay(err); asked > 0 {
 		select {

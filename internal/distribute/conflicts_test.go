@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -242,6 +243,38 @@ func TestNothingIsWatchedForWhatIsNotDistributed(t *testing.T) {
 		c.settle(time.Minute)
 		if c.watches != 1 || c.status().Conflicts != 1 {
 			t.Errorf("%d watches and %d conflicts, want one each", c.watches, c.status().Conflicts)
+		}
+	})
+}
+
+func TestNothingIsWatchedForAKindThatIsNotAllowed(t *testing.T) {
+	t.Run("DIST-D103 no obstacle is watched while distribution.kinds lacks the kind, and they are listed anew after it", func(t *testing.T) {
+		c := newCluster(t, "d0", "d1")
+		c.stranger("d1", "theirs")
+		c.distribute("new")
+		c.settle(time.Minute)
+		if c.watches != 1 {
+			t.Fatalf("%d watches of obstacles, want one before the kind is removed", c.watches)
+		}
+		c.kinds = nil
+		c.start() // another configuration takes effect when the operator starts
+		c.settle(time.Minute)
+		if c.watches != 0 || len(c.state.ObstacleWatches()) != 0 || c.ready() != string(v1alpha1.ReasonKindNotAllowed) {
+			t.Errorf("%d watches, ready: %s; want that nothing is watched for a kind that is not allowed", c.watches, c.ready())
+		}
+		c.stranger("d0", "theirs") // nothing shows it to the operator
+		c.settle(time.Minute)
+		c.kinds = []schema.GroupVersionKind{configMaps}
+		c.start()
+		c.settle(time.Minute)
+		if c.watches != 1 || c.status().Conflicts != 2 {
+			t.Errorf("%d watches and %d conflicts, want one watch that shows both", c.watches, c.status().Conflicts)
+		}
+		c.remove("d0/settings")
+		c.remove("d1/settings")
+		c.settle(time.Minute)
+		if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "new"}, c.data()); diff != "" || c.watches != 0 {
+			t.Errorf("%d watches of obstacles, want none: %s", c.watches, diff)
 		}
 	})
 }

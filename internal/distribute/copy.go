@@ -226,8 +226,8 @@ func holdsAll(there, wanted map[string]string) bool {
 	return true
 }
 
-// OverStranger returns what a PUT of the template over somebody else's object must repeat, so that the object's finalizers,
-// ownerReferences, labels and annotations stay.
+// OverStranger returns what a PUT of the template over somebody else's object must repeat: the object's finalizers and ownerReferences, and
+// those labels and annotations that neither the operator nor the template sets.
 func OverStranger(meta *metav1.PartialObjectMetadata, t *Template) *copies.Copy {
 	owners := func(all map[string]string) map[string]string {
 		kept := maps.Clone(all)

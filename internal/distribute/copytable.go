@@ -195,9 +195,19 @@ func newCopyTable(nameOf func(namespace string) string) *copyTable {
 	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, map[schema.GroupKind]string{}, NewReader()}
 }
 
-func (l CopiesListed) applyTo(s *State) { s.queue(s.copies.replaceCopies(l)...) }
+func (l CopiesListed) applyTo(s *State) { s.queueVanished(s.copies.replaceCopies(l)) }
 func (o CopySeen) applyTo(s *State)     { s.queue(s.copies.takeCopy(o.Kind, o.Object)...) }
-func (o CopyGone) applyTo(s *State)     { s.queue(s.copies.remove(o.Kind, o.Object)...) }
+func (o CopyGone) applyTo(s *State)     { s.queueVanished(s.copies.remove(o.Kind, o.Object)) }
+
+// queueVanished queues keys, and notes those of them that have no copy any more.
+func (s *State) queueVanished(keys []Key) {
+	for _, k := range keys {
+		if r := s.runs[k.Distribution]; r != nil && r.Template != nil && s.copies.At(r.Template.Slot(k.Namespace)) == nil {
+			r.vanished[k.Namespace] = true
+		}
+	}
+	s.queue(keys...)
+}
 
 // want records that a distribution wants copies of this kind and name.
 func (t *copyTable) want(of Family, name string) {

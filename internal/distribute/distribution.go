@@ -56,7 +56,7 @@ type Distribution struct {
 
 // Settings are the settings of the configuration for distribution.
 type Settings struct {
-	// Kinds that may be distributed, in the order of the file.
+	// Kinds are those that may be distributed, in the order of the file.
 	Kinds []schema.GroupVersionKind
 	// AllowOverwrite allows conflictPolicy Overwrite.
 	AllowOverwrite bool
@@ -163,8 +163,8 @@ func (d *Distribution) Reference() metav1.OwnerReference {
 	}
 }
 
-// Marks returns the label, annotations and ownerReference of d's copy in a namespace. A copy that was adopted has no
-// ownerReference, so that the object outlives d.
+// Marks returns the label, annotations and ownerReference of d's copy in a namespace. An adopted copy, and every copy under deletionPolicy
+// Orphan, has no ownerReference, so that it outlives d.
 func (d *Distribution) Marks(namespace string, adopted bool) copies.Marks {
 	return d.marks(namespace, adopted, d.Template.Content)
 }
@@ -187,7 +187,7 @@ func (d *Distribution) marks(namespace string, adopted bool, content string) cop
 	return m
 }
 
-// AllOrNothing reports whether a conflict in one target keeps the operator from creating copies in all targets.
+// AllOrNothing reports whether a conflict in one target keeps the operator from creating a copy in any target.
 func (d *Distribution) AllOrNothing() bool {
 	return d.Conflict == v1alpha1.ConflictFail || d.Conflict == v1alpha1.ConflictAdoptIdentical
 }

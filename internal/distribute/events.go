@@ -86,7 +86,7 @@ func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistr
 }
 
 // announceObstacles sends an Event on each obstacle that was not in the status before, at most 100 each time, so that the object's owner
-// sees it.
+// sees it. An object that is being deleted gets none.
 func (s *State) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistributionStatus, results []Result) {
 	known := map[string]bool{}
 	for _, one := range was.ConflictingNamespaces {

@@ -65,8 +65,8 @@ type CopyGone struct {
 	Object *metav1.PartialObjectMetadata
 }
 
-// ObstacleWatch is a watch of the objects that have the kind and the name of a distribution's copies but are not its copies. No other
-// watch shows unrelated objects. It goes on as long as the distribution is in conflict.
+// ObstacleWatch is a watch of the objects that have the kind and the name of a distribution's copies but are not its copies. No other watch
+// shows unrelated objects. The watch goes on as long as such objects keep targets in conflict.
 type ObstacleWatch struct {
 	Distribution string
 	Kind         schema.GroupKind
@@ -183,6 +183,8 @@ type WriteCopy struct {
 	Copy *Copy
 	// Distribution is as it was when this was planned; nil for one that is deleted.
 	Distribution *Distribution
+	// Confirm asks to read first whether the distribution still exists, because the copy has been deleted: perhaps by the garbage collector.
+	Confirm bool
 
 	by  string // the name of the distribution
 	run *run   // nil for a distribution that is deleted

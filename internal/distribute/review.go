@@ -161,7 +161,7 @@ func (s *State) recordNames(r *run) {
 	}
 }
 
-// planAll returns the plan of every target, and of every copy outside the targets, sorted by namespace.
+// planAll returns the plans of all targets, and of the copies in other namespaces that need a write, sorted by namespace.
 func (s *State) planAll(r *run) []Result {
 	var all []Result
 	for namespace := range s.forest.All() {

@@ -68,7 +68,7 @@ func (r Rollout) Open(outdated []string, copies int) []string {
 	return outdated[:max(0, len(outdated)-scaleValue(r.partition, copies, 0))]
 }
 
-// Batch returns how many of all existing copies are updated without a pause; at least 1.
+// Batch returns how many copies one batch updates, at least 1. copies is the number of all existing copies.
 func (r Rollout) Batch(copies int) int { return max(1, scaleValue(r.batch, copies, copies)) }
 
 // scaleValue returns value as a number. A percentage is taken of all, and rounded up. If value is nil or invalid, it returns otherwise.

@@ -32,6 +32,7 @@ type run struct {
 	open     map[string]bool    // the targets that are queued
 	dueAt    time.Time          // when a review is due that was put off
 	troubles map[string]trouble // by namespace
+	vanished map[string]bool    // namespaces whose copy was deleted, until it is created again
 	deeds    map[v1alpha1.Reason][]string
 
 	obstacles map[string]*Obstacle // by namespace
@@ -40,7 +41,7 @@ type run struct {
 	watching  bool                 // the watch has shown all obstacles
 }
 
-// failedStatus is the last writes of a status, as far as they have failed in a row.
+// failedStatus describes the writes of the status that have failed in a row, up to the last one.
 type failedStatus struct {
 	tries int
 	until time.Time // when the next try is due
@@ -49,7 +50,7 @@ type failedStatus struct {
 func newRun(d *Distribution, status v1alpha1.ResourceDistributionStatus, now time.Time) *run {
 	r := &run{
 		Distribution: d, resourceVersion: d.ResourceVersion, reported: status, admitted: status.Admitted, named: d.Named, began: now,
-		open: map[string]bool{}, obstacles: map[string]*Obstacle{}, troubles: map[string]trouble{},
+		open: map[string]bool{}, obstacles: map[string]*Obstacle{}, troubles: map[string]trouble{}, vanished: map[string]bool{},
 	}
 	if status.Rollout != nil && status.Rollout.NextBatchTime != nil {
 		r.next = status.Rollout.NextBatchTime.Time

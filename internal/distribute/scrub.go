@@ -24,8 +24,8 @@ func (s *State) FindScrubParts() (all []copies.ScrubPart) {
 	return all
 }
 
-// FindUnchanged returns the copy in slot, and its distribution. It returns nil for both unless the copy still has this UID and
-// resourceVersion and the plan has no write for it.
+// FindUnchanged returns the copy in slot, and its distribution. It returns nil for both unless driftPolicy is Revert, and the copy still
+// has this UID and resourceVersion, has the template's content, and is not known to have drifted.
 func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*Distribution, *Copy) {
 	known := s.copies.atUID(slot, uid)
 	if known == nil || known.ResourceVersion != resourceVersion || known.Drifted {

@@ -44,9 +44,10 @@ type cluster struct {
 	queue   []Key
 	later   []Queue // in the order in which they are due: After counts from epoch
 	writes  []string
-	reports []string // Events, by reason
-	watches int      // the number of watches for obstacles
-	covered bool     // whether the kind is in mode All of propagation
+	reports []string                  // Events, by reason
+	watches int                       // the number of watches for obstacles
+	covered bool                      // whether the kind is in mode All of propagation
+	kinds   []schema.GroupVersionKind // distribution.kinds from the next start on
 	// refuse returns the error of a write of a copy; nil accepts every write.
 	refuse func(verb Verb, slot copies.Slot) error
 }
@@ -55,7 +56,7 @@ type cluster struct {
 func newCluster(t testing.TB, namespaces ...string) *cluster {
 	c := &cluster{
 		t: t, now: time.Unix(1_000_000, 0), forest: forest.New(forest.Rules{}), version: 100, objects: map[string]map[string]any{},
-		rds: map[string]*v1alpha1.ResourceDistribution{},
+		rds: map[string]*v1alpha1.ResourceDistribution{}, kinds: []schema.GroupVersionKind{configMaps},
 	}
 	for _, name := range namespaces {
 		c.forest = c.forest.WithNamespace(&forest.Namespace{Name: name, UID: name})
@@ -68,7 +69,7 @@ func newCluster(t testing.TB, namespaces ...string) *cluster {
 func (c *cluster) start() {
 	timing := DefaultTiming()
 	c.state = NewState(c.forest, Options{
-		Settings: Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true,
+		Settings: Settings{Kinds: c.kinds, AllowOverwrite: true,
 			Protected: func(name string) bool { return name == "kube-system" }},
 		Covered:       func(schema.GroupKind) bool { return c.covered },
 		RetryMin:      time.Second,
@@ -76,10 +77,12 @@ func (c *cluster) start() {
 		DegradedAfter: time.Minute,
 		Timing:        timing,
 	})
-	c.events, c.queue, c.later = nil, nil, nil
+	c.events, c.queue, c.later, c.watches = nil, nil, nil, 0
 	c.applyTo(DefinitionChanged{})
-	c.listCopies()
-	c.applyTo(KindChanged{Kind: configMaps.GroupKind(), Status: synced})
+	if len(c.kinds) > 0 {
+		c.listCopies()
+		c.applyTo(KindChanged{Kind: configMaps.GroupKind(), Status: synced})
+	}
 	c.applyTo(DistributionsListed{All: slices.Collect(maps.Values(c.rds))})
 	c.applyTo(Elected{})
 }

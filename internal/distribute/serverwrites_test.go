@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,8 @@ func (c *cluster) carryOut(w WriteCopy) (a Answer, err error) {
 	namespace, verb := w.Slot.Namespace, w.Action.Verb
 	object := c.objects[namespace+"/settings"]
 	switch {
+	case w.Confirm && c.rds["rd"] == nil:
+		return a, errors.New("the ResourceDistribution is deleted")
 	case verb == Create && object != nil:
 		return Answer{Found: metadataOf(object)}, nil
 	case verb == Create:

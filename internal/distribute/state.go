@@ -25,7 +25,7 @@ type State struct {
 	kinds   map[schema.GroupKind]*watchedKind
 	repairs *copies.Repairs
 
-	served   bool      // the CRD of ResourceDistributions exists, or was not looked for yet
+	served   bool      // the CRD of ResourceDistributions exists, or the watch has just begun and does not know yet
 	servedAt time.Time // when the CRD was first seen, or the watch began
 	listed   bool      // all ResourceDistributions are known: nothing is written before
 	leading  bool

@@ -212,8 +212,9 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s)
 	case s.Failed > 0:
 		first := s.FailedNamespaces[0]
-		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; the first is %s: %s",
-			text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
+		return metav1.ConditionFalse, v1alpha1.ReasonFailed,
+			fmt.Sprintf("the copy in %s could not be written; the first failure, in namespace %s: %s",
+				text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
 	case len(s.Replaced) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceReplaced,
 			fmt.Sprintf("%s of spec.targets %s not served, because another namespace has taken the name since: %s; "+
@@ -254,7 +255,7 @@ func (d *Distribution) conflictMessage(r Review, s *v1alpha1.ResourceDistributio
 		r.Resource, d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
 }
 
-// TakenIn returns the sentence that so many namespaces have somebody else's object in the slot of a copy.
+// TakenIn returns the sentence that this number of namespaces have somebody else's object in the slot of a copy.
 func (t *Template) TakenIn(namespaces int) string {
 	have := "have"
 	if namespaces == 1 {

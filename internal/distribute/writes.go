@@ -59,7 +59,7 @@ func (s *State) planWrite(r *run, namespace string) (w WriteCopy, ok bool) {
 	}
 	return WriteCopy{
 		Slot: r.Template.Slot(namespace), Resource: k.resource, Action: plan.Action, Copy: plan.copy,
-		Distribution: r.Distribution, by: r.Name, run: r,
+		Distribution: r.Distribution, Confirm: plan.Verb == Create && r.vanished[namespace], by: r.Name, run: r,
 	}, true
 }
 
@@ -147,7 +147,7 @@ func (s *State) takeAnswer(c CopyWritten) {
 // takeAbsent removes the copy and the obstacle in a slot, after the API server's answer that the object is gone or no copy any more.
 func (s *State) takeAbsent(c CopyWritten) {
 	if c.Copy != nil {
-		s.queue(s.copies.dropUID(c.Slot, c.Copy.UID)...)
+		s.queueVanished(s.copies.dropUID(c.Slot, c.Copy.UID))
 	}
 	if c.run != nil {
 		delete(c.run.obstacles, c.Slot.Namespace)
@@ -223,6 +223,9 @@ func (s *State) recordOutcome(r *run, c CopyWritten) {
 
 func (s *State) recordSuccess(r *run, c CopyWritten) {
 	delete(r.troubles, c.Slot.Namespace)
+	if c.Action.Verb == Create {
+		delete(r.vanished, c.Slot.Namespace)
+	}
 	r.recordDeed(c.Action.Verb, c.Slot.Namespace)
 	if window := s.options.Timing.LoopWindow; c.Distribution.isRepair(c.Action, c.Copy) && s.repairs.Note(c.Slot, s.now, window) {
 		s.announceResult(c.Distribution, true, v1alpha1.ReasonDriftLoop, "another client keeps changing the copy in "+c.Slot.Namespace+
@@ -245,7 +248,7 @@ func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tri
 	return known.tries
 }
 
-// backoffAt returns a function that returns how long a refused write at slot waits after so many tries.
+// backoffAt returns a function that returns how long a refused write at slot waits, by the number of tries.
 func (s *State) backoffAt(slot copies.Slot) func(tries int) time.Duration {
 	return func(tries int) time.Duration {
 		return copies.Backoff(s.options.RetryMin, s.options.RetryMax, tries, slot)
@@ -278,7 +281,7 @@ func (s *State) recordRefusal(r *run, c CopyWritten) {
 		f.Reason = v1alpha1.ReasonForbidden
 	}
 	if apianswer.IsQuotaExceeded(c.Err) { // room comes when something else in the namespace is deleted
-		f.Final, f.Message = false, f.Message+"; the operator tries again by itself; raise the quota, or free room in it"
+		f.Final, f.Message = false, f.Message+"; the operator tries again by itself; raise the quota, or delete objects that count toward it"
 	}
 	s.putOff(r, c, f, s.backoffAt(c.Slot))
 }

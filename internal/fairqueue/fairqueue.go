@@ -46,7 +46,8 @@ type Attributes struct {
 	Burst int
 	// Weight is how many bytes the work sends, if it is heavy, else 0.
 	Weight int
-	// Urgent work is not limited, whatever other tenants have to do, and does not count as work that limits them, either.
+	// Urgent work with Weight 0 is not limited, whatever other tenants have to do. Urgent work does not count as work that limits other
+	// tenants, either.
 	Urgent bool
 }
 

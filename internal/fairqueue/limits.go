@@ -8,7 +8,7 @@ import (
 const (
 	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores takes 1.5 times as
 	// long as usual to answer the other tenants; with sixteen it took six times as long. The heavy keys of all tenants together occupy no more
-	// than that, either.
+	// than two workers, either.
 	workersPerTenant = 2
 	// maxBytes is how many bytes heavy work may send at once: two bodies of the largest kind. With sixteen such bodies under way, an API
 	// server with two cores took more than a minute to bring any write to its watches.

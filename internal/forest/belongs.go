@@ -8,8 +8,8 @@ import (
 )
 
 // BelongsTo reports whether the namespace called name counts as part of the tree of root when requests are refused. It does if it is the
-// root or if its labels lead there. It also does if the last sound path of it, or of a namespace above it, began there. Unlike InTree,
-// BelongsTo counts a namespace that is halted, in a cycle or protected: the users of the tree keep their rights in it.
+// root or if its labels lead there. It also does if its annotation ancestry, or that of a namespace above it, begins with root. Unlike
+// InTree, BelongsTo counts a namespace that is halted, in a cycle or protected: the users of the tree keep their rights in it.
 func (s *Snapshot) BelongsTo(name, root string) bool {
 	seen := map[string]bool{}
 	for !seen[name] {
@@ -29,7 +29,8 @@ func (s *Snapshot) BelongsTo(name, root string) bool {
 	return false
 }
 
-// StoodBelow reports whether the last sound path of the namespace called name led through the namespace called ancestor.
+// StoodBelow reports whether the annotation ancestry of the namespace called name contains ancestor. The annotation has the last path from
+// a root to that namespace.
 func (s *Snapshot) StoodBelow(name, ancestor string) bool {
 	n := s.Namespace(name)
 	return n != nil && slices.Contains(strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/"), ancestor)

@@ -2,13 +2,13 @@ package forest
 
 import "slices"
 
-// Concerned holds the names of the namespaces that a change is about, before and after it. It also holds the names of their ancestors up
-// to the roots, and of the SubNamespaces in them.
+// Concerned holds names, from before a change and after it: those of the changed namespaces, of the SubNamespaces in these, and of their
+// ancestors up to the roots.
 type Concerned map[string]bool
 
 // ConcernedBy returns the names that a change of the namespaces called names concerns. old is the forest before the change, and s the
-// forest after it. The ancestors are found by the labels parent, sound or not. This matters because a halted namespace counts in its
-// tree, and a namespace that waits for a missing parent keeps the parent's name from others.
+// forest after it. The ancestors are found by the labels parent alone, also for a halted namespace. This matters because a halted namespace
+// counts in its tree, and a namespace that waits for a missing parent keeps the parent's name from others.
 func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 	concerned := Concerned{}
 	for _, at := range []*Snapshot{old, s} {

@@ -12,11 +12,11 @@ func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, m
 	case child == nil || child.Terminating:
 		return v1alpha1.ReasonNamespaceDeleted, ""
 	case !child.BoundTo(parent):
-		return v1alpha1.ReasonNamespaceReleased, "the namespace does not belong to this SubNamespace; it stays"
+		return v1alpha1.ReasonNamespaceReleased, "the namespace does not belong to this SubNamespace; the namespace stays"
 	}
 	if s.Protected(name) {
 		return v1alpha1.ReasonDeletionRefused, "namespace " + name + " is protected, by its name in protectedNamespaces of the configuration " +
-			"or by its label; it stays"
+			"or by its label; the namespace stays"
 	}
 	if why := HeldByChildren(s, name); why != "" {
 		return v1alpha1.ReasonDeletionRefused, why
@@ -55,7 +55,7 @@ func CascadingAllowed(s *Snapshot, name string) bool {
 }
 
 // HeldByChildren explains why the namespace called name may not be deleted: it has bound children, and cascading deletion is not allowed.
-// It is "" if it may be deleted.
+// It returns "" if the namespace may be deleted.
 func HeldByChildren(s *Snapshot, name string) string {
 	children := HoldingChildren(s, name)
 	if len(children) == 0 {

@@ -276,10 +276,10 @@ func (s *Snapshot) Tenants() iter.Seq[*Tenant] {
 	}
 }
 
-// Children are the namespaces whose label parent is name, in alphabetical order, sound or not.
+// Children are the namespaces whose label parent is name, halted or not, in alphabetical order.
 func (s *Snapshot) Children(name string) []string { return list(s.children, name) }
 
-// Instances are the namespaces whose label template is name, in alphabetical order, sound or not.
+// Instances are the namespaces whose label template is name, whatever else their labels are, in alphabetical order.
 func (s *Snapshot) Instances(name string) []string { return list(s.instances, name) }
 
 // Subs are the SubNamespaces in parent, in alphabetical order.

@@ -60,7 +60,7 @@ func released(s *Snapshot, n *Namespace) *Namespace {
 // IsReleased reports whether the operator has released the namespace called name, and nothing has placed that namespace since.
 func IsReleased(s *Snapshot, name string) bool {
 	n := s.Namespace(name)
-	return n != nil && n.kindByLabels() == None && n.label(v1alpha1.LabelReleased) == v1alpha1.True
+	return n != nil && n.KindByLabels() == None && n.label(v1alpha1.LabelReleased) == v1alpha1.True
 }
 
 // ToRelease returns the tenant from whose tree the operator is about to release the namespace called name. abandoned is false if the
@@ -102,7 +102,7 @@ func otherwiseAbandoned(s, old *Snapshot, name string) []string {
 }
 
 // NeedsHolders reports whether a move of the namespace called name below parent must record the namespace's holders (see HeldBy), and for
-// which tenant. The move must record them if the namespace is outside that tenant's tree before. It must also record them if the
+// which tenant. The move must record them if the namespace is outside that tenant's tree before the move. It must also record them if the
 // namespace has no such record yet, and a namespace above it has one.
 func NeedsHolders(s *Snapshot, name, parent string) (tenant *Tenant, needed bool) {
 	n, root := s.Namespace(name), s.RootOf(parent)

@@ -61,7 +61,7 @@ func RequestOf(s *Snapshot, name string) Request {
 	switch {
 	case h.Parent != nil:
 		r.Asked, r.Parent = !counts || applied != *h.Parent, *h.Parent
-	case counts && applied != "" && !n.Bound() && n.kindByLabels() != None: // the field was cleared, and the namespace was not released
+	case counts && applied != "" && !n.Bound() && n.KindByLabels() != None: // the field was cleared, and the namespace was not released
 		r.Asked = true
 	}
 	if r.Asked {

@@ -37,7 +37,7 @@ func TooDeep(s *Snapshot, root string, depth int) string {
 	if depth <= most {
 		return ""
 	}
-	return fmt.Sprintf("%s: depth %d exceeds %d: choose a place nearer to the root%s", treeName(s, root), depth, most, raise)
+	return fmt.Sprintf("%s: depth %d exceeds the limit of %d: choose a place nearer to the root%s", treeName(s, root), depth, most, raise)
 }
 
 // NoRoom returns a sentence that explains why the tree of root has no room for as many more namespaces as adding says, or "". reserved is
@@ -46,7 +46,8 @@ func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 	return noRoom(s, root, reserved, adding, 1)
 }
 
-// noRoom is NoRoom with the number of namespaces that join the tree together. The text names it, and how many are to be deleted for them.
+// noRoom is NoRoom for a move that adds joining namespaces to the tree together. If joining is greater than 1, the text states it. The text
+// also states how many namespaces would have to be deleted first.
 func noRoom(s *Snapshot, root string, reserved, adding, joining int) string {
 	limit := s.Limits(root).SubNamespaces
 	if limit == nil {

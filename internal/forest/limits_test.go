@@ -33,12 +33,12 @@ func TestLimits(t *testing.T) {
 		"UnderWay":         {forest.NoRoom(s, "t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating): delete 2" + orRaise},
 		"Configured":       {forest.NoRoom(s, "r", 0, 1), "tree r allows 1 sub-namespaces (2 in use): delete 2" + orRaise},
 		"DeepEnough":       {forest.TooDeep(s, "t", 2), ""},
-		"TooDeep":          {forest.TooDeep(s, "t", 3), "tenant t: depth 3 exceeds 2" + higher + orRaise},
-		"HIER-M22 Ceiling": {forest.TooDeep(s, "r", 129), "tree r: depth 129 exceeds 128" + higher},
+		"TooDeep":          {forest.TooDeep(s, "t", 3), "tenant t: depth 3 exceeds the limit of 2" + higher + orRaise},
+		"HIER-M22 Ceiling": {forest.TooDeep(s, "r", 129), "tree r: depth 129 exceeds the limit of 128" + higher},
 		"WithinAFull":      {strings.Join(moved("b", "t"), "; "), ""},
-		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise},
+		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds the limit of 2" + higher + orRaise},
 		"Into": {strings.Join(moved("x", "a"), "; "),
-			"tenant t: depth 3 exceeds 2" + higher + orRaise +
+			"tenant t: depth 3 exceeds the limit of 2" + higher + orRaise +
 				"; tenant t allows 3 sub-namespaces (3 in use, 1 terminating), and the move adds 2: delete 2" + orRaise},
 		"In line": {forest.NoRoom(s, "t", 0, 4), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
 	}
@@ -64,7 +64,8 @@ func TestNotAdoptable(t *testing.T) {
 			"tenancy.warren.dev/adopt=alice --overwrite"},
 		"ForAnother": {namespace("n", mark("eve")), "exists; a cluster admin can name who may adopt it"},
 		"ForTheUID":  {namespace("n", mark("uid-n")), ""},
-		"ForNobody": {namespace("n", mark("true")), "adopt=true names nobody; a cluster admin names who may adopt it: kubectl annotate " +
+		"ForNobody": {namespace("n", mark("true")), "adopt=true names no user; a cluster admin can name who may adopt the namespace: " +
+			"kubectl annotate " +
 			"namespace n tenancy.warren.dev/adopt=alice --overwrite"},
 		"Terminating": {namespace("n", marked, terminating), "is being terminated"},
 		"Protected":   {namespace("n", marked, protected), "is protected or halted"},

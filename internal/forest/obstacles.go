@@ -75,7 +75,7 @@ func NameLost(name string) Obstacle {
 	return obstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
 }
 
-const askAgain = "the operator tries again only when the spec of this SubNamespace changes or it is created again, while the name is " +
+const askAgain = "the operator tries again only when this SubNamespace is created again or its spec changes, while the name is " +
 	"free"
 
 // shareTree reports whether n is in the tree of parent, or was there before it was halted.
@@ -114,9 +114,8 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	case n.Terminating:
 		return "namespace " + n.Name + " is being terminated"
 	case mark == v1alpha1.True && tenant.Creator != v1alpha1.True:
-		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names nobody; a cluster admin names " +
-			"who may adopt it: " +
-			adoptCommand(n.Name, tenant)
+		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names no user; a cluster admin can " +
+			"name who may adopt the namespace: " + adoptCommand(n.Name, tenant)
 	case mark == "" || mark != tenant.UID && mark != tenant.Creator:
 		return NotMarked(tenant)
 	case s.rules.isProtected(n), s.Place(n.Name).Halted():

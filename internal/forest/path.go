@@ -22,7 +22,8 @@ type Sources struct {
 // Has reports whether objects are propagated from namespace to this place.
 func (p Sources) Has(namespace string) bool { return slices.Contains(p.Names, namespace) }
 
-// Frozen reports whether a copy from namespace must stay as it is because it came from templates that can't be judged now.
+// Frozen reports whether a copy from namespace must stay as it is because it came, or may have come, from templates that can't be judged
+// now.
 func (p Sources) Frozen(namespace string) bool {
 	if p.Unknown == "" || p.Has(namespace) {
 		return false
@@ -43,7 +44,8 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	if place.Halted() || s.rules.isProtected(n) {
 		return Sources{}, false
 	}
-	// Copies may be planned for a namespace before it is released, as when the operator starts: until then no copy may be written there.
+	// The operator is about to release a namespace on the path; plans may come before that, as when the operator starts. The namespace itself
+	// has no sources, so its copies are removed. Below it, nothing is written or removed.
 	if at := slices.IndexFunc(place.Path, func(on string) bool { return isAbandoned(s, s.Namespace(on)) }); at >= 0 {
 		return Sources{}, place.Path[at] == name
 	}
@@ -94,8 +96,8 @@ func TemplateProblem(s *Snapshot, name string) string {
 	return sources.Unknown
 }
 
-// Below yields every namespace below name by the labels parent and template, sound or not: all whose place, inheritance or copies
-// may depend on name. Each is yielded once, even in a cycle, and name itself is not.
+// Below yields every namespace below name by the labels parent and template, halted or not: all whose place, inheritance or copies may
+// depend on name. Each is yielded once, even in a cycle, and name itself is not.
 func (s *Snapshot) Below(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		seen := map[string]bool{name: true}

@@ -41,7 +41,8 @@ type Place struct {
 	Halt Halt
 }
 
-// Halted reports whether the namespace, or one above it, has lost its way to a root.
+// Halted reports whether the operator gives nothing to a namespace whose labels ask for a place: its way to a root is broken, its labels
+// are invalid, or it is protected.
 func (p Place) Halted() bool { return p.Halt.Reason != "" }
 
 // InTree reports whether the namespace is a root or a sub-namespace with a sound way to its root.
@@ -50,12 +51,12 @@ func (p Place) InTree() bool { return len(p.Path) > 0 }
 // Depth is the distance to the root. It is meaningful only if InTree.
 func (p Place) Depth() int { return len(p.Path) - 1 }
 
-// KindOf returns the kind that the labels of n claim, sound or not; None for a protected namespace and for nil.
+// KindOf returns the kind that the labels of n claim, even if n is halted. It returns None for a protected namespace and for nil.
 func (s *Snapshot) KindOf(n *Namespace) Kind {
 	if n == nil || s.rules.isProtected(n) {
 		return None
 	}
-	return n.kindByLabels()
+	return n.KindByLabels()
 }
 
 // Protected reports whether the namespace called name is never in the forest, by its name or by its label.
@@ -66,8 +67,8 @@ func (s *Snapshot) Protected(name string) bool {
 	return s.rules.ProtectedName != nil && s.rules.ProtectedName(name)
 }
 
-// kindByLabels returns the kind that n would have if it were not protected.
-func (n *Namespace) kindByLabels() Kind {
+// KindByLabels returns the kind that n would have if it were not protected.
+func (n *Namespace) KindByLabels() Kind {
 	switch {
 	case n.Parent() != "":
 		return SubNamespace
@@ -86,7 +87,7 @@ func (s *Snapshot) Place(name string) Place {
 	n := s.Namespace(name)
 	p := Place{Kind: s.KindOf(n)}
 	if p.Kind == None {
-		if n != nil && n.kindByLabels() != None {
+		if n != nil && n.KindByLabels() != None {
 			p.Halt = Halt{v1alpha1.ReasonProtected, name + " is a protected namespace"}
 		}
 		return p
@@ -134,7 +135,7 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 		if len(path) > MaxDepth {
 			return nil, Halt{v1alpha1.ReasonDepthExceeded, "a tree is at most 128 deep"}
 		}
-		if was := at.Annotations[v1alpha1.AnnotationParentUID]; was != "" && !v1alpha1.RecordsUID(was, up.UID) {
+		if recordsOther(at, up) {
 			strangers = append(strangers, at)
 		}
 		path = append(path, up.Name)
@@ -155,16 +156,44 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 // below n.
 func parentReplaced(n *Namespace, path []string) Halt {
 	i := slices.Index(path, n.Name)
-	parent, now := path[i-1], strings.Join(path[:i], "/")
-	before := strings.TrimSuffix(n.Annotations[v1alpha1.AnnotationAncestry], "/"+n.Name)
+	parent, now, before := path[i-1], strings.Join(path[:i], "/"), placeOfParent(n)
 	switch {
-	case before == "", before == now, parent != before[strings.LastIndex(before, "/")+1:]:
-		return Halt{} // no place is recorded, the parent is at its old place, or n was moved below another parent
+	case before == "", before == now:
+		return Halt{} // no place is recorded, n was moved below another parent, or the parent is at its old place
 	case i < len(path)-1:
 		return ancestorHalted(n.Name, v1alpha1.ReasonParentReplaced)
 	}
-	return Halt{v1alpha1.ReasonParentReplaced, fmt.Sprintf("parent namespace %s is not the namespace that was at %s, and is at "+
-		"another place. A cluster admin can accept it: remove annotation %s of this namespace", parent, before, v1alpha1.AnnotationAncestry)}
+	return Halt{v1alpha1.ReasonParentReplaced, fmt.Sprintf("parent namespace %s at %s was deleted, and a new namespace "+
+		"of that name is at another place. A cluster admin can accept the new one as the parent: remove annotation %s from this namespace",
+		parent, before, v1alpha1.AnnotationAncestry)}
+}
+
+// recordsOther reports whether n records another UID than that of parent, the namespace that now has the name of n's parent.
+func recordsOther(n, parent *Namespace) bool {
+	recorded := n.Annotations[v1alpha1.AnnotationParentUID]
+	return recorded != "" && !v1alpha1.RecordsUID(recorded, parent.UID)
+}
+
+// placeOfParent returns the recorded place of n's parent, such as org/team-a. It returns "" if n records no place, or was moved below
+// another parent since.
+func placeOfParent(n *Namespace) string {
+	place := strings.TrimSuffix(n.Annotations[v1alpha1.AnnotationAncestry], "/"+n.Name)
+	if place[strings.LastIndex(place, "/")+1:] != n.Parent() {
+		return ""
+	}
+	return place
+}
+
+// IsParentTaken reports whether n is halted because another namespace has taken the name of its parent: one at another place, in no tree,
+// or in termination. That namespace has no authority over n, which still belongs to the tree that its ancestry names.
+func (s *Snapshot) IsParentTaken(n *Namespace) bool {
+	switch s.Place(n.Name).Halt.Reason {
+	case v1alpha1.ReasonParentReplaced:
+		return true
+	case v1alpha1.ReasonParentNotManaged, v1alpha1.ReasonParentTerminating:
+		return placeOfParent(n) != "" && recordsOther(n, s.Namespace(n.Parent()))
+	}
+	return false
 }
 
 func ancestorHalted(name string, reason v1alpha1.Reason) Halt {

@@ -41,8 +41,8 @@ type Pair struct {
 	Binding *rbacv1.ClusterRoleBinding
 }
 
-// Objects are all access objects of one tenant. This tenant is the only owner of the pairs in Self; the existing pairs may have more
-// owners.
+// Objects are all access objects of one tenant. In the pairs of Self, this tenant is the only owner; the pairs that exist in the cluster
+// may have more owners.
 type Objects struct {
 	Forms   Forms
 	Sudoers *rbacv1.RoleBinding
@@ -136,8 +136,8 @@ func (o Objects) SudoPairs() []Pair {
 // bindsNobody reports whether the pair has a role alone, because the list of its subjects is empty.
 func (p Pair) bindsNobody() bool { return len(p.Binding.Subjects) == 0 }
 
-// all returns every object; where there is a sole pair, that pair and the pairs that it takes the place of. A role comes before its
-// binding, and the sudoers' RoleBinding before the users'.
+// all returns every object. Where there is a sole pair, these include the pairs that it replaces. A role comes before its binding, and the
+// sudoers' RoleBinding before the users'.
 func (o Objects) all() []Object {
 	objects := o.RootBindings()
 	pairs := o.separatePairs()

@@ -14,10 +14,10 @@ import (
 // writes. Managers read the status, and may list an account of a namespace that they may not see. They must not learn that namespace's
 // UID, because the webhooks take the UID as a proof that the sender of a review may read the namespace.
 
-// RememberAccounts returns status.serviceAccounts for the service accounts that the tenant lists. For accounts in remembered, it keeps
-// the digest; for new ones, it makes the digest of the UID that uidOf returns. A plain UID in remembered becomes its digest. An account
-// whose namespace has been in the tree keeps an empty digest, because tokens that users of the tree made there may still be valid.
-// Accounts that are on no list any more are left out.
+// RememberAccounts returns status.serviceAccounts for the service accounts that the tenant lists. For accounts in remembered, it keeps the
+// digest; for new ones, it makes the digest of the UID that uidOf returns. A plain UID in remembered becomes its digest. An account whose
+// namespace is in the tree gets an empty digest. It keeps that digest after the namespace has left the tree, because tokens that users of
+// the tree made there may still be valid. Accounts that are on no list any more are left out.
 func RememberAccounts(tenant *v1alpha1.LNamespace, remembered []v1alpha1.ListedServiceAccount, inTree func(namespace string) bool,
 	uidOf func(namespace string) types.UID) []v1alpha1.ListedServiceAccount {
 	var accounts []v1alpha1.ListedServiceAccount

@@ -24,6 +24,11 @@ func (f Forms) Or(other Forms) Forms {
 	return Forms{Legacy: f.Legacy || other.Legacy, Constrained: f.Constrained || other.Constrained}
 }
 
+// And returns the forms that both f and other have.
+func (f Forms) And(other Forms) Forms {
+	return Forms{Legacy: f.Legacy && other.Legacy, Constrained: f.Constrained && other.Constrained}
+}
+
 // FormsIn returns the forms that the rules of an existing role contain.
 func FormsIn(role *rbacv1.ClusterRole) Forms {
 	var f Forms

@@ -41,8 +41,8 @@ type BoundGroup struct {
 }
 
 // ForeignGroups returns the groups of sudoers that a binding names. It returns none for the operator's own ClusterRoleBindings, and none
-// for copies that it wrote for the LNamespace that has the tenant's name now. uidOf returns the UID of the LNamespace of a name; "" if
-// there is none.
+// for copies that it wrote for the LNamespace that has the tenant's name now. A binding in a root counts even if it is the operator's own,
+// because StopsGrant lets it pass. uidOf returns the UID of the LNamespace of a name; "" if there is none.
 func ForeignGroups(binding Object, uidOf func(tenant string) types.UID) []BoundGroup {
 	var found []BoundGroup
 	for _, group := range GroupsOfSudoers(binding) {
@@ -93,9 +93,9 @@ func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 }
 
 // StopsGrant reports whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace is that of the
-// binding, "" for a ClusterRoleBinding. Only a binding in the tree, on a sound path, doesn't stop the grant: a halted namespace may as
-// well belong to an earlier LNamespace of the same name. A leftover, which the operator wrote for such an earlier LNamespace, stops the
-// grant in every namespace.
+// binding, "" for a ClusterRoleBinding. A binding doesn't stop the grant if it is in the root, or in a namespace of the tree that is not
+// halted: a halted namespace may belong to an earlier LNamespace of the same name. A leftover, which the operator wrote for such an earlier
+// LNamespace, stops the grant in every namespace.
 func StopsGrant(tenant, namespace string, leftover bool, inTree func(namespace string) bool) bool {
 	return leftover || namespace == "" || (namespace != tenant && !inTree(namespace))
 }

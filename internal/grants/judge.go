@@ -37,9 +37,9 @@ func Judge(existing, desired Object) Verdict {
 	return Drift
 }
 
-// Removable reports whether an object that is no longer wanted may be deleted. It asks less than Judge,
-// because without an owner the subjects are not known any more. It asks for our labels, and for one of these: an owner, the desired rules
-// (in either form of impersonation), or the desired roleRef.
+// Removable reports whether an object that is no longer wanted may be deleted. It requires less than Judge, because without an owner the
+// subjects are not known any more. It requires our labels, and one of these: an owner, the desired rules (in either form of impersonation),
+// or the desired roleRef.
 func Removable(existing, desired Object) bool {
 	return labelledAlike(existing, desired) && (len(Owners(existing)) > 0 || grantsAlike(existing, desired) || roleOfAnotherForm(existing))
 }
@@ -115,9 +115,9 @@ func restoreKeys(existing, desired map[string]string) map[string]string {
 	return restored
 }
 
-// Expected returns the object that the operator writes under the name and labels of existing, as far as existing determines it. A
-// binding's subjects, for example, are known only from the tenant's lists. It returns false for an object that has another name, or only
-// looks like one of ours.
+// Expected returns the object that the operator writes under the name and labels of existing, as far as existing determines it. A binding's
+// subjects, for example, are known only from the tenant's lists. It returns false for an object whose name the operator doesn't use, or
+// whose labels are not those that belong to its name.
 func Expected(existing Object) (Object, bool) {
 	if user, ok := SelfUser(existing.GetName()); ok {
 		self := selfPair(user, nil, formsOf(existing))

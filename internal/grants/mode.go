@@ -15,8 +15,8 @@ const (
 	Unknown Answer = "unknown"
 )
 
-// patience is how many times in a row the API server has to answer No to a probe. After that, sudo that is granted in the constrained
-// form is taken to have stopped working.
+// patience is how many times in a row the API server has to answer No to a probe; answers Unknown in between don't count. After that, sudo
+// that is granted in the constrained form is taken to have stopped working.
 const patience = 3
 
 // Mode is the form in which sudo is granted, to all tenants at once, because the self pair of a sudoer belongs to several tenants. During
@@ -27,18 +27,24 @@ type Mode struct {
 	// Forms are the forms that the tenants' rules contain now. They are empty if the operator found no rules at its start and Next was not
 	// called yet.
 	Forms Forms
-	// Unavailable reports that the configuration wants the constrained form alone and that the API server doesn't know it. Then
-	// nothing is switched, and nobody gets sudo anew.
+	// Unavailable reports that the configuration wants the constrained form alone, and that the API server doesn't know it or has not
+	// confirmed it yet. Then nothing is switched, and nobody gets sudo anew.
 	Unavailable bool
 
 	target  v1alpha1.SudoMode
 	refused int // answers No in a row
+	// common are the forms that the rules of every ClusterRole contained when the operator started. They are empty after the first Finish.
+	common Forms
 }
 
-// ModeOf returns the mode in which an operator starts when the rules in the cluster have these forms.
-func ModeOf(found Forms) Mode {
-	m := Mode{Forms: found, Told: v1alpha1.SudoLegacy}
-	if found == FormsOf(v1alpha1.SudoConstrained) {
+// ModeOf returns the mode in which an operator starts when the rules of the ClusterRoles in the cluster have these forms, one value for
+// each ClusterRole.
+func ModeOf(found []Forms) Mode {
+	m := Mode{Told: v1alpha1.SudoLegacy, common: Forms{Legacy: true, Constrained: true}}
+	for _, forms := range found {
+		m.Forms, m.common = m.Forms.Or(forms), m.common.And(forms)
+	}
+	if m.Forms == FormsOf(v1alpha1.SudoConstrained) {
 		m.Told = v1alpha1.SudoConstrained
 	}
 	return m
@@ -76,7 +82,8 @@ func (m Mode) Next(configured v1alpha1.SudoMode, answer Answer) Mode {
 
 func (m Mode) towards(target v1alpha1.SudoMode) Mode {
 	m.Unavailable, m.target = false, target
-	if m.Forms == (Forms{}) || m.Forms == FormsOf(target) {
+	// A form that all rules contain, and some of them alone, needs no switch: an earlier switch had already begun to remove the other form.
+	if m.Forms == (Forms{}) || m.Forms == FormsOf(target) || m.common == FormsOf(target) {
 		return m.Finish()
 	}
 	m.Forms = Forms{Legacy: true, Constrained: true}
@@ -96,8 +103,8 @@ func (m Mode) Same(other Mode) bool {
 	return m.Told == other.Told && m.Forms == other.Forms && m.Unavailable == other.Unavailable
 }
 
-// Switching reports whether a switch to another form is under way. The rules contain both forms until the rules of all tenants do; then
-// Finish ends the switch.
+// Switching reports whether a switch to another form is under way. During the switch, m.Forms has both forms. When the rules of all tenants
+// contain both, Finish ends the switch.
 func (m Mode) Switching() bool { return !m.Unavailable && m.Forms != FormsOf(m.target) }
 
 // Towards returns the mode that a switch leads to.
@@ -105,6 +112,6 @@ func (m Mode) Towards() v1alpha1.SudoMode { return m.target }
 
 // Finish returns the mode after the switch, without the old form.
 func (m Mode) Finish() Mode {
-	m.Forms, m.Told = FormsOf(m.target), m.target
+	m.Forms, m.Told, m.common = FormsOf(m.target), m.target, Forms{}
 	return m
 }

@@ -29,9 +29,11 @@ func spelled(m grants.Mode) string {
 func TestMode(t *testing.T) {
 	const auto = v1alpha1.SudoMode("Auto")
 	legacyForm, constrainedForm := grants.FormsOf(v1alpha1.SudoLegacy), grants.FormsOf(v1alpha1.SudoConstrained)
+	both := legacyForm.Or(constrainedForm)
+	allLegacy, allConstrained := []grants.Forms{legacyForm, legacyForm}, []grants.Forms{constrainedForm, constrainedForm}
 	finish := grants.Answer("finish") // means a call of Finish
 	cases := map[string]struct {
-		found   grants.Forms
+		found   []grants.Forms // one value for each ClusterRole
 		mode    v1alpha1.SudoMode
 		answers []grants.Answer
 		want    string
@@ -42,33 +44,48 @@ func TestMode(t *testing.T) {
 		"ACC-C01 a new cluster that says 500": {mode: auto, answers: []grants.Answer{grants.Unknown}, want: "Legacy:legacy"},
 		"a new cluster that says so later": {mode: auto, answers: []grants.Answer{grants.Unknown, grants.Yes},
 			want: "Legacy:legacy Legacy:both:toConstrained"},
-		"ACC-C01 legacy stays at 500": {found: legacyForm, mode: auto, answers: []grants.Answer{grants.Unknown},
+		"ACC-C01 legacy stays at 500": {found: allLegacy, mode: auto, answers: []grants.Answer{grants.Unknown},
 			want: "Legacy:legacy"},
-		"ACC-C01 constrained stays at 500": {found: constrainedForm, mode: auto, answers: []grants.Answer{grants.Unknown},
+		"ACC-C01 constrained stays at 500": {found: allConstrained, mode: auto, answers: []grants.Answer{grants.Unknown},
 			want: "Constrained:constrained"},
-		"constrained stays at two refusals": {found: constrainedForm, mode: auto, answers: []grants.Answer{grants.No, grants.No, grants.Yes,
+		"constrained stays at two refusals": {found: allConstrained, mode: auto, answers: []grants.Answer{grants.No, grants.No, grants.Yes,
 			grants.No, grants.No}, want: "Constrained:constrained Constrained:constrained Constrained:constrained Constrained:constrained " +
 			"Constrained:constrained"},
-		"constrained goes after three": {found: constrainedForm, mode: auto, answers: []grants.Answer{grants.No, grants.Unknown,
+		"constrained goes after three": {found: allConstrained, mode: auto, answers: []grants.Answer{grants.No, grants.Unknown,
 			grants.No, grants.No, finish}, want: "Constrained:constrained Constrained:constrained Constrained:constrained " +
 			"Constrained:both:toLegacy Legacy:legacy"},
-		"legacy is left": {found: legacyForm, mode: auto, answers: []grants.Answer{grants.Yes, grants.Yes, finish,
+		"legacy is left": {found: allLegacy, mode: auto, answers: []grants.Answer{grants.Yes, grants.Yes, finish,
 			grants.Yes}, want: "Legacy:both:toConstrained Legacy:both:toConstrained Constrained:constrained Constrained:constrained"},
-		"a switch that a restart interrupted": {found: grants.Forms{Legacy: true, Constrained: true}, mode: auto,
+		"a switch that a restart interrupted": {found: []grants.Forms{legacyForm, both}, mode: auto,
 			answers: []grants.Answer{grants.Yes, finish}, want: "Legacy:both:toConstrained Constrained:constrained"},
+		"ACC-C08 a switch that a restart interrupted while it removed the old form": {found: []grants.Forms{both, constrainedForm}, mode: auto,
+			answers: []grants.Answer{grants.Yes}, want: "Constrained:constrained"},
+		"ACC-C08 the same switch, the other way round": {found: []grants.Forms{both, legacyForm}, mode: v1alpha1.SudoLegacy,
+			answers: []grants.Answer{grants.Unknown}, want: "Legacy:legacy"},
+		"ACC-C08 the old form is removed from some rules, and the configuration wants it again": {
+			found: []grants.Forms{both, constrainedForm}, mode: v1alpha1.SudoLegacy, answers: []grants.Answer{grants.Unknown, finish},
+			want: "Legacy:both:toLegacy Legacy:legacy"},
+		"every rule has both forms: the bindings may still be missing": {found: []grants.Forms{both, both}, mode: auto,
+			answers: []grants.Answer{grants.Yes, finish}, want: "Legacy:both:toConstrained Constrained:constrained"},
+		"rules without any form are in no mode": {found: []grants.Forms{{}, constrainedForm, both}, mode: auto,
+			answers: []grants.Answer{grants.Yes}, want: "Legacy:both:toConstrained"},
+		"what was common at the start is forgotten after a switch": {found: []grants.Forms{both, legacyForm}, mode: auto,
+			answers: []grants.Answer{grants.Yes, finish, grants.No, grants.No, grants.No, finish},
+			want: "Legacy:both:toConstrained Constrained:constrained Constrained:constrained Constrained:constrained " +
+				"Constrained:both:toLegacy Legacy:legacy"},
 		"constrained is wanted and there": {mode: v1alpha1.SudoConstrained, answers: []grants.Answer{grants.Yes},
 			want: "Constrained:constrained"},
 		"constrained is wanted and not there": {mode: v1alpha1.SudoConstrained, answers: []grants.Answer{grants.No, grants.Yes},
 			want: "Constrained:constrained:unavailable Constrained:constrained"},
 		"nobody knows whether it is there": {mode: v1alpha1.SudoConstrained, answers: []grants.Answer{grants.Unknown, grants.Unknown},
 			want: "Constrained:constrained:unavailable Constrained:constrained:unavailable"},
-		"legacy doesn't go before it is there": {found: legacyForm, mode: v1alpha1.SudoConstrained, answers: []grants.Answer{grants.No,
+		"legacy doesn't go before it is there": {found: allLegacy, mode: v1alpha1.SudoConstrained, answers: []grants.Answer{grants.No,
 			grants.Unknown, grants.Yes}, want: "Legacy:legacy:unavailable Legacy:legacy:unavailable Legacy:both:toConstrained"},
-		"what is wanted never falls back": {found: constrainedForm, mode: v1alpha1.SudoConstrained,
+		"what is wanted never falls back": {found: allConstrained, mode: v1alpha1.SudoConstrained,
 			answers: []grants.Answer{grants.Yes, grants.No, grants.No, grants.No, grants.Unknown, grants.Yes},
 			want: "Constrained:constrained Constrained:constrained Constrained:constrained Constrained:constrained:unavailable " +
 				"Constrained:constrained:unavailable Constrained:constrained"},
-		"legacy is wanted while it can do better": {found: constrainedForm, mode: v1alpha1.SudoLegacy, answers: []grants.Answer{grants.Unknown,
+		"legacy is wanted while it can do better": {found: allConstrained, mode: v1alpha1.SudoLegacy, answers: []grants.Answer{grants.Unknown,
 			finish}, want: "Constrained:both:toLegacy Legacy:legacy"},
 	}
 	for name, c := range cases {

@@ -12,8 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Marked is the UID that a tenant writes into its owner reference to give up a shared object. No object has that UID, so the garbage
-// collector removes the reference. With the last reference, it deletes the object.
+// Marked is the UID in the owner reference of a tenant that has given up a shared object. No object has that UID, so the garbage collector
+// removes the reference. With the last reference, it deletes the object.
 const Marked types.UID = "mark-for-deletion"
 
 const kindLNamespace = "LNamespace"
@@ -89,8 +89,8 @@ func Release(existing Object, tenant string) (Object, bool) {
 	return released, true
 }
 
-// OwnersChanged returns the tenants whose ownership of a shared object differs between two versions of it. It returns false if the
-// object isn't shared, or if anything else differs, since that concerns all its tenants.
+// OwnersChanged returns the tenants whose ownership of a shared object differs between two versions of it. It returns false if the object
+// isn't shared, if no ownership differs, or if anything else differs, since that concerns all its tenants.
 func OwnersChanged(before, after Object) ([]string, bool) {
 	if !Shared(before) {
 		return nil, false
@@ -115,7 +115,7 @@ func OwnersChanged(before, after Object) ([]string, bool) {
 
 func sameReference(a, b metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// LastOwner reports whether the tenant is the only owner of the object. References with the UID Marked don't count.
+// LastOwner reports whether the object has no owner other than the tenant. References with the UID Marked don't count.
 func LastOwner(existing Object, tenant string) bool {
 	for _, reference := range existing.GetOwnerReferences() {
 		if reference.UID != Marked && (!ownsAsLNamespace(reference) || reference.Name != tenant) {

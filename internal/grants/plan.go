@@ -35,7 +35,7 @@ type Step struct {
 	Role Object
 	// Last reports that a shared object that nobody else owns is deleted rather than marked.
 	Last bool
-	// Revokes reports that the step takes a right away. Nothing is granted before all steps that revoke have succeeded.
+	// Revokes reports that the step takes a right away. If such a step fails, other than by a conflict or a busy object, nothing is granted.
 	Revokes bool
 	// Moves reports that the step is one of those that move rights from one pair to another: nobody gains or loses any.
 	Moves bool
@@ -110,8 +110,8 @@ type planner struct {
 
 func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
 
-// planRevocation plans the steps that take rights away, before all other steps: a subject that left a list loses its right with the next
-// write.
+// planRevocation plans the steps that take rights away. They come before all other steps, so that a subject that left a list loses its
+// right first.
 func (p *planner) planRevocation() {
 	p.revokeSole()
 	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo || p.objects.Sudo.bindsNobody())
@@ -264,8 +264,9 @@ func (p *planner) existing(prefix string) []Object {
 	return objects
 }
 
-// revokeSole plans to delete the sole pairs of users who are no longer on both lists, the binding first. If such a user is still on one
-// list, another pair grants that right. A user who is on both lists keeps the pair until the separate pairs are in place.
+// revokeSole plans to delete the sole pairs of users who are no longer on both lists, managers and sudoers; all sole pairs if sudo is
+// withheld. The binding is deleted first. A user who is still on one list gets that right by another pair. A user who is on both lists
+// keeps the sole pair until the separate pairs are in place.
 func (p *planner) revokeSole() {
 	if p.objects.Sole != nil && !p.withheld.Sudo {
 		p.revokeFrom(p.objects.Sole.Binding, p.objects.Sole.Role, false)

@@ -23,8 +23,12 @@ const leaseRequestTimeout = 5 * time.Second
 // leaseDuration is how long the Lease is valid after a renewal.
 const leaseDuration = 15 * time.Second
 
+// renewDeadline is how long a leader tries to renew the Lease before it ends. The first try begins 2 s after the last renewal, so a leader
+// that can't renew ends 9 s after that renewal (FLT-F17).
+const renewDeadline = 7 * time.Second
+
 // Lock is the Lease of a program. In client-go's election, a leader that reads another holder's name in the Lease still tries to renew
-// it, for up to 10 s. Meanwhile the program would write. The Lock ends the process at that read, or earlier at a write after the Lease
+// it, until renewDeadline. Meanwhile the program would write. The Lock ends the process at that read, or earlier at a write after the Lease
 // has run out (FLT-F18). Only the election's goroutine uses it, except for endLateWrites and Failure.
 type Lock struct {
 	*resourcelock.LeaseLock
@@ -65,13 +69,13 @@ func NewLock(cfg *rest.Config, namespace, name string) (*Lock, error) {
 	}, nil
 }
 
-// Elect makes the manager of these options take the Lease before it leads. It also guards the requests of all clients that are made from
-// cfg afterwards against late writes.
+// Elect makes the manager of these options take the Lease before it leads. It also guards all clients that are made from cfg after this
+// call against late writes.
 func (l *Lock) Elect(cfg *rest.Config, options *ctrl.Options) {
 	cfg.Wrap(l.endLateWrites)
 	options.LeaderElectionResourceLockInterface = l
 	options.LeaderElectionID = l.LeaseMeta.Name // the label of leader_election_master_status
-	options.LeaseDuration = new(leaseDuration)
+	options.LeaseDuration, options.RenewDeadline = new(leaseDuration), new(renewDeadline)
 	options.LeaderElectionReleaseOnCancel = true
 }
 

@@ -28,7 +28,7 @@ const notice = "# Generated from the configured kinds: `make manifests`, or `man
 //go:embed templates
 var templates embed.FS
 
-// marker stands in each template where the list of kinds belongs. Package text/template could replace it, too, but that package calls
+// marker is the text in each template that the list of kinds replaces. Package text/template could replace it, too, but that package calls
 // methods by their names, so that the linker would have to keep every exported method of the whole program: 18 MB.
 const marker = "<kinds>"
 

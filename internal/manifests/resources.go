@@ -19,8 +19,8 @@ type resource struct {
 	Status      bool // objects have a status, and a write of /status can change the status and the labels (PROP-F17)
 }
 
-// always are kinds that the policies list whatever the configuration says: ClusterRole warren-manager grants the operator these kinds, so
-// that the operator's cage (see the package comment) must bound writes to them.
+// always are kinds that the policies list whatever the configuration says: ClusterRole warren-manager always lets the operator write these
+// kinds, so the operator's cage (see the package comment) must bound these writes.
 var always = []schema.GroupKind{{Group: rbacGroup, Kind: "Role"}, {Group: rbacGroup, Kind: "RoleBinding"}}
 
 // Kinds returns the kinds that the operator may write under a configuration: propagated and distributed kinds, and those that ClusterRole

@@ -64,7 +64,8 @@ func plain(name, identity string) Policy {
 	return Policy{Name: name, Identity: identity, Bindings: []Binding{{Name: name}}}
 }
 
-// withBindings adds a binding for each pair of a suffix to the policy's name and a label, the binding's Mark.
+// withBindings adds bindings to p. For each binding, pairs has two items: the suffix that is added to the policy's name, and the label that
+// is the binding's Mark.
 func withBindings(p Policy, pairs ...string) Policy {
 	for i := 0; i < len(pairs); i += 2 {
 		p.Bindings = append(p.Bindings, Binding{Name: p.Name + pairs[i], Mark: pairs[i+1]})

@@ -69,15 +69,15 @@ func (w *Writer) Patch(ctx context.Context, n *forest.Namespace, change forest.C
 	if err != nil {
 		return "", err
 	}
-	// Observe calls all subscribers of the view at once, unless the watch is ahead. When the watch brings this version of the
-	// Namespace, it calls them once more.
+	// Observe calls all subscribers of the view at once, unless the watch is ahead. When the watch brings this version of the Namespace, the
+	// view calls them once more.
 	w.View.Observe(written)
 	return written.ResourceVersion, nil
 }
 
-// Delete requests the deletion of a namespace. The API server refuses it with 409 unless the namespace still has that UID and,
-// where resourceVersion isn't empty, that version. After a 409 the view has the version that the API server has: the caller, who tries
-// again soon, doesn't repeat a deletion that the watch has not brought yet.
+// Delete requests the deletion of a namespace. The API server refuses it with 409 unless the namespace still has that UID and, where
+// resourceVersion isn't empty, that version. After a 409 the view has the version that the API server has: so the caller, who tries again
+// soon, decides by that version, even if the watch has not brought it yet.
 func (w *Writer) Delete(ctx context.Context, name, uid, resourceVersion string) error {
 	id := types.UID(uid)
 	preconditions := client.Preconditions{UID: &id}

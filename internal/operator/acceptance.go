@@ -53,8 +53,8 @@ func LoadConfigFile(path string) (*ConfigFile, error) {
 }
 
 // acceptance holds back a configuration file that would take much away, and records in the cluster the file that is in force. A process
-// whose file is not accepted isn't ready and changes nothing; in a roll-out, the processes with the old file go on meanwhile. As a
-// Runnable it writes the record.
+// whose file is not accepted isn't ready and changes nothing; in a roll-out, the processes with the old file go on meanwhile. acceptance is
+// also a Runnable, which writes the record.
 type acceptance struct {
 	api       client.Client // reads past the cache
 	namespace string        // the operator's own
@@ -112,8 +112,8 @@ func (a *acceptance) waitForAcceptance(ctx context.Context) {
 func (a *acceptance) checkFile(ctx context.Context) error {
 	record, err := a.readRecord(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		configLog().Info("a changed file is accepted whatever it removes, because the file in force can't be recorded; make deploy "+
-			"installs what is missing", "reason", err.Error())
+		configLog().Info("the operator accepts a changed configuration file without a check of what it removes, because it can't "+
+			"read the record of the file in force; make deploy installs what is missing", "reason", err.Error())
 		return nil
 	}
 	if err != nil {
@@ -196,9 +196,6 @@ func ReportInvalidFile(ctx context.Context, o *Options, problem error) {
 	}
 }
 
-// mostEventText is the longest message that the API server takes for an Event, in bytes.
-const mostEventText = 1024
-
 // sendFileEvent sends one Event about the configuration file to the operator's Deployment, while there is no manager yet that could send
 // it. The process continues whether or not the Event arrives, so an error is only logged.
 func sendFileEvent(ctx context.Context, api client.Client, namespace string, reason v1alpha1.Reason, message string) {
@@ -206,7 +203,7 @@ func sendFileEvent(ctx context.Context, api client.Client, namespace string, rea
 	err := api.Create(ctx, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: v1alpha1.OperatorAccount + "."},
 		InvolvedObject: *guard.Deployment(namespace), Type: corev1.EventTypeWarning, Reason: string(reason),
-		Message: text.Cut(message, mostEventText),
+		Message: text.Cut(message, text.EventBytes),
 		Source:  corev1.EventSource{Component: v1alpha1.OperatorName}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	})
 	if err != nil && ctx.Err() == nil {

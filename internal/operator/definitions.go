@@ -71,9 +71,8 @@ func newDefinitions(cfg *rest.Config) (*definitions, error) {
 
 // newInformer is a cache's NewInformer. While the API server can't be reached, every informer asks again within outageRetryMax. If the CRD
 // of one of our kinds has been missing since the start, the kind's informer has an empty list. It asks again with its usual back-off of up
-// to a minute, and goes on as any other once the CRD is there. If the kind was served once and its CRD is deleted later, a 404 is an
-// error, as for any informer. The watch brings the deletions of the kind's objects before the CRD is gone, and a 404 alone drops no
-// object.
+// to a minute, and works as any other informer once the CRD exists. If the kind was served once and its CRD is deleted later, a 404 is an
+// error, as for any informer. The watch brings the deletions of the kind's objects before the CRD is gone, and a 404 alone drops no object.
 func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
 	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner, served := askOften(lw), &atomic.Bool{}
@@ -150,7 +149,6 @@ func (d *definitions) notes() []string {
 }
 
 func describeMissing(name string) string {
-	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and handles the kind about a minute " +
-		"after the CRD is installed, at the latest; " +
-		"apply the manifests of Warren again"
+	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and handles the kind within about a " +
+		"minute after the CRD is installed; apply the manifests of Warren again"
 }

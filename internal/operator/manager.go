@@ -47,7 +47,7 @@ type Options struct {
 // BindFlags declares the flags of o.
 func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.OperatorNamespace, "operator-namespace", "warren-system", "the namespace of the operator's Lease and Deployment")
-	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "of several replicas, let one write")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "let only one of several replicas write")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 switches them off")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true,
 		"serve metrics by HTTPS to those who may get /metrics; false only on a loopback address")

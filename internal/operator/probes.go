@@ -19,7 +19,7 @@ type Manager struct {
 	live, ready map[string]healthz.Checker
 	notes       []func() []string
 	probes      *manager.Server // nil: no probes are served
-	// beforeStart is called once the probes are served. Everything else starts when it returns, unless its context is done by then.
+	// beforeStart is called once the probes are served. Everything else starts when beforeStart returns, unless the context is done by then.
 	beforeStart func(context.Context)
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number. A
-// process that remembers greater numbers regards new events as old, and its writes are refused. After a restore, Kubernetes asks for a
-// restart of every program that watches. restoreLook implements manager.Runnable.
+// process that remembers greater numbers regards new events as old, and its writes are refused. The documentation of Kubernetes asks for a
+// restart of every program that watches, after each restore. restoreLook implements manager.Runnable.
 type restoreLook struct {
 	live client.Reader
 	// seen is the highest resourceVersion that a watch has brought.
@@ -40,9 +40,9 @@ func (r restoreLook) Start(ctx context.Context) error {
 		case err != nil:
 			log.FromContext(ctx).V(1).Info("could not ask for the cluster's revision", "reason", err.Error())
 		case forest.IsNewer(last, now):
-			return false, fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process "+
-				"ends because what it "+
-				"remembers is of a later time; the kubelet starts it again; outside of a Pod, start it yourself", last, now)
+			return false, fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this "+
+				"process ends, because its caches are newer than the cluster's state; the kubelet starts it again; outside of a "+
+				"Pod, start it yourself", last, now)
 		default:
 			last = now
 		}

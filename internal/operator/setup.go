@@ -73,7 +73,8 @@ type setup struct {
 	mgr       *Manager
 	config    *config.OperatorConfiguration
 	namespace string // the operator's own
-	// asked is the configuration of the webhooks, which check the rights of the user who makes an LNamespace; "" where none are served
+	// asked is the name of the configuration of the webhooks that check the rights of the user who makes an LNamespace; "" where none are
+	// served
 	asked             string
 	timing            Timing
 	view              *view.View
@@ -174,7 +175,7 @@ func (s *setup) newVetter() *vetting.Vetter {
 }
 
 // workers is how many Namespaces, and how many HierarchyConfigurations, are worked on at once: an eighth of the writes of copies. With as
-// many workers as writes, other copies came two and a half times later while 100 namespaces of one tenant asked for a parent.
+// many workers as writes, other copies took two and a half times as long while 100 namespaces of one tenant asked for a parent.
 func (s *setup) workers() int { return max(1, s.config.Concurrency/8) }
 
 func (s *setup) newAccess() *access.Reconciler {

@@ -16,8 +16,8 @@ import (
 )
 
 // findAbandoned names the kinds whose copies a change from configuration old to now would leave behind, because now doesn't name the kind.
-// With each kind is the number of its copies. The operator would no longer change or delete these copies, and policies may forbid all
-// other users to do so. Copies in mode create don't count: they belong to their namespace.
+// With each kind is the number of its copies, unless the caller may not list them. The operator would no longer change or delete these
+// copies, and policies may forbid all other users to do so. Copies in mode create don't count: they belong to their namespace.
 func findAbandoned(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration) (kinds []string, err error) {
 	for i := range old.Propagation.Kinds {
 		kind := old.Propagation.Kinds[i].GroupKind()

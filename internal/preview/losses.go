@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/rules"
 )
@@ -47,8 +48,8 @@ func Losses(ctx context.Context, api client.Client, old, now *config.OperatorCon
 		return nil, nil, err
 	}
 	bindings, others := Loss{What: "copied RoleBindings"}, Loss{What: "other copies"}
-	of := func(kind string) *Loss {
-		if kind == "RoleBinding" {
+	of := func(kind schema.GroupKind) *Loss {
+		if copies.GivesRights(copies.Slot{Kind: kind}) {
 			return &bindings
 		}
 		return &others
@@ -58,7 +59,7 @@ func Losses(ctx context.Context, api client.Client, old, now *config.OperatorCon
 	}
 	for _, w := range plan.Writes {
 		if w.Verb == Delete {
-			of(w.Kind).Lost++
+			of(schema.GroupKind{Group: w.Group, Kind: w.Kind}).Lost++
 		}
 	}
 	return []Loss{lossOfPlaces(before, after), bindings, others}, r.unread, nil

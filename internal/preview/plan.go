@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -61,7 +62,7 @@ type Write struct {
 // Plan holds every write that the operator would do to copies, and to labels and annotations of Namespaces that exist.
 type Plan struct {
 	Writes []Write `json:"writes"`
-	// Notes are sentences about what could not be judged.
+	// Notes name what this plan does not cover, and why.
 	Notes []string `json:"notes"`
 }
 
@@ -102,7 +103,7 @@ func findUnplanned(c *config.OperatorConfiguration) []string {
 }
 
 func newReading(api client.Client, f *forest.Snapshot, c *config.OperatorConfiguration) *reading {
-	return &reading{api: api, rules: rules.ForCopies(c), world: copies.NewWorld(f), copies: map[string]int{}}
+	return &reading{api: api, rules: rules.ForCopies(c), world: copies.NewWorld(f), copies: map[schema.GroupKind]int{}}
 }
 
 // plan reads the configured kinds, and plans the writes of copies for forest f.

@@ -16,7 +16,7 @@ func TestPrint(t *testing.T) {
 			{Verb: preview.Create, Kind: "Secret", Namespace: "pay-web", Name: "key", Tenant: "payments", Source: "payments",
 				Reason: "it is not there yet"},
 			{Verb: preview.Delete, Kind: "Secret", Namespace: "shop", Name: "key", Tenant: "shop", Source: "payments",
-				Reason: "namespace payments is not above any more"},
+				Reason: "namespace payments is no longer above this one"},
 			{Verb: preview.Conflict, Group: "rbac.authorization.k8s.io", Kind: "Role", Namespace: "solo", Name: "r", Source: "base",
 				Reason: "an object of that name exists, but is no copy of this source"},
 		},
@@ -31,10 +31,10 @@ func TestPrint(t *testing.T) {
 			`VERB       KIND        NAMESPACE   NAME      SOURCE     REASON
 update     Namespace   <none>      pay-web   <none>     annotation memo=a\nb
 create     Secret      pay-web     key       payments   it is not there yet
-delete     Secret      shop        key       payments   namespace payments is not above any more
+delete     Secret      shop        key       payments   namespace payments is no longer above this one
 conflict   Role        solo        r         base       an object of that name exists, but is no copy of this source
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
-Not judged: Nosuch.example.com: the API server doesn't serve this kind.
+Not in this plan: Nosuch.example.com: the API server doesn't serve this kind.
 `},
 		"counts": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteCounts(out) },
 			`KIND                             TENANT     CREATE   UPDATE   DELETE   CONFLICT   HELD
@@ -43,7 +43,7 @@ Role.rbac.authorization.k8s.io   <none>     0        0        0        1        
 Secret                           payments   1        0        0        0          0
 Secret                           shop       0        0        1        0          0
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
-Not judged: Nosuch.example.com: the API server doesn't serve this kind.
+Not in this plan: Nosuch.example.com: the API server doesn't serve this kind.
 `},
 		"held": {
 			&preview.Plan{Writes: []preview.Write{{Verb: preview.Held, Kind: "Secret", Namespace: "shop", Name: "key", Source: "shop",
@@ -51,7 +51,15 @@ Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
 			"VERB   KIND     NAMESPACE   NAME   SOURCE   REASON\nheld   Secret   shop        key    shop     the limits of the tree leave no room " +
 				"for it\n" +
-				"Nothing is to be written; 1 held back.\n",
+				"0 to create, 0 to update, 0 to delete; 1 held back.\n",
+		},
+		"conflicts only": {
+			&preview.Plan{Writes: []preview.Write{{Verb: preview.Conflict, Kind: "Secret", Namespace: "shop", Name: "key", Source: "base",
+				Reason: "an object of that name exists"}}},
+			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+			"VERB       KIND     NAMESPACE   NAME   SOURCE   REASON\n" +
+				"conflict   Secret   shop        key    base     an object of that name exists\n" +
+				"0 to create, 0 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n",
 		},
 		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
 			"Nothing is to be written.\n"},

@@ -33,7 +33,7 @@ func (p *Plan) Print(w io.Writer, format string) error {
 	return fmt.Errorf("-o %q: choose table, json or yaml", format)
 }
 
-// WriteTable writes a line for each write, and how many there are.
+// WriteTable writes a line for each write, then the number of writes and the notes.
 func (p *Plan) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	if len(p.Writes) > 0 {
@@ -49,7 +49,7 @@ func (p *Plan) WriteTable(w io.Writer) error {
 	return p.writeSum(w)
 }
 
-// WriteCounts writes a line for each kind and tenant, and how many writes there are.
+// WriteCounts writes a line for each kind and tenant, then the number of writes and the notes.
 func (p *Plan) WriteCounts(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	if len(p.Writes) > 0 {
@@ -68,7 +68,7 @@ func (p *Plan) WriteCounts(w io.Writer) error {
 func (p *Plan) writeSum(w io.Writer) error {
 	sum := p.Sum()
 	var lines strings.Builder
-	if writes := sum.Creates + sum.Updates + sum.Deletes; writes == 0 {
+	if sum.Creates+sum.Updates+sum.Deletes+sum.Conflicts+sum.Held == 0 {
 		lines.WriteString("Nothing is to be written")
 	} else {
 		fmt.Fprintf(&lines, "%d to create, %d to update, %d to delete", sum.Creates, sum.Updates, sum.Deletes)
@@ -81,7 +81,7 @@ func (p *Plan) writeSum(w io.Writer) error {
 	}
 	lines.WriteString(".\n")
 	for _, note := range p.Notes {
-		fmt.Fprintf(&lines, "Not judged: %s.\n", text.Escape(note))
+		fmt.Fprintf(&lines, "Not in this plan: %s.\n", text.Escape(note))
 	}
 	_, err := io.WriteString(w, lines.String())
 	return err

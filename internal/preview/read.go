@@ -29,7 +29,7 @@ type reading struct {
 	world *copies.World
 	notes []string
 	// copies counts the copies that the operator wrote, by kind.
-	copies map[string]int
+	copies map[schema.GroupKind]int
 	// deletions reports that the caller wants planned deletions only. They don't depend on content, so only metadata is read.
 	deletions bool
 	// unread are the kinds that may not be listed.
@@ -133,7 +133,7 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 	}
 	c := r.rules.CopyOf(slot, metadata)
 	if c.Ours {
-		r.copies[slot.Kind.Kind]++
+		r.copies[slot.Kind]++
 	}
 	c.Drifted, c.Digest = c.Marked, 1 // the content is compared below, so the planner needs no digest
 	object, isWhole := read.(*unstructured.Unstructured)

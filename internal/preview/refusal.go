@@ -17,9 +17,9 @@ import (
 // refusalTimeout bounds the reading of all copies.
 const refusalTimeout = 5 * time.Minute
 
-// Refusal returns why the configuration now must not replace old; "" if it may. A reason is that now would take away many copies, or many
-// places or keys of namespaces. Another is that it would leave copies behind that no user could change. But now itself can accept all of
-// this by acceptRemovals (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
+// Refusal returns why configuration now must not replace configuration old; "" if it may. A reason is that now would take away many copies,
+// or many places or keys of namespaces. Another is that it would leave copies behind that no user could change. But now itself can accept
+// all of this by acceptRemovals (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
 func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (string, error) {
 	if now.AcceptRemovals == configfile.RemovalsHash(now) || !mayRemove(old, now) {
 		return "", nil

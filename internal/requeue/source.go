@@ -9,8 +9,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Source is a source of a controller by which other parts of the program requeue requests. Before the controller starts, and on a
-// replica that doesn't lead, Add does nothing: a controller reconciles everything when it starts. The zero value is ready for use.
+// Source is a source of a controller by which other parts of the program requeue requests. Before the controller starts, Add does nothing:
+// a controller reconciles everything when it starts. On a replica that doesn't lead, most controllers don't start. The zero value is ready
+// for use.
 type Source[request comparable] struct {
 	// First are requests that Start adds, because no event brings them.
 	First []request

@@ -61,7 +61,8 @@ func (r Right) MarshalYAML() (any, error) {
 	return line, err
 }
 
-// Agrees reports whether two lists are the same apart from the review and the patch release, so that there is nothing to review.
+// Agrees reports whether two lists differ only in their reviews and versions of Kubernetes, or not at all, so that there is nothing to
+// review.
 func (l *List) Agrees(other *List) bool {
 	a, b := *l, *other
 	a.Reviewed, b.Reviewed = Review{}, Review{}

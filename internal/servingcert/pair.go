@@ -73,8 +73,8 @@ func New(names []string, now time.Time) (Pair, error) {
 	}, nil
 }
 
-// Judge returns the pair as a TLS server needs it, or an error that says in one clause why it can't be served under names at the
-// time now. A pair that expires soon can be served.
+// Judge returns the pair as a TLS server needs it, or an error whose text is a clause that explains why it can't be served under names at
+// the time now. A pair that expires soon can be served.
 func Judge(p Pair, names []string, now time.Time) (*tls.Certificate, error) {
 	if len(p.Certificate) == 0 || len(p.Key) == 0 {
 		return nil, ErrMissing

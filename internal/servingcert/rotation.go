@@ -150,7 +150,8 @@ func (c Contents) After(action Action, fresh Pair) Contents {
 	return c
 }
 
-// firstCertificate returns the first certificate of a PEM text, as PEM of one form, or nil.
+// firstCertificate returns the first certificate of a PEM text, or nil if there is none. It encodes the certificate anew, so that equal
+// certificates give equal bytes.
 func firstCertificate(text []byte) []byte {
 	for {
 		block, rest := pem.Decode(text)

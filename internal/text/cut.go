@@ -6,6 +6,9 @@ import "strings"
 
 const more = "…"
 
+// EventBytes bounds the message of an Event, in bytes. It is the API server's bound for Events with an eventTime.
+const EventBytes = 1024
+
 // Cut shortens a text to at most n bytes, with an ellipsis at its end, without splitting a character. n must be at least 3.
 func Cut(text string, n int) string {
 	if len(text) <= n {

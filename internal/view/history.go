@@ -15,8 +15,8 @@ type history struct {
 	// made holds the creation times of Namespaces, asked those of HierarchyConfigurations by namespace. Both are nil once the view
 	// is synced.
 	made, asked map[string]time.Time
-	// unmet are the namespaces whose HierarchyConfigurations ask for a parent that the view did not have then, by the parent's name. The
-	// watches are independent: the parent may have been there.
+	// unmet are, by the parent's name, the namespaces whose HierarchyConfigurations ask for a parent that the view did not have when the
+	// request came. The watches are independent: the parent may have existed already.
 	unmet map[string][]string
 }
 
@@ -75,8 +75,8 @@ func (h *history) forgetUnmet(request *forest.Hierarchy) {
 	}
 }
 
-// meetRequests returns s, which has just got the namespace called parent, with its UID in the requests that have waited for it. So they
-// don't mean a later namespace of that name.
+// meetRequests returns s, which has just got the namespace called parent, with that namespace's UID in the requests that have waited for
+// it. So these requests don't mean a later namespace of that name.
 func (h *history) meetRequests(s *forest.Snapshot, parent string) *forest.Snapshot {
 	for _, namespace := range h.unmet[parent] {
 		if request := s.Hierarchy(namespace); request != nil && request.Asks(&parent) && request.ParentUID == "" {

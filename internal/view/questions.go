@@ -23,7 +23,7 @@ func (v *View) IsTerminating(name string) bool {
 	return n != nil && n.Terminating
 }
 
-// Living returns root and the namespaces below it that are not terminating.
+// Living returns root itself, and those namespaces below it that are not terminating.
 func (v *View) Living(root string) []string {
 	s := v.Snapshot()
 	return append([]string{root}, slices.DeleteFunc(s.Subtree(root), func(name string) bool { return s.Namespace(name).Terminating })...)

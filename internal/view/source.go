@@ -36,9 +36,9 @@ func (s *subscription) Start(_ context.Context, queue workqueue.TypedRateLimitin
 func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.WaitForSync(ctx) }
 
 // Queue returns a function that makes the queue of a controller. Tenants take turns in it: a tenant with very many requests delays each
-// request of another tenant by only one of its own. namespaceOf returns the namespace that a request is about. The tenant of the request is
-// the root of the tree around that namespace or, outside of every tree, the namespace itself. hurried, unless it is nil, reports whether a
-// request goes before all others of its tenant.
+// request of another tenant by the time of only one request. namespaceOf returns the namespace that a request is about. The tenant of the
+// request is the root of the tree around that namespace or, outside of every tree, the namespace itself. hurried, unless it is nil, reports
+// whether a request goes before all others of its tenant.
 func (v *View) Queue(namespaceOf func(reconcile.Request) string,
 	hurried func(reconcile.Request) bool) func(string,
 	workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {

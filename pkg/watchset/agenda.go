@@ -2,8 +2,8 @@ package watchset
 
 import "time"
 
-// pokeSpacing is the least time between two reviews of one part that hints ask for. After pokeRepeat such a review is repeated once if it
-// changed nothing: the authorizer's cache may lag behind the watch that brought the hint.
+// pokeSpacing is the least time between two reviews of one part that hints ask for. Such a review is repeated once, pokeRepeat later,
+// unless it changed the part's state: the authorizer's cache may lag behind the watch that brought the hint.
 const (
 	pokeSpacing = time.Second
 	pokeRepeat  = 2 * time.Second
@@ -26,7 +26,7 @@ type agenda struct {
 	timer  *time.Timer
 }
 
-// asking says in which queue of reviews a part waits. It stays set until the review is done.
+// asking is the queue of reviews in which a part waits. It stays set until the review is done.
 type asking int8
 
 const (
@@ -111,8 +111,8 @@ func zeroTimeIf(cond bool, at time.Time) time.Time {
 	return at
 }
 
-// scheduleReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce. Further calls before that
-// review cause no additional one.
+// scheduleReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce, but no sooner than
+// pokeSpacing after the last review. Further calls before that review cause no additional one.
 func (p *part) scheduleReview(debounce time.Duration) {
 	if p.state == Pending || p.gone {
 		return

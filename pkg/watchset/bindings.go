@@ -28,7 +28,7 @@ const (
 // identities, which are most events in a cluster of many tenants, cause no reviews. The Set's lock guards it.
 type bindings struct {
 	held  map[bindingKey]roleKey
-	roles map[roleKey]map[string]int // role -> namespace in which it is bound -> bindings; "" is cluster-wide
+	roles map[roleKey]map[string]int // role -> namespace in which it is bound -> number of bindings; "" is cluster-wide
 }
 
 type bindingKey struct {

@@ -31,7 +31,7 @@ type catalog struct {
 	kinds   map[schema.GroupVersionKind]schema.GroupVersionResource // resources found in earlier answers, by kind
 }
 
-// answer is what the server said of a group version or, where the version is empty, of a group.
+// answer is the server's answer about a group version or, where the version is empty, about a group.
 type answer struct {
 	asked     time.Time
 	resources []metav1.APIResource // of a group version; empty if it is not served

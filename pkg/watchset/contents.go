@@ -79,8 +79,8 @@ func (c *contents) selectStoredObjects(namespace string, sel labels.Selector, in
 // objectsByName returns the objects by namespace/name.
 func (c *contents) objectsByName() map[string]client.Object { return storedObjects(c.store) }
 
-// recordAlreadySent records the objects of a namespace that a feed got from another part. told holds all objects that it got there. So
-// this part's first list passes on only differences.
+// recordAlreadySent records the objects of a namespace that a feed got from another part. told holds all objects that the feed got from
+// that part. So this part's first list passes on only differences.
 func (c *contents) recordAlreadySent(f *feed, told map[string]client.Object, namespace string) {
 	for key, object := range told {
 		if object.GetNamespace() != namespace {

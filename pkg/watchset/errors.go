@@ -94,8 +94,8 @@ func (e *NotServedError) Unwrap() error {
 	return &meta.NoResourceMatchError{PartialResource: e.Resource}
 }
 
-// DegradedError reports that an informer had no working watch for Options.DegradedAfter. Objects that a read returns with it are as the
-// informer saw them last, and may be outdated.
+// DegradedError reports that an informer had no working watch for Options.DegradedAfter, or that its rights are in doubt. Objects that a
+// read returns with it are as the informer saw them last, and may be outdated.
 type DegradedError struct {
 	Resource  schema.GroupVersionResource
 	Namespace string

@@ -119,7 +119,7 @@ func (m *metrics) emitGauges(emit func(desc *prometheus.Desc, value int, labels 
 	emit(limitedDesc, c.limited)
 }
 
-// census is what the gauges say of a Set at one moment.
+// census holds the values of a Set's gauges at one moment.
 type census struct {
 	informers       map[[5]string]int // by group, resource, form, scope and state
 	leases, objects map[groupResource]int

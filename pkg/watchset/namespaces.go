@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NamespaceSet is a set of namespaces that leases follow while it changes. When a namespace leaves it, its stream is closed at once. When
-// a namespace's UID changes, its informer is started again. The stream on the deleted namespace would deliver the objects of a new one of
-// that name, without any right in it. The zero value is an empty set.
+// NamespaceSet is a set of namespaces that leases follow while it changes. When a namespace leaves the set, its stream is closed at once.
+// When a namespace's UID changes, its informer is started again: the stream on the deleted namespace would deliver the objects of the new
+// one, even if the identity has no right there. The zero value is an empty set.
 type NamespaceSet struct {
 	mu     sync.Mutex
 	uids   map[string]types.UID

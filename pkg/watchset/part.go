@@ -165,8 +165,8 @@ func (p *part) endRunAndEmpty(state State, err error) {
 	}
 }
 
-// takePendingEntries drops the pending events of feeds. It returns the objects that each feed got before, if an Auto lease changes from
-// the cluster to its namespaces. So the parts of the namespaces pass on only differences.
+// takePendingEntries drops p's pending events from the feeds, except deletions. If an Auto lease changes from the cluster to its
+// namespaces, it returns the objects that each feed got before, so that the parts of the namespaces pass on only differences.
 func (p *part) takePendingEntries(state State) map[*feed]map[string]client.Object {
 	memory := map[*feed]map[string]client.Object{}
 	for f := range p.feedsOfPart() {

@@ -18,8 +18,8 @@ type examined struct {
 	conclude func() (changed bool)
 }
 
-// verifyRunningRight decides, by the review d, whether a part that runs may go on. It may make requests; the function that it returns
-// applies the decision, and needs the Set's lock. So do the functions that decideRestart and decideResourceServed return.
+// verifyRunningRight decides, by the review d, whether a part that lists and watches may continue. It may make requests. The function that
+// it returns applies the decision; its caller holds the Set's lock. The same holds for decideRestart and decideResourceServed.
 func (e *examined) verifyRunningRight(ctx context.Context, d rightsDecision) func() bool {
 	p := e.part
 	if d.err != nil {

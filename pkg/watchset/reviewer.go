@@ -34,7 +34,7 @@ func reviewKeyOf(p *part) reviewKey {
 type reviewer struct {
 	set    *Set
 	rights *rights
-	checks workqueue.TypedInterface[reviewKey] // parts whose regular review of rights is due
+	checks workqueue.TypedInterface[reviewKey] // parts whose review is due regularly or after a back-off
 	hints  workqueue.TypedInterface[reviewKey] // parts to review because of a hint: an event of RBAC or a CRD, or Poke
 }
 

@@ -39,7 +39,7 @@ type rights struct {
 	rulesRefused  time.Time
 }
 
-// rightsDecision is what reviews say of one part.
+// rightsDecision is the result of reviews about one part.
 type rightsDecision struct {
 	missing   []string // list or watch or both, if they are denied; empty if none is
 	cause     error    // the authorizer's reason for a denial, if it gave one
@@ -155,8 +155,8 @@ func (r *rights) askNamespaceRules(ctx context.Context, namespace string, limite
 	return &namespaceRules{rules: answer.Status.ResourceRules, complete: !answer.Status.Incomplete && answer.Status.EvaluationError == ""}
 }
 
-// decideFromRules returns what the rules say of a part. known is false if n is nil, or if n is incomplete and doesn't allow list and
-// watch. Then only a review of the part itself can decide.
+// decideFromRules returns the decision that the rules allow about a part. known is false if n is nil, or if n is incomplete and doesn't
+// allow list and watch. Then only a review of the part itself can decide.
 func (n *namespaceRules) decideFromRules(sel *selection) (d rightsDecision, known bool) {
 	if n == nil {
 		return rightsDecision{}, false

@@ -104,7 +104,8 @@ func (sel *selection) newForbiddenError(missing []string, cause error) *Forbidde
 		Cause: cause}
 }
 
-// prepareObject returns an object of the reflector as a part keeps it: decoded, and transformed unless the request has a Sink.
+// prepareObject returns an object of the reflector as a part keeps it: decoded, and transformed unless the request has a Sink. An object of
+// the Set's own parts is trimmed instead.
 func (sel *selection) prepareObject(obj any) (client.Object, error) {
 	if done, ok := obj.(stored); ok {
 		return done.Object, nil

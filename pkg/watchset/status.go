@@ -17,7 +17,7 @@ const (
 	Synced    State = "Synced"    // the first list is complete and a watch is open
 	Forbidden State = "Forbidden" // list or watch is not allowed; nothing is held
 	NotServed State = "NotServed" // discovery has no such resource; nothing is held
-	Degraded  State = "Degraded"  // no working watch for longer than DegradedAfter, for another reason; objects are held as last seen
+	Degraded  State = "Degraded"  // no working watch for longer than DegradedAfter, or rights in doubt; objects are held as last seen
 )
 
 // severity orders the states: a lease of several informers has the state with the highest number.

@@ -88,6 +88,10 @@ var strewn = []request{
 	create("event pay-web/theirs", eventOf("kubelet", `{apiVersion: v1, kind: Pod, namespace: pay-web, name: web}`)),
 	create("event default/theirs", eventOf("kubelet", `{apiVersion: v1, kind: Node, name: one}`)),
 	create("lnamespace owned", ``),
+	// As if someone had made the tenant by server-side apply as field manager warren. An apply with fewer fields then removes the others.
+	jsonPatch("lnamespace payments", `[{op: replace, path: /metadata/managedFields, value: [{manager: warren, operation: Apply,
+  apiVersion: $D/v1alpha1, fieldsType: FieldsV1, fieldsV1: {"f:metadata": {"f:finalizers": {'v:"$D/lnamespace"': {}}},
+  "f:spec": {"f:limits": {"f:depth": {}, "f:subNamespaces": {}}}}}]}]`),
 	create("configmap pay-web/own", `{data: {key: mine}}`),
 	create("configmap pay-web/mode", `{data: {key: mine}}`),
 	create("configmap plain/handed", `{data: {key: mine}}`),

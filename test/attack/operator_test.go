@@ -260,6 +260,7 @@ var cageRows = []row{
 	{name: "SEC-O19 it places a namespace that no cluster admin has marked", tries: []try{
 		refused(op, "may join a tree only after a cluster administrator has ",
 			merge("namespace plain", ours("$D/parent", "victim")), merge("namespace plain", ours("$D/type", "root"))),
+		refused(op, "", merge("namespace plain", ours("$D/template", "tmpl"))), // by two policies, of which either may answer
 	}},
 	{name: "SEC-O18 it turns its webhooks against the cluster", tries: []try{
 		turning("validatingwebhookconfiguration warren"), turning("mutatingwebhookconfiguration warren"),

@@ -13,8 +13,15 @@ const (
 	owned   = `{metadata: {ownerReferences: [` + dangling + `]}}`
 	held    = `{metadata: {finalizers: [example.com/held]}}`
 	adopted = `{apiVersion: v1, kind: Namespace, metadata: {name: plain, annotations: {$D/adopt: eve}}}`
-	larger  = `{apiVersion: $D/v1alpha1, kind: LNamespace, metadata: {name: payments}, spec: {limits: {subNamespaces: 500, depth: 4}}}`
 )
+
+// tenantApplied sends LNamespace payments by server-side apply as field manager warren, which owns its limits and its finalizer: what the
+// content leaves out is removed. See strewn.
+func tenantApplied(content string, flags ...string) request {
+	manifest := `{apiVersion: $D/v1alpha1, kind: LNamespace, ` + content + `}`
+	return kubectl("lnamespace payments", manifest,
+		append([]string{"apply", "--server-side", "--field-manager=warren", "--force-conflicts", "-f", "-"}, flags...)...)
+}
 
 var reviewRows = []row{
 	{name: "SEC-N32 an owner takes our keys by unusual ways, and keys that look like ours", tries: []try{
@@ -74,18 +81,33 @@ var reviewRows = []row{
 			merge("rolebinding pay-web/warren:sudoers", owned), merge("rolebinding pay-web/warren:sudoers", held),
 			merge("secret pay-web/s", owned), merge("secret pay-web/s", held),
 			jsonPatch("secret pay-web/s", `[{op: add, path: /metadata/finalizers, value: [example.com/held]}]`)),
-		allowed(alice, create("configmap pay-web/collected", owned)),
+		allowed(alice,
+			create("configmap pay-web/collected", owned),
+			create("configmap pay-web/mine", ``),
+			merge("configmap pay-web/mine", held), // first of all, else the garbage collector may be quicker
+			merge("configmap pay-web/mine", owned),
+			merge("configmap pay-web/mine", `{metadata: {finalizers: null}}`)),
 	}},
 	{name: "SEC-L8 a manager reaches for limits and finalizers by patches of other types", tries: []try{
 		refused(mia, "spec.limits may be set only",
 			jsonPatch("lnamespace payments", `[{op: remove, path: /spec/limits}]`),
 			jsonPatch("lnamespace payments", `[{op: replace, path: /spec/limits/depth, value: 9}]`),
-			kubectl("lnamespace payments", larger, "apply", "--server-side", "--field-manager=warren", "--force-conflicts", "-f", "-")),
+			tenantApplied(`metadata: {name: payments, finalizers: [$D/lnamespace]}, spec: {limits: {subNamespaces: 500, depth: 4}}`),
+			tenantApplied(`metadata: {name: payments, finalizers: [$D/lnamespace]}`)),
 		refused(mia, "owners and finalizers",
 			jsonPatch("lnamespace payments", `[{op: add, path: /metadata/finalizers/-, value: example.com/held}]`),
-			jsonPatch("lnamespace payments", `[{op: remove, path: /metadata/finalizers}]`)),
-		denied(mia, merge("lnamespace payments", `{status: {sudoGrantedAt: null}}`, "status"), remove("lnamespace payments")),
-		allowed(mia, jsonPatch("lnamespace payments", `[{op: test, path: /metadata/name, value: payments}]`)),
+			jsonPatch("lnamespace payments", `[{op: remove, path: /metadata/finalizers}]`),
+			tenantApplied(`metadata: {name: payments, finalizers: [$D/lnamespace, example.com/held]},
+  spec: {limits: {subNamespaces: 50, depth: 4}}`),
+			tenantApplied(`metadata: {name: payments}, spec: {limits: {subNamespaces: 50, depth: 4}}`)),
+		denied(mia,
+			merge("lnamespace payments", `{status: {sudoGrantedAt: null}}`, "status"),
+			jsonPatch("lnamespace payments", `[{op: remove, path: /status/sudoGrantedAt}]`, "status"),
+			tenantApplied(`metadata: {name: payments}, status: {namespace: victim}`, "--subresource=status"),
+			remove("lnamespace payments")),
+		allowed(mia,
+			jsonPatch("lnamespace payments", `[{op: test, path: /metadata/name, value: payments}]`),
+			tenantApplied(`metadata: {name: payments, finalizers: [$D/lnamespace]}, spec: {limits: {subNamespaces: 50, depth: 4}}`)),
 	}},
 	{name: "SEC-O42 the operator's token holds its webhook configurations fast", tries: []try{
 		refused(op, "may change only the caBundle",

@@ -20,9 +20,9 @@ import (
 // Missing is the message of a test that is skipped because no server is installed.
 const Missing = "PostgreSQL's server is missing: install Debian's package postgresql, or put initdb and postgres on the PATH"
 
-// Server is a PostgreSQL server with a cluster of its own. It listens only on a socket in Dir, so that no ports collide.
+// Server is a PostgreSQL server with a data directory of its own. It listens only on a socket in Dir, so that no ports collide.
 type Server struct {
-	// Dir has all of its files.
+	// Dir is the folder of its data and its socket.
 	Dir string
 	// DSN reaches its database as its superuser.
 	DSN string
@@ -35,7 +35,7 @@ type Server struct {
 // Installed reports whether there is a server to run.
 func Installed() bool { return binaries() != "" }
 
-// Start makes a cluster and starts its server. Stop ends it and removes all files.
+// Start makes a data directory and starts its server. Stop ends it and removes all files.
 func Start() (*Server, error) {
 	s := &Server{bin: binaries()}
 	if err := s.make(); err != nil {

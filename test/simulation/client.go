@@ -237,6 +237,9 @@ func kindOf(r schema.GroupVersionResource) schema.GroupKind {
 			return gvk.GroupKind()
 		}
 	}
+	if r.Resource == "resourcedistributions" {
+		return distributions
+	}
 	return namespaces
 }
 

@@ -28,8 +28,8 @@ func (h *history) end() {
 	h.planAgain(leader)
 	// Suspended distributions are looked at only at a start. The start may write what it has found to their status.
 	suspended := h.server.list(func(_ copies.Slot, o *object) bool { return o.distribution != nil && o.distribution.Spec.Suspend })
-	// A limit in bytes counts the sources that were read. A start does not read a source that another one shadows, so more copies may fit
-	// after it.
+	// A limit in bytes counts only the sources that the operator has read. After a restart it does not read shadowed sources, so more copies
+	// may fit. So with such a limit, the operator isn't restarted.
 	if h.script.seed%4 == 0 && len(suspended) == 0 && h.script.setup.bytes == 0 {
 		h.record("— the operator is restarted —")
 		leader.die()

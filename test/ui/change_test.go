@@ -227,7 +227,7 @@ func testPeople(t *testing.T, c *cluster) {
 		p.Follow(func() { p.ClickText("Try it") })
 		c.kubectl(t, "admin", "patch", "lnamespaces", "raise", "--type=json", "-p", `[{"op":"add","path":"/spec/users/-","value":{"kind":"User","name":"nora"}}]`)
 		p.Follow(func() { p.ClickText("Run") })
-		p.Until("the sentence", patience, shows("the list has changed: look again"))
+		p.Until("the sentence", patience, shows("the list has changed: open the page again"))
 		tenant := &v1alpha1.LNamespace{}
 		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: "raise"}, tenant); err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ func testLostRight(t *testing.T, c *cluster) {
 	if err := c.Admin().Delete(t.Context(), hierarchies()); err != nil {
 		t.Fatal(err)
 	}
-	p.Until("what is no longer seen", patience, shows("you may not list HierarchyConfigurations"))
+	p.Until("what is no longer seen", patience, shows("you may not list HierarchyConfigurations")+" && "+shows("known problem"))
 	c.create(t, hierarchies())
 	p.Until("it is seen again", 2*patience, `document.getElementById("lost-web").textContent.includes("Conflict") && !`+shows("you may not list HierarchyConfigurations"))
 }
@@ -63,7 +63,7 @@ func testOutage(t *testing.T, c *cluster) {
 		before := len(r.proxy.all())
 		began := time.Now()
 		r.proxy.become(isAway)
-		p.Until("the banner", patience, `!document.getElementById("w:trouble").hidden && `+shows("nothing is new"))
+		p.Until("the banner", patience, `!document.getElementById("w:trouble").hidden && `+shows("Not updated since"))
 		equal(p, "what was known is kept", browser.Eval[bool](p, "%s", hasRow("away-db", "away-web")), true)
 		c.create(t, build.SubNamespace("away", "away-new"))
 		time.Sleep(time.Until(began.Add(30 * time.Second)))

@@ -41,13 +41,30 @@ const (
 	knowsNobody
 )
 
-// proxy stands between a plugin and the API server. It records the requests, and may pretend that the server is away. mu guards requests.
+// proxy stands between a plugin and the API server. It records the requests, and may pretend that the server is away. mu guards
+// requests and watches.
 type proxy struct {
 	server *httptest.Server
 	state  atomic.Int32
 
 	mu       sync.Mutex
 	requests []request
+	watches  []*watched
+}
+
+// watched is the answer to a watch.
+type watched struct {
+	io.ReadCloser
+	ended atomic.Bool
+}
+
+// Read implements io.Reader. It ends an ended answer as the API server does when the time of a watch is over.
+func (w *watched) Read(into []byte) (int, error) {
+	n, err := w.ReadCloser.Read(into)
+	if w.ended.Load() {
+		err = io.EOF
+	}
+	return n, err
 }
 
 func (c *cluster) newProxy(t testing.TB) *proxy {
@@ -102,6 +119,25 @@ func (c *cluster) newProxy(t testing.TB) *proxy {
 func (p *proxy) note(answer *http.Response) {
 	r := answer.Request
 	p.record(request{At: time.Now(), Method: r.Method, URI: r.URL.RequestURI(), Header: r.Header.Clone(), Body: bodyOf(r.Context())})
+	if r.URL.Query().Has("watch") {
+		w := &watched{ReadCloser: answer.Body}
+		answer.Body = w
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.watches = append(p.watches, w)
+	}
+}
+
+// endWatches ends the open watches.
+func (p *proxy) endWatches() {
+	p.mu.Lock()
+	open := p.watches
+	p.watches = nil
+	p.mu.Unlock()
+	for _, w := range open {
+		w.ended.Store(true)
+		_ = w.Close()
+	}
 }
 
 func (p *proxy) record(r request) {

@@ -136,7 +136,9 @@ type BillingBigQuery struct {
 	// workload identity.
 	CredentialsFile string `json:"credentialsFile"`
 
-	// Endpoint is the address of the API where it isn't the public one, such as that of Private Service Connect. Default none.
+	// Endpoint is the address of the API where it isn't the public one, such as that of Private Service Connect. It begins with
+	// https://, or with http:// and a loopback IP address. A name such as localhost is not enough, because it may resolve to any address.
+	// Default none.
 	Endpoint string `json:"endpoint"`
 
 	// StatementTimeout is how long one statement may take, at least 1s. Default 2m.
@@ -146,8 +148,8 @@ type BillingBigQuery struct {
 	MaximumBytesBilled resource.Quantity `json:"maximumBytesBilled"`
 }
 
-// BillingDefault fills the empty billing fields of a new LNamespace whose creator it matches: User, a member of Group,
-// or anybody if both are empty.
+// BillingDefault fills the empty billing fields of a new LNamespace, if it is the first default that matches the creator and agrees with
+// the fields that are set. It matches User, a member of Group, or anybody if both are empty.
 type BillingDefault struct {
 	User  string `json:"user,omitempty"`
 	Group string `json:"group,omitempty"`

@@ -41,7 +41,8 @@ func ImpersonationRefused(err error) bool {
 // Refused reports whether the error is a 403 for the request itself, not for --as.
 func Refused(err error) bool { return apierrors.IsForbidden(err) && !ImpersonationRefused(err) }
 
-// Unavailable reports whether an optional object can't be read: the user may not read it, it doesn't exist, or its kind isn't served.
+// Unavailable reports whether an optional object can't be read: the user may not read it, or the API server answers 404, because it has no
+// such object or doesn't serve the kind.
 func Unavailable(err error) bool { return Refused(err) || apierrors.IsNotFound(err) }
 
 func host(request *url.Error) string {

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Escape returns a value on one line. Each character that a terminal would obey is written as \n, \x1b or \u202e.
+// Escape returns a value on one line. Each character that a terminal would obey is written as an escape, such as \n, \x1b or \u202e.
 func Escape(value string) string { return text.Escape(value) }
 
 // Fprintf is fmt.Fprintf with every value escaped. The format is the program's own, and is printed as it is.
@@ -42,8 +42,8 @@ func escaped(value any) any {
 	}
 }
 
-// writer escapes all characters that a terminal obeys, but for line feeds and tabs. It is the last step before a terminal, for text
-// that was not written by this package's Fprintf, such as messages of libraries.
+// writer escapes all characters that a terminal obeys, except line feeds and tabs. It is the last step before a terminal, for text that was
+// not written by this package's Fprintf, such as messages of libraries.
 type writer struct {
 	to io.Writer
 	// rest is the beginning of a character whose other bytes have not come yet.

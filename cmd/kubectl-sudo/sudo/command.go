@@ -67,7 +67,7 @@ func (c *call) command() *cobra.Command {
 	command.SetErr(c.streams.ErrOut)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
-			return fmt.Errorf("%w: flags of kubectl go behind COMMAND; see kubectl sudo --help", err)
+			return fmt.Errorf("%w: if kubectl has this flag, write it after COMMAND; see kubectl sudo --help", err)
 		}
 		return fmt.Errorf("%w: see kubectl sudo --help", err)
 	})
@@ -93,7 +93,8 @@ func (c *call) addFlags(flags *pflag.FlagSet) {
 	flags.Lookup(flagAll).Hidden = true
 }
 
-// leadingFlags returns the flags of kubectl that the user wrote before COMMAND. kubectl gets them after COMMAND.
+// leadingFlags returns the flags of kubectl that the user wrote before COMMAND. kubectl gets them after COMMAND. A flag that sudo refuses,
+// such as --as, is an error.
 func (c *call) leadingFlags() (flags []string, err error) {
 	c.connection.VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
-// completionPatience bounds how long a press of the tab key may take.
+// completionPatience is the timeout of each request that completes --tenant, unless the user sets --request-timeout.
 const completionPatience = "3s"
 
 // completeWords answers the shell's completion. It completes the flags of kubectl sudo and the names of tenants itself, and asks

@@ -87,8 +87,8 @@ func says(list []string, word string) bool {
 	return slices.Contains(list, word) || slices.Contains(list, "*")
 }
 
-// sudoTenants returns the tenants whose groups of sudoers the user may impersonate by name, in alphabetical order. A user who may
-// impersonate any group may use sudo in other tenants too.
+// sudoTenants returns the tenants whose groups of sudoers the user's rights name, in alphabetical order. A user who may impersonate any
+// group may use sudo in other tenants too.
 func (i identity) sudoTenants() []string {
 	var tenants []string
 	for group := range i.legacy.groups.some.Union(i.constrained.groups.some) {
@@ -109,8 +109,9 @@ func (i identity) isSudoerOf(tenant string) bool {
 	return i.legacy.groups.has(group) || i.constrained.groups.has(group)
 }
 
-// impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is allowed. Otherwise
-// it is the tenant's user without rights, which Groups and ServiceAccounts in the list of sudoers impersonate (ACC Dec1).
+// impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is allowed. Otherwise it
+// is warren:sudo:TENANT, a user without rights. The members of Groups, and the ServiceAccounts, in the list of sudoers impersonate that
+// user (ACC Dec1).
 func (i identity) impersonatedUser(tenant string) string {
 	group := v1alpha1.SudoersGroup(tenant)
 	for _, form := range []become{i.legacy, i.constrained} {
@@ -121,8 +122,8 @@ func (i identity) impersonatedUser(tenant string) string {
 	return grants.SudoUser(tenant)
 }
 
-// constrainedIn reports whether sudo in the tenant is constrained impersonation, for which the API server checks each request's verb
-// and resource.
+// constrainedIn reports whether the user may impersonate the tenant's group by constrained impersonation, for which the API server checks
+// each request's verb and resource.
 func (i identity) constrainedIn(tenant string) bool {
 	return i.constrained.groups.has(v1alpha1.SudoersGroup(tenant))
 }

@@ -33,9 +33,9 @@ type execution struct {
 // replaceProcess replaces this process by kubectl, which then has the terminal, the signals and the exit status. It returns only if
 // that fails, or if kubectl must run as a watched child.
 //
-// A watched kubectl is a child whose stderr is a pipe and no terminal, so kubectl is watched only with constrained impersonation. With
-// it, the API server answers each request outside of the tree with a 403 about impersonation, which misleads users. With legacy
-// impersonation the 403 names what the user may not do, and needs no explanation.
+// To watch kubectl, this process runs it as a child whose stderr is a pipe. The child's messages then lack a terminal, so kubectl is
+// watched only with constrained impersonation. In that mode, the API server answers each request outside of the tree with a 403 about
+// impersonation, which misleads users. With legacy impersonation, the 403 names what the user may not do, and needs no explanation.
 func (e *execution) replaceProcess(streams genericiooptions.IOStreams) (status int, err error) {
 	if e.watched {
 		return e.watchChild(streams)
@@ -51,7 +51,7 @@ func (e *execution) watchChild(streams genericiooptions.IOStreams) (status int, 
 		return 1, fmt.Errorf("running %s: %w", e.path, err)
 	}
 	if !ended.Success() && said.impersonation {
-		terminal.Fprintf(streams.ErrOut, "sudo holds in the tree of %s only\n", e.tenant)
+		terminal.Fprintf(streams.ErrOut, "sudo gives rights only in the tree of tenant %s\n", e.tenant)
 	}
 	return statusOf(ended), nil
 }

@@ -46,9 +46,8 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// statusOf returns the exit status of a child. If a signal ended the child, the same signal ends this process, so that our parent
-// process sees it. For a signal that the Go runtime would handle in another way, the status is 128 plus the signal's number, as in a
-// shell.
+// statusOf returns the exit status of a child. If a signal ended the child, the same signal ends this process, so that our parent process
+// sees it. A signal that does more to a Go program than end it, such as SIGQUIT, gives status 128 plus its number, as in a shell.
 func statusOf(ended *os.ProcessState) int {
 	status, ok := ended.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -59,7 +58,7 @@ func statusOf(ended *os.ProcessState) int {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL:
 		signal.Reset(s)
 		if syscall.Kill(syscall.Getpid(), s) == nil {
-			time.Sleep(time.Second) // the signal arrives at once, but on any thread
+			time.Sleep(time.Second) // the signal may arrive on another thread, a moment later
 		}
 	}
 	return 128 + int(s)

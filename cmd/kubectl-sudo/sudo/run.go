@@ -22,8 +22,9 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status:
-// that of kubectl, or 1 after any error, which is one line on ErrOut. If kubectl takes the place of this process, Run doesn't return.
+// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status: that
+// of kubectl, or 1 after an error. The error is one line on ErrOut; if COMMAND is missing, the usage is printed there instead. If kubectl
+// takes the place of this process, Run doesn't return.
 func Run(args []string, streams genericiooptions.IOStreams, version string) int {
 	log.SetLogger(logr.Discard()) // otherwise controller-runtime writes to stderr that it has no logger
 	c := newCall(streams, version)
@@ -56,9 +57,9 @@ type call struct {
 	listing        bool   // --list
 
 	flags      *genericclioptions.ConfigFlags
-	connection *pflag.FlagSet // the same flags as a set: kubectl's own that determine the API server, the user and the namespace
+	connection *pflag.FlagSet // flags as a set: kubectl's flags that determine the API server, the user and the namespace
 
-	// kubectl is what is to be run, nil if nothing is.
+	// kubectl is the run of kubectl that follows; nil if none follows.
 	kubectl *execution
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named after lns, else the tenant of the
-// namespace. If the namespace doesn't exist, the result is the only tenant of which the user is a sudoer.
+// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named after lns, else the tenant of the namespace.
+// If the namespace doesn't exist, and the user is a sudoer of exactly one tenant, the result is that tenant.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
 		return c.allowedTenant(ctx, me, tenant, "")
@@ -82,8 +82,8 @@ func ambiguous(me identity) error {
 	return fmt.Errorf("%s is not a sudoer of any tenant", me.user)
 }
 
-// readNamespace reads the namespace without sudo or, if that is refused, with sudo in each of the user's tenants until one is not
-// refused: a sudoer who is no user of the tenant can't read its namespaces without sudo.
+// readNamespace reads the namespace without sudo. If that is refused, it tries sudo in one of the user's tenants after the other: a sudoer
+// who is no user of the tenant can't read its namespaces without sudo.
 func (c *call) readNamespace(ctx context.Context, me identity, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	err := c.getObject(ctx, nobody, name, namespace)
@@ -109,8 +109,9 @@ func (c *call) getObject(ctx context.Context, as rest.ImpersonationConfig, name 
 	return api.Get(ctx, client.ObjectKey{Name: name}, object)
 }
 
-// allowedTenant returns the tenant if the user is a sudoer of it. Otherwise its error says so and, if the LNamespace can be read,
-// whom to ask. namespace is the one by which the tenant was found; empty if the user named the tenant.
+// allowedTenant returns the tenant if the user is a sudoer of it. Otherwise its error reports that, or that there is no such tenant. If the
+// LNamespace can be read, the error names the managers to ask. namespace is the one by which the tenant was found; empty if the user named
+// the tenant.
 func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace string) (string, error) {
 	if me.isSudoerOf(tenant) {
 		return tenant, nil
@@ -128,14 +129,14 @@ func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace
 	case apierrors.IsNotFound(err) && namespace == "" && others != "":
 		return "", fmt.Errorf("there is no tenant %s: %s is a sudoer of %s", tenant, me.user, others)
 	case apierrors.IsNotFound(err) && namespace == "":
-		return "", fmt.Errorf("there is no tenant %s: kubectl get lns lists them; %s is not a sudoer of any", tenant, me.user)
+		return "", fmt.Errorf("there is no tenant %s, and %s is not a sudoer of any tenant: kubectl get lns lists the tenants", tenant, me.user)
 	case err == nil && len(lns.Spec.Managers) > 0:
 		text += "; ask a manager: " + namePeople(lns.Spec.Managers)
 	}
 	return "", errors.New(text) // a user who asked for sudo needn't know that the LNamespace can't be read
 }
 
-// namePeople returns subjects as text: users by their bare name.
+// namePeople returns subjects as text: users by their bare name, others with their kind.
 func namePeople(subjects []v1alpha1.Subject) string {
 	var named []string
 	for _, subject := range subjects {

@@ -55,7 +55,7 @@ const forbidden = `Error from server (Forbidden): nodes is forbidden: User "bob"
 
 // ACC-P05, for a watched kubectl: one whose stderr the plugin searches for refusals.
 func TestWatch(t *testing.T) {
-	const hint = "sudo holds in the tree of payments only\n"
+	const hint = "sudo gives rights only in the tree of tenant payments\n"
 	cases := map[string]struct {
 		script, stdin, stdout, stderr string
 		code                          int

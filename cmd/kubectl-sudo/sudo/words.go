@@ -17,8 +17,8 @@ var refusals = map[string]string{
 	"as":            "--as is set by kubectl sudo",
 	"as-group":      "--as-group is set by kubectl sudo",
 	"as-user-extra": "--as-user-extra is set by kubectl sudo: give a reason with --reason before COMMAND",
-	"as-uid":        "--as-uid can't be used with sudo: nobody may choose a UID",
-	flagAll:         "-A can't be used with sudo: it holds in one tenant",
+	"as-uid":        "--as-uid can't be used with sudo: a sudoer may not impersonate a UID",
+	flagAll:         "-A can't be used with sudo, which covers only one tenant: name a namespace with -n",
 }
 
 // refuseFlag returns an error for a flag that can't be used with sudo. -A=false is allowed: it means the same as no -A.
@@ -39,8 +39,9 @@ func refuseFlag(name, value string) error {
 const flagUser = "user"
 
 // readWords parses COMMAND and the words after it, up to --, to find the tenant. It sets kubectl's flags for the API server and the
-// namespace, and returns the tenant that is named after lns; "" if none is. It ignores the flags of commands and plugins. isGlobal
-// reports whether kubectl, after some words, takes a flag as its own and not as COMMAND's.
+// namespace, and returns the tenant that is named after lns; "" if none is. It ignores the flags of commands and plugins, except those that
+// sudo refuses, which are an error. isGlobal reports whether kubectl takes a flag that follows the words in behind as its own, not as
+// COMMAND's.
 func readWords(connection *pflag.FlagSet, words []string,
 	isGlobal func(flag *pflag.Flag, behind []string) bool) (tenant string, err error) {
 	r := &reader{connection: connection, words: words, switches: switchesOf(words[0]), isGlobal: isGlobal}

@@ -79,7 +79,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	const all, as = "-A can't be used with sudo: it holds in one tenant", "--as is set by kubectl sudo"
+	const all, as = "-A can't be used with sudo, which covers only one tenant: name a namespace with -n", "--as is set by kubectl sudo"
 	cases := map[string]string{
 		"get pods -A":                      all,
 		"get pods --all-namespaces":        all,
@@ -88,7 +88,7 @@ func TestReadRefuses(t *testing.T) {
 		"get pods --as=x":                  as,
 		"get pods --as x":                  as,
 		"get pods --as-group=x":            "--as-group is set by kubectl sudo",
-		"get pods --as-uid=1":              "--as-uid can't be used with sudo: nobody may choose a UID",
+		"get pods --as-uid=1":              "--as-uid can't be used with sudo: a sudoer may not impersonate a UID",
 		"get pods --as-user-extra=a=b":     "--as-user-extra is set by kubectl sudo: give a reason with --reason before COMMAND",
 		"get pods --disable-compression=x": `invalid argument "x" for --disable-compression: strconv.ParseBool: parsing "x": invalid syntax`,
 	}

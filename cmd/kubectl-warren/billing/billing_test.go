@@ -75,6 +75,7 @@ func TestAsks(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
+	// A case that tells the recorder nothing has wrong arguments.
 	for name, c := range map[string]struct{ tell, typed, want string }{
 		"the exporter's sentence": {"echo 'error: tenant x has no period' >&2; echo 'command terminated with exit code 1' >&2; exit 1",
 			"history x", "tenant x has no period"},
@@ -90,9 +91,12 @@ func TestProblems(t *testing.T) {
 		"unknown flag":                 {"", "status --dry-run", "unknown flag: --dry-run"},
 	} {
 		t.Run("BILL-47 "+name, func(t *testing.T) {
-			_, _, err := run(t, c.tell, strings.Fields(c.typed)...)
+			recorded, _, err := run(t, c.tell, strings.Fields(c.typed)...)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, wanted %s", err, c.want)
+			}
+			if isWrong := c.tell == ""; (recorded == nil) != isWrong {
+				t.Errorf("ran %q", recorded)
 			}
 		})
 	}

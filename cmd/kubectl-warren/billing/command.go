@@ -1,6 +1,6 @@
-// Package billing is `kubectl warren billing`: queries of the billing ledger, and corrections. It runs `manager billing` in the
-// exporter's pod, so that the plugin needs no database driver and the user no password. The right to exec into that pod is the
-// right to query.
+// Package billing is `kubectl warren billing`: queries of the billing ledger, and corrections. It runs `manager billing` in the exporter's
+// pod, so that the plugin needs no database driver and the user no password; with --config, it runs the program on this machine. The right
+// to exec into that pod is the right to query.
 package billing
 
 import (
@@ -36,7 +36,7 @@ const (
 )
 
 // question returns the arguments for `manager billing`: the subcommand, the flags that the user set, and then the positional arguments.
-// These follow "--", because one may begin with a hyphen.
+// These follow "--", because one may begin with a hyphen. Subcommand reconcile also gets the namespace of the exporter.
 func question(cmd *cobra.Command, namespace string, words []string) []string {
 	asked := []string{cmd.Name()}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {

@@ -17,7 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
-// exporter is the Deployment in whose pod the query runs, and managerPath the program there.
+// exporter is the Deployment in whose pod and container the query runs, managerPath the program there, and managerName its name on this
+// machine.
 const (
 	exporter    = "deployment/warren-billing-exporter"
 	container   = "exporter"
@@ -71,7 +72,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ask runs the command, and streams its output to Out. If it fails, the last sentence that it wrote to stderr is the error.
+// ask runs the command, and streams its output to Out. If the command fails, the error is what problem finds in its stderr.
 func ask(ctx context.Context, path string, args []string, streams genericiooptions.IOStreams) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -89,7 +90,8 @@ func ask(ctx context.Context, path string, args []string, streams genericiooptio
 	return nil
 }
 
-// problem returns the error message of the program in the pod or, if that didn't run, kubectl's.
+// problem returns the last message after "error: " in stderr, else the last line of stderr, else the exit status. If no exporter is
+// deployed, it adds advice.
 func problem(said string, exit *exec.ExitError) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	for _, line := range slices.Backward(lines) {

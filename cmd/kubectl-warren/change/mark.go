@@ -44,7 +44,8 @@ func TreeUID(ctx context.Context, api client.Reader, name string) (types.UID, er
 	return root.UID, nil
 }
 
-// RootOf returns the root of a namespace's tree, as the namespace's own labels and annotations name it; "" if it is in no tree.
+// RootOf returns the root of a namespace's tree, as the namespace's own labels and annotations name it; "" if it is in no tree, or if the
+// operator has recorded no root for it.
 func RootOf(namespace *metav1.PartialObjectMetadata) string {
 	switch {
 	case namespace.Labels[v1alpha1.LabelParent] != "":

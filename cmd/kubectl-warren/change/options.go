@@ -24,7 +24,7 @@ const (
 // Options are the flags of a command that changes something.
 type Options struct{ dryRun, output *invocation.Choice }
 
-// AddFlags gives a command that changes something the flags --dry-run and --output, and returns what they are set to.
+// AddFlags adds the flags --dry-run and --output to a command that changes something, and returns their values.
 func AddFlags(cmd *cobra.Command) Options {
 	return Options{
 		invocation.AddChoice(cmd, "dry-run", "", dryRunNone, "client: only print what would be done; server: send it, but don't store it",
@@ -33,7 +33,7 @@ func AddFlags(cmd *cobra.Command) Options {
 	}
 }
 
-// IsRehearsed reports whether nothing is sent to the API server.
+// IsRehearsed reports whether no change is sent to the API server, as with --dry-run=client.
 func (c Options) IsRehearsed() bool { return c.dryRun.Value == dryRunClient }
 
 // PrintsObjects reports whether the output is an object in a format for programs, and not a line for people.
@@ -50,7 +50,7 @@ func (c Options) ClientFor(api client.Client) client.Client {
 	return api
 }
 
-// ManifestOf returns one of Warren's objects as a manifest for a file: without status and empty fields.
+// ManifestOf returns one of Warren's objects as a manifest for a file: without its status, and without empty optional fields.
 func ManifestOf(object client.Object) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	delete(fields, "status")

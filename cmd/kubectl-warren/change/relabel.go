@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// LabelNamespace sets or removes labels of a namespace.
+// LabelNamespace sets or removes labels of a namespace, and prints what was done.
 func LabelNamespace(ctx context.Context, inv *invocation.Invocation, name string, wanted Labels, c Options) error {
 	if err := invocation.CheckNamespaces(name); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (l Labels) patchFor(resourceVersion string) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), err
 }
 
-// Relabel reads a Namespace and changes its labels as decide returns them. If the Namespace changes meanwhile, Relabel reads it and
-// calls decide again. changed is false if the labels already had these values. With --dry-run=client nothing is sent.
+// Relabel reads a Namespace and changes its labels as decide returns them. If the Namespace changes meanwhile, Relabel reads it and calls
+// decide again. changed is false if the labels already had these values. With --dry-run=client no change is sent.
 func Relabel(ctx context.Context, api client.Client, name string, c Options, decide func(*metav1.PartialObjectMetadata) (Labels, error)) (
 	namespace *metav1.PartialObjectMetadata, changed bool, err error,
 ) {

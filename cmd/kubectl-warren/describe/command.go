@@ -94,8 +94,8 @@ func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name st
 	return tenant, err == nil, err
 }
 
-// eventsAbout returns the operator's Events on a namespace's HierarchyConfiguration, on its copies and sources, and on its SubNamespace
-// in the parent, the newest last.
+// eventsAbout returns the Events on a namespace's HierarchyConfiguration and on its SubNamespace in the parent, and the operator's Events
+// on its copies and sources. The newest is last. leftOut is the number of older Events that it leaves out.
 func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader,
 	described *Namespace) (newest []Event, leftOut int, err error) {
 	events := []Event{}
@@ -127,8 +127,8 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 	return newest, leftOut, nil
 }
 
-// maxEvents and maxMessage, in bytes, bound what is kept of Events: whoever may create Events in a namespace decides about their number
-// and length.
+// maxEvents, and maxMessage in bytes, bound what is kept of Events: whoever may create Events in a namespace decides about their number and
+// length.
 const (
 	maxEvents  = 100
 	maxMessage = 1024
@@ -148,7 +148,7 @@ func Newest(events []Event) (newest []Event, leftOut int) {
 
 // EventOf returns an Event as a description shows it: of each text at most 1 KiB.
 func EventOf(e *corev1.Event) Event {
-	message := strings.Clone(text.Cut(strings.TrimSpace(e.Message), maxMessage)) // else a little text would keep much space around it
+	message := strings.Clone(text.Cut(strings.TrimSpace(e.Message), maxMessage)) // otherwise the long text would stay in memory
 	return Event{
 		Time: timeOf(e), Type: text.Cut(e.Type, maxMessage), Reason: text.Cut(e.Reason, maxMessage), Message: message,
 		Object: text.Cut(strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name, maxMessage),

@@ -35,7 +35,7 @@ type Namespace struct {
 	Conflicts  []trace.Obstacle   `json:"conflicts"`
 	Conditions []metav1.Condition `json:"conditions"`
 	Events     []Event            `json:"events"`
-	// EventsLeftOut is how many Events older than Events there are.
+	// EventsLeftOut is how many older Events are left out of Events.
 	EventsLeftOut int `json:"eventsLeftOut,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type Namespace struct {
 // configuration allows that everywhere.
 type Cascading struct {
 	Allowed bool `json:"allowed"`
-	// By is the namespace, itself or the nearest above, that allows it.
+	// By is the namespace that allows it: this one, or the nearest above that does.
 	By string `json:"by,omitempty"`
 }
 
@@ -56,8 +56,7 @@ type Limits struct {
 	Bytes  *int64 `json:"bytes,omitempty"`
 }
 
-// Usage is an amount, and the limit in the LNamespace. Limit is nil if the LNamespace sets none: then the configuration's default
-// applies.
+// Usage is an amount, and the limit in the LNamespace. Limit is nil if no LNamespace sets one: then the configuration's default applies.
 type Usage struct {
 	Used  int32  `json:"used"`
 	Limit *int32 `json:"limit,omitempty"`
@@ -74,7 +73,7 @@ type Resource struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Event is an Event of the operator about the namespace.
+// Event is an Event about the namespace, or about a copy or source in it.
 type Event struct {
 	Time    metav1.Time `json:"time"`
 	Type    string      `json:"type"`
@@ -105,8 +104,8 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 	return d
 }
 
-// RootOf returns the root of the namespace's tree: by its ancestors or, if some of these can't be read, by the operator's
-// annotation on the namespace.
+// RootOf returns the root of the namespace's tree by its ancestors; "" if it is in no tree, or halted. If some ancestors can't be read, it
+// may return the root that the operator's annotation on the namespace names.
 func RootOf(view tree.View, name string) string {
 	if !view.Partial && !view.Forest.Place(name).InTree() {
 		return ""

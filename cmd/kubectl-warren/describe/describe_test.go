@@ -140,7 +140,7 @@ Depth:                2
 Children:             <none>
 Instances:            <none>
 Cascading deletion:   allowed by pay-web
-Limits:               sub-namespaces 2 (no LNamespace limits it), depth 2 (no LNamespace limits it)
+Limits:               sub-namespaces 2 (no LNamespace sets a limit), depth 2 (no LNamespace sets a limit)
 Inherited:
   KIND         KEY    VALUE   FROM
   label        app    web     SubNamespace payments/pay-web
@@ -160,6 +160,19 @@ Events:  <none>
 	}
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestLimitsThatAreNotShown(t *testing.T) {
+	v := view(false, append(payments(), namespace("plain", nil, nil), namespace("legacy", keys{"parent": "gone"}, nil))...)
+	for name, want := range map[string]string{"plain": "<none>", "base": "<none>", "legacy": "<unknown>", "pay-db": "<unknown>"} {
+		var text bytes.Buffer
+		if err := describe.Of(v, name, nil, false).Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), "\nLimits:               "+want+"\n") {
+			t.Errorf("%s lacks limits %s:\n%s", name, want, text.String())
+		}
 	}
 }
 

@@ -26,16 +26,22 @@ func (d *Namespace) Write(w io.Writer) error {
 	} {
 		terminal.Fprintf(table, "%s:\t%s\n", row[0], row[1])
 	}
-	if d.Limits == nil {
-		terminal.Fprintf(table, "Limits:\t<unknown>\n")
-	} else {
+	switch {
+	case d.Limits != nil:
 		terminal.Fprintf(table, "Limits:\t%s\n", d.Limits)
+	case d.HasNoLimits():
+		terminal.Fprintf(table, "Limits:\t<none>\n")
+	default:
+		terminal.Fprintf(table, "Limits:\t<unknown>\n")
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	return d.writeLists(w)
 }
+
+// HasNoLimits reports whether the namespace is in no tree, so that no LNamespace limits it.
+func (d *Namespace) HasNoLimits() bool { return d.Root == "" && d.Parent == "" }
 
 func (d *Namespace) depth() string {
 	if d.Depth == nil {
@@ -67,7 +73,7 @@ func (l *Limits) String() string {
 
 func (u Usage) String() string {
 	if u.Limit == nil {
-		return fmt.Sprintf("%d (no LNamespace limits it)", u.Used)
+		return fmt.Sprintf("%d (no LNamespace sets a limit)", u.Used)
 	}
 	return fmt.Sprintf("%d of %d", u.Used, *u.Limit)
 }
@@ -83,7 +89,7 @@ func (d *Namespace) writeLists(w io.Writer) error {
 			from = "(source)"
 		}
 		if r.Problem != "" {
-			from = "(no source: " + r.Problem + ")"
+			from = "(not copied: " + r.Problem + ")"
 		}
 		resources = append(resources, []string{r.Kind, r.Name, from, r.Mode})
 	}

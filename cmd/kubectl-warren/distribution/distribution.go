@@ -69,8 +69,8 @@ func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
 	if s.ObservedGeneration != rd.Generation {
 		text.WriteString(" (the operator has not seen the last change yet)")
 	}
-	fmt.Fprintf(&text, "\nconflictPolicy %s, driftPolicy %s, deletionPolicy %s (in force: %s)\n", rd.Spec.ConflictPolicy, rd.Spec.DriftPolicy,
-		rd.Spec.DeletionPolicy, s.DeletionPolicy)
+	fmt.Fprintf(&text, "\nconflictPolicy %s, driftPolicy %s, deletionPolicy %s (all copies now have: %s)\n",
+		rd.Spec.ConflictPolicy, rd.Spec.DriftPolicy, rd.Spec.DeletionPolicy, s.DeletionPolicy)
 	said := ""
 	for _, c := range s.Conditions {
 		if fmt.Fprintf(&text, "%s is %s: %s", c.Type, c.Status, c.Reason); c.Message != said {
@@ -92,7 +92,8 @@ func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
 	section(&text, "Failed", int(s.Failed), s.FailedNamespaces, func(one v1alpha1.FailedNamespace) string {
 		return fmt.Sprintf("%s: %s, %s", one.Name, one.Reason, one.Message)
 	})
-	section(&text, "Not served: another namespace has taken the name", len(s.Replaced), s.Replaced, func(name string) string { return name })
+	section(&text, "No copy, because the namespace was deleted and created again", len(s.Replaced), s.Replaced,
+		func(name string) string { return name })
 	section(&text, "Not found", len(s.NotFound), s.NotFound, func(name string) string { return name })
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -14,7 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Step is one action and the namespaces in which the operator would take it.
+// Step is one action and the namespaces in which the operator would take it. The steps conflict and unchanged are the namespaces without an
+// action.
 type Step struct {
 	What       string   `json:"what"`
 	Namespaces []string `json:"namespaces"`
@@ -31,12 +32,12 @@ var verbs = []struct {
 	{"overwrite", []distribute.Verb{distribute.Overwrite}},
 	{"delete", []distribute.Verb{distribute.Delete}},
 	{"hand back", []distribute.Verb{distribute.HandBack}},
-	{"unlock", []distribute.Verb{distribute.Unlock}},
+	{"allow changes by users", []distribute.Verb{distribute.Unlock}},
 }
 
-// Plan describes what the operator would do for rd now, by the operator's own rules. It reads namespaces, and the metadata of all
-// objects with the kind and name of rd's copies. It knows neither a roll-out's order and batches nor the namespaces that only the
-// operator's configuration protects. said are warnings about spec.targets.
+// Plan describes what the operator would do for rd now, by the operator's own rules. It reads namespaces, and the metadata of all objects
+// with the kind and name of rd's copies. It knows neither a roll-out's order and batches nor the operator's configuration. It assumes that
+// this allows the kind and conflictPolicy Overwrite, and protects no other namespaces. said are warnings about spec.targets.
 func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) (said []string, all []Step, err error) {
 	template, err := distribute.ReadTemplate(rd.Spec.Resource.Raw)
 	if err != nil {
@@ -89,7 +90,7 @@ func describeReach(rd *v1alpha1.ResourceDistribution, d *distribute.Distribution
 		all = append(all, d.Targets.DescribeEverybody(count))
 	}
 	if replaced := d.Named.Replaced(f); len(replaced) > 0 {
-		all = append(all, "not served, because another namespace has taken the name since: "+strings.Join(replaced, ", "))
+		all = append(all, "these namespaces were deleted and created again, and get no copy: "+strings.Join(replaced, ", "))
 	}
 	return all
 }
@@ -132,7 +133,7 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 // warren-system.
 func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
 
-// WritePlan writes the warnings, and a line for each step, with as many names as fit.
+// WritePlan writes the warnings, and a line for each step with at most 50 names. A last line describes what a conflict holds back.
 func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, warnings []string, all []Step) error {
 	var text strings.Builder
 	for _, warning := range warnings {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -28,8 +29,8 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 		return ok(name, fmt.Sprintf("all %d answer", len(services.Items)))
 	}
 	return warning(name, "no answer from "+strings.Join(silent, ", ")+": until all answer, no namespace of the cluster can be deleted",
-		"start the Service behind it (kubectl get apiservice shows it); or, if no program needs this API any more: kubectl delete apiservice "+
-			strings.Join(names, " "))
+		"repair the Service of each of them (kubectl get apiservice shows it); or, if no program needs the API any more, run kubectl delete "+
+			"apiservice "+strings.Join(names, " "))
 }
 
 // whyUnavailable returns why an APIService doesn't answer; "" if it answers, or if that isn't known yet.
@@ -39,7 +40,7 @@ func whyUnavailable(service unstructured.Unstructured) string {
 		condition, _ := item.(map[string]any)
 		if condition["type"] == "Available" && condition["status"] == "False" {
 			reason, _ := condition["reason"].(string)
-			return reason
+			return cmp.Or(reason, "Available=False")
 		}
 	}
 	return ""

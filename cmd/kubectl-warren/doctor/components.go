@@ -51,7 +51,7 @@ const (
 	cageOverwrite cage = "overwrite" // component distribution-overwrite: the token may take over other objects, too
 )
 
-// cageOf finds the cage by the policy's variables, which differ between the versions of the policy.
+// cageOf finds the cage by the policy's variables, which differ between the components that change the policy.
 func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
 	policy := find(policies, "operator-cage-distribution")
 	has := func(name string) bool {

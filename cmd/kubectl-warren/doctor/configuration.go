@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,8 +13,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// stepToKnow returns the next step of a check that needs the configuration file in force, and has none. The operator has
-// accepted a file that it records, so a plugin that can't parse it is of another version.
+// stepToKnow returns the next step of a check that needs the configuration in force, while that is not known. The operator has accepted a
+// file that it records, so a plugin that can't parse it is of another version.
 func (f file) stepToKnow() string {
 	switch {
 	case f.text != "":
@@ -21,7 +22,7 @@ func (f file) stepToKnow() string {
 	case apierrors.IsForbidden(f.unknown):
 		return "run this as a user who may read the operator's namespace"
 	}
-	return "see what check configuration says"
+	return "follow the advice of check configuration"
 }
 
 // checkConfiguration compares the configuration file in force with the file that the operator's Deployment mounts.
@@ -34,11 +35,15 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	}
 	brought, from, err := p.readBroughtConfiguration(ctx)
 	switch {
+	case errors.Is(err, errNoConfigMapMounted):
+		return warning(name, fmt.Sprintf("Deployment %s mounts no ConfigMap as volume config, so it is not known which file new Pods of the "+
+			"operator get", v1alpha1.OperatorAccount), applyAgain)
 	case apierrors.IsNotFound(err) && from != "":
 		return warning(name, fmt.Sprintf("ConfigMap %s, which the operator's Deployment mounts, does not exist: new Pods of the operator "+
 			"can't start", from), applyAgain)
 	case apierrors.IsNotFound(err):
-		return ok(name, "recorded; there is no Deployment of the operator with another file")
+		return ok(name, "the recorded file is in force; there is no Deployment "+v1alpha1.OperatorAccount+" in namespace "+p.Namespace+
+			" to compare it with")
 	case err != nil:
 		return warning(name, "it is not known which file the operator's Deployment has: "+err.Error(),
 			stepAfter(err))
@@ -50,7 +55,10 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	return ok(name, "the file of ConfigMap "+from+" is in force")
 }
 
-// readBroughtConfiguration reads the file that new Pods of the operator get, and returns it with the name of its ConfigMap.
+var errNoConfigMapMounted = errors.New("no volume config is a ConfigMap")
+
+// readBroughtConfiguration reads the file that new Pods of the operator get, and returns it with the name of its ConfigMap. The error is
+// errNoConfigMapMounted if the operator's Deployment names no ConfigMap.
 func (p Patient) readBroughtConfiguration(ctx context.Context) (text, from string, err error) {
 	deployment := &appsv1.Deployment{}
 	if err := p.API.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.OperatorAccount}, deployment); err != nil {
@@ -60,6 +68,9 @@ func (p Patient) readBroughtConfiguration(ctx context.Context) (text, from strin
 		if volume.Name == "config" && volume.ConfigMap != nil {
 			from = volume.ConfigMap.Name
 		}
+	}
+	if from == "" {
+		return "", "", errNoConfigMapMounted
 	}
 	mounted := &corev1.ConfigMap{}
 	err = p.API.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: from}, mounted)

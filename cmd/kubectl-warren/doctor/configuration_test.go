@@ -26,6 +26,17 @@ func TestDeploymentThatMountsAMissingConfigMap(t *testing.T) {
 	}
 }
 
+func TestDeploymentThatMountsNoConfigMap(t *testing.T) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.OperatorAccount}}
+	deployment.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{
+		Secret: &corev1.SecretVolumeSource{SecretName: "config"}}}}
+	p := Patient{API: fake.NewClientBuilder().WithObjects(deployment).Build(), Namespace: "warren-system"}
+	got := p.checkConfiguration(t.Context(), file{text: "kind: x"})
+	if got.Status != Warning || !strings.Contains(got.Message, "mounts no ConfigMap as volume config") || got.Advice != applyAgain {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestNextStepFitsTheError(t *testing.T) {
 	refused := apierrors.NewForbidden(corev1.Resource("configmaps"), "x", errors.New("no right"))
 	missing := apierrors.NewNotFound(corev1.Resource("configmaps"), "x")
@@ -34,7 +45,7 @@ func TestNextStepFitsTheError(t *testing.T) {
 		"run this again":                                           stepAfter(errors.New("no answer")),
 		"use the plugin of the operator's version":                 file{text: "x", unknown: errors.New("unknown field")}.stepToKnow(),
 		"run this as a user who may read the operator's namespace": file{unknown: refused}.stepToKnow(),
-		"see what check configuration says":                        file{unknown: missing}.stepToKnow(),
+		"follow the advice of check configuration":                 file{unknown: missing}.stepToKnow(),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -36,7 +36,7 @@ type Patient struct {
 	API client.Client
 	// Copies reads objects of every kind that is served, most of them as metadata.
 	Copies client.Reader
-	// Served maps the kinds that the API server serves.
+	// Served maps the kinds that the API server serves to their resources.
 	Served meta.RESTMapper
 	// Server asks for the version of the API server.
 	Server func() (*version.Info, error)

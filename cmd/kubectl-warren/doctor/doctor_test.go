@@ -45,7 +45,7 @@ func TestJudgeLevel(t *testing.T) {
 			"reach the nodes"},
 		"baseline": {errors.New(
 			`pods "warren-doctor" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true), privileged`), OK,
-			"pods are baseline by default"},
+			"the default level of pod security is baseline"},
 		"forbidden": {errors.New(`pods is forbidden: User "alice" cannot create`), Warning,
 			`the default level is not known: a privileged pod in default was refused for another reason: pods is forbidden: User "alice" cannot ` +
 				`create`},
@@ -137,7 +137,7 @@ func TestJudgeKinds(t *testing.T) {
 		"at rest": {[]kindFound{kind("Secret", "OptIn", nil), kind("ConfigMap", "All", nil)}, OK,
 			"all propagated kinds are served, and their modes need no action from you"},
 		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK,
-			"mode Remove is done with Secret: take it out of propagation.kinds"},
+			"mode Remove has deleted all copies of Secret: take Secret out of propagation.kinds"},
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
 			"mode Remove deletes the copies of Secret (3 copies, and 2 in mode create that stay)"},
 		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,

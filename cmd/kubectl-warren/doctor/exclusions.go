@@ -37,7 +37,7 @@ var leftOutTexts = map[exclusion]string{
 	bySelector:      "mode All copies %s only to namespaces that annotation " + v1alpha1.AnnotationSelect + " selects",
 }
 
-// leftOut are the objects that mode All leaves out, as "KIND NAMESPACE/NAME".
+// leftOut are the objects that mode All leaves out, as "KIND NAMESPACE/NAME", by exclusion.
 type leftOut map[exclusion][]string
 
 func (l *leftOut) add(more leftOut) {
@@ -97,7 +97,8 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 	}, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
 }
 
-// excludedBy reports whether and why a source isn't copied to every namespace below it.
+// excludedBy reports whether and why a source isn't copied to every namespace below it. For an object that a platform writes into every
+// namespace, out is false.
 func excludedBy(source *copies.Source, object client.Object) (why exclusion, out bool) {
 	switch {
 	case source.Invalid != "":

@@ -21,7 +21,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// kindFound is what the cluster shows of a propagated kind whose mode is All or Remove, or that isn't served.
+// kindFound is what the cluster shows of a propagated kind. For a served kind in mode OptIn, doctor reads nothing.
 type kindFound struct {
 	config.PropagatedKind
 	unserved bool
@@ -157,7 +157,7 @@ func judgeKinds(found []kindFound) Check {
 	}
 	message := "all propagated kinds are served, and their modes need no action from you"
 	if len(removed) > 0 {
-		message = fmt.Sprintf("mode Remove is done with %s: take it out of propagation.kinds", strings.Join(removed, ", "))
+		message = fmt.Sprintf("mode Remove has deleted all copies of %[1]s: take %[1]s out of propagation.kinds", strings.Join(removed, ", "))
 	}
 	return ok(name, strings.Join(append([]string{message}, all.describe()...), "; "))
 }

@@ -43,8 +43,9 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	return warning(name, "bound outside of their tenants: "+forest.Few(foreign), "remove these bindings, or bind groups of another name")
 }
 
-// groupsOutOfPlace returns the groups of sudoers to which a binding grants a role outside of their tenant's tree. tree are the
-// labels of the binding's namespace; none for a ClusterRoleBinding.
+// groupsOutOfPlace returns the groups of sudoers to which a binding grants a role outside of their tenant's tree. It leaves out the
+// operator's own binding by which sudoers may edit their LNamespace. tree are the labels of the binding's namespace; none for a
+// ClusterRoleBinding.
 func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
 	var found []string
 	for _, s := range subjects {
@@ -67,8 +68,8 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 	return found
 }
 
-// checkProtected looks for namespaces that only the operator's configuration protects. The policies don't read that file, and don't
-// protect them.
+// checkProtected looks for namespaces that only the operator's configuration protects. The policies don't read the configuration, so they
+// don't protect these namespaces.
 func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {

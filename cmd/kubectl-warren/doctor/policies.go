@@ -88,8 +88,8 @@ func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissi
 	return ""
 }
 
-// matchesEverything returns the matchResources of a binding for all objects or, if mark is not "", for all with the label mark. It has
-// the empty selectors that the API server fills in.
+// matchesEverything returns the matchResources of a binding for all objects, which is nil, or, if mark is not "", for all objects with the
+// label mark. The latter has the empty selectors that the API server fills in.
 func matchesEverything(mark string) *admissionv1.MatchResources {
 	if mark == "" {
 		return nil

@@ -41,7 +41,7 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		"its own, or could not be read", readDefaultLevel)
 }
 
-// checkLevel returns the check that the API server's answer to the privileged pod shows.
+// checkLevel returns the result of the check, by the API server's answer to the privileged pod.
 func checkLevel(namespace string, answer error) Check {
 	const name = "pod-security"
 	var refusal string
@@ -51,7 +51,7 @@ func checkLevel(namespace string, answer error) Check {
 	level := violated.FindStringSubmatch(refusal)
 	switch {
 	case level != nil:
-		return ok(name, "pods are "+level[1]+" by default")
+		return ok(name, "the default level of pod security is "+level[1])
 	case answer == nil:
 		return warning(name, "the default level is privileged: a user who controls a namespace without the label enforce can reach the nodes",
 			"set the default of PodSecurity to baseline (--admission-control-config-file), or label the roots of tenants "+enforceLabel+"=baseline")
@@ -88,7 +88,7 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 	return judgeWebhook(p.API.Create(ctx, tenant, client.DryRunAll))
 }
 
-// judgeWebhook returns the check. The text of the answer shows whether the webhooks were called.
+// judgeWebhook returns the result of the check. The text of the answer shows whether the webhooks were called.
 func judgeWebhook(answer error) Check {
 	const name = "webhook"
 	switch {

@@ -53,7 +53,8 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 	if len(lacking) == 0 {
 		return ok(name, "the operator has all rights that it needs on the propagated kinds")
 	}
-	return warning(name, "the operator lacks these rights, and leaves the copies concerned alone: "+forest.Few(lacking), adviseSight(f))
+	return warning(name, "the operator lacks these rights (without list or watch, it leaves the copies of the kind alone): "+
+		forest.Few(lacking), adviseSight(f))
 }
 
 // findBlind returns which rights on a kind the operator lacks: in the whole cluster or, with another scope than Cluster, in each of
@@ -96,7 +97,6 @@ func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, name
 }
 
 // findMissing returns the verbs that the operator lacks on a resource in a namespace or, if that is "", in the whole cluster.
-
 func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource, namespace string) ([]string, error) {
 	var missing []string
 	for _, verb := range neededVerbs {

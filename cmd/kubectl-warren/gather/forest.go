@@ -43,7 +43,8 @@ func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	return view, nil
 }
 
-// Unread explains why the objects of a kind could not be listed. what is the kind's plural. For err, failure.Unavailable must be true.
+// Unread explains why the objects of a kind could not be listed. what is the kind's plural. err is a refusal, or reports that the API
+// server doesn't serve the kind.
 func Unread(what string, err error) string {
 	if failure.Refused(err) {
 		return "you may not list " + what

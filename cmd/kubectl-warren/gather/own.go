@@ -24,7 +24,7 @@ type OwnNamespace struct {
 	Tenant string `json:"tenant,omitempty"`
 	Parent string `json:"parent,omitempty"`
 	Phase  string `json:"phase"`
-	// Unread reports that the user may not read the Namespace itself, and that only its parent names it.
+	// Unread reports that the user may not read the Namespace itself: objects in its parent, or the user, have named it.
 	Unread bool `json:"-"`
 }
 
@@ -65,7 +65,8 @@ func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 	}
 }
 
-// findTops returns the highest namespaces that a user without cluster-wide rights may read, one for each tree.
+// findTops returns the namespaces at which a walk begins: root or, if root is "", the tenants that list the user and the tree of home. In
+// the tree of home, it is the highest namespace that the user may read.
 func findTops(ctx context.Context, api client.Client, root, home string) ([]string, error) {
 	top, tenant, err := Climb(ctx, api, home)
 	switch {
@@ -118,7 +119,7 @@ func Climb(ctx context.Context, api client.Reader, name string) (top, tenant str
 func tenantsListing(ctx context.Context, api client.Client) ([]string, error) {
 	me := &authenticationv1.SelfSubjectReview{}
 	if err := api.Create(ctx, me); err != nil && !failure.Refused(err) {
-		return nil, fmt.Errorf("ask who you are: %w", err)
+		return nil, fmt.Errorf("asking the API server who you are: %w", err)
 	}
 	mine := subjectsOf(me.Status.UserInfo)
 	var listing []string

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// AtOnce is how many namespaces a walk reads at once.
+// AtOnce is how many namespaces, kinds or tenants a command reads at the same time.
 const AtOnce = 8
 
 // step is a namespace that a walk reads: one that the user named (parent is ""), or a child that its parent's objects name.
@@ -28,7 +28,7 @@ type step struct {
 
 // sight is the result of a step.
 type sight struct {
-	namespace  *forest.Namespace // nil if the namespace doesn't exist, or not below that parent
+	namespace  *forest.Namespace // nil if it doesn't exist or isn't below the step's parent, or if nothing readable shows that it exists
 	conditions []metav1.Condition
 	closed     bool // the user may not read the namespace's children
 	subs       []*v1alpha1.SubNamespace
@@ -130,8 +130,8 @@ func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight,
 	return found, nil
 }
 
-// readNamespace returns the namespace; nil if it doesn't exist, or not below the step's parent. If the user may not read it,
-// readNamespace returns it as the parent's objects describe it, or nil if they don't report that it exists.
+// readNamespace returns the namespace; nil if it doesn't exist, or not below the step's parent. If the user may not read it, readNamespace
+// returns it as the parent's objects describe it, or nil if they don't report that it exists. Without a parent, it returns it as a root.
 func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
 	object, err := ReadNamespace(ctx, api, s.name)
 	switch {

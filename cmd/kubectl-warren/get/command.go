@@ -111,7 +111,7 @@ func namesOf(own []gather.OwnNamespace) []string {
 	return names
 }
 
-// findMappings finds the kinds that are named, with commas between, or by a category such as all.
+// findMappings finds the kinds in a list with commas. An item of the list is a kind, or a category such as all.
 func findMappings(inv *invocation.Invocation, kinds string) ([]*meta.RESTMapping, error) {
 	api, err := inv.Flags.ToDiscoveryClient()
 	if err != nil {

@@ -117,31 +117,30 @@ func (a *answers) refused() []string {
 	return names
 }
 
-// warnRefused prints one line with the namespaces that were left out because the user lacks the right. It returns an error if a single
-// kind was asked for and all namespaces were left out.
+// warnRefused prints one line that names, for each kind, the namespaces that were left out because the user lacks the right. It
+// returns an error if a single kind was asked for and all namespaces were left out.
 func warnRefused(inv *invocation.Invocation, all []*answers, namespaces int) error {
-	var resources, names []string
+	var refusals []string
 	for _, a := range all {
 		refused := a.refused()
 		if len(refused) == 0 {
 			continue
 		}
-		resources = append(resources, a.mapping.Resource.GroupResource().String())
+		resource := a.mapping.Resource.GroupResource().String()
 		if len(all) == 1 && len(refused) == namespaces {
-			return fmt.Errorf("you may not list %s in any of your namespaces: %s", resources[0], shorten(names, refused))
+			return fmt.Errorf("you may not list %s in any of your namespaces: %s", resource, shortenNames(refused))
 		}
-		names = append(names, refused...)
+		refusals = append(refusals, fmt.Sprintf("%s in %s", resource, shortenNames(refused)))
 	}
-	if len(names) > 0 {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: not shown\n", strings.Join(resources, ", "),
-			shorten(nil, names))
+	if len(refusals) > 0 {
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s: not shown\n", strings.Join(refusals, "; "))
 	}
 	return nil
 }
 
-// shorten names at most ten namespaces, each once.
-func shorten(names, more []string) string {
-	names = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(names), more...))))
+// shortenNames names at most ten namespaces, each once.
+func shortenNames(names []string) string {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 10
 	if rest := len(names) - most; rest > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), rest)

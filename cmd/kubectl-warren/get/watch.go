@@ -45,8 +45,8 @@ func (f *follower) note(namespace string, watched bool) {
 	f.known[namespace] = watched
 }
 
-// watch prints what changes in each namespace after it was listed, and all objects of later namespaces. It ends when ctx is done or a
-// watch fails.
+// watch prints what changes in each namespace after it was listed, and all objects of later namespaces. It ends when ctx is done, or when a
+// watch fails for another reason than a missing right.
 func (f *follower) watch(ctx context.Context) error {
 	var following context.Context
 	f.group, following = errgroup.WithContext(ctx)

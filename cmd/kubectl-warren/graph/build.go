@@ -19,8 +19,8 @@ type Facts struct {
 	Unread []string
 }
 
-// Build makes the forest of the trees that begin at roots, or of all trees. It fails if a root does not exist, or is in no tree. Equal
-// facts give equal forests.
+// Build makes the forest of the trees that begin at roots, or of all trees. It fails if a root does not exist, or is not in the forest.
+// Equal facts give equal forests.
 func Build(facts Facts, roots ...string) (*Forest, error) {
 	b := newBuilder(facts)
 	tops := facts.View.All()

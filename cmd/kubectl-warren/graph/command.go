@@ -136,7 +136,7 @@ func contextName(inv *invocation.Invocation) (string, error) {
 func readerName(ctx context.Context, api client.Client) (string, error) {
 	me := &authenticationv1.SelfSubjectReview{}
 	if err := api.Create(ctx, me); err != nil && !failure.Unavailable(err) {
-		return "", fmt.Errorf("ask who you are: %w", err)
+		return "", fmt.Errorf("asking the API server who you are: %w", err)
 	}
 	return me.Status.UserInfo.Username, nil
 }

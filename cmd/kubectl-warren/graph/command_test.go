@@ -3,6 +3,7 @@ package graph_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -35,19 +37,25 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// lists starts an API server that has one tenant. It returns its address, and by method and path how often each list was requested.
-func lists(t *testing.T) (address string, asked map[string]int) {
+// lists starts an API server that has one tenant with that many sub-namespaces. It returns its address, and by method and path how often
+// each list was requested.
+func lists(t *testing.T, subs int) (address string, asked map[string]int) {
 	asked = map[string]int{}
+	item := func(name, label, value string) string {
+		return fmt.Sprintf(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":%q,"uid":%[1]q,"labels":{%q:%q}}}`,
+			name, label, value)
+	}
+	items := []string{item("payments", v1alpha1.LabelType, v1alpha1.TypeRoot)}
+	for i := range subs {
+		items = append(items, item(fmt.Sprint("pay-", i), v1alpha1.LabelParent, "payments"))
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked[r.Method+" "+r.URL.Path]++
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/namespaces"):
-			_,
-				_ =
-				w.Write(
-					[]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[{"apiVersion":"meta.k8s.io/v1",` +
-						`"kind":"PartialObjectMetadata","metadata":{"name":"payments","uid":"1","labels":{"tenancy.warren.dev/type":"root"}}}]}`))
+			_, _ = w.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[` +
+				strings.Join(items, ",") + `]}`))
 		default:
 			kind := map[string]string{"subnamespaces": "SubNamespaceList", "lnamespaces": "LNamespaceList",
 				"hierarchyconfigurations": "HierarchyConfigurationList"}
@@ -78,7 +86,7 @@ func runGraph(t *testing.T, address string, out *os.File, args ...string) (writt
 }
 
 func TestCommand(t *testing.T) {
-	address, asked := lists(t)
+	address, asked := lists(t, 0)
 	t.Run("four lists, whatever is drawn", func(t *testing.T) {
 		written, err := runGraph(t, address, nil, "-o", "dot")
 		if err != nil || !strings.Contains(written, `"payments" [label="payments\nroot"`) {

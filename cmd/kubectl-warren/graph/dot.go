@@ -111,14 +111,14 @@ const (
 )
 
 // WriteMermaid writes the forest as a flow chart of Mermaid. Mermaid refuses more than 500 edges or 50,000 characters: the deepest levels
-// are folded until the chart fits, and warning says so.
+// are folded until the chart fits. If that is not enough, the last trees are left out. warning says so.
 func (f *Forest) WriteMermaid(w io.Writer, o Options) (warning string, err error) {
 	for most := maxMermaidEdges; ; most = most * 9 / 10 {
 		some, levels, left := f.fitLevels(o.Depth, max(most, 2))
 		chart := some.mermaid(o, left)
 		if len(chart) <= maxMermaidSize || most < 2 {
 			_, err = w.Write(chart)
-			return foldWarning("a chart beyond Mermaid's defaults of 500 edges and 50,000 characters", levels, left), err
+			return foldWarning("a chart of 500 edges and 50,000 characters, Mermaid's defaults", levels, left), err
 		}
 	}
 }

@@ -60,31 +60,31 @@ type Text struct {
 	Text         string
 }
 
-// WriteSVG writes the forest as an SVG file with a legend. Where the forest has more than 500 rows, the deepest levels are folded, and
-// warning says so.
+// WriteSVG writes the forest as an SVG file with a legend. Where the forest has more than 500 rows, the deepest levels are folded, or the
+// last trees left out, and warning says so.
 func (f *Forest) WriteSVG(w io.Writer, o Options) (warning string, err error) {
 	drawing := f.Draw(o)
 	_, levels, left := f.fitLevels(o.Depth, maxDrawn)
 	drawing.addHead(f.Head(o.About), left)
 	drawing.addLegend()
 	drawing.Style = template.CSS(readAsset("drawing.css")) //nolint:gosec // a file of this package
-	return foldWarning("an SVG of more than 500 boxes", levels, left), Templates.ExecuteTemplate(w, "svg", drawing)
+	return foldWarning("an SVG of 500 boxes", levels, left), Templates.ExecuteTemplate(w, "svg", drawing)
 }
 
 // foldWarning describes what a drawing leaves out; "" where it leaves out nothing.
 func foldWarning(what string, levels, left int) string {
 	switch {
 	case left > 0:
-		return fmt.Sprintf("%s is not readable: only the first rows of the trees are drawn, and %s are left out; name a ROOT", what,
-			text.Count(left, "tree", "trees"))
+		return fmt.Sprintf("the forest does not fit into %s: only the first rows of trees are drawn, without %s; name a ROOT", what,
+			text.Count(left, "other tree", "other trees"))
 	case levels >= 0:
-		return fmt.Sprintf("%s is not readable: what is deeper than %s is folded; name a ROOT, or give --depth", what,
+		return fmt.Sprintf("the forest does not fit into %s: it is drawn to %s below each root; name a ROOT, or give --depth", what,
 			text.Count(levels, "level", "levels"))
 	}
 	return ""
 }
 
-// Draw lays out the forest, or as many levels of it as have at most 500 rows.
+// Draw lays out the forest to the depth in o, or as many levels of it as have at most 500 rows.
 func (f *Forest) Draw(o Options) *Drawing {
 	some, _, _ := f.fitLevels(o.Depth, maxDrawn)
 	d := &Drawing{Name: "Forest of " + EscapeText(o.Context) + ". " + f.Head(o.About).Counts}

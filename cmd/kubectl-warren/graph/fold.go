@@ -1,7 +1,7 @@
 package graph
 
-// folded returns the forest with at most that many levels below the first row of each tree. Node.Below still counts the rows that are left
-// out.
+// folded returns the forest with at most the given number of levels below the first row of each tree. Node.Below still counts the rows that
+// are left out.
 func (f *Forest) folded(levels int) *Forest {
 	some := &Forest{Trees: foldBelow(f.Trees, levels), Counts: f.Counts, Unread: f.Unread}
 	return some

@@ -84,6 +84,19 @@ late: LNamespace without namespace||managers: nobody; users: User erin; sudoers:
 	}
 }
 
+// TestHeadSaysKnown checks that a head counts problems as known ones if something could not be read (WEB-U10).
+func TestHeadSaysKnown(t *testing.T) {
+	f := buildForest(t, forests.Specified())
+	f.Unread = nil
+	if got := f.Head(graph.About{}).Counts; !strings.Contains(got, ", 6 rows with problems.") {
+		t.Errorf("everything was read: %s", got)
+	}
+	f.Unread = []string{"you may not list HierarchyConfigurations"}
+	if got := f.Head(graph.About{}).Counts; !strings.Contains(got, ", 6 rows with known problems.") {
+		t.Errorf("something was not read: %s", got)
+	}
+}
+
 // A namespace that is below two of the named roots is drawn once.
 func TestRootsWithinOneAnother(t *testing.T) {
 	for _, roots := range [][]string{{"pay-web", "payments"}, {"payments", "pay-web", "payments"}} {
@@ -206,7 +219,8 @@ func TestLargeForestsAreFolded(t *testing.T) {
 		if edges := strings.Count(chart, "-->"); edges > 500 || len(chart) > 50_000 {
 			t.Errorf("%d edges, %d characters", edges, len(chart))
 		}
-		if !strings.Contains(warning, "what is deeper than 0 levels is folded") && !strings.Contains(warning, "trees are left out") {
+		if !strings.Contains(warning, "it is drawn to 0 levels below each root") &&
+			!strings.Contains(warning, "only the first rows of trees are drawn, without ") {
 			t.Errorf("warning %q", warning)
 		}
 	})

@@ -30,11 +30,15 @@ type Head struct {
 
 // Head returns the head of a drawing of the forest.
 func (f *Forest) Head(about About) Head {
+	one, more := "row with a problem", "rows with problems"
+	if len(f.Unread) > 0 { // what could not be read may have problems
+		one, more = "row with a known problem", "rows with known problems"
+	}
 	head := Head{
 		Context: EscapeText(about.Context), Reader: EscapeText(about.Reader), Time: about.Time.UTC().Format(time.RFC3339),
 		Counts: fmt.Sprintf("%s in %s, %s, %s.", text.Count(f.Counts.Namespaces, "namespace", "namespaces"),
 			text.Count(len(f.Trees), "tree", "trees"),
-			text.Count(f.Counts.Tenants, "tenant", "tenants"), text.Count(f.Counts.Problems, "row with a problem", "rows with problems")),
+			text.Count(f.Counts.Tenants, "tenant", "tenants"), text.Count(f.Counts.Problems, one, more)),
 	}
 	if len(f.Trees) == 0 {
 		head.Nothing = "No trees found."

@@ -29,7 +29,8 @@ type Options struct {
 	About
 	// People reports whether the lists of the tenants are shown.
 	People bool
-	// Depth is how many levels below the first row of a tree are shown or begin unfolded; negative for all.
+	// Depth is how many levels below the first row of a tree are shown or begin unfolded; negative for all. A page of more than 300 rows then
+	// begins folded.
 	Depth int
 }
 

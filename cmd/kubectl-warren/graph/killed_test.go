@@ -1,67 +1,86 @@
-package graph
+package graph_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 )
 
-// writesOn is the environment variable that makes the test write forest.html in its folder again and again, until its parent kills it.
-const writesOn = "WARREN_TEST_WRITES_ON"
-
-// forestSize is the size of the file in bytes, large enough that the process can be killed during a write.
-const forestSize = 48 << 20
+// killedAt is the environment variable with the address of the API server from which a child of the test draws forest.html in its folder.
+const killedAt = "WARREN_TEST_KILLED_AT"
 
 func TestKilledWhileWriting(t *testing.T) {
-	if os.Getenv(writesOn) != "" {
-		for {
-			if err := writeWhole("forest.html", bytes.Repeat([]byte("n"), forestSize)); err != nil {
-				t.Fatal(err)
-			}
+	if address := os.Getenv(killedAt); address != "" {
+		if _, err := runGraph(t, address, nil, "--file", "forest.html"); err != nil {
+			t.Fatal(err)
 		}
+		return
 	}
 	t.Run("WEB-G9 killed while writing", func(t *testing.T) {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "forest.html")
-		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		writer := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledWhileWriting$")
-		writer.Dir, writer.Env = dir, append(os.Environ(), writesOn+"=1")
-		if err := writer.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for !isHalfWritten(t, dir) {
-			time.Sleep(time.Millisecond)
-		}
-		if err := writer.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = writer.Wait()
-		content, err := os.ReadFile(file)
-		if err != nil || string(content) != "old" && len(content) != forestSize {
-			t.Errorf("%d bytes are there: %v", len(content), err)
+		address, _ := lists(t, 3000) // a file of some MiB, so that there is time to kill
+		for !isKilledInside(t, address) && !t.Failed() {
 		}
 	})
 }
 
-// isHalfWritten reports whether the folder has a second file, beside the one that a finished write replaces.
-func isHalfWritten(t *testing.T, dir string) bool {
+// isKilledInside runs the command over an old file and kills it as soon as it writes. It reports whether it was killed before all was
+// written.
+func isKilledInside(t *testing.T, address string) bool {
 	t.Helper()
-	if t.Context().Err() != nil {
-		t.Fatal("nothing was written")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "forest.html")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(dir)
+	writer := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledWhileWriting$")
+	writer.Dir, writer.Env = dir, append(os.Environ(), killedAt+"="+address, "HOME="+dir)
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = writer.Wait()
+	}()
+	for !isHalfWritten(dir) && !isClosed(ended) {
+		if info, err := os.Stat(file); err == nil && info.Size() != int64(len("old")) {
+			break // it writes into the old file, or has replaced it
+		}
+	}
+	_ = writer.Process.Kill()
+	<-ended
+	if code := writer.ProcessState.ExitCode(); code > 0 { // -1 if it was killed
+		t.Fatalf("the command ended with status %d before it was killed", code)
+	}
+	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && entry.Name() != "forest.html" && info.Size() > 0 {
-			return true
+	if isHalfWritten(dir) {
+		if string(content) != "old" {
+			t.Errorf("half of a file is left, and of the old file there are %d bytes", len(content))
 		}
+		return true
+	}
+	if text := strings.TrimSpace(string(content)); text != "old" && !strings.HasSuffix(text, "</html>") {
+		t.Errorf("the file ends with %q", text[max(0, len(text)-100):])
 	}
 	return false
+}
+
+// isHalfWritten reports whether the folder has the file that is to replace the old one.
+func isHalfWritten(dir string) bool {
+	halves, _ := filepath.Glob(filepath.Join(dir, ".forest.html.*"))
+	return len(halves) > 0
+}
+
+func isClosed(ended chan struct{}) bool {
+	select {
+	case <-ended:
+		return true
+	default:
+		return false
+	}
 }

@@ -9,7 +9,7 @@ import (
 // aspect is the ratio of width to height that a drawing of many trees should have.
 const aspect = 1.5
 
-// packTrees places the trees one below the other, in as many columns as make the drawing about as wide as a screen.
+// packTrees places the trees one below the other, in as many columns as give the drawing about the ratio aspect of width to height.
 func (d *Drawing) packTrees(tops []*Box) {
 	area, highest := 0, 0
 	widths, heights := make([]int, len(tops)), make([]int, len(tops))
@@ -134,7 +134,7 @@ func (d *Drawing) addHead(head Head, left int) {
 	d.shiftLines(height)
 }
 
-// shiftLines draws the lines anew after the boxes have moved by height.
+// shiftLines draws the lines anew after the boxes have moved down by height.
 func (d *Drawing) shiftLines(height int) {
 	d.Height += height
 	d.Lines = nil

@@ -57,7 +57,7 @@ func (f *Facts) listObjects(ctx context.Context, api client.Reader, what string,
 	return nil
 }
 
-// walkFrom reads the trees below roots, one namespace at a time, and the LNamespaces of their roots.
+// walkFrom reads the trees below roots, each namespace by itself, and the LNamespaces of their roots.
 func walkFrom(ctx context.Context, api client.Reader, roots []string) (Facts, error) {
 	view, closed, err := gather.Walk(ctx, api, roots)
 	if err != nil {

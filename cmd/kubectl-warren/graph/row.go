@@ -118,7 +118,8 @@ func orNobody(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// maxText is the most bytes of one value: names of bindings and messages of other users have any length, and may be on a page many times.
+// maxText is the greatest length of one value, in bytes: names of bindings and messages of other users have any length, and may be on a
+// page many times.
 const maxText = 4096
 
 // EscapeText returns a value as a page or drawing shows it. Of several spaces, each second one is written as \x20, because a browser shows

@@ -10,17 +10,17 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
-// completionPatience is how long a press of the tab key may take.
+// completionPatience is the timeout of each request that a press of the tab key causes.
 const completionPatience = "3s"
 
-// BoundCompletion lets a press of the tab key take no longer than completionPatience, unless the user set --request-timeout.
+// BoundCompletion sets the timeout of requests to completionPatience, unless the user set --request-timeout.
 func (inv *Invocation) BoundCompletion(cmd *cobra.Command) {
 	if !cmd.Flags().Changed("request-timeout") {
 		*inv.Flags.Timeout = completionPatience
 	}
 }
 
-// CompleteFirst offers the namespaces in trees for the arguments of a command, but for no more arguments than most.
+// CompleteFirst offers the namespaces in trees for the first arguments of a command; most is the number of these arguments.
 func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(named) >= most {

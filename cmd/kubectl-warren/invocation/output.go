@@ -46,7 +46,7 @@ type Document struct {
 // DocumentOf is the head of a document of some kind.
 func DocumentOf(kind string) Document { return Document{"cli.tenancy.warren.dev/v1alpha1", kind} }
 
-// ReadFile reads a file, or standard input where that is called -.
+// ReadFile reads a file, or standard input if name is -.
 func (inv *Invocation) ReadFile(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(inv.Streams.In)

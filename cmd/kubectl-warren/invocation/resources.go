@@ -17,7 +17,7 @@ type UnservedError struct {
 }
 
 func (e UnservedError) Error() string {
-	return fmt.Sprintf("the API server has no resource %q: kubectl api-resources lists them", e.name)
+	return fmt.Sprintf("the API server has no resource %q: kubectl api-resources lists all resources", e.name)
 }
 
 // FindMapping returns the mapping of the resource called name.

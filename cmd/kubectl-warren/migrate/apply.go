@@ -124,7 +124,8 @@ func (x *executor) lostTenant(estate *Estate) error {
 }
 
 // reasonToWait returns what must happen before the next wave; "" if nothing must. The other operator must have stopped before the later
-// waves of phase Rest and all later phases. In the last phase, Warren must have written the copies of one wave before the next.
+// waves of phase Rest, and before all other phases but Wake, which starts it again. Before some waves, Warren must have made or deleted the
+// roots of tenants, or removed inherited keys. In the last phase, Warren must have written the copies of one wave before the next.
 func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 	stopped := restFinalizers
 	if c.Peer.hasAnyGrants() {

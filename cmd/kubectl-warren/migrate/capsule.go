@@ -51,7 +51,7 @@ type capsuleEstate struct {
 	rules   ourRules
 	claims  *capsuleClaims
 	// covered are the RoleBindings of Capsule's, as namespace/name, that may be deleted with their Tenant: an LNamespace grants their rights,
-	// or isRoleNotReplaced.
+	// or isRoleNotReplaced is true of their role.
 	covered map[string]bool
 	// unlisted are the owners, by Tenant, whom its LNamespace can't list: their rights come from RoleBindings in the root.
 	unlisted map[string][]unlistedOwner
@@ -63,8 +63,8 @@ type tenantOfCapsule struct {
 	namespaces []string
 }
 
-// EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an LNamespace of its
-// name, whose root Warren makes, and its namespaces become children of that root.
+// EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an LNamespace of its name. The
+// root is its namespace of that name or, if it has none, one that Warren makes; its other namespaces become children of the root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c, rules},
 		covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
@@ -142,7 +142,7 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	const moved = "; until then its namespaces stay in no tree, and what Capsule wrote there stays as it is"
 	switch {
 	case t.GetDeletionTimestamp() != nil:
-		return "it is being deleted, and its namespaces with it"
+		return "it is being deleted, with the namespaces that only it owns: wait until it is gone, and plan again"
 	case e.cluster.LNamespaces[name] != nil:
 		return e.claims.reasonNotToAdopt(e.cluster.LNamespaces[name], t)
 	case len(validation.IsDNS1123Label(name)) > 0:
@@ -159,8 +159,8 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 			" can't make its root: make an LNamespace of another name, and place the " +
 			"namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case root != nil && root.Labels[v1alpha1.LabelProtected] == v1alpha1.True:
-		return "Namespace " + name + " is protected, so that it can't be the root of LNamespace " + name + ": kubectl warren protect " + name +
-			" --off" + moved
+		return "Namespace " + name + " is protected, so that it can't be the root of LNamespace " + name +
+			": end the protection with kubectl warren protect " + name + " --off" + moved
 	}
 	return ""
 }

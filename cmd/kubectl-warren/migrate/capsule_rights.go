@@ -26,7 +26,7 @@ type bindingOfCapsule struct {
 	Annotations     map[string]string `json:"annotations,omitempty"`
 }
 
-// ownerOfCapsule is an owner of a Tenant, with the ClusterRoles that Capsule binds to the owner in its namespaces.
+// ownerOfCapsule is an owner of a Tenant, with the ClusterRoles that Capsule binds to the owner in the Tenant's namespaces.
 type ownerOfCapsule struct {
 	Kind         v1alpha1.SubjectKind `json:"kind"`
 	Name         string               `json:"name"`

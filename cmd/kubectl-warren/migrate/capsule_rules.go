@@ -29,7 +29,7 @@ var rulesOfCapsule = []struct{ field, instead string }{
 		"root, and add the key to inheritance.annotations"},
 	{"namespaceOptions.additionalMetadata", onTheRoot},
 	{"namespaceOptions.additionalMetadataList", onTheRoot + "; for some of them, set spec.propagatedLabels in a HierarchyConfiguration"},
-	{"namespaceOptions.requiredMetadata", "Warren doesn't require it: each namespace inherits the keys of the root"},
+	{"namespaceOptions.requiredMetadata", "Warren doesn't require labels or annotations; " + onTheRoot},
 	{"cordoned", "Warren can't freeze a tenant: only Capsule refuses changes there. A ResourceQuota with pods: \"0\" in a template " +
 		"has a similar effect"},
 	{"forceTenantPrefix", "set subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]; " +
@@ -40,10 +40,11 @@ var rulesOfCapsule = []struct{ field, instead string }{
 	{"deviceClasses", byAPolicy},
 	{"rules", "objects that the rules created stay in the namespaces; once Capsule is stopped, nothing enforces the rules: write " +
 		"ValidatingAdmissionPolicies, and a template for quotas"},
-	{"permissions.matchOwners", "the owners that it has matched so far are listed; from now on the managers edit the lists of the LNamespace"},
+	{"permissions.matchOwners", "the owners that it has matched so far become users of the LNamespace, unless another line says " +
+		"otherwise; from then on the managers edit the lists"},
 }
 
-// missTenantRules adds a gap for each field of a Tenant that has no counterpart.
+// missTenantRules adds a gap for each field, and each quota annotation, of a Tenant that has no counterpart.
 func (e *capsuleEstate) missTenantRules(t tenantOfCapsule) {
 	of := " of Tenant " + t.GetName()
 	for _, rule := range rulesOfCapsule {
@@ -61,7 +62,7 @@ func (e *capsuleEstate) missTenantRules(t tenantOfCapsule) {
 	}
 }
 
-// isNonEmptyValue reports whether a value isn't empty.
+// isNonEmptyValue reports whether a value is anything but nil, false, "", an empty list, or a map of such values.
 func isNonEmptyValue(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:

@@ -17,6 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // Commands returns the group of commands "migrate …", one for each operator from which a cluster can move.
@@ -118,19 +119,19 @@ func (o *options) connectReader(ctx context.Context, inv *invocation.Invocation,
 			return nil, err
 		}
 	}
-	name, text := o.ourFile, ""
+	name, content := o.ourFile, ""
 	if name != "" {
 		var data []byte
 		data, err = os.ReadFile(name)
-		text = string(data)
+		content = string(data)
 	} else {
-		name, text, err = gather.ReadStoredConfig(ctx, api, o.operator)
+		name, content, err = gather.ReadStoredConfig(ctx, api, o.operator)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, "+
 			"or the operator's namespace with --operator-namespace: %w", err)
 	}
-	if r.configuration, err = configfile.Parse(name, []byte(text)); err != nil {
+	if r.configuration, err = configfile.Parse(name, []byte(content)); err != nil {
 		return nil, invocation.Problems(strings.Split(err.Error(), "\n"))
 	}
 	return r, nil
@@ -159,7 +160,8 @@ func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 		}
 	}
 	if before > 0 {
-		return fmt.Errorf("%d writes come before the last step: kubectl warren migrate %s --apply", before, p.word)
+		return fmt.Errorf("%s must be done before the last step: run kubectl warren migrate %s --apply", text.Count(before, "write", "writes"),
+			p.word)
 	}
 	return nil
 }
@@ -195,15 +197,15 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 	}
 	switch {
 	case o.apply && len(left.Steps) > 0:
-		terminal.Fprintf(inv.Streams.Out, "Only the last step is left. Check the cluster, then: kubectl warren migrate %s --finish, or --undo\n",
-			r.peer.word)
+		terminal.Fprintf(inv.Streams.Out, "Only the last step is left. Check the cluster, then run kubectl warren migrate %s with --finish or "+
+			"--undo\n", r.peer.word)
 	case o.undo && len(plan.Steps) == 0:
 		terminal.Fprintf(inv.Streams.Out, "There is no migration from %s to undo\n", r.peer.title)
 	case o.undo:
 		terminal.Fprintf(inv.Streams.Out, "%s. What users have changed or deleted since --apply stays as it is\n",
 			describeUndone(r.peer.title, x.stopped))
 	default:
-		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)
+		terminal.Fprintf(inv.Streams.Out, "The migration is done: %s and its objects are no longer needed\n", r.peer.title)
 	}
 	return nil
 }
@@ -212,7 +214,7 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 // for a Pod: it has none any more, or had no replicas before the migration.
 func describeUndone(title string, stopped bool) string {
 	if stopped {
-		return fmt.Sprintf("The migration is undone. %s does not run: no Deployment of it asks for a Pod", title)
+		return fmt.Sprintf("The migration is undone. %s does not run: its Deployments are missing, or have 0 replicas", title)
 	}
 	return fmt.Sprintf("The migration is undone, and %s is started", title)
 }

@@ -135,8 +135,8 @@ func (d *draft) addScaleStep(phase Phase, wave int, deployment Deployment, repli
 	}
 }
 
-// addWebhookStep adds the step that sets the failure policies of webhooks, and adds or removes restCondition. There is no step if nothing
-// must change.
+// addWebhookStep adds the step that sets the failure policies of webhooks, and adds restCondition to their match conditions if atRest is
+// true, or removes it. There is no step if nothing must change.
 func (d *draft) addWebhookStep(phase Phase, wave int, w Webhooks, policies []string, atRest bool) {
 	var changes []any
 	for i, c := range w.Conditions {

@@ -42,10 +42,11 @@ type Webhooks struct {
 	*metav1.PartialObjectMetadata
 	// Policies are the failure policies, in the order of the webhooks, AtRest those that they have while the peer is at rest.
 	Policies, AtRest []string
-	// Guards are, in the same order, the names of the webhooks that are asked about Namespaces, "" for others. These restrict what grants
-	// allow.
+	// Guards are, in the same order, the names of the webhooks that are asked about Namespaces, "" for others. The webhooks that are asked
+	// about Namespaces restrict what grants allow.
 	Guards []string
-	// Conditions are the restrictions of the webhooks, in their order; none is wanted if the peer sets no finalizers.
+	// Conditions state, in the same order, whether restCondition restricts the webhooks; no restriction is wanted if the peer sets no
+	// finalizers.
 	Conditions []condition
 }
 
@@ -59,10 +60,10 @@ type Record struct {
 	Subjects map[string][]any `json:"subjects,omitempty"`
 	// Finalizers are the peer's finalizers on its objects before the migration, by object.
 	Finalizers map[string][]string `json:"finalizers,omitempty"`
-	// Callers are the users who have run this migration: an LNamespace that one of them made counts as made by it.
+	// Callers are the users who have run this migration: an LNamespace that one of them made counts as made by the migration.
 	Callers []string `json:"callers,omitempty"`
-	// Places are the places to which the user has agreed: by UID of the namespace, the UID of its parent or template, its name if it did not
-	// exist yet, "" for roots and templates. If the peer's keys state another place later, it is refused.
+	// Places are the places to which the user has agreed: by UID of the namespace, the UID of its parent or template, or the name of that
+	// parent or template if it did not exist yet; "" if there is neither. If the peer's keys state another place later, it is refused.
 	Places map[string]string `json:"places,omitempty"`
 	// Inherited are the keys that namespaces inherit because of the migration, with the values before it.
 	Inherited []KeyChange `json:"inherited,omitempty"`
@@ -95,7 +96,7 @@ func (e Engine) isScaledDown() bool {
 }
 
 // planPeerShutdown stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to Ignore, except for
-// those on the peer's own kinds. It also removes the subjects of grants, and the peer's finalizers.
+// those on the peer's own kinds, which get Fail. It also removes the subjects of grants, and the peer's finalizers.
 func (p *planner) planPeerShutdown() {
 	if p.Peer.Record == nil {
 		p.planRecordChange(Rest, func(*Record) {})

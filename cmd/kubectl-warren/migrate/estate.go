@@ -98,7 +98,7 @@ type AllowedKeys struct{ Label, Annotation func(key string) bool }
 const mostAnnotations = 8192
 
 // subNamespaceSpecOf returns the spec of the SubNamespace that replaces owner, an object of the peer's that owns a namespace. A key that
-// the configuration doesn't allow is left out, and stays on the Namespace as it is.
+// the configuration doesn't allow, or an annotation beyond mostAnnotations, is left out, and stays on the Namespace as it is.
 func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, annotations map[string]string,
 	allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
 	spec := &v1alpha1.SubNamespaceSpec{}

@@ -66,8 +66,8 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 	return e
 }
 
-// placeHNCNamespaces adds the places of the namespaces in HNC's trees. HNC's HierarchyConfigurations name the parents; anchors own
-// namespaces.
+// placeHNCNamespaces adds the places of the namespaces in HNC's trees. HNC's HierarchyConfigurations, or else annotation subnamespace-of,
+// name the parents; anchors own namespaces.
 func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, allowed AllowedKeys) {
 	hierarchies := map[string]unstructured.Unstructured{}
 	for _, hc := range peer.Hierarchies {
@@ -103,7 +103,7 @@ func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.Part
 			continue
 		}
 		if isInParentCycle(parents, name) {
-			e.addEstateGap("Namespace "+name, "it is in a cycle of HNC, or below one: correct its parent in HNC, then plan again")
+			e.addEstateGap("Namespace "+name, "its ancestors in HNC form a cycle: correct the parent of one of them in HNC, then plan again")
 			continue
 		}
 		place := Place{Type: v1alpha1.TypeRoot}

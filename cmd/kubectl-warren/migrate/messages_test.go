@@ -89,7 +89,7 @@ func TestModeRemoveIsNotCalledOptIn(t *testing.T) {
 func TestUndoneNamesAnOperatorThatDoesNotRun(t *testing.T) {
 	for stopped, want := range map[bool]string{
 		false: "The migration is undone, and HNC is started",
-		true:  "The migration is undone. HNC does not run: no Deployment of it asks for a Pod",
+		true:  "The migration is undone. HNC does not run: its Deployments are missing, or have 0 replicas",
 	} {
 		if got := describeUndone("HNC", stopped); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -153,7 +153,8 @@ func (p *planner) worldAfterMigration(objects map[copies.Slot]*metav1.PartialObj
 	return world
 }
 
-// planFinishPhase plans the last phase. Its first step records that the migration can't be undone any more.
+// planFinishPhase adds the first step of the last phase, which records that the migration can't be undone any more, and the removal of
+// ownerReferences.
 func (p *planner) planFinishPhase() {
 	if record := p.Peer.Record; !record.isMigrationFinished() {
 		p.planRecordChange(Finish, func(r *Record) { r.Finished = true })

@@ -105,13 +105,14 @@ func (c Cluster) canTakePlace(name string, place Place, d *draft) bool {
 			"other namespaces by protectedNamespaces of the configuration")
 		return false
 	case now.Labels[v1alpha1.LabelProtected] == v1alpha1.True:
-		d.addDraftGap("Namespace "+name, "it is protected by its label and joins no tree: kubectl warren protect "+name+" --off")
+		d.addDraftGap("Namespace "+name, "it is protected by its label and joins no tree: to let it join, run kubectl warren protect "+name+
+			" --off")
 		return false
 	}
 	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate} {
 		if value := now.Labels[key]; value != "" && value != place.namespaceLabels()[key] {
 			d.addDraftGap("Namespace "+name, fmt.Sprintf("it has a place in Warren already (label %s=%s), and stays there: kubectl warren "+
-				"describe %s", key, value, name))
+				"describe %s shows it", key, value, name))
 			return false
 		}
 	}
@@ -119,7 +120,7 @@ func (c Cluster) canTakePlace(name string, place Place, d *draft) bool {
 }
 
 // removeRefusedPlaces removes the namespaces whose place admission would refuse because of their parent or template, and adds a gap for
-// each. It reports whether it removed one: then the caller repeats it, because the namespaces below can't join either.
+// each. It reports whether it removed one: then the caller repeats the call, because the namespaces below can't join either.
 func (o *outlook) removeRefusedPlaces(estate *Estate, c Cluster, d *draft) (found bool) {
 	for _, name := range slices.Sorted(maps.Keys(o.joining)) {
 		above := cmp.Or(o.joining[name].Parent, o.joining[name].Template)

@@ -12,7 +12,7 @@ import (
 // before: the record holds the UID of each namespace and of its parent or template, as they were in the plan that the user has seen. Any
 // other place ends the run.
 
-// agreedPlaces returns the places that the namespaces can take: for the UID of each, its parent or template.
+// agreedPlaces returns the places that the namespaces can take: by UID of the namespace, what identifyPlaceAbove returns for its place.
 func (o *outlook) agreedPlaces(c Cluster) map[string]string {
 	agreed := map[string]string{}
 	for name, place := range o.joining {
@@ -39,8 +39,8 @@ func (c Cluster) placesAgreedByUser() map[string]string {
 	return c.Agreed
 }
 
-// isPlaceAgreed reports whether the user has agreed to the place of a namespace. The root of a tenant may have been made since: then it was
-// agreed to by name.
+// isPlaceAgreed reports whether the user has agreed to the place of a namespace. It is true if the user has agreed to no plan yet, and
+// after the last step. The root of a tenant may have been made since the agreement: then it was agreed to by name.
 func (c Cluster) isPlaceAgreed(estate *Estate, name string, place Place) bool {
 	agreed := c.placesAgreedByUser()
 	if agreed == nil || c.Peer.Record.isMigrationFinished() {

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Phase is a part of a migration; the next begins when nothing of it is left.
+// Phase is a part of a migration. The next phase begins when no step of this one is left.
 type Phase string
 
 // The phases, in their order. Until Finish all can be undone: sources are in mode create, so that Warren doesn't change the copies that it
@@ -79,7 +79,7 @@ type Cluster struct {
 	Peer        Engine
 	// Agreed are the places of the plan that this run has shown to the user; nil if it has shown none.
 	Agreed map[string]string
-	// Caller is the user who migrates, as the API server knows them.
+	// Caller is the name by which the API server knows the user who migrates; "" if the peer has no tenants.
 	Caller string
 	// Rules and CopyRules are what Warren's configuration says of trees and copies.
 	Rules     forest.Rules

@@ -39,7 +39,7 @@ type peer struct {
 	holdsNamespaces bool
 	// needsFile reports that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
-	// bystander begins the names of Deployments in that namespace that only answer users. The migration doesn't stop them.
+	// bystander begins the names of Deployments in the peer's namespace that only answer users. The migration doesn't stop them.
 	bystander string
 	// readGrantRoles reads the names of the ClusterRoles that give users broad rights which only the peer's webhooks restrict; nil if the peer
 	// has none.
@@ -277,7 +277,7 @@ var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
 	copyLabel:   struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
 	labelAdvice: ", from NAME" + hncTreeSuffix + " to NAME" + v1alpha1.TreeLabelSuffix,
-	// while it is stopped, discovery of the API server's kinds is incomplete, and no namespace of the cluster can be deleted
+	// while this Deployment is stopped, discovery of the API server's kinds is incomplete, and no namespace of the cluster can be deleted
 	bystander: "hnc-resourcelist",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		found := HNC{}

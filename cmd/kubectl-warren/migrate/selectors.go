@@ -30,8 +30,8 @@ func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 		for _, object := range objects {
 			if !strings.HasPrefix(object.GetName(), r.peer.prefix) && !r.peer.isPeerCopy(object) && namesKeyOfGroup(object, r.peer.group) {
 				e.addEstateGap(objectFromMetadata(partialMetadataOf(object)).String(),
-					fmt.Sprintf("it selects by labels of %s. Namespaces that are created or moved after --apply don't get these labels: change the "+
-						"selector right after --apply%s",
+					fmt.Sprintf("it selects by labels of %s. After --apply, new namespaces don't get these labels, and moved namespaces keep their "+
+						"old ones: change the selector right after --apply%s",
 						r.peer.title, r.peer.labelAdvice))
 			}
 		}

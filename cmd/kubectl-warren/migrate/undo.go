@@ -131,8 +131,8 @@ func (u *undoer) undoTenantObjects() {
 	}
 }
 
-// undoCopyLabels restores the earlier values of Warren's keys on copies and their sources. Copies that are no longer in mode create, as the
-// migration left them, stay as they are.
+// undoCopyLabels restores the earlier values of Warren's keys on copies and their sources, and the other operator's label on copies. The
+// migration left the copies in mode create. A copy that is no longer in that mode stays as it is.
 func (u *undoer) undoCopyLabels() {
 	objects := u.objectsBySlot()
 	sources := map[copies.Slot]bool{}

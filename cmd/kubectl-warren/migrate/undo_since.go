@@ -15,8 +15,8 @@ import (
 // Changes that users made since --apply can make an undo impossible. The undo checks for such changes before each wave. So it
 // begins to write only if it can write everything.
 
-// checkChangesSince returns an error that names each namespace that users have placed or moved since --apply, and what to do about
-// each.
+// checkChangesSince returns an error that names each namespace whose placement or move by users since --apply makes an undo impossible, and
+// what to do about each.
 func (u *undoer) checkChangesSince() error {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(u.Namespaces)) {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// statusWaits is the exit status for a request that is stored, but not carried out.
+	// statusWaits is the exit status for a request that is stored, but not carried out, or whose namespace is halted in its new place.
 	statusWaits = 2
 	// answerPatience bounds the wait for the operator's answer to a request.
 	answerPatience = 30 * time.Second
@@ -26,7 +26,7 @@ const (
 func (p *placement) await(ctx context.Context, generation int64) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	answer := fmt.Errorf("the operator has not answered within %s: is it running? kubectl warren doctor", answerPatience)
+	answer := p.notCarriedOut(fmt.Sprintf("the operator has not answered within %s: is it running? kubectl warren doctor", answerPatience))
 	err := wait.PollUntilContextCancel(patient, lookEvery, true, func(ctx context.Context) (done bool, err error) {
 		hc, err := gather.ReadHierarchy(ctx, p.api, p.name)
 		switch {
@@ -37,7 +37,7 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 		case hc.Status.ObservedGeneration < generation:
 			return false, nil
 		}
-		answer = whyNotThere(hc)
+		answer = p.whyNotSettled(hc)
 		// For a moment, the answer may be older than the mark or than the label that made the parent a root.
 		return answer == nil || p.marked == nil && !p.madeRoot, nil
 	})
@@ -49,22 +49,25 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 	case answer == nil:
 		return nil
 	}
-	return invocation.StatusError{Status: statusWaits, Err: fmt.Errorf("the request of namespace %s is stored, but not carried out: %w",
-		p.name, answer)}
+	return invocation.StatusError{Status: statusWaits, Err: answer}
 }
 
-// whyNotThere returns why a namespace doesn't have the place that its HierarchyConfiguration asks for, or is halted in it; nil if all
+func (p *placement) notCarriedOut(why string) error {
+	return fmt.Errorf("the request of namespace %s is stored, but not carried out: %s", p.name, why)
+}
+
+// whyNotSettled returns why the namespace doesn't have the place that its HierarchyConfiguration asks for, or is halted in it; nil if all
 // is well.
-func whyNotThere(hc *v1alpha1.HierarchyConfiguration) error {
+func (p *placement) whyNotSettled(hc *v1alpha1.HierarchyConfiguration) error {
 	applied := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionParentApplied)
 	halted := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionHalted)
 	switch {
 	case applied == nil:
-		return fmt.Errorf("the operator has not reported on the request yet")
+		return p.notCarriedOut("the operator has not reported on it yet")
 	case applied.Status != metav1.ConditionTrue:
-		return fmt.Errorf("%s: %s", applied.Reason, applied.Message)
+		return p.notCarriedOut(applied.Reason + ": " + applied.Message)
 	case halted != nil && halted.Status == metav1.ConditionTrue:
-		return fmt.Errorf("%s: %s", halted.Reason, halted.Message)
+		return fmt.Errorf("namespace %s has the place that was asked for, but is halted there: %s: %s", p.name, halted.Reason, halted.Message)
 	}
 	return nil
 }

@@ -67,8 +67,8 @@ func (p *placement) mayUpdateNamespaces(ctx context.Context) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// makeParentRoot makes the parent a root if it is in no tree and its HierarchyConfiguration asks for no place. In every other case the
-// API server's answer to the request describes what is wrong with the parent.
+// makeParentRoot makes the parent a root if it is in no tree and its HierarchyConfiguration asks for no place. If something else is wrong
+// with the parent, the API server's answer to the request describes it.
 func (p *placement) makeParentRoot(ctx context.Context) error {
 	parent, err := gather.ReadNamespace(ctx, p.api, p.parent)
 	if err != nil || !isPlain(parent) {
@@ -151,7 +151,7 @@ func (p *placement) report(namespace *metav1.PartialObjectMetadata, changed bool
 	return change.PrintDone(p.inv, namespace, p.change, operation)
 }
 
-// takeBack undoes what prepare did, after the request was refused: nothing can use the mark later, and the parent is no root.
+// takeBack undoes what prepare did, after the request was refused. So nothing can use the mark later, and the parent is no root.
 func (p *placement) takeBack(ctx context.Context, refusal error) error {
 	if p.marked != nil {
 		if _, err := change.Mark(ctx, p.api, p.marked, "", p.change); err != nil {

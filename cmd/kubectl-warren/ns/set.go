@@ -27,7 +27,7 @@ func SetCommand(inv *invocation.Invocation) *cobra.Command {
 			"For a cluster admin, the command also prepares the place: if the parent is in no tree, it becomes a root.\n" +
 			"With overlay standard, a namespace that is in no tree also gets the mark that it needs to join one.\n" +
 			"After --parent or --root, the command waits for the operator's answer. Exit status 2 means that the request is\n" +
-			"stored, but not carried out; the message says why.",
+			"stored, but not carried out, or that the namespace is halted in its new place. The message says why.",
 		Example: "  kubectl warren set legacy --parent payments\n  kubectl warren set legacy --root\n" +
 			"  kubectl warren set payments --allow-cascading-deletion",
 		Args:              invocation.ExactlyAsUsage("one namespace"),

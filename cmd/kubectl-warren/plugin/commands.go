@@ -36,7 +36,7 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 		migrate.Commands(inv),
 	}
 	warren.AddCommand(groups...)
-	warren.AddCommand( // in groups of subjects; --help shows them by name
+	warren.AddCommand( // ordered by subject here; --help shows them in the order of their names
 		tenant.CreateCommand(inv),
 		list.Command(inv), list.TreeCommand(inv), graph.Command(inv), get.Command(inv), describe.Command(inv), trace.Command(inv),
 		sub.CreateCommand(inv), sub.DeleteCommand(inv),

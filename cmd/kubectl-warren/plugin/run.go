@@ -20,9 +20,10 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tenant"
 )
 
-// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status:
-// 0, or 1 after any error; vet and set have more. An error is one line on ErrOut, or one for each problem of a file. Nothing is written
-// to Out then, except what doctor and vet found, what set has stored, and what get --watch has shown.
+// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status: 0,
+// or 1 after any error; vet and set have other statuses, too. An error is one line on ErrOut, or one for each problem of a file. Nothing is
+// written to Out then, except what doctor and vet found, what set and migrate have written, and what get --watch, billing and ui have
+// shown.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build invocation.Build) int {
 	log.SetLogger(logr.Discard()) // otherwise controller-runtime writes to stderr that it has no logger
 	streams.Out, streams.ErrOut = terminal.NewWriter(streams.Out), terminal.NewWriter(streams.ErrOut)

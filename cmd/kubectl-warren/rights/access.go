@@ -44,7 +44,7 @@ func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*A
 	case err != nil:
 		return nil, err
 	case of.exists == No:
-		return nil, fmt.Errorf("there is no tenant %q: kubectl get lns lists them", name)
+		return nil, fmt.Errorf("there is no tenant %q: kubectl get lns lists the tenants", name)
 	}
 	s, err := r.surveyTenant(ctx, name, of)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate",
 	"use"}
 
-// nameless are verbs of requests that act on no one object.
+// nameless are verbs of requests that are not about one object.
 var nameless = []string{"create", "list", "watch", "deletecollection"}
 
 // unlisted are resources that no API server serves. Only rules about impersonation name them.
@@ -45,8 +45,8 @@ func readQuestion(inv *invocation.Invocation, cmd *cobra.Command, verb, resource
 	return reporter, question, err
 }
 
-// ReadQuestion completes a question in which a person has named the resource as RESOURCE[/NAME], and a namespace that counts only where
-// the resource is namespaced.
+// ReadQuestion completes asked, in which a person has written the resource as RESOURCE[/NAME]. The namespace of asked counts only if the
+// resource is namespaced; namespaced reports that.
 func ReadQuestion(ctx context.Context, inv *invocation.Invocation, asked Question) (_ *Reporter, q Question, namespaced bool, err error) {
 	resource, name, named := strings.Cut(asked.Resource, "/")
 	if resource == "" || asked.Verb == "" || named && name == "" {

@@ -89,7 +89,8 @@ func (a *asker) decideByRules(ctx context.Context, id Identity, q Question) (rig
 	return rightDecision{answer: No}, nil
 }
 
-// findAllowingBindings returns the bindings that allow the request to an identity; if the caller can read none, the authorizer's reason.
+// findAllowingBindings returns the bindings that allow the request to an identity; if the caller can read none, the authorizer's reason. It
+// returns nothing if v, the decision, is not yes.
 func (a *asker) findAllowingBindings(ctx context.Context, id Identity, q Question, v rightDecision) ([]Via, error) {
 	if v.answer != Yes {
 		return nil, nil

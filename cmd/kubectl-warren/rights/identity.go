@@ -17,7 +17,7 @@ type Identity struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Person returns the identity of a user who is in groups. Those that every user is in are added, and those that follow from the name of
+// Person returns the identity of a user who is in groups. Group system:authenticated is added, and the groups that follow from the name of
 // a service account, system:serviceaccount:NAMESPACE:NAME.
 func Person(name string, groups ...string) Identity {
 	all := slices.Clone(groups)

@@ -60,7 +60,8 @@ func (s *survey) reachOfRule(rule rbacv1.PolicyRule, group, resource string) rea
 	return reach{}
 }
 
-// peopleToBecome returns the users or groups that have rights in the tree, so that impersonating them gives these rights.
+// peopleToBecome returns the users or, for kind groups, the groups whose impersonation gives rights in the tree: those in the lists, and
+// the sudo user or group of sudoers.
 func (s *survey) peopleToBecome(kind string) []string {
 	of := v1alpha1.SubjectUser
 	names := []string{grants.SudoUser(s.tenant)}

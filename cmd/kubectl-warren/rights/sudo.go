@@ -132,8 +132,8 @@ func (a *asker) raiseByForm(ctx context.Context, f form, id Identity, name strin
 	return Identity{}, all, nil
 }
 
-// usersToBecome returns the users that an identity may impersonate by sudo. A service account can't impersonate itself, because the
-// API server checks that right by another resource than users.
+// usersToBecome returns the users as which an identity can act with sudo, in the order in which they are tried. A service account can't
+// impersonate itself, because the API server checks that right by another resource than users.
 func usersToBecome(id Identity, name string) []string {
 	if _, _, err := serviceaccount.SplitUsername(id.User); err == nil || id.User == "" {
 		return []string{grants.SudoUser(name)}

@@ -131,8 +131,8 @@ func compareHolders(a, b Holder) int {
 	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant))
 }
 
-// rankOfHolder orders holders: those that a RoleBinding names come first, then those with sudo, then those that only a ClusterRoleBinding
-// names.
+// rankOfHolder orders holders: those that a RoleBinding names, or whose binding is not known, come first, then those with sudo, then those
+// that only a ClusterRoleBinding names.
 func (h Holder) rankOfHolder() int {
 	wide := !slices.ContainsFunc(h.Via, func(v Via) bool { return v.Binding == nil || v.Binding.Kind == kindRoleBinding })
 	switch {

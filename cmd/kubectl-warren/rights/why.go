@@ -99,7 +99,7 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 		}
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
 	case len(may) > 0:
-		result.Note = "not allowed with sudo of " + strings.Join(may, ", ")
+		result.Note = "not allowed with sudo of " + strings.Join(may, " or ")
 	case len(names) == 0 && a.read.tenantsUnknown():
 		result.Allowed = Unknown
 	default:
@@ -129,7 +129,7 @@ func (a *asker) reasonsWithSudo(ctx context.Context, id, as Identity, name strin
 }
 
 // candidateTenants returns the tenants whose sudo may allow the request: place, the tenant of the question's namespace, and those that list
-// the person.
+// the person. If the caller may not list tenants, addOwnTenants finds the latter.
 func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) (place string, names []string, err error) {
 	place, err = r.tenantOfQuestion(ctx, q)
 	if err != nil {
@@ -232,7 +232,7 @@ func (y *Why) Sentence() string {
 	case raised.Allowed == Yes && plain.Allowed == Unknown:
 		return who + " may, with sudo of " + raised.Tenant + ". Without sudo, the answer is not known: you may not read all that decides it."
 	case raised.Allowed == Yes:
-		return who + " may, with sudo of " + raised.Tenant + " alone."
+		return who + " may, but only with sudo of " + raised.Tenant + "."
 	case plain.Allowed == No && raised.Allowed == No:
 		return who + " may not, neither without sudo nor with it."
 	case plain.Allowed == No:

@@ -8,7 +8,7 @@ func TestSentence(t *testing.T) {
 		want          string
 	}{
 		"without sudo":    {Yes, No, "bob may, without sudo."},
-		"with sudo alone": {No, Yes, "bob may, with sudo of payments alone."},
+		"with sudo alone": {No, Yes, "bob may, but only with sudo of payments."},
 		"without sudo is not known": {Unknown, Yes, "bob may, with sudo of payments. " +
 			"Without sudo, the answer is not known: you may not read all that decides it."},
 		"neither":          {No, No, "bob may not, neither without sudo nor with it."},

@@ -18,7 +18,8 @@ import (
 
 // ConfigCommands is the group of commands "config …".
 func ConfigCommands(inv *invocation.Invocation) *cobra.Command {
-	group := &cobra.Command{Use: "config", Short: "Look at the operator's configuration, and at what another one would write"}
+	group := &cobra.Command{Use: "config",
+		Short: "Print the operator's configuration, check a configuration file, and show what the operator would write under it"}
 	group.AddCommand(validateCommand(inv), viewCommand(inv), diffCommand(inv))
 	return group
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/rolevetting"
+	"github.com/warren-tenancy/warren/internal/text"
 	"github.com/warren-tenancy/warren/internal/userrole"
 )
 
@@ -137,22 +138,23 @@ func compareRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions)
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
+	var report bytes.Buffer
 	if o.output.Value == "" {
-		err = writeFindings(&text, found.role.Name, findings, list)
+		err = writeFindings(&report, found.role.Name, findings, list)
 	} else {
-		err = invocation.WriteAs(&text, o.output.Value, vettingDocument{
+		err = invocation.WriteAs(&report, o.output.Value, vettingDocument{
 			invocation.DocumentOf("Vetting"), found.server.version, found.role.Name, list.Kubernetes, append([]rolevetting.Finding{}, findings...),
 		})
 	}
 	if err == nil {
-		_, err = text.WriteTo(inv.Streams.Out)
+		_, err = report.WriteTo(inv.Streams.Out)
 	}
 	if err != nil {
 		return err
 	}
 	dangers, news := rolevetting.Count(findings, rolevetting.Danger), rolevetting.Count(findings, rolevetting.New)
-	told := fmt.Errorf("ClusterRole %s: %d dangerous, %d new", found.role.Name, dangers, news)
+	told := fmt.Errorf("ClusterRole %s: %s of severity danger, %d of severity new", found.role.Name,
+		text.Count(dangers, "finding", "findings"), news)
 	switch {
 	case dangers > 0:
 		return invocation.StatusError{Status: statusDanger, Err: told}
@@ -176,7 +178,7 @@ func writeFindings(out io.Writer, role string, findings []rolevetting.Finding, l
 	return table.Flush()
 }
 
-// withoutFindings gives an error that is not about findings the status statusUnseen: a script must not take it for a finding.
+// withoutFindings returns an error that is not about findings with status statusUnseen: a script must not take it for a finding.
 func withoutFindings(err error) error {
 	if err == nil || errors.As(err, &invocation.StatusError{}) {
 		return err

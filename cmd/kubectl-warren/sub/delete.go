@@ -38,7 +38,7 @@ func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
 	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false,
-		"First set allowCascadingDeletion on it: bound sub-namespaces below are deleted, too")
+		"First set allowCascadingDeletion in the HierarchyConfiguration of NAME: bound sub-namespaces below are deleted, too")
 	cmd.Flags().BoolVar(&d.wait, "wait", false, "Return when the namespace is gone")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "allowCascadingDeletion" { // as the plugin of the Hierarchical Namespace Controller spells it
@@ -88,8 +88,8 @@ func deleteSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	return change.PrintDone(inv, sub, d.change, "deleted")
 }
 
-// findSub finds the SubNamespace of a namespace: in parent or, if that is "", in the parent that the label names. It returns the
-// namespace too; nil if that SubNamespace doesn't own it.
+// findSub finds the SubNamespace of a namespace: in parent or, if that is "", in the parent that the label names. It returns the namespace
+// too; nil if that SubNamespace doesn't own it, or if the user may not read it.
 func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1alpha1.SubNamespace, *metav1.PartialObjectMetadata, error) {
 	namespace, err := gather.ReadNamespace(ctx, api, name)
 	switch {

@@ -18,10 +18,10 @@ import (
 func graftCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graft NAMESPACE PARENT",
-		Short: "Make a namespace that exists a sub-namespace, with all that is below it (cluster admins)",
-		Long: "Make a namespace that exists a sub-namespace, with all that is below it. Then it is no root, and references no template. It\n" +
-			"belongs to a SubNamespace in PARENT: if that is deleted, the namespace is deleted. To place a namespace without a SubNamespace,\n" +
-			"use kubectl warren set.",
+		Short: "Make an existing namespace, with all that is below it, a sub-namespace (cluster admins)",
+		Long: "Make an existing namespace, with all that is below it, a sub-namespace of PARENT. Then it is no root, and\n" +
+			"references no template. It belongs to a SubNamespace in PARENT: if that is deleted, the namespace is deleted.\n" +
+			"To place a namespace without a SubNamespace, use kubectl warren set.",
 		Example:           "  kubectl warren sub graft legacy payments",
 		Args:              invocation.ExactlyAsUsage("a namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),

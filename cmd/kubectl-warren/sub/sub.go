@@ -57,7 +57,7 @@ func deleteReplacedSub(ctx context.Context, api client.Client, parent, name stri
 	return nil
 }
 
-// checkUnplaced returns an error for a namespace whose HierarchyConfiguration asks for a parent, because that would undo the move.
+// checkUnplaced returns an error for a namespace whose HierarchyConfiguration asks for a parent, because that request would undo the move.
 func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) error {
 	hc, err := gather.ReadHierarchy(ctx, api, name)
 	if err != nil || hc == nil || hc.Spec.Parent == nil || *hc.Spec.Parent == "" {

@@ -13,8 +13,9 @@ import (
 // nextTrouble matches where the message of condition Propagated goes on to another object, or to the number of further objects.
 var nextTrouble = regexp.MustCompile(`; ([A-Z][A-Za-z0-9]* "[^"]*" from "|and [0-9]+ more$)`)
 
-// describeDue returns the end of a sentence about a missing copy of a source in the namespace from. It is what condition Propagated
-// reports about that copy in this namespace or, for limits, in the source's. If neither reports it, the copy does not exist yet.
+// describeDue returns the end of a sentence about a missing copy of a source in the namespace from. It is what condition Propagated reports
+// about that copy in this namespace or, for limits, in the source's. If neither condition reports it, the text is that the copy does not
+// exist yet.
 func (c Case) describeDue(from string) string {
 	for _, namespace := range []string{c.Slot.Namespace, from} {
 		found := v1alpha1.FindCondition(c.View.Conditions[namespace], v1alpha1.ConditionPropagated)

@@ -39,7 +39,7 @@ func outsideTrees(s *forest.Snapshot, name string) string {
 	return ""
 }
 
-// asksForCopies reports whether an object has the label by which its author wants copies of it.
+// asksForCopies reports whether an object has the label by which its author wants copies of it, with another value than none.
 func asksForCopies(meta *metav1.PartialObjectMetadata) bool {
 	value, labelled := meta.Labels[v1alpha1.LabelPropagate]
 	return labelled && value != v1alpha1.ModeNone

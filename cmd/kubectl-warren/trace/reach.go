@@ -28,7 +28,7 @@ const (
 	Unselected Presence = "unselected"
 	Waiting    Presence = "waiting"
 	Nested     Presence = "another source"
-	Unread     Presence = "you may not look"
+	Unread     Presence = "you may not read it"
 )
 
 // Reach is a source with the namespaces that it could reach.
@@ -49,7 +49,8 @@ type Reached struct {
 	Note string
 }
 
-// ReadReach reads the object as metadata, and the objects of its name in the namespaces below it in view.
+// ReadReach reads the object as metadata, and the objects of its name in the namespaces below it in view. For a copy, or an object without
+// the label, it reads only the object.
 func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind schema.GroupVersionKind, namespace,
 	name string) (*Reach, error) {
 	source, err := readMetadata(ctx, api, kind, namespace, name)

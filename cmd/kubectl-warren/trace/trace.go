@@ -121,8 +121,8 @@ func Of(c Case) *Trace {
 	return t
 }
 
-// whyNotCopied explains why no copies are made of the object here, which source is as a source, nil if it is none. It is "" for a source
-// that is copied, and for an object that nobody takes for one.
+// whyNotCopied explains why no copies are made of the object here. source is that object as a source; nil if it is none. The text is "" for
+// a source that is copied, and for an object that nobody takes for a source.
 func (c Case) whyNotCopied(source *copies.Source) string {
 	outside := outsideTrees(c.View.Forest, c.Slot.Namespace)
 	switch {
@@ -215,7 +215,7 @@ func (c Case) sourceIn(p Place) *copies.Source {
 	if !ok {
 		return nil
 	}
-	if s.Excluded == "" { // SourceOf doesn't know types
+	if s.Excluded == "" { // SourceOf doesn't know the types of Secrets
 		s.Excluded = c.Rules.Excluded(slot, p.Object, p.Type)
 	}
 	s.Content = "unread" // the content doesn't matter here
@@ -276,7 +276,7 @@ func (c Case) ofCopy(from, mode string) []string {
 	case c.removesCopies():
 		return append(notes, c.modeRemove()+": the operator deletes the copy")
 	case !sources.Has(from) && !sources.Frozen(from):
-		return append(notes, "namespace "+from+" is not above any more: the operator deletes the copy")
+		return append(notes, "namespace "+from+" is no longer above this one: the operator deletes the copy")
 	case s != nil && at != from:
 		return append(notes, "the source in "+at+", nearer the root, takes its place")
 	case !source.Unread && source.Object == nil:
@@ -299,7 +299,7 @@ func (c Case) whyAbsent() []string {
 	case c.removesCopies():
 		return []string{c.modeRemove()}
 	case s != nil:
-		return []string{"a copy from " + at + " is due" + c.describeDue(at)}
+		return []string{"a copy from " + at + " should be here" + c.describeDue(at)}
 	case c.frozenSource() != "":
 		return []string{c.frozenSource()}
 	}
@@ -325,7 +325,7 @@ func (c Case) whyAbsent() []string {
 func (c Case) frozenSource() string {
 	for _, p := range c.Above {
 		if s := c.sourceIn(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {
-			return "no copy of this name is written or deleted here until the object in " + p.Namespace + " is in order: it is " +
+			return "the operator neither writes nor deletes a copy of this name here while the object in " + p.Namespace + " is " +
 				c.describeFound(p)
 		}
 	}

@@ -117,10 +117,10 @@ func TestOf(t *testing.T) {
 		"another is nearer the root": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(source(update), nil, source(update))},
 			"Copy mid mid>web update; the source in base, nearer the root, takes its place"},
 		"from elsewhere": {trace.Case{View: grown("shop type=root"), Here: copied("shop", update), Above: above(nil, nil, nil)},
-			"Copy shop shop>web update; namespace shop is not above any more: the operator deletes the copy"},
+			"Copy shop shop>web update; namespace shop is no longer above this one: the operator deletes the copy"},
 		"its source is broken": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source("x"), nil)},
-			`Copy org org>mid>web update; no copy of this name is written or deleted here until the object in org is in order: ` +
-				`it is no valid source: ` +
+			`Copy org org>mid>web update; the operator neither writes nor deletes a copy of this name here while the object in org is ` +
+				`no valid source: ` +
 				`label tenancy.warren.dev/propagate must be create, update or none, not "x"`},
 		"of a kind as a whole": {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, object(), nil)},
 			"Copy org org>mid>web update"},
@@ -166,26 +166,27 @@ func TestOf(t *testing.T) {
 		"no copy of the operator's": {trace.Case{View: grown(), Here: object(v1alpha1.LabelInheritedFrom, "org"), Above: above(nil, nil, nil)},
 			"Other; it has the label tenancy.warren.dev/inherited-from, but the operator did not write it"},
 
-		"due": {trace.Case{View: grown(), Above: above(nil, source(update), nil)}, "Absent; a copy from org is due, but does not exist yet"},
+		"due": {trace.Case{View: grown(), Above: above(nil, source(update), nil)},
+			"Absent; a copy from org should be here, but does not exist yet"},
 		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)},
-			`Absent; a copy from org is due, but does not exist: Rejected: no`},
+			`Absent; a copy from org should be here, but does not exist: Rejected: no`},
 		"PROP-X9 due, and another one is refused": {
 			trace.Case{View: told("web", "Rejected", `Secret "other" from "org": no`), Above: above(nil, source(update), nil)},
-			"Absent; a copy from org is due, but does not exist yet",
+			"Absent; a copy from org should be here, but does not exist yet",
 		},
 		"PROP-X9 due, and refused among others": {
 			trace.Case{View: told("web", "Conflict",
 				`Secret "a" from "org": no; Secret "key" from "org": why; because; Secret "z" from "org": no; and 3 more`),
 				Above: above(nil, source(update), nil)},
-			"Absent; a copy from org is due, but does not exist: Conflict: why; because",
+			"Absent; a copy from org should be here, but does not exist: Conflict: why; because",
 		},
 		"PROP-X9 held back by a limit, which the source's namespace tells": {
 			trace.Case{View: told("org", "LimitExceeded", `Secret "key" from "org": 3 copies too many`), Above: above(nil, source(update), nil)},
-			"Absent; a copy from org is due, but does not exist: LimitExceeded: 3 copies too many",
+			"Absent; a copy from org should be here, but does not exist: LimitExceeded: 3 copies too many",
 		},
 		"PROP-X9 others must go first": {
 			trace.Case{View: told("web", "WaitingForRemoval", `Secret "old" from "shop": it goes`), Above: above(nil, source(update), nil)},
-			`Absent; a copy from org is due, but does not exist: WaitingForRemoval: Secret "old" from "shop": it goes`,
+			`Absent; a copy from org should be here, but does not exist: WaitingForRemoval: Secret "old" from "shop": it goes`,
 		},
 		"PROP-X9 of a type that is never propagated": {
 			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}},
@@ -223,7 +224,7 @@ func TestOf(t *testing.T) {
 		},
 		"what could ask is broken": {
 			trace.Case{View: grown(), Above: above(nil, ended(source(update)), nil)},
-			"Absent; no copy of this name is written or deleted here until the object in org is in order: it is a source that is being deleted",
+			"Absent; the operator neither writes nor deletes a copy of this name here while the object in org is a source that is being deleted",
 		},
 		"what could ask is unread": {
 			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Unread: true}}, Mode: copies.OptIn, Configured: true},
@@ -246,7 +247,7 @@ func TestOf(t *testing.T) {
 			"Other; it isn't copied: it is a copy of ResourceDistribution keys, and copies are never copied on",
 		},
 		"the kind as a whole": {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true},
-			"Absent; a copy from org is due, but does not exist yet"},
+			"Absent; a copy from org should be here, but does not exist yet"},
 		"nothing is above": {trace.Case{View: view("web"), Mode: copies.OptIn, Configured: true},
 			"Absent; no namespace is above web from which it could come"},
 		"what is above is unread": {trace.Case{View: partial}, "Absent; you may not read all that is above namespace web"},

@@ -28,7 +28,7 @@ func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition
 }
 
 // IsProblem reports whether a condition of a HierarchyConfiguration is a problem to show. Ready is none, because it repeats the others.
-// A condition with status Unknown is none, because it follows from Halted.
+// A condition with status Unknown is none, because it follows from Halted, or from a request that is not carried out yet.
 func IsProblem(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:

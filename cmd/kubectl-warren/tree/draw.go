@@ -174,7 +174,7 @@ func (f *footnotes) write(w io.Writer, nodes []*Node) error {
 	var legend []string
 	for n := range flat(nodes) {
 		if n.Bound {
-			legend = []string{"[s] its life belongs to a SubNamespace"}
+			legend = []string{"[s] bound: deleting its SubNamespace deletes the namespace"}
 			break
 		}
 	}

@@ -82,7 +82,7 @@ a (cycle) (1)
 └── [s] lost (3)
     └── lost-2 (4)
 
-[s] its life belongs to a SubNamespace
+[s] bound: deleting its SubNamespace deletes the namespace
 (1) Halted=True (InCycle): a -> c -> b -> a
 (2) Halted=True (AncestorHalted): ancestor c is halted (InCycle); resolve that first
 (3) Halted=True (ParentMissing): parent namespace gone does not exist
@@ -222,7 +222,7 @@ NAME    TYPE            DEPTH   PHASE    TEMPLATE
 [s] x   sub-namespace   3       Active   <none>
 └── y   sub-namespace   4       Active   <none>
 
-[s] its life belongs to a SubNamespace
+[s] bound: deleting its SubNamespace deletes the namespace
 `
 	if diff := cmp.Diff(want, "\n"+text.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -153,8 +153,8 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 	return nil
 }
 
-// findSudo returns the identity that the caller may impersonate by sudo of the change's tenant; nil if the caller is no sudoer, or
-// impersonates a user already.
+// findSudo returns the identity that the caller may impersonate by sudo of the change's tenant; nil if the caller is not known to be a
+// sudoer of it, or impersonates a user already.
 func (v *server) findSudo(ctx context.Context, action *changes.Action) (tenant string, as *rest.ImpersonationConfig, err error) {
 	if *v.inv.Flags.Impersonate != "" {
 		return "", nil, nil
@@ -229,7 +229,8 @@ func (v *server) send(ctx context.Context, form url.Values, page *actionPage) er
 	return nil
 }
 
-// readForm reads the form of a request, and reports whether it could. If not, it has answered with the reason.
+// readForm reads the form of a request, and reports whether it could. If not, it has answered with the reason. It refuses a form that is
+// too large, or whose address has a query.
 func readForm(w http.ResponseWriter, r *http.Request) bool {
 	err := r.ParseForm()
 	if err == nil && r.URL.RawQuery == "" {

@@ -1,6 +1,6 @@
-// Package ui is the command "kubectl warren ui": a page on loopback that shows the forest, live, with the rights of the person who runs
-// it. Package protect decides which requests the server answers, restrict which requests it may send to the API server, live follows
-// the forest, and changes holds what a person has confirmed.
+// Package ui is the command "kubectl warren ui": a page on loopback that shows the forest, live, with the rights of the person who runs it.
+// Package protect decides which requests the server answers, and restrict which requests it may send to the API server. Package live
+// follows the forest. Package changes holds the changes that a person may preview and run.
 package ui
 
 import (

@@ -33,7 +33,7 @@ type sudoUse struct{ Time, User, Verb, URI, Status, Reason string }
 // maxAuditLine is the length of the longest event that is read, in bytes.
 const maxAuditLine = 8 << 20
 
-// maxUses is how many uses of sudo are shown, the newest.
+// maxUses is how many uses of sudo are shown at most: the newest.
 const maxUses = 200
 
 const reasonKey = v1alpha1.Domain + "/reason"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -54,19 +55,12 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 	}
 	page := &namespacePage{Namespace: found, Way: v.wayTo(name)}
 	unread := reading.unread()
-	note := func(what string, err error) error {
-		if failure.Unavailable(err) {
-			unread = append(unread, "you may not "+what)
-			return nil
-		}
-		return err
-	}
 	page.Keys, err = readKeys(ctx, api, found)
-	if err := note("read namespace "+name, err); err != nil {
+	if err := noteUnread(&unread, "read namespace "+name, err); err != nil {
 		return nil, nil, err
 	}
 	page.Quotas, err = readQuotas(ctx, api, name)
-	if err := note("list resourcequotas in "+name, err); err != nil {
+	if err := noteUnread(&unread, "list resourcequotas in "+name, err); err != nil {
 		return nil, nil, err
 	}
 	if found.Root != "" {
@@ -75,7 +69,21 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 	return page, unread, nil
 }
 
-// readAccess returns the report on who has rights in a tenant's tree; nil where it fails, and then it adds the reason to unread.
+// noteUnread adds to unread what the user may not do, or what doesn't exist. It returns all other errors.
+func noteUnread(unread *[]string, what string, err error) error {
+	switch {
+	case failure.Refused(err):
+		*unread = append(*unread, "you may not "+what)
+	case apierrors.IsNotFound(err):
+		*unread = append(*unread, "can't "+what+": "+failure.Sentence(err))
+	default:
+		return err
+	}
+	return nil
+}
+
+// readAccess returns the report on who has rights in a tenant's tree; nil where it fails. It adds to unread what the report lacks, or why
+// it fails.
 func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string) *rights.Access {
 	reading := v.newReading()
 	reporter, err := rights.NewReporter(reading.Invocation)

@@ -76,8 +76,8 @@ func (v *server) serve(ctx context.Context) error {
 }
 
 // listen listens on a loopback address that is random, so that no program has served a page there before: such a page, or its service
-// worker, would get what the browser sends to the same address and port. With a port, and on a system with no other loopback address, listen
-// uses 127.0.0.1.
+// worker, would get what the browser sends to the same address and port. If port is not 0, or the system has no other loopback address,
+// listen uses 127.0.0.1.
 func listen(ctx context.Context, port int) (net.Listener, error) {
 	var config net.ListenConfig
 	if port == 0 {

@@ -129,7 +129,7 @@ func (r reading) unread() []string {
 }
 
 // findHomes returns the roots at which the pages begin for a caller who may not list namespaces: of the LNamespaces that the caller may
-// read by name, of the tenants whose sudoer the caller is, and of the context's namespace.
+// read by name, of the tenants whose sudoer the caller is, and of the context's namespace. There are none if the command line names roots.
 func (v *server) findHomes(ctx context.Context) ([]string, error) {
 	if len(v.settings.roots) > 0 {
 		return nil, nil

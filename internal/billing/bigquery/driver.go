@@ -22,8 +22,8 @@ import (
 type Options struct {
 	// Project runs the jobs and pays for them. Dataset is the default for table names that state none. Location is the dataset's location.
 	Project, Dataset, Location string
-	// CredentialsFile is a key or the configuration of a federated identity. Empty means the environment's default credentials,
-	// such as GKE's workload identity.
+	// CredentialsFile is the path of a file with a key or the configuration of a federated identity. Empty means the environment's default
+	// credentials, such as GKE's workload identity.
 	CredentialsFile string
 	// Endpoint replaces the API's public address; empty means the public address.
 	Endpoint string

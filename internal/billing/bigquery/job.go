@@ -93,7 +93,7 @@ func await(ctx context.Context, job *bigquery.Job) error {
 	return status.Err()
 }
 
-// isLost reports whether the request may not have arrived, or the API answered 429. The same request is sent again then.
+// isLost reports whether it is unknown if the request has arrived, or the API answered 429. The same request is then sent again.
 func isLost(err error) bool {
 	var transport *url.Error
 	return statusOf(err) == http.StatusTooManyRequests || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

@@ -28,8 +28,8 @@ func appendCorrection(ctx context.Context, c *call) error {
 }
 
 // correction returns the correction that the flags describe, or an error that names the wrong or missing flag. The correction ends at
-// completeUntil at the latest. The event of a later change may still be on its way to the ledger, and would undo the correction from then
-// on.
+// completeUntil at the latest, if that is not zero. The event of a later change may still be on its way to the ledger, and would undo the
+// correction from then on.
 func (c *call) correction(now, completeUntil time.Time) (billing.Correction, error) {
 	correction := billing.Correction{Tenant: c.word, Until: now, Author: c.flag("author"), Reason: c.flag("reason")}
 	if !completeUntil.IsZero() && completeUntil.Before(now) {
@@ -82,7 +82,8 @@ func (c *call) atMost(name string, most int) (*string, error) {
 	return &value, nil
 }
 
-// reconcileLedger compares cluster and ledger once. The exporter does so by itself, at its start and every resyncInterval.
+// reconcileLedger compares cluster and ledger once, and appends the events that the ledger lacks, unless --dry-run is set. The exporter
+// does so by itself, at its start and every resyncInterval.
 func reconcileLedger(ctx context.Context, c *call) error {
 	plan, err := exporter.Compare(ctx, c.config, c.store, c.flag("operator-namespace"))
 	if err != nil {

@@ -97,7 +97,7 @@ payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: resumes what w
 			`--from "soon" is no time`:              {"--cost-center=1", "--author=x", "--reason=y", "--from=soon"},
 			`--until "2026-02-30" is no time`: {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-02-01",
 				"--until=2026-02-30"},
-			"is not before":                   {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2026-03-02"},
+			"must end after it begins":        {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2026-03-02"},
 			"--until lies in the future":      {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2999-01-01"},
 			"has 65 characters, at most 64":   {"--cost-center=" + long, "--author=x", "--reason=y", "--from=2026-03-02"},
 			"has 257 characters, at most 256": {"--owner=" + strings.Repeat("é", 257), "--author=x", "--reason=y", "--from=2026-03-02"},

@@ -85,8 +85,8 @@ func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 	return f
 }
 
-// interned returns a shared copy of a text that many objects have. At its next garbage collection, Go forgets which texts have a shared
-// copy. So equal texts of one list share a copy, and those that come much later do not.
+// interned returns a shared copy of a text that many objects have. At each garbage collection, Go forgets which texts have a shared copy.
+// So equal texts share a copy only if no garbage collection runs between them, as is the case for most texts of one list.
 func interned(text string) string { return unique.Make(text).Value() }
 
 // labelMap returns the labels as a map; nil if there are none.

@@ -100,6 +100,16 @@ func (x *broken) compareTwice(t *testing.T) {
 	}
 }
 
+// history returns all periods of the tenant.
+func (x *broken) history(t *testing.T) []billing.Period {
+	t.Helper()
+	periods, err := x.store.History(t.Context(), "pay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return periods
+}
+
 // exec runs a statement on the ledger's own connection.
 func (x *broken) exec(t *testing.T, statement string) {
 	t.Helper()

@@ -226,8 +226,9 @@ func (k *keeper) compare(ctx context.Context) error {
 	return nil
 }
 
-// mark moves the watermark to settled. At that time all changes were in the outbox, and the outbox has been emptied since. If settled is
-// the zero time, the watermark stays. If the clock was set back, the watermark moves back too.
+// mark moves the watermark to settled. At that time all changes were in the outbox, and the outbox has been emptied since. The watermark
+// stays if settled is the zero time, or is less than watermarkEvery after the watermark. If the clock was set back, the watermark moves
+// back too.
 func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	if moved := settled.Sub(k.markedAt); settled.IsZero() || moved >= 0 && moved < k.watermarkEvery {
 		return nil

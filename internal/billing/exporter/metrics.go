@@ -17,7 +17,7 @@ var (
 		"How long the oldest change that the warehouse does not have yet has waited.")
 	lastSuccess = gauge("warren_billing_last_success_timestamp_seconds", "When the outbox was last emptied.")
 	watermark   = gauge("warren_billing_watermark_timestamp_seconds",
-		"Up to this time, every change that the cluster showed is in the ledger.")
+		"Up to this time, every change that the exporter saw in the cluster is in the ledger.")
 	heldRows = gauge("warren_billing_held_ends", "Ends of periods that wait for a second comparison, because there are too many at once.")
 
 	comparedMetric = gauge("warren_billing_last_diff_timestamp_seconds", "When the cluster and the ledger were last compared.")
@@ -30,7 +30,7 @@ var (
 	parkedRows     = counter("warren_billing_parked_total", "Changes that the ledger refused because of their data.")
 	driftRows      = counter("warren_billing_drift_rows_total", "Changes that the watches missed and a later comparison found.")
 	outboxFailures = counter("warren_billing_outbox_failures_total",
-		"Attempts to put changes into the outbox that failed, such as on a full disk.")
+		"Failed attempts to put changes into the outbox, for example because the disk is full.")
 )
 
 func gauge(name, help string) prometheus.Gauge {

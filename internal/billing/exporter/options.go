@@ -1,5 +1,5 @@
-// Package exporter is the program `manager billing-exporter`: it follows LNamespaces and Namespaces, and appends each change of
-// which tenant owns a namespace, and of how the tenant is billed, to the ledger.
+// Package exporter is the program `manager billing-exporter`: it follows LNamespaces and Namespaces. When a namespace
+// gets another tenant or none, or a tenant is billed otherwise, it appends that change to the ledger.
 //
 // Three loops share the work, so that none waits for another: the tracker turns changes that the watches bring into events and puts
 // these into the outbox at once; the keeper sends the outbox's events to the warehouse and compares cluster and ledger; the

@@ -115,7 +115,7 @@ type onlyOne struct {
 	elected <-chan struct{}
 	wait    time.Duration
 	path    string
-	// failure is leader.Lock.Failure: why the Lease can't be taken, except that another process holds it.
+	// failure is leader.Lock.Failure: it returns why the Lease can't be taken; nil if another process holds the Lease.
 	failure func() error
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,10 +25,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// fieldOwner owns the one condition that the exporter writes, and sends its Events.
+// fieldOwner is the field manager of the one condition that the exporter writes, and the source of its Events.
 const fieldOwner = "warren-billing-exporter"
 
-// reporter writes condition BillingExported into the status of LNamespaces where it must change.
+// reporter writes condition BillingExported into the status of each LNamespace whose condition must change.
 type reporter struct {
 	status client.SubResourceWriter
 	outbox *billing.Outbox
@@ -61,7 +62,8 @@ type situation struct {
 	blind    error
 	trouble  billing.Trouble
 	compared bool
-	// waits holds, by tenant UID, since when the tenant's oldest change has waited; parked holds why the ledger refused one of its changes.
+	// waits holds, by tenant UID, since when the tenant's oldest change has waited; parked holds why the ledger
+	// refused one of its changes, the last one that it refused.
 	waits  map[string]time.Time
 	parked map[string]string
 	// unsaved are the tenants with changes that the outbox hasn't taken, by UID, and problem is why it hasn't.
@@ -78,7 +80,7 @@ func (r *reporter) readSituation(ctx context.Context) (situation, error) {
 		return s, err
 	}
 	parked, err := r.outbox.Parked(ctx, 100_000)
-	for _, p := range parked {
+	for _, p := range slices.Backward(parked) { // the last parked comes first, and its reason is the one to report
 		s.parked[p.Event.TenantUID] = p.Reason
 	}
 	return s, err
@@ -176,7 +178,7 @@ func conditionReason(t billing.Trouble) v1alpha1.Reason {
 func advice(t billing.Trouble) string {
 	switch t {
 	case billing.Denied:
-		return "the exporter gets no access to the ledger; a cluster admin must repair this, and changes wait until then"
+		return "the ledger denies access to the exporter; a cluster admin must repair this, and changes wait until then"
 	case billing.Mismatch:
 		return "the ledger's table, view or file is wrong; a cluster admin must repair it, and changes wait until then"
 	case billing.Quota:

@@ -1,11 +1,16 @@
 package exporter
 
 import (
+	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing"
 )
 
 func TestNeedsWrite(t *testing.T) {
@@ -43,6 +48,39 @@ func TestUnsavedIsNotExported(t *testing.T) {
 		}
 		if c := s.condition("other", 0); c == nil || c.Status != metav1.ConditionTrue {
 			t.Errorf("another tenant: %+v", c)
+		}
+	})
+}
+
+func TestLastRefusalIsReported(t *testing.T) {
+	t.Run("BILL-23 of several refused changes of a tenant, the condition has the reason of the last one", func(t *testing.T) {
+		k, now := kept(t)
+		outbox, err := billing.OpenOutbox(t.Context(), filepath.Join(t.TempDir(), "outbox.db"), 10, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = outbox.Close() })
+		for _, reason := range []string{"the first refusal", "the second refusal", "the last refusal"} {
+			now.SetTime(now.Now().Add(time.Minute))
+			event := billing.Event{Cluster: "c", Namespace: "pay", NamespaceUID: "n1", Tenant: "pay", TenantUID: "t1", Generation: 1,
+				Op: billing.Set, CostCenter: reason, EffectiveAt: now.Now()}
+			if err := outbox.Put(t.Context(), event.Sealed()); err != nil {
+				t.Fatal(err)
+			}
+			queued, err := outbox.Next(t.Context(), 1)
+			if err != nil || len(queued) != 1 {
+				t.Fatalf("%d events, error %v", len(queued), err)
+			}
+			if err := outbox.Park(t.Context(), queued[0], errors.New(reason)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := (&reporter{outbox: outbox, keeper: k, clock: now}).readSituation(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := s.condition("t1", 0); c == nil || !strings.Contains(c.Message, "the last refusal") {
+			t.Errorf("%+v", c)
 		}
 	})
 }

@@ -131,9 +131,9 @@ func (t *tracker) recordAssumed(name string) {
 	}
 }
 
-// event returns the event that makes the ledger agree with the cluster about a namespace, and false if they agree. made is when the
-// changed object was made, if it is new. Unless the namespace is at least as new as that object, it came to its tenant by this change, and
-// its SET is dated seen.
+// event returns the event that makes the ledger agree with the cluster about a namespace, and false if they agree. made is when the changed
+// object was made if it is new, else zero. If made is zero, or the namespace is older than that object, the namespace came to its tenant by
+// this change. Its first SET is then dated seen.
 func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool) {
 	open, was := t.open[name]
 	desired, holding := t.cluster.desired(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// formats are those of an answer; the first is the default.
+// formats are the output formats of an answer; the first is the default.
 var formats = []string{"table", "csv", "json"}
 
 // Commands returns the group "billing". run carries out each of its commands. A command takes exactly as many words as its usage names.
@@ -45,7 +45,7 @@ func correct() *cobra.Command {
 	for name, usage := range map[string]string{
 		"cost-center": "Cost center that should have paid", "owner": "Owner that should have been billed",
 		"from": "Since when: a day or an instant in RFC 3339", "until": "Until when; now if it is left out",
-		"author": "Who corrects", "reason": "Why"} {
+		"author": "Author of the correction", "reason": "Reason for the correction"} {
 		cmd.Flags().String(name, "", usage)
 	}
 	return cmd

@@ -21,8 +21,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// stopOperator scales the Deployment to 0 and waits until its pods are gone. Without a Deployment, a person runs the operator by hand and
-// must stop it.
+// stopOperator scales the Deployment to 0 and waits until its pods are gone. If there is no Deployment, it does nothing: then a person runs
+// the operator by hand, and must stop it.
 func (r *releaser) stopOperator(ctx context.Context) error {
 	deployments := r.api.AppsV1().Deployments(r.namespace)
 	d, err := deployments.Patch(ctx, v1alpha1.OperatorAccount, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})

@@ -63,7 +63,8 @@ type ControlPlane struct {
 }
 
 // Start starts a control plane and returns when it is ready: the API server is ready, the default ServiceAccount is there, and the
-// aggregated ClusterRoles have their rules. When it fails, nothing is left behind.
+// aggregated ClusterRoles have their rules. With WithoutControllers, it waits for the API server alone. When it fails, nothing is left
+// behind.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	cp, err := prepareDir(options)
 	if err != nil {

@@ -199,20 +199,30 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	It("HIER-M27 doesn't leave a tenant because somebody takes the name of its parent", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m27-a").Users("alice"))
 		shared.tenant(ctx, build.Tenant("m27-b").Users("alice"))
-		shared.grow(ctx, "m27-a/m27-mid")
-		shared.put(ctx, build.Child("m27-x", "m27-mid"))
-		Eventually(shared.there(build.RoleBinding("m27-x", "warren:users", "admin"))).WithContext(ctx).Should(Succeed())
-		Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", "m27-mid", "-n", "m27-a", "--as=alice").
-			Should(HaveField("Code", 0), "a warning tells of m27-x")
-		Eventually(func() error { _, err := shared.ns("m27-mid")(ctx); return err }).WithContext(ctx).
-			Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		shared.grow(ctx, "m27-a/m27-mid", "m27-a/m27-den")
+		for x, parent := range map[string]string{"m27-x": "m27-mid", "m27-y": "m27-den"} {
+			shared.put(ctx, build.Child(x, parent))
+			Eventually(shared.there(build.RoleBinding(x, "warren:users", "admin"))).WithContext(ctx).Should(Succeed())
+			Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", parent, "-n", "m27-a", "--as=alice").
+				Should(HaveField("Code", 0), "a warning tells of %s", x)
+			Eventually(func() error { _, err := shared.ns(parent)(ctx); return err }).WithContext(ctx).
+				Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		}
+		staysWithItsTenant := func(x string) {
+			move := func(parent string) answer {
+				return shared.wish(ctx, build.Hierarchy(x, build.Below(parent)), "--as=alice", "--dry-run=server")
+			}
+			Eventually(move).WithArguments("m27-b").Should(refuse(changing("m27-a", x).needs))
+			Eventually(move).WithArguments("m27-a").Should(allow(), "home again")
+		}
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("m27-b", "m27-mid"), "--as=alice").Should(allow())
 		Eventually(shared.ns("m27-mid")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m27-b"), "1"))
-		move := func(parent string) answer {
-			return shared.wish(ctx, build.Hierarchy("m27-x", build.Below(parent)), "--as=alice", "--dry-run=server")
-		}
-		Eventually(move).WithArguments("m27-b").Should(refuse(changing("m27-a", "m27-x").needs))
-		Eventually(move).WithArguments("m27-a").Should(allow(), "home again")
+		staysWithItsTenant("m27-x")
+
+		By("a plain namespace takes the name")
+		shared.put(ctx, build.Namespace("m27-den"))
+		shared.let(ctx, "alice", "adm", "m27-den")
+		staysWithItsTenant("m27-y")
 	})
 	It("HIER-M06 begins a tree", func(ctx SpecContext) {
 		judged(ctx, "M06", move{x: "solo", target: "", asks: []grant{cl(`namespace "solo" starts a new tree`)}})
@@ -336,7 +346,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.tenant(ctx, build.Tenant("m22-small").Limits(1, -1))
 		shared.tenant(ctx, build.Tenant("m22-flat").Limits(-1, 1))
 		unlawful(ctx, "svc-1", "m22-small", "tenant m22-small allows 1 sub-namespaces (0 in use)")
-		unlawful(ctx, "svc-1", "m22-flat", "tenant m22-flat: depth 2 exceeds 1")
+		unlawful(ctx, "svc-1", "m22-flat", "tenant m22-flat: depth 2 exceeds the limit of 1")
 	})
 	It("HIER-M24 is judged in a rehearsal as in earnest, and by the rights of whom one impersonates", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m24-t").Users("alice").Sudoers("alice"))

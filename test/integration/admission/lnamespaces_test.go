@@ -156,7 +156,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		By("telling of the mark only to who may see the namespace")
 		Expect(by(ctx, build.Tenant("n12-old").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
 		shared.put(ctx, build.RoleBinding("n12-old", "viewer", "view", build.RBACUser("alice")))
-		Eventually(by).WithArguments(ctx, build.Tenant("n12-old").Object(), "alice").Should(refuse("adopt=true names nobody",
+		Eventually(by).WithArguments(ctx, build.Tenant("n12-old").Object(), "alice").Should(refuse("adopt=true names no user",
 			"adopt=alice --overwrite"))
 		Expect(by(ctx, build.Tenant("n12-legacy").Object(), "alice")).To(allow())
 		Eventually(shared.ns("n12-legacy")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("n12-legacy"), "0"))

@@ -72,7 +72,7 @@ var _ = Describe("a Namespace", func() {
 		shared.tenant(ctx, build.Tenant("l5-flat").Limits(-1, 2))
 		Eventually(shared.ns("l5-d")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("l5-a"), "3"))
 		Expect(shared.label(ctx, "l5-b", "parent=l5-small")).To(refuse("tenant l5-small allows 2 sub-namespaces (0 in use)"))
-		Expect(shared.label(ctx, "l5-b", "parent=l5-flat")).To(refuse("tenant l5-flat: depth 3 exceeds 2"))
+		Expect(shared.label(ctx, "l5-b", "parent=l5-flat")).To(refuse("tenant l5-flat: depth 3 exceeds the limit of 2"))
 	})
 
 	// SUB-T6 and SUB-T7 in part: the tests of the reconcilers have the whole rows, with the ten seconds in which nothing happens.

@@ -29,7 +29,7 @@ var _ = Describe("An answer", func() {
 		Eventually(shared.create).WithArguments(ctx, awaited, alice).
 			Should(refuse(`namespaces that you may not see wait for a parent named "w33-gone"`))
 		unsaid(shared.create(ctx, awaited, alice), orphan)
-		Eventually(shared.create).WithArguments(ctx, awaited, "--as=w33-viewer").Should(refuse("namespaces " + orphan + " wait for a parent"))
+		Eventually(shared.create).WithArguments(ctx, awaited, "--as=w33-viewer").Should(refuse("namespace " + orphan + " waits for a parent"))
 
 		below := build.Hierarchy(solo, build.Below(shop))
 		Eventually(shared.wish).WithArguments(ctx, below, alice).

@@ -143,7 +143,7 @@ var _ = Describe("a SubNamespace", func() {
 		shared.grow(ctx, "l1-t/l1-u")
 		Expect(shared.create(ctx, build.SubNamespace("l1-u", "l1-v"))).To(allow())
 		Eventually(shared.ns("l1-v")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("l1-t"), "2"))
-		Expect(shared.create(ctx, build.SubNamespace("l1-v", "l1-w"))).To(refuse("depth 3 exceeds 2"))
+		Expect(shared.create(ctx, build.SubNamespace("l1-v", "l1-w"))).To(refuse("depth 3 exceeds the limit of 2"))
 	})
 
 	It("SUB-L2 is made up to the number that the tenant may have", func(ctx SpecContext) {

@@ -185,14 +185,30 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 	})
 
 	It("HIER-A6 is read by those who view, and written by those who administer", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("a6-x"))
+		shared.put(ctx, build.Root("a6-x"), build.Namespace("a6-none"))
 		Expect(shared.wish(ctx, build.Hierarchy("a6-x"))).To(allow())
-		for role, may := range map[string]bool{"view": false, "edit": false, "admin": true} {
+		for _, role := range []string{"view", "edit", "admin"} {
+			as := "--as=a6-" + role
 			shared.let(ctx, "a6-"+role, role, "a6-x")
-			Eventually(shared.kubectl).WithArguments(ctx, "get", "hier", "hierarchy", "-n", "a6-x", "--as=a6-"+role).Should(HaveField("Code", 0))
-			written := shared.wish(ctx, build.Hierarchy("a6-x", build.Cascades), "--as=a6-"+role, "--dry-run=server")
-			succeeds := written.Code == 0
-			Expect(succeeds).To(Equal(may), "%s: %+v", role, written)
+			shared.let(ctx, "a6-"+role, role, "a6-none")
+			for _, namespace := range []string{"a6-x", "a6-none"} {
+				Eventually(shared.kubectl).WithArguments(ctx, "get", "hier", "-n", namespace, as).Should(HaveField("Code", 0))
+			}
+			Expect(shared.kubectl(ctx, "get", "hier", "hierarchy", "-n", "a6-x", as)).To(HaveField("Code", 0))
+			created := shared.create(ctx, build.Hierarchy("a6-none"), as)
+			changed := shared.kubectl(ctx, "patch", "hier", "hierarchy", "-n", "a6-x", "--type=merge",
+				`-p={"spec":{"allowCascadingDeletion":true}}`, as)
+			if role == "admin" {
+				Expect(created).To(allow())
+				Expect(changed).To(allow())
+				Expect(shared.hier(ctx, "a6-x")()).To(HaveField("Spec.AllowCascadingDeletion", true))
+				continue
+			}
+			Expect(created).To(refuse("(Forbidden)", `cannot create resource "hierarchyconfigurations"`))
+			Expect(changed).To(refuse("(Forbidden)", `cannot patch resource "hierarchyconfigurations"`))
+			for _, verb := range []string{"update", "delete"} {
+				Expect(shared.kubectl(ctx, "auth", "can-i", verb, "hier", "-n", "a6-x", as)).To(HaveField("Out", HavePrefix("no")))
+			}
 		}
 	})
 })

@@ -12,7 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -199,7 +202,7 @@ func (s site) definition(ctx context.Context) *apiextensionsv1.CustomResourceDef
 	return crd
 }
 
-// leftovers are the names of all objects with the product's label, except the CRDs.
+// leftovers returns the names of the objects with the product's label, of all kinds that the chart may make but CRDs.
 func (s site) leftovers(ctx context.Context) []string {
 	GinkgoHelper()
 	var names []string
@@ -208,7 +211,8 @@ func (s site) leftovers(ctx context.Context) []string {
 		&corev1.ConfigMapList{},
 		&corev1.SecretList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{}, &batchv1.JobList{},
 		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
-		&admissionv1.ValidatingWebhookConfigurationList{},
+		&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{},
+		&schedulingv1.PriorityClassList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{},
 	} {
 		Expect(s.Admin().List(ctx, list, client.MatchingLabels{"app.kubernetes.io/name": "warren"})).To(Succeed())
 		Expect(meta.EachListItem(list, func(object runtime.Object) error {

@@ -3,6 +3,7 @@ package components_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,28 +18,48 @@ import (
 
 var _ = Describe("component strict-placement, which is part of standard", func() {
 	It("SEC-O19 lets the operator place a namespace only after a cluster admin's mark", func(ctx SpecContext) {
-		create(ctx, build.Root("o19-root"), build.Namespace("o19-plain"))
 		operator := world.As(controlplane.Operator)
-		place := func(options ...client.PatchOption) error {
-			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelParent, "o19-root"), options...)
+		create(ctx, build.Root("o19-root"))
+		const says = "may join a tree only after a cluster administrator has "
+		for _, one := range []struct {
+			name   string
+			labels []string
+		}{
+			{"o19-parent", []string{v1alpha1.LabelParent, "o19-root"}}, // the first, because only this policy refuses it: then it is in force
+			{"o19-type", []string{v1alpha1.LabelType, v1alpha1.TypeRoot}},
+			{"o19-both", []string{v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "o19-none"}},
+			{"o19-template", []string{v1alpha1.LabelTemplate, "o19-none"}}, // the label alone makes no namespace managed
+		} {
+			name, labels := one.name, one.labels
+			create(ctx, build.Namespace(name))
+			place := func(options ...client.PatchOption) error {
+				return operator.Patch(ctx, build.Labelled(build.Namespace(name), labels...), client.MergeFrom(build.Namespace(name)), options...)
+			}
+			mark := func(value string) {
+				Expect(world.Admin().Patch(ctx, build.Namespace(name), annotated(v1alpha1.AnnotationAdopt, value))).To(Succeed())
+			}
+			alone := name == "o19-template"
+			unmarked, old := ContainSubstring(says), And(ContainSubstring(says), ContainSubstring("the value true, which names no tree"))
+			if slices.Contains(labels, v1alpha1.LabelTemplate) {
+				unmarked = ContainSubstring("ValidatingAdmissionPolicy 'warren-") // two policies refuse it, and either may answer
+				old = unmarked
+			}
+			By(name + " without a mark")
+			Eventually(place).WithArguments(client.DryRunAll).WithContext(ctx).Should(MatchError(unmarked), "the policies are in force")
+			Expect(place()).To(MatchError(unmarked))
+			By(name + " with the mark of earlier versions")
+			mark("true")
+			Expect(place()).To(MatchError(old))
+			By(name + " with the mark of a UID")
+			mark("0d21e2c4-0000-4000-8000-000000000000")
+			if alone {
+				Expect(place()).To(MatchError(ContainSubstring("the operator may write only managed namespaces")))
+			} else {
+				Expect(place()).To(Succeed())
+			}
 		}
-		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt to the UID of "+
-			"the LNamespace",
-			func() error { return place(client.DryRunAll) }) // a dry run, because the policy may not be in force yet
-		Expect(place()).NotTo(Succeed())
-		eventuallyRefused(ctx, "may join a tree only after", func() error {
-			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot), client.DryRunAll)
-		})
-		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelTemplate, "o19-template"), client.DryRunAll)).
-			NotTo(Succeed())
-
-		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
-		Expect(place()).To(MatchError(ContainSubstring("may join a tree only after")), "true was the mark of earlier versions")
-		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"),
-			annotated(v1alpha1.AnnotationAdopt, "0d21e2c4-0000-4000-8000-000000000000"))).To(Succeed())
-		Expect(place()).To(Succeed())
 		// The operator may change what is in a tree already, and what it creates itself needs no mark.
-		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAncestry, "o19-root/o19-plain"))).To(Succeed())
+		Expect(operator.Patch(ctx, build.Namespace("o19-parent"), annotated(v1alpha1.AnnotationAncestry, "o19-root/o19-parent"))).To(Succeed())
 		Expect(operator.Create(ctx, build.Child("o19-child", "o19-root"))).To(Succeed())
 		// A cluster admin needs no mark either.
 		create(ctx, build.Namespace("o19-other"))

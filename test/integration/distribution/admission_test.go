@@ -68,6 +68,15 @@ var _ = Describe("admission", Ordered, func() {
 		empty := v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, Combination: v1alpha1.CombinationUnion,
 			IncludedNamespaces: references(f.d1)}
 		Expect(tries(ctx, "admin", targeting(empty))).To(says("an empty selector would select everything"))
+
+		By("DIST-D04: a name with dots is the value of the copies' label")
+		dotted := f.object(naming(f.id + ".b-c"))
+		Expect(f.Admin().Create(ctx, dotted)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, dotted) })
+		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
+		for _, namespace := range []string{f.d1, f.d2, f.d3} {
+			Expect(f.at(ctx, namespace).Labels).To(HaveKeyWithValue(v1alpha1.LabelDistributedBy, dotted.Name))
+		}
 	})
 
 	It("DIST-D30 Overwrite is refused where the configuration does not allow it", func(ctx SpecContext) {
@@ -80,32 +89,71 @@ var _ = Describe("admission", Ordered, func() {
 			To(says("are immutable; create another ResourceDistribution"))
 	})
 
-	It("DIST-D52 DIST-D53 the resource is judged by the API server", func(ctx SpecContext) {
-		edits := func(edit func(map[string]any)) change { return f.with(edit) }
-		for text, edit := range map[string]func(map[string]any){
-			"kind Role is not allowed: allowed are ConfigMap, Secret": func(r map[string]any) {
-				r["apiVersion"],
-					r["kind"] = "rbac.authorization.k8s.io/v1", "Role"
-			},
-			"spec.resource: ": func(r map[string]any) { r["data"] = map[string]any{"a": 1} },
-			"unknown field":   func(r map[string]any) { r["nonsense"] = "x" },
-			"tls.key":         func(r map[string]any) { r["type"] = "kubernetes.io/tls"; r["data"] = map[string]any{"tls.crt": "eA=="} },
-			"spec.resource":   func(r map[string]any) { r["data"] = map[string]any{"a": "s3ntinel%"} },
+	It("DIST-D52 what can't be distributed is refused with the reason", func(ctx SpecContext) {
+		Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.CustomResource("example.com", "Widget", "widgets")))).To(Succeed())
+		meta := func(key string, value any) change {
+			return f.with(func(r map[string]any) { r["metadata"].(map[string]any)[key] = value })
+		}
+		typed := func(name string) change { return f.with(func(r map[string]any) { r["type"] = name }) }
+		kind := func(apiVersion, kind, name string) change {
+			return func(rd *v1alpha1.ResourceDistribution) {
+				rd.Spec.Resource = raw(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}})
+			}
+		}
+		owner := []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "0d21e2c4-0000-4000-8000-000000000001"}}
+		const more = "spec.resource.metadata may hold name, labels and annotations only"
+		for _, c := range []struct {
+			message string
+			change  change
+		}{
+			{"spec.resource.metadata.name is required", meta("name", "")},
+			{more, meta("generateName", "a-")},
+			{more, meta("namespace", f.d1)},
+			{more, meta("ownerReferences", owner)},
+			{more, meta("finalizers", []any{"example.com/hold"})},
+			{"keys of tenancy.warren.dev belong to the operator", meta("labels", map[string]any{v1alpha1.LabelPropagate: "update"})},
+			{"a Secret of type kubernetes.io/service-account-token can't be distributed", typed("kubernetes.io/service-account-token")},
+			{"a Secret of type bootstrap.kubernetes.io/token can't be distributed", typed("bootstrap.kubernetes.io/token")},
+			{"a Secret of type helm.sh/release.v1 can't be distributed", typed("helm.sh/release.v1")},
+			{"Kubernetes writes one in every namespace", kind("v1", "ConfigMap", "kube-root-ca.crt")},
+			{"kind List is a list of objects; a ResourceDistribution holds one", kind("v1", "List", f.id)},
+			{"kind SecretList is a list of objects; a ResourceDistribution holds one", kind("v1", "SecretList", f.id)},
+			{"kind Role is not allowed: allowed are ConfigMap, Secret", kind("rbac.authorization.k8s.io/v1", "Role", f.id)},
+			{"kind Widget is not allowed: allowed are ConfigMap, Secret", kind("example.com/v1", "Widget", f.id)},
 		} {
-			err := tries(ctx, "admin", edits(edit))
-			Expect(err).To(says(text))
+			Expect(tries(ctx, "admin", c.change)).To(says(c.message))
+		}
+	})
+
+	It("DIST-D53 what the API server would refuse is refused with the field, and without its value", func(ctx SpecContext) {
+		data := func(key string, value any) change {
+			return f.with(func(r map[string]any) { r["data"] = map[string]any{key: value} })
+		}
+		for _, c := range []struct {
+			message string
+			change  change
+		}{
+			{"spec.resource: Invalid value: Secret in version \"v1\" cannot be handled as a Secret: json: cannot unmarshal number into Go struct " +
+				"field Secret.data", data("a", 1)},
+			{`unknown field "nonsense"`, f.with(func(r map[string]any) { r["nonsense"] = "s3ntinel" })},
+			{"spec.resource: Invalid value: data[a]: must be base64", data("a", "s3ntinel%")},
+			{"spec.resource: Invalid value: data[tls.key]: Required value", f.with(func(r map[string]any) {
+				r["type"], r["data"] = "kubernetes.io/tls", map[string]any{"tls.crt": "eA=="}
+			})},
+			{`spec.resource.metadata.name "Not_Ok" must be a DNS subdomain`, f.with(func(r map[string]any) {
+				r["metadata"] = map[string]any{"name": "Not_Ok"}
+			})},
+			{"spec.resource: Invalid value: data: Too long", f.holding(map[string]string{"v": strings.Repeat("s3ntinel", 1<<17) + "x"})},
+		} {
+			err := tries(ctx, "admin", c.change)
+			Expect(err).To(MatchError(And(ContainSubstring("spec.resource"), ContainSubstring(c.message))))
 			Expect(err.Error()).NotTo(ContainSubstring("s3ntinel"))
 		}
 		Expect(tries(ctx, "admin", f.holding(map[string]string{"v": strings.Repeat("x", 1<<20)}))).To(Succeed())
-		Expect(tries(ctx, "admin", f.holding(map[string]string{"v": strings.Repeat("x", 1<<20+1)}))).To(says("spec.resource"))
 	})
 
 	It("DIST-D55 what is too large is refused before it is stored", func(ctx SpecContext) {
-		large := func(rd *v1alpha1.ResourceDistribution) {
-			rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
-				"data": map[string]string{"v": strings.Repeat("x", 1485<<10)}})
-		}
-		Expect(tries(ctx, "admin", large)).To(says("the limit is 1500000"))
+		Expect(tries(ctx, "admin", f.configMap(map[string]string{"v": strings.Repeat("x", 1485<<10)}))).To(says("the limit is 1500000"))
 	})
 
 	It("DIST-D58 DIST-D60 needs the right in every target, that of who asks", func(ctx SpecContext) {

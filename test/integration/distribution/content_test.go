@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -81,13 +80,6 @@ var _ = Describe("content", func() {
 		Expect(f.requests(ctx, mark)).NotTo(HaveKey("update secrets"))
 	})
 
-	It("DIST-D54 a Secret of 1 MiB is distributed", func(ctx SpecContext) {
-		f.create(ctx, f.holding(map[string]string{"v": strings.Repeat("x", 1<<20)}))
-		rd := f.becomes(ctx, "True/Distributed")
-		Expect(rd.Status.Current).To(BeEquivalentTo(3))
-		Expect(f.at(ctx, f.d1).Data["v"]).To(HaveLen(1 << 20))
-	})
-
 	It("DIST-D57 a copy that somebody froze is reported, and never deleted", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
@@ -114,20 +106,6 @@ var _ = Describe("content", func() {
 		f.distributed(ctx, "v=11", f.d1, f.d2, f.d3)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.requests(ctx, mark)["update secrets"]).To(BeNumerically("<=", 30))
-	})
-
-	It("DIST-D76 a status that is wiped is put right, and nothing else is written", func(ctx SpecContext) {
-		f.create(ctx)
-		was := f.becomes(ctx, "True/Distributed").Status
-		mark := f.mark(ctx)
-		Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			rd := f.read(ctx)
-			rd.Status = v1alpha1.ResourceDistributionStatus{}
-			return f.Admin().Status().Update(ctx, rd)
-		})).To(Succeed())
-		Eventually(ctx, func() string { return f.read(ctx).Status.Admitted }).Should(Equal(was.Admitted), f.explain)
-		f.becomes(ctx, "True/Distributed")
-		Expect(f.requests(ctx, mark)).NotTo(Or(HaveKey("create secrets"), HaveKey("update secrets"), HaveKey("delete secrets")))
 	})
 
 	It("DIST-D66 what the API server refuses is told, and heals; DIST-D108 for want of quota, without a human", func(ctx SpecContext) {

@@ -160,12 +160,7 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 
 	It("DIST-D75 takes up a kind that the configuration adds, and leaves the copies of one that it drops", func(ctx SpecContext) {
 		f := plough(ctx, w)
-		settings := func(value string) change {
-			return func(rd *v1alpha1.ResourceDistribution) {
-				rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
-					"data": map[string]string{"v": value}})
-			}
-		}
+		settings := func(value string) change { return f.configMap(map[string]string{"v": value}) }
 		copied := func(ctx context.Context) string {
 			m := &corev1.ConfigMap{}
 			_ = f.Admin().Get(ctx, client.ObjectKey{Namespace: f.d1, Name: f.id}, m)

@@ -2,12 +2,15 @@ package distribution_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -38,15 +41,64 @@ var _ = Describe("many copies", func() {
 	})
 })
 
-var _ = Describe("what is too much", func() {
+// configMap is a change to a ConfigMap with these data.
+func (f *field) configMap(data map[string]string) change {
+	return func(rd *v1alpha1.ResourceDistribution) {
+		rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id}, "data": data})
+	}
+}
+
+// managed are the fields below f:spec that the managed fields of an object have for spec.resource, one for each entry with a spec.
+func managed(rd *v1alpha1.ResourceDistribution) (resources []string) {
+	GinkgoHelper()
+	for _, entry := range rd.ManagedFields {
+		var fields struct {
+			Spec struct {
+				Resource json.RawMessage `json:"f:resource"`
+			} `json:"f:spec"`
+		}
+		Expect(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields)).To(Succeed())
+		if fields.Spec.Resource != nil {
+			resources = append(resources, string(fields.Spec.Resource))
+		}
+	}
+	return resources
+}
+
+var _ = Describe("what is large", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
+	It("DIST-D54 a Secret of 1 MiB is distributed", func(ctx SpecContext) {
+		f.create(ctx, f.holding(map[string]string{"v": strings.Repeat("x", 1<<20)}))
+		rd := f.becomes(ctx, "True/Distributed") // so the API server has accepted the operator's writes of the status
+		Expect(rd.Status.Current).To(BeEquivalentTo(3))
+		Expect(f.at(ctx, f.d1).Data["v"]).To(HaveLen(1 << 20))
+		Expect(managed(rd)).To(Equal([]string{"{}"}))
+		f.writeStatus(ctx, func(s *v1alpha1.ResourceDistributionStatus) { s.Targets = 7 })
+		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(3), f.explain)
+	})
+
+	It("DIST-D54 a ConfigMap of 20,000 keys is distributed, and one managed field for those that own it", func(ctx SpecContext) {
+		data := map[string]string{}
+		for i := range 20_000 {
+			data[fmt.Sprintf("key-%05d", i)] = "x"
+		}
+		f.create(ctx, f.configMap(data))
+		rd := f.becomes(ctx, "True/Distributed")
+		Expect(rd.Status.Current).To(BeEquivalentTo(3))
+		for _, namespace := range []string{f.d1, f.d2, f.d3} {
+			found := &corev1.ConfigMap{}
+			Expect(f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: f.id}, found)).To(Succeed())
+			Expect(found.Data).To(Equal(data))
+		}
+		Expect(managed(rd)).To(Equal([]string{"{}"}), "no entry for each key")
+		f.writeStatus(ctx, func(s *v1alpha1.ResourceDistributionStatus) { s.Targets = 7 })
+		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(3), f.explain)
+	})
+
 	It("DIST-D88 a ConfigMap of 1.4 MiB is refused everywhere, in a sentence", func(ctx SpecContext) {
-		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
-			rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
-				"data": map[string]string{"v": strings.Repeat("x", 1400<<10)}})
-		})
+		f.create(ctx, f.configMap(map[string]string{"v": strings.Repeat("x", 1400<<10)}))
 		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.Failed).To(BeEquivalentTo(3))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(

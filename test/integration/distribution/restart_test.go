@@ -8,12 +8,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
@@ -147,29 +149,72 @@ var _ = Describe("an operator that ends", Ordered, func() {
 	})
 
 	It("DIST-D65 goes on with a roll-out where it was, not sooner", func(ctx SpecContext) {
-		f, one := plough(ctx, w), intstr.FromInt32(1)
+		f, one, pause := plough(ctx, w), intstr.FromInt32(1), 5*time.Second
+		early := &metav1.LabelSelector{MatchLabels: map[string]string{"early": f.id}}
+		Expect(f.Admin().Patch(ctx, build.Namespace(f.d3), client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"labels":{"early":"`+f.id+`"}}}`)))).To(Succeed())
 		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
-			rd.Spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: 5 * time.Second}}
+			rd.Spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: pause}, First: early}
 		})
 		f.becomes(ctx, "True/Distributed")
 		mark := f.mark(ctx)
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
-		f.distributed(ctx, "v=2", f.d1)
+		f.distributed(ctx, "v=2", f.d3)
+		_, times := f.updates(ctx, mark)
 		var next *metav1.Time
-		Eventually(ctx, func() *metav1.Time { // reported after the copy is written
-			if rollout := f.read(ctx).Status.Rollout; rollout != nil {
+		Eventually(ctx, func() time.Time { // reported after the copy is written; at first as it was when the batch began
+			if rollout := f.read(ctx).Status.Rollout; rollout != nil && rollout.NextBatchTime != nil {
 				next = rollout.NextBatchTime
+				return next.Time
 			}
-			return next
-		}).ShouldNot(BeNil(), f.explain)
+			return time.Time{}
+		}).Should(BeTemporally(">=", times[0].Add(pause)), f.explain)
 		Expect(w.Operator.Kill()).To(Succeed())
 		Expect(w.Operator.Start(ctx)).To(Succeed())
-		f.distributed(ctx, "v=2", f.d2, f.d3)
+		f.distributed(ctx, "v=2", f.d1, f.d2)
 		f.becomes(ctx, "True/Distributed")
 		order, times := f.updates(ctx, mark)
-		Expect(order).To(Equal([]string{f.d1, f.d2, f.d3}))
+		Expect(order).To(Equal([]string{f.d3, f.d1, f.d2}))
 		Expect(times[1]).To(BeTemporally(">=", next.Time))
-		Expect(times[2].Sub(times[1])).To(BeNumerically(">=", 5*time.Second))
+		for i := range 2 {
+			Expect(times[i+1].Sub(times[i])).To(BeNumerically(">=", pause))
+		}
+	})
+
+	It("DIST-D76 checks all targets again before it creates a copy, if the status has lost admitted", func(ctx SpecContext) {
+		wiped, kept := plough(ctx, w), plough(ctx, w)
+		both := []*field{wiped, kept}
+		d4, d5 := func(f *field) string { return f.id + "-d4" }, func(f *field) string { return f.id + "-d5" }
+		for _, f := range both {
+			f.create(ctx)
+			f.becomes(ctx, "True/Distributed")
+		}
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		wiped.writeStatus(ctx, func(s *v1alpha1.ResourceDistributionStatus) { s.Admitted = "" })
+		was := wiped.at(ctx, wiped.d1)
+		obstacles := map[*field]*corev1.Secret{}
+		for _, f := range both {
+			f.namespace(ctx, d4(f), "dist", f.id)
+			f.namespace(ctx, d5(f), "dist", f.id)
+			obstacles[f] = f.obstacle(ctx, d4(f), "theirs")
+		}
+		mark := wiped.mark(ctx)
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		kept.distributed(ctx, "v=1", d5(kept))
+		for _, f := range both {
+			Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{d4(f) + ":Unrelated"}))
+			f.rests(ctx)
+			f.untouched(ctx, obstacles[f])
+		}
+		Expect(wiped.data(ctx, d5(wiped))).To(BeEmpty(), "the check covers d4: one conflict, and no copy is created")
+		Expect(wiped.requests(ctx, mark)).NotTo(Or(HaveKey("create secrets"), HaveKey("update secrets"), HaveKey("delete secrets")))
+		for _, f := range both {
+			Expect(f.Admin().Delete(ctx, obstacles[f])).To(Succeed())
+			f.distributed(ctx, "v=1", d4(f), d5(f))
+			Expect(f.becomes(ctx, "True/Distributed").Status.Admitted).NotTo(BeEmpty())
+		}
+		wiped.untouched(ctx, was)
 	})
 
 	It("DIST-D63 holds back what the partition holds back", func(ctx SpecContext) {

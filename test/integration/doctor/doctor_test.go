@@ -40,7 +40,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["server"].Message).To(HavePrefix("Kubernetes v1."))
 		Expect(checks["component/strict-placement"].Message).To(Equal("in force"))
 		Expect(checks["component/distribution"].Message).To(HavePrefix("not installed"))
-		Expect(checks["pod-security"].Message).To(Equal("pods are baseline by default"))
+		Expect(checks["pod-security"].Message).To(Equal("the default level of pod security is baseline"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
 		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(31))
@@ -267,7 +267,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		change(ctx, file, func() { file.Data["config.yaml"] = text + "]}\n" })
 		checks, _ = examine(ctx, admin)
 		Expect(checks["kinds"]).
-			To(And(HaveField("Status", "ok"), HaveField("Message", "mode Remove is done with Secret: take it out of propagation.kinds")))
+			To(And(HaveField("Status", "ok"), HaveField("Message",
+				"mode Remove has deleted all copies of Secret: take Secret out of propagation.kinds")))
 	})
 
 	It("PROP-X10 says what mode All leaves out, and what is refused or held back", func(ctx SpecContext) {

@@ -126,6 +126,8 @@ var clusterStories = []story{
 			Expect(later.Labels).NotTo(HaveKey("team/colour"))
 			s.configure(ctx, configured("{kind: ConfigMap, mode: Remove},"+gadgets, "  excludedLabels: [\"team/*\"]\n"))
 			s.gone(ctx, build.ConfigMap(s.own("child"), "c", ""))
+			// A source that stayed would be copied again for the next scenes. Too many copies to remove, and a configuration is refused.
+			s.remove(ctx, build.ConfigMap(s.own("root"), "c", ""))
 			s.remove(ctx, gadget(s.own("root"))) // a configuration without the kind is not applied while copies of the kind exist
 			s.gone(ctx, gadget(s.own("child")))
 		},

@@ -175,9 +175,9 @@ func misordered(events []event) (wrong []string) {
 // impersonateOn is the ClusterRole that all tenants share in mode Constrained.
 const impersonateOn = "warren:impersonate-on"
 
-// flickering are the conditions that changed more often than the faults explain (FLT-I8).
+// flickering are the conditions that changed more often than the faults and the changes of the object's spec explain (FLT-I8).
 func flickering(events []event, faults int) (wrong []string) {
-	changes, last := map[string]int{}, map[string]string{}
+	changes, last, specs := map[string]int{}, map[string]string{}, map[string]map[int64]bool{}
 	for _, e := range events {
 		conditions, _, _ := unstructured.NestedSlice(e.object.Object, "status", "conditions")
 		for _, c := range conditions {
@@ -187,10 +187,14 @@ func flickering(events []event, faults int) (wrong []string) {
 				changes[of]++
 				last[of] = status
 			}
+			if specs[of] == nil {
+				specs[of] = map[int64]bool{}
+			}
+			specs[of][e.object.GetGeneration()] = true
 		}
 	}
 	for of, n := range changes {
-		if n > 2+2*faults {
+		if n > 2*len(specs[of])+2*faults {
 			wrong = append(wrong, fmt.Sprintf("%s changed %d times with %d faults", of, n, faults))
 		}
 	}

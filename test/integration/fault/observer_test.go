@@ -99,7 +99,7 @@ func (o *observer) isWhole() bool {
 // follow takes the events of a kind, from a resourceVersion on, until the API server ends the watch. It returns the resourceVersion from
 // which to watch next.
 func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstructured.UnstructuredList, from string) (last string) {
-	events, err := w.Admin().Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
+	events, err := w.Admin().Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from, AllowWatchBookmarks: true}})
 	if err != nil {
 		select { // the API server may be starting again
 		case <-ctx.Done():
@@ -110,7 +110,9 @@ func (o *observer) follow(ctx context.Context, w *devcluster.World, list *unstru
 	for e := range events.ResultChan() {
 		if object, ok := e.Object.(*unstructured.Unstructured); ok && e.Type != watch.Error {
 			from = object.GetResourceVersion()
-			o.take(e.Type, object)
+			if e.Type != watch.Bookmark { // without bookmarks, the last event of a kind that rests would be too old to watch from
+				o.take(e.Type, object)
+			}
 			continue
 		}
 		if apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {

@@ -74,7 +74,7 @@ var _ = Describe("an object from which nothing will be copied", func() {
 			{"e5-org", "is no label selector"}} {
 			Expect(asAdmin(ctx, "warren", "trace", "secret/s", "-n", c.namespace)).To(HaveField("Out",
 				And(HavePrefix("secret/s in "+c.namespace+" is neither a copy nor a source"), ContainSubstring(c.says))))
-			Expect(asAdmin(ctx, "warren", "describe", c.namespace)).To(HaveField("Out", MatchRegexp(`Secret +s +\(no source: .*`+c.says)))
+			Expect(asAdmin(ctx, "warren", "describe", c.namespace)).To(HaveField("Out", MatchRegexp(`Secret +s +\(not copied: .*`+c.says)))
 		}
 		Expect(asAdmin(ctx, "warren", "doctor")).To(HaveField("Out",
 			MatchRegexp("warning +sources +these objects have the label propagate, but the operator can't copy them: "+

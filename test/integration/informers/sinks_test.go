@@ -234,6 +234,7 @@ var _ = Describe("a sink of the whole cluster", func() {
 		By("a right that is lost is missed once the stream is opened again, and costs no other kind anything")
 		before := w.count("", "", "")
 		remove(ctx, last)
+		w.counts(ctx, "", []rbacv1.PolicyRule{rule(bindings, see)}, false) // else the API server may open the stream again
 		w.cut()
 		for kind, both := range keepers {
 			for _, k := range both {

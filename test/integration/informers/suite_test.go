@@ -174,6 +174,12 @@ func (w *world) grant(ctx context.Context, namespace, name string, rules ...rbac
 // may waits until the API server knows of rights: it learns them from a watch of its own.
 func (w *world) may(ctx context.Context, namespace string, rules []rbacv1.PolicyRule) {
 	GinkgoHelper()
+	w.counts(ctx, namespace, rules, true)
+}
+
+// counts waits until the API server knows that the user has rights, or that they are gone.
+func (w *world) counts(ctx context.Context, namespace string, rules []rbacv1.PolicyRule, want bool) {
+	GinkgoHelper()
 	for _, rule := range rules {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: w.name, ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -185,7 +191,7 @@ func (w *world) may(ctx context.Context, namespace string, rules []rbacv1.Policy
 			answer := review.DeepCopy()
 			err := admin.Create(ctx, answer)
 			return answer.Status.Allowed, err
-		}).Should(BeTrue(), "the right counts")
+		}).Should(Equal(want), "whether the right counts")
 	}
 }
 

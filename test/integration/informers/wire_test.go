@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,6 +212,21 @@ func (w *wire) count(verb, resource, namespace string) int {
 		}
 	}
 	return n
+}
+
+// mostWithin is the most requests of a kind about a namespace that were answered within a time of that length.
+func (w *wire) mostWithin(span time.Duration, verb, namespace string) (most int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var recent []time.Time
+	for _, r := range w.requests {
+		if r.matches(verb, "", namespace) {
+			recent = append(recent, r.at)
+			recent = slices.DeleteFunc(recent, func(at time.Time) bool { return r.at.Sub(at) >= span })
+			most = max(most, len(recent))
+		}
+	}
+	return most
 }
 
 // limits are the values of the parameter limit in the lists of a resource.

@@ -1,8 +1,10 @@
 package propagation_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -196,6 +199,12 @@ var _ = Describe("a copy", func() {
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		const limit = 256 << 10 // of all annotations together
 		s.Annotations = map[string]string{"long": strings.Repeat("x", limit-len("long"))}
+		s.Data = map[string][]byte{"key": bytes.Repeat([]byte("x"), corev1.MaxSecretSize)}
+		larger := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		larger.Data = map[string][]byte{"key": append(s.Data["key"], 'x')}
+		Expect(f.Admin().Create(ctx, larger)).To(MatchError(ContainSubstring("data: Too long")), "the source's data are at the limit")
+		larger.Data, larger.Annotations = s.Data, map[string]string{"long": s.Annotations["long"] + "x"}
+		Expect(f.Admin().Create(ctx, larger)).To(MatchError(ContainSubstring("annotations: Too long")), "and so are its annotations")
 		l := f.ledger(ctx, "secrets")
 		f.create(ctx, s)
 		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonCopyRejected).
@@ -209,5 +218,32 @@ var _ = Describe("a copy", func() {
 		f.staysAbsent(ctx, s, f.tree()...)
 		change(ctx, f, s, func(s *corev1.Secret) { s.Annotations = nil })
 		f.copied(ctx, s, f.tree()...)
+	})
+
+	It("PROP-P11 that is too large for etcd is refused and told too", func(ctx SpecContext) {
+		of := func(size int, label string) *unstructured.Unstructured {
+			return build.Labelled(widget("Widget", f.acme, "w", strings.Repeat("x", size)), label, v1alpha1.ModeUpdate)
+		}
+		const least, step = 1400 << 10, 64                    // our keys need more than one step
+		steps := sort.Search(200<<10/step, func(n int) bool { // with a label of the same length, which copies nothing
+			w := of(least+n*step, strings.Replace(v1alpha1.LabelPropagate, "warren", "barren", 1))
+			if err := f.Admin().Create(ctx, w); err != nil {
+				Expect(err).To(MatchError(ContainSubstring("request is too large")))
+				return true
+			}
+			f.remove(ctx, w)
+			return false
+		})
+		s := of(least+(steps-1)*step, v1alpha1.LabelPropagate)
+		f.create(ctx, s)
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonCopyRejected).
+			Should(ContainElement(ContainSubstring("request is too large")), explain(world))
+		f.says(ctx, map[string]string{f.a: fmt.Sprintf("Rejected: Widget %q from %q", "w", f.acme)})
+		given(ctx, "other")
+		change(ctx, f, s, func(s *unstructured.Unstructured) { s.Object["spec"] = map[string]any{"colour": "red"} })
+		for _, namespace := range f.tree() {
+			Eventually(ctx, func() error { return f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: "w"}, of(0, "a")) }).
+				Should(Succeed(), explain(world))
+		}
 	})
 })

@@ -55,7 +55,7 @@ func installWidgets(ctx context.Context, cp *controlplane.ControlPlane) error {
 	return devcluster.Apply(ctx, cp.Config(controlplane.Admin), manifests)
 }
 
-// widget makes an object of such a kind.
+// widget returns an object of one of the kinds that widgets defines.
 func widget(kind, namespace, name, colour string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"colour": colour}}}
 	u.SetAPIVersion("example.com/v1")

@@ -138,7 +138,8 @@ var _ = Describe("kubectl warren why", func() {
 		Expect(warren(ctx, controlplane.Admin, "why otto get nodes --group pay-oncall")).To(And(
 			MatchRegexp(row("no", "yes", "ClusterRoleBinding scalers (ClusterRole scalers)")),
 			MatchRegexp(row("yes", "no", "not allowed with sudo of payments"))))
-		Expect(warren(ctx, controlplane.Admin, "why bob get nodes")).To(MatchRegexp(row("yes", "no", "not allowed with sudo of payments, shop")))
+		Expect(warren(ctx, controlplane.Admin, "why bob get nodes")).To(
+			MatchRegexp(row("yes", "no", "not allowed with sudo of payments or shop")))
 	})
 
 	It("tells oneself what one may ask, and a sudoer all", func(ctx SpecContext) {
@@ -156,16 +157,16 @@ var _ = Describe("kubectl warren why", func() {
 var _ = Describe("the commands of reports", func() {
 	It("refuse what isn't there in one sentence", func(ctx SpecContext) {
 		for line, message := range map[string]string{
-			"access nosuch": `there is no tenant "nosuch": kubectl get lns lists them`,
+			"access nosuch": `there is no tenant "nosuch": kubectl get lns lists the tenants`,
 			"access a b":    "name one tenant, not 2: kubectl warren access TENANT",
 			"access A": `invalid tenant name "A": must be at most 63 lower-case letters, digits and hyphens, with no ` +
 				`hyphen at either end`,
-			"who-can get nosuch":                 `the API server has no resource "nosuch": kubectl api-resources lists them`,
+			"who-can get nosuch":                 `the API server has no resource "nosuch": kubectl api-resources lists all resources`,
 			"who-can get pods -n nosuch":         `there is no namespace "nosuch"`,
 			"who-can get":                        "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]",
 			"who-can get pods/ -n shop":          "name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db",
 			"why bob get":                        "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]",
-			"why bob get nosuch.apps":            `the API server has no resource "nosuch.apps": kubectl api-resources lists them`,
+			"why bob get nosuch.apps":            `the API server has no resource "nosuch.apps": kubectl api-resources lists all resources`,
 			"access payments -n shop":            "--namespace is not used by this command",
 			"who-can get pods -n shop -o nosuch": `invalid argument "nosuch" for "-o, --output" flag: must be json or yaml`,
 		} {

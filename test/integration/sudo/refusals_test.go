@@ -35,8 +35,9 @@ var _ = Describe("kubectl sudo", func() {
 			"nobody":                {"carol", []string{"get", "pods", "-n", "pay-web"}, "carol is not a sudoer of any tenant"},
 			"in default":            {"bob", []string{"get", "pods", "-n", "default"}, "namespace default belongs to no tenant"},
 			"in a system namespace": {"bob", []string{"get", "pods", "-n", "kube-system"}, "namespace kube-system belongs to no tenant"},
-			"in all namespaces":     {"bob", []string{"get", "pods", "-A"}, "-A can't be used with sudo: it holds in one tenant"},
-			"as somebody":           {"bob", []string{"get", "pods", "--as=x", "-n", "pay-web"}, "--as is set by kubectl sudo"},
+			"in all namespaces": {"bob", []string{"get", "pods", "-A"},
+				"-A can't be used with sudo, which covers only one tenant: name a namespace with -n"},
+			"as somebody": {"bob", []string{"get", "pods", "--as=x", "-n", "pay-web"}, "--as is set by kubectl sudo"},
 			"who may see the tenant": {"vera", []string{"get", "pods", "-n", "shop"},
 				"vera is not a sudoer of shop (the tenant of namespace shop); ask a manager: mia, Group shop-leads"},
 			"a manager": {"mia", []string{"--tenant", "payments", "get", "pods"},
@@ -44,7 +45,7 @@ var _ = Describe("kubectl sudo", func() {
 			"of another tenant":      {"otto", []string{"--tenant", "shop", "get", "pods"}, "otto is not a sudoer of shop, but of payments"},
 			"of a tenant behind lns": {"otto", []string{"edit", "lns", "shop"}, "otto is not a sudoer of shop, but of payments"},
 			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"},
-				"there is no tenant shp: kubectl get lns lists them; vera is not a sudoer of any"},
+				"there is no tenant shp, and vera is not a sudoer of any tenant: kubectl get lns lists the tenants"},
 			"no name at all": {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
 			"no namespace":   {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant: payments, shop"},
 			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},
@@ -151,6 +152,6 @@ var _ = Describe("kubectl sudo", func() {
 
 		got = as("conny").sudo(ctx, "--tenant", "lab", "get", "nodes")
 		Expect(got.code).To(Equal(1))
-		Expect(got.stderr).To(And(ContainSubstring("Forbidden"), HaveSuffix("\nsudo holds in the tree of lab only\n")))
+		Expect(got.stderr).To(And(ContainSubstring("Forbidden"), HaveSuffix("\nsudo gives rights only in the tree of tenant lab\n")))
 	})
 })

@@ -46,7 +46,8 @@ var _ = Describe("sudo in mode Constrained", func() {
 			}
 		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
 		f.event(ctx, f.own("payments"), v1alpha1.ReasonGroupInUse,
-			"group "+group+" is bound elsewhere; in mode Constrained such a binding gives sudoers no rights: delete it")
+			"group "+group+" is bound outside of this tenant; such a binding gives sudoers no rights in mode Constrained, but "+
+				"stops sudo in mode Legacy: a cluster admin should delete it")
 	})
 
 	It("ACC-C03 is enough for kubectl", func(ctx SpecContext) {

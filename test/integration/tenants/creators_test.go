@@ -34,7 +34,8 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 		send := func(c client.Client, name string) {
 			together.Go(func() {
 				defer GinkgoRecover()
-				if err := c.Create(ctx, build.Tenant(f.own(name)).Object()); err != nil {
+				err := untilWebhookAnswers(func() error { return c.Create(ctx, build.Tenant(f.own(name)).Object()) })
+				if err != nil {
 					Expect(err).To(MatchError(ContainSubstring(" of 3 LNamespaces")))
 				}
 			})

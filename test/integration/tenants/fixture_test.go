@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -82,7 +84,19 @@ func (f *fixture) create(ctx context.Context, objects ...client.Object) {
 		if lns, ok := object.(*v1alpha1.LNamespace); ok {
 			f.house(ctx, lns)
 		}
-		Expect(f.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+		Expect(untilWebhookAnswers(func() error { return f.Admin().Create(ctx, object) })).
+			To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+// untilWebhookAnswers repeats a request that a webhook has not answered in time, so that nothing was stored: where many requests come at
+// once on busy cores, an answer can take longer than the webhook's 5 s.
+func untilWebhookAnswers(request func() error) error {
+	for {
+		err := request()
+		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "context deadline exceeded") {
+			return err
+		}
 	}
 }
 

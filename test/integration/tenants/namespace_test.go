@@ -86,7 +86,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.conflicts(ctx, payments, "the name "+payments+" was not free when this LNamespace asked for it")
 		f.gone(ctx, build.Namespace(payments))
 		Consistently(f.read(ctx, build.Namespace(payments))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
-		f.conflicts(ctx, payments, "the operator tries again only when the spec of this LNamespace changes")
+		f.conflicts(ctx, payments, "the operator tries again only when this LNamespace is created again or its spec changes")
 
 		f.set(ctx, f.Admin(), payments, users(build.Users(f.own("alice"))...))
 		f.ready(ctx, payments)
@@ -202,7 +202,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 			f.conflicts(ctx, legacy, "tenancy.warren.dev/adopt="+string(eves.UID))
 		}
 		f.mark(ctx, legacy, v1alpha1.True)
-		f.conflicts(ctx, legacy, "adopt=true names nobody; a cluster admin names who may adopt it")
+		f.conflicts(ctx, legacy, "adopt=true names no user; a cluster admin can name who may adopt the namespace")
 		denied(ctx, f.Sudo(f.own("eve"), legacy), secretsIn(legacy))
 
 		f.mark(ctx, alices, f.own("alice"))
@@ -257,7 +257,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonCreateFailed)
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).
 			To(And(ContainSubstring("no room for another one"),
-				MatchRegexp("; the operator tries again within [0-9]+[ms], and at once when the spec of this LNamespace changes or it is made again$")))
+				HaveSuffix("; the operator tries again within 5m, and at once when this LNamespace is created again or its spec changes")))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
 		f.ready(ctx, payments)
 	}, SpecTimeout(8*time.Minute))

@@ -169,7 +169,7 @@ var _ = Describe("the access objects", func() {
 		allowed(ctx, f.as("carol"), making(build.Tenant(platform).Sudoers(f.own("carol")).Object(), "LNamespace"))
 		lns := f.says(ctx, platform, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).
-			To(ContainSubstring("group " + platform + "-sudoers is bound elsewhere"))
+			To(ContainSubstring("group " + platform + "-sudoers was already bound outside of this tenant"))
 		f.gone(ctx, pair("warren:sudo:"+platform)...)
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
 

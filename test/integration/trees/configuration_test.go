@@ -191,12 +191,15 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		own.grow(ctx, "d15-payments/pay-d15")
 		own.configure(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
 		Eventually(own.sub("d15-payments/pay-d15")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
+		before := own.now(ctx, "pay-d15").UID
 		since := own.mark(ctx)
 		own.drop(ctx, subNamespace("d15-payments/pay-d15"))
 		Eventually(own.is(subNamespace("d15-payments/pay-d15"))).WithContext(ctx).Should(gone())
 		Eventually(own.events("d15-payments/pay-d15")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonDeletionRefused)))
-		Expect(own.now(ctx, "pay-d15")).To(active())
-		Expect(own.namespaceWrites(since, "pay-d15")(ctx)).To(BeEmpty(), "nothing was asked of the Namespace")
+		Consistently(own.requests(since, "pay-d15")).WithContext(ctx).WithTimeout(test.Quiet(10*time.Second)).
+			WithPolling(500*time.Millisecond).Should(BeEmpty(), "no request about the Namespace, not even a read")
+		Expect(own.requests(since, "d15-payments")(ctx)).NotTo(BeEmpty(), "what was asked of the SubNamespace is seen")
+		Expect(own.now(ctx, "pay-d15")).To(And(active(), HaveField("ObjectMeta.UID", before)))
 		own.configure(ctx, fixture)
 	})
 

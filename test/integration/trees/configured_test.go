@@ -43,7 +43,7 @@ func (c *configured) expect(ctx context.Context, metric string, value float64, l
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// expectHeld starts the operator with another file, and expects that it lives, isn't ready, and says refusal once.
+// expectHeld starts the operator with another file, and expects that it lives, isn't ready, and logs refusal.
 func (c *configured) expectHeld(ctx context.Context, text, refusal string) {
 	GinkgoHelper()
 	before := len(c.Operator.Log())

@@ -74,7 +74,7 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Eventually(shared.sub("o7-mallory/o7-p")).WithContext(ctx).Should(beReady())
 		Eventually(shared.is(build.Secret("o7-p", "bait", "x"))).WithContext(ctx).Should(there())
 		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged,
-			"ParentReplaced", "parent namespace o7-p is not the namespace that was at o7-org/o7-p, and is at another place"))
+			"ParentReplaced", "parent namespace o7-p at o7-org/o7-p was deleted, and a new namespace of that name is at another place"))
 		Eventually(shared.hier("o7-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentReplaced))
 		shared.quiet(ctx, 5*time.Second, "o7-x", "o7-below")
 		for _, name := range []string{"o7-x", "o7-below"} {

@@ -72,7 +72,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			Expect(step.Object.Kind).NotTo(Equal("Deployment"), "one in some namespace is not HNC's for its name")
 		}
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--finish", "--yes")...)).
-			To(HaveSuffix("writes come before the last step: kubectl warren migrate hnc --apply"))
+			To(HaveSuffix("must be done before the last step: run kubectl warren migrate hnc --apply"))
 		Expect(s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(Equal("There is no migration from HNC to undo\n"))
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply")...)).To(HaveSuffix("nothing was done"))
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
@@ -210,7 +210,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
 		Expect(s.planned(ctx).Steps).To(BeEmpty())
 		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).
-			To(Equal("The migration is done: nothing of HNC is needed any more\n"))
+			To(Equal("The migration is done: HNC and its objects are no longer needed\n"))
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("the last step has been taken"))
 		s.isHealthy(ctx)
 	})

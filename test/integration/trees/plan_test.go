@@ -78,7 +78,7 @@ ConfigMap +org +2 +0 +0 +0 +0
 Namespace +org +0 +2 +0 +0 +0
 Secret +org +0 +0 +1 +0 +0
 2 to create, 2 to update, 1 to delete\.
-Not judged: Nosuch\.example\.com: the API server doesn't serve this kind\.
+Not in this plan: Nosuch\.example\.com: the API server doesn't serve this kind\.
 $`))
 		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file, "-o", "wide")).
 			To(MatchRegexp(`(?m)^delete +Secret +web +key +org +propagation.kinds has Secret in mode Remove$`))

@@ -30,7 +30,7 @@ var _ = Describe("kubectl warren shows trees", func() {
 └── [s] x3-web
     └── [s] x3-db
 
-[s] its life belongs to a SubNamespace
+[s] bound: deleting its SubNamespace deletes the namespace
 `
 		Eventually(func() string {
 			out, problems, _ := shared.warren(ctx, "alice", "list", "x3-payments")
@@ -219,7 +219,7 @@ a (cycle) (1)
 └── lost (2)
     └── lost-2 (3)
 
-[s] its life belongs to a SubNamespace
+[s] bound: deleting its SubNamespace deletes the namespace
 (1) Halted=True (InCycle): a -> b -> c -> a
 (2) Halted=True (ParentMissing): parent namespace gone does not exist
 (3) Halted=True (AncestorHalted): ancestor lost is halted (ParentMissing); resolve that first

@@ -58,10 +58,10 @@ xo-pay      a copy of that in xo-base
 xo-web      a copy of that in xo-base
 `))
 		for why, args := range map[string][]string{
-			`there is no namespace "xo-nosuch"`:                                         {"secret/x", "-n", "xo-nosuch"},
-			`the API server has no resource "nosuch": kubectl api-resources lists them`: {"nosuch/x", "-n", "xo-db"},
-			"pods are never propagated":                                                 {"pod/x", "-n", "xo-db"},
-			"namespaces are never propagated":                                           {"ns/x", "-n", "xo-db"},
+			`there is no namespace "xo-nosuch"`:                                                  {"secret/x", "-n", "xo-nosuch"},
+			`the API server has no resource "nosuch": kubectl api-resources lists all resources`: {"nosuch/x", "-n", "xo-db"},
+			"pods are never propagated":                                                          {"pod/x", "-n", "xo-db"},
+			"namespaces are never propagated":                                                    {"ns/x", "-n", "xo-db"},
 		} {
 			Expect(shared.fails(ctx, controlplane.Admin, append([]string{"trace"}, args...)...)).To(Equal(why))
 		}

@@ -88,7 +88,7 @@ var _ = Describe("the API server refuses to make a namespace", func() {
 		Eventually(shared.sub("s12-payments/s12-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonCreateFailed, "no room for "))
 		By("SUB-S17 telling when it is asked again")
 		Eventually(shared.sub("s12-payments/s12-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonCreateFailed,
-			"; the operator tries again within ", ", and at once when the spec of this SubNamespace changes or it is made again"))
+			"; the operator tries again within 5m, and at once when this SubNamespace is created again or its spec changes"))
 		shared.expectFewTries(ctx, since, "s12-web")
 		shared.drop(ctx, bound)
 		Eventually(func(ctx context.Context) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // ns reads a Namespace, for Eventually.
@@ -298,6 +299,21 @@ func (c cluster) namespaceWrites(since audit.Position, names ...string) func(con
 	return c.writesThat(since, func(r audit.Request) bool {
 		return r.Resource == "namespaces" && slices.Contains(names, r.Name)
 	})
+}
+
+// requests reads all of the operator's requests since a mark, reads too, for these Namespaces or for objects in them.
+func (c cluster) requests(since audit.Position, namespaces ...string) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		all, err := c.Requests(ctx, since)
+		var lines []string
+		for _, r := range all {
+			// The API server's log gives a Namespace its own name as its namespace.
+			if r.User == controlplane.Operator && slices.Contains(namespaces, r.Namespace) {
+				lines = append(lines, r.String())
+			}
+		}
+		return lines, err
+	}
 }
 
 func (c cluster) writesThat(since audit.Position, concern func(audit.Request) bool) func(context.Context) ([]string, error) {

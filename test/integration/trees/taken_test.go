@@ -29,7 +29,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 		const wanted = "k6-payments/k6-argocd"
 		c.put(ctx, build.Root("k6-payments"), build.Root("k6-shop"), build.Namespace("k6-argocd"), build.SubNamespace("k6-payments", "k6-argocd"))
 		Eventually(c.sub(wanted)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken,
-			"the operator tries again only when the spec of this SubNamespace changes"))
+			"the operator tries again only when this SubNamespace is created again or its spec changes"))
 		c.free(ctx, "k6-argocd")
 		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
 		// Not after a restart, either.

@@ -75,7 +75,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 		out, problems, code := world.Kubectl(ctx, controlplane.Admin, "warren", "vet")
 		Expect(code).To(Equal(2))
 		Expect(out).To(MatchRegexp(`^danger +update namespaces, from ClusterRole acc-t02-danger\n$`))
-		Expect(problems).To(Equal("error: ClusterRole admin: 1 dangerous, 0 new\n"))
+		Expect(problems).To(Equal("error: ClusterRole admin: 1 finding of severity danger, 0 of severity new\n"))
 
 		By("a tenant that is made meanwhile says so too")
 		create(ctx, build.Tenant("late").Users("dave").Object())

@@ -28,8 +28,8 @@ type Action struct {
 	Words []string
 	// Place is the path of the page that shows what has changed, such as namespaces/pay-x.
 	Place string
-	// Tenant is the tenant whose sudo could allow the change; if it is "", Namespace is a namespace in its tree. Question is the right that
-	// the change needs.
+	// Tenant is the tenant whose sudo could allow the change; if it is "", that is the tenant in whose tree Namespace is. Question is the
+	// right that the change needs.
 	Tenant, Namespace string
 	Question          rights.Question
 }
@@ -132,7 +132,7 @@ func listOf(tenant *v1alpha1.LNamespace, list string) ([]v1alpha1.Subject, error
 	return nil, fmt.Errorf("invalid list %q: must be users or sudoers", list)
 }
 
-var errListChanged = errors.New("the list has changed: look again")
+var errListChanged = errors.New("the list has changed: open the page again")
 
 // storedSubject is an entry as the API server stores it: always with a namespace, because the CRD's default for it is the empty string.
 // Operation "test" compares with the stored entry.
@@ -150,8 +150,8 @@ func storedSubjects(subjects []v1alpha1.Subject) []storedSubject {
 	return stored
 }
 
-// AddSubject returns the action that adds a subject to the list users or sudoers of a tenant. If the list was not empty and has changed
-// since it was read, the API server refuses it.
+// AddSubject returns the action that adds a subject to the list users or sudoers of a tenant. The API server refuses the action if the list
+// has changed since it was read or, for an empty list, if the spec has.
 func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subject) (*Action, error) {
 	present, err := listOf(tenant, list)
 	switch {

@@ -102,7 +102,7 @@ func TestChangedList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for message, want := range map[string]string{
-		"the server rejected our request due to an error in our request": "the list has changed: look again",
+		"the server rejected our request due to an error in our request": "the list has changed: open the page again",
 		"spec.users: the last test user stays":                           "spec.users: the last test user stays",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -20,7 +20,7 @@ import (
 
 // Answer is what the API server has answered to a change.
 type Answer struct {
-	// Done reports whether the change was accepted, Refused whether RBAC or a policy refused it.
+	// Done reports whether the change was accepted, Refused whether it was answered with 403, as by RBAC, a policy or a webhook.
 	Done, Refused bool
 	Sentence      string
 	Warnings      []string

@@ -13,7 +13,7 @@ import (
 // RunLifetime is how long a person may look at a preview before running it.
 const RunLifetime = 5 * time.Minute
 
-// maxStored bounds what a store keeps, so that a page that asks for many previews uses no more memory.
+// maxStored is how many values a store keeps at most, so that a page that asks for many previews uses no more memory.
 const maxStored = 256
 
 // Run is an action that the API server has answered as a dry run, and that may be sent once.
@@ -28,7 +28,8 @@ type Run struct {
 }
 
 // ErrUnknownRun reports that there is nothing to run.
-var ErrUnknownRun = errors.New("this change was run already, or was previewed more than 5 minutes ago, or by another browser: look again")
+var ErrUnknownRun = errors.New("this change was run already, or was previewed more than 5 minutes ago, or by another browser: " +
+	"open the page again")
 
 // Store keeps values, each for one session. mu guards entries.
 type Store[T any] struct {

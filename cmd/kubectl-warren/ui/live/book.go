@@ -20,7 +20,8 @@ type Line struct {
 	version     int
 }
 
-// Message is for a page that shows version From: what is different in Version. Lines are in the order in which they are drawn.
+// Message is for a page that shows version From. Lines and Removed are what is different in Version; Counts, Unread and Trouble are whole.
+// Lines are in the order in which they are drawn.
 type Message struct {
 	// Proof is the Proof of the Book.
 	Proof   string   `json:"proof"`
@@ -86,7 +87,7 @@ func (b *Book) tops() []string {
 	return slices.Concat(b.roots, b.homes)
 }
 
-// Ready is closed once the first version is there.
+// Ready returns a channel that is closed once the first version is there.
 func (b *Book) Ready() <-chan struct{} { return b.first }
 
 // Page returns the present version.
@@ -129,7 +130,7 @@ func (t Trouble) String() string {
 	if t.Sentence == "" {
 		return ""
 	}
-	return "Since " + t.Since.UTC().Format(time.RFC3339) + " nothing is new: " + t.Sentence
+	return "Not updated since " + t.Since.UTC().Format(time.RFC3339) + ": " + t.Sentence
 }
 
 // turn replaces the rows by those of a new version, and reports whether any is different.

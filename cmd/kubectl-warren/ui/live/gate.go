@@ -37,7 +37,8 @@ type gatedTransport struct {
 // WrappedRoundTripper returns the wrapped transport, for client-go.
 func (g *gatedTransport) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// RoundTrip sends a request, when its turn has come. A request without a body that has waited is sent again until the API server answers.
+// RoundTrip sends a request, when its turn has come. A request that has waited, and has no body, is sent again until the API server
+// answers.
 func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		waited, err := g.waitForTurn(r)

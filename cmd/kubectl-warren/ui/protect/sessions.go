@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// cookieName is the name of the session's cookie. The cookie's path is Guard.Path, so that other servers on 127.0.0.1 don't get it.
+// cookieName is the name of the session's cookie. Browsers send a cookie to every port of its address. The cookie's path is the secret
+// Guard.Path, so that other servers at the same address don't get it.
 const cookieName = "warren-ui"
 
 // digest is what the server keeps of a secret: the time of a lookup does not depend on how much of a guessed secret is right.

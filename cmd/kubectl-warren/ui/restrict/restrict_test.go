@@ -188,6 +188,8 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 		if err == nil || !errors.As(err, &refused) {
 			_ = answer.Body.Close()
 			t.Errorf("%d: %v", status, err)
+		} else if !strings.Contains(err.Error(), "does not follow the redirect of GET /api") {
+			t.Errorf("%d: the request was sent, but the message is %q", status, err)
 		}
 		server.Close()
 	}

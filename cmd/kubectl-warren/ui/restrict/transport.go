@@ -65,7 +65,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.next.RoundTrip(r)
 	if err == nil && answer.Header.Get("Location") != "" && answer.StatusCode/100 == 3 {
 		_ = answer.Body.Close()
-		return nil, &RefusedError{r.Method, r.URL.Path, "the API server answers with another address, which could be anybody's"}
+		return nil, &RefusedError{"follow the redirect of", r.Method, r.URL.Path, "the new address may belong to another server"}
 	}
 	return answer, err
 }
@@ -75,11 +75,11 @@ var resolver = request.RequestInfoFactory{
 	APIPrefixes: map[string]sets.Empty{"api": {}, "apis": {}}, GrouplessAPIPrefixes: map[string]sets.Empty{"api": {}},
 }
 
-// RefusedError is a request that was not sent.
-type RefusedError struct{ Method, Path, Why string }
+// RefusedError is a request that was not sent, or whose redirect was not followed. Deed is "send" or "follow the redirect of".
+type RefusedError struct{ Deed, Method, Path, Why string }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("kubectl warren ui does not send %s %s: %s", e.Method, e.Path, e.Why)
+	return fmt.Sprintf("kubectl warren ui does not %s %s %s: %s", e.Deed, e.Method, e.Path, e.Why)
 }
 
 // checkRequest returns an error for a request that must not be sent. onlyMetadata reports whether the answer must hold nothing but
@@ -91,9 +91,9 @@ func (t *Transport) checkRequest(r *http.Request) (onlyMetadata bool, err error)
 		err = errors.New("its path is not below that of the API server's address: please report this defect")
 	}
 	if err != nil {
-		return false, &RefusedError{r.Method, r.URL.Path, err.Error()}
+		return false, &RefusedError{"send", r.Method, r.URL.Path, err.Error()}
 	}
-	refused := func(why string) (bool, error) { return false, &RefusedError{r.Method, r.URL.Path, why} }
+	refused := func(why string) (bool, error) { return false, &RefusedError{"send", r.Method, r.URL.Path, why} }
 	switch {
 	case r.Header.Get("Upgrade") != "":
 		return refused("it changes the protocol")
