@@ -101,12 +101,7 @@ func testEnd(t *testing.T, c *cluster) {
 			p, other := r.open(""), r.open("")
 			equal(p, "the rows", browser.Eval[bool](p, "%s", hasRow("ends-web", "ends")), true)
 			caughtUp(p, other)
-			eventually(t, "the page's stream", func() error {
-				if open := 16 - r.freeStreams(); open != 1 {
-					return fmt.Errorf("%d streams", open)
-				}
-				return nil
-			})
+			r.hasOneStream("of two tabs")
 			status := 0
 			if how.signal != 0 {
 				status = r.end(how.signal)

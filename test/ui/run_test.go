@@ -306,6 +306,17 @@ func (v *visitor) send(method, address string, form url.Values, change ...func(*
 	return answered{answer, string(text)}
 }
 
+// hasOneStream waits until all pages share one event stream: that of a tab which was closed ends a little after the tab.
+func (r *run) hasOneStream(what string) {
+	r.Helper()
+	eventually(r.TB, "streams "+what, func() error {
+		if open := 16 - r.freeStreams(); open != 1 {
+			return fmt.Errorf("%d are open", open)
+		}
+		return nil
+	})
+}
+
 // freeStreams returns how many more event streams the server would open: 16 without the open ones.
 func (r *run) freeStreams() int {
 	r.Helper()
