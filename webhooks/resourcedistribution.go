@@ -236,7 +236,7 @@ func (v *distributionValidator) missingWriteRight(ctx context.Context, user auth
 			continue
 		}
 		if open || len(namespaces) > maxAsked {
-			return fmt.Sprintf("user %q may not %s %s in all namespaces", user.Username, verb, resource), nil
+			return fmt.Sprintf("user %q may not %s %s cluster-wide, as this ResourceDistribution requires", user.Username, verb, resource), nil
 		}
 		each, err := v.ask.May(ctx, user, verb, group, resource, namespaces)
 		if err != nil {

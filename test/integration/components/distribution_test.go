@@ -48,7 +48,7 @@ var _ = Describe("components distribution and hierarchy-authority", func() {
 
 		Expect(devcluster.Apply(ctx, world.Config(controlplane.Admin),
 			distributing("config/components/distribution", "config/components/hierarchy-authority"))).To(Succeed())
-		eventuallyRefused(ctx, `user "carol" may not create secrets in all namespaces`,
+		eventuallyRefused(ctx, `user "carol" may not create secrets cluster-wide, as this ResourceDistribution requires`,
 			func() error { return distribute(ctx, "carol", "h3-plain") })
 		Expect(distribute(ctx, controlplane.Admin, "h3-plain")).To(Succeed())
 	})

@@ -158,7 +158,7 @@ var _ = Describe("admission", Ordered, func() {
 
 	It("DIST-D58 DIST-D60 needs the right in every target, that of who asks", func(ctx SpecContext) {
 		Eventually(ctx, func() error { return tries(ctx, "carol", included(f.d1)) }).Should(Succeed())
-		Expect(tries(ctx, "carol")).To(says(`user "carol" may not create secrets in all namespaces`))
+		Expect(tries(ctx, "carol")).To(says(`user "carol" may not create secrets cluster-wide, as this ResourceDistribution requires`))
 		Expect(tries(ctx, "carol", included(f.d1, f.d2))).To(says(`user "carol" may not create secrets in namespace "` + f.d2 + `"`))
 		Expect(tries(ctx, "carol", included(f.d2, f.d3, f.d1))).To(says(`"` + f.d2 + `" (and 1 more)`))
 		Expect(tries(ctx, "carol", targeting(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{v1alpha1.NamespaceName(f.d2)}}))).
@@ -166,12 +166,12 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(tries(ctx, "carol", included(f.d1), onConflict(v1alpha1.ConflictAdoptIdentical))).To(says("may not update secrets"))
 		union := f.selecting()
 		union.IncludedNamespaces, union.Combination = references(f.d1), v1alpha1.CombinationUnion
-		Expect(tries(ctx, "carol", targeting(union))).To(says("in all namespaces"))
+		Expect(tries(ctx, "carol", targeting(union))).To(says("cluster-wide, as this ResourceDistribution requires"))
 		rd := f.object(included(f.d1))
 		Expect(f.As("carol").Create(ctx, rd)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
 		f.distributed(ctx, "v=1", f.d1)
-		Expect(f.attempt(ctx, "carol", targeting(v1alpha1.DistributionTargets{}))).To(says("in all namespaces"))
+		Expect(f.attempt(ctx, "carol", targeting(v1alpha1.DistributionTargets{}))).To(says("cluster-wide, as this ResourceDistribution requires"))
 
 		By("DIST-D60: a dry run is answered as the request, and nothing is written")
 		Expect(f.Admin().Delete(ctx, rd)).To(Succeed())
@@ -198,7 +198,7 @@ var _ = Describe("admission", Ordered, func() {
 			f.id+`-x}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}`,
 			"create", "--as=carol", "-f", "-")
 		Expect(code).NotTo(BeZero())
-		Expect(stderr).To(ContainSubstring(`user "carol" may not create secrets in all namespaces`))
+		Expect(stderr).To(ContainSubstring(`user "carol" may not create secrets cluster-wide, as this ResourceDistribution requires`))
 	})
 
 	It("DIST-D59 a change needs the right for what it changes", func(ctx SpecContext) {
