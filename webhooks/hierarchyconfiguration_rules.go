@@ -95,7 +95,7 @@ func (v *hierarchyVerdict) checkReplacedValues(after *forest.Snapshot, namespace
 		if c := changes[i]; c.field != nil && len(values) > 0 {
 			what, list := [2]string{"labels", "annotations"}[i], [2]string{"overriddenLabels", "overriddenAnnotations"}[i]
 			v.addProblems(field.Invalid(c.field, c.value, what+" would be replaced: "+g.joinVisibleTexts(values)+
-				"; first remove them, or list their keys in "+list+" of their namespaces"))
+				"; first remove them, or keep them: list their keys in spec."+list+" of their namespaces' HierarchyConfigurations"))
 		}
 	}
 }

@@ -78,13 +78,13 @@ func TestHierarchyConfigurations(t *testing.T) {
 		"HIER-M23": {"", deaf, nil, build.Hierarchy("solo", build.Below("org")), refused(500, "could not ask the authorizer")},
 		"Replaces": {"", grown(build.Root("org", "team", "neco"), mistyped).allowing(admOrg), nil,
 			build.Hierarchy("solo", build.Below("org")), refused(422, "labels would be replaced: solo team (z); "+
-				"first remove them, or list their keys in overriddenLabels of their namespaces")},
+				"first remove them, or keep them: list their keys in spec.overriddenLabels of their namespaces' HierarchyConfigurations")},
 		"Overrides": {"", grown(build.Root("org", "team", "neco"), mistyped).allowing(admOrg, clusterly), nil,
 			build.Hierarchy("solo", build.Below("org"), build.Overriding("team")), allowed()},
 		"PropagatesOver": {"", grown(build.Root("org", "cost", "1"), build.Child("team-a", "org", "cost", "8")), nil,
 			build.Hierarchy("org", build.Propagating("cost")),
 			refused(422, "spec.propagatedLabels", "labels would be replaced: team-a cost (8); "+
-				"first remove them, or list their keys in overriddenLabels of their namespaces")},
+				"first remove them, or keep them: list their keys in spec.overriddenLabels of their namespaces' HierarchyConfigurations")},
 		"Requires": {"", family().allowing("create subnamespaces org"), nil, build.Hierarchy("org", build.Requiring("c1")), allowed()},
 		"RequiresUnasked": {
 			"", family(), nil, build.Hierarchy("org", build.Requiring("c1")),

@@ -72,7 +72,8 @@ func (v *distributionValidator) checkUIDKnown(ctx context.Context, old *v1alpha1
 		return readFailedError("ResourceDistribution "+old.Name, err)
 	}
 	if err != nil || object.UID != old.UID {
-		return askToRetry("the operator has not seen resourcedistribution " + old.Name + " with this UID yet; try again in a second")
+		return askToRetry("the API server has no resourcedistribution " + old.Name + " with this UID: it may just have been deleted or " +
+			"replaced; try again in a second")
 	}
 	return nil
 }

@@ -66,6 +66,8 @@ func TestSubNamespaces(t *testing.T) {
 			allowed("namespace web exists outside of this tree")},
 		"SEC-W35 Taken": {"and nobody learns by whom", payments().with(bound("web", "shop")), nil, build.SubNamespace("payments", "web"),
 			allowed("namespace web exists outside of this tree")},
+		"SUB-K8 OfTheRoot": {"", payments().with(bound("web", "payments")), nil, build.SubNamespace("web", "payments"),
+			allowed("namespace payments is the root of this tree: choose another name")},
 		"TakenJustNow": {"", payments().later(build.Namespace("web")), nil, build.SubNamespace("payments", "web"),
 			allowed("namespace web exists")},
 		"TakenUp": {"its own, whose SubNamespace was lost", payments().with(bound("web", "payments")), nil,

@@ -69,10 +69,10 @@ const (
 	ReasonAccessConflict Reason = "AccessConflict"
 	// Event on an LNamespace: the tenant's sudo now has the other mode.
 	ReasonSudoModeChanged Reason = "SudoModeChanged"
-	// Event on LNamespaces, HierarchyConfigurations, copies and ResourceDistributions: the operator restored what another user had changed.
+	// Event on LNamespaces, and on copies of a source: the operator restored what another user had changed.
 	ReasonDriftRepaired Reason = "DriftRepaired"
-	// Event on the same objects, and on generated objects: another program changes the object again and again. The operator now repairs it
-	// less often.
+	// Event on copies of a source, ResourceDistributions and generated objects: another program changes an object again and again. The
+	// operator now repairs it less often.
 	ReasonDriftLoop Reason = "DriftLoop"
 )
 

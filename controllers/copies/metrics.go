@@ -105,8 +105,9 @@ func newGauges(r *Runner) *gauges {
 		limited: desc("warren_propagation_limited", "Copies that limits.copies or limits.bytes of a tree do not allow; condition Propagated of "+
 			"the root names them.", "group", "kind"),
 		pending: desc("warren_propagation_pending_actions", "Keys that wait in the queue."),
-		kinds: desc("warren_config_kind", "1 for the state of each configured kind: syncing, active, pending (not served), forbidden, or "+
-			"degraded (not listed for 30 s).", "group", "kind", "state"),
+		kinds: desc("warren_config_kind", "For each configured kind, 1 for its state and 0 for the others: syncing, active, pending, "+
+			"forbidden, degraded. pending: not served. degraded: not listed within informers.degradedAfter, or informers.maxInformers "+
+			"leaves no room.", "group", "kind", "state"),
 	}
 }
 

@@ -81,7 +81,7 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	case h == nil || h.Parent == nil:
 		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent is not set; the namespace stays where it is")
 	}
-	return good(kind, v1alpha1.ReasonApplied, "the parent of the namespace is the one that spec.parent names")
+	return good(kind, v1alpha1.ReasonApplied, "the namespace has the parent that spec.parent names, or none if spec.parent is \"\"")
 }
 
 // toKeepPlace returns the clause about the change of spec.parent that leaves n where it is; "" if each change would move it.

@@ -62,6 +62,8 @@ func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 	case n.Parent() == parent:
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name", name,
 			parent)
+	case shareTree(s, parent, n) && n.Parent() == "":
+		return obstacle(v1alpha1.ReasonConflict, "namespace %s is the root of this tree: choose another name", name)
 	case shareTree(s, parent, n):
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name",
 			name)
@@ -81,7 +83,7 @@ const askAgain = "the operator tries again only when this SubNamespace is create
 // shareTree reports whether n is in the tree of parent, or was there before it was halted.
 func shareTree(s *Snapshot, parent string, n *Namespace) bool {
 	own := s.Place(parent)
-	return own.InTree() && n.Parent() != "" && s.RootOf(n.Name) == own.Path[0]
+	return own.InTree() && (n.Name == own.Path[0] || n.Parent() != "" && s.RootOf(n.Name) == own.Path[0])
 }
 
 // NamingObstacle returns the naming policies that the name of a new namespace below parent breaks, or no obstacle. parent must be in a

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// row is a case of docs/behaviour/security.md: the requests of some actors, and their result. No other row uses the objects that these
-// requests change, so all rows can run at once.
+// row has the requests of some actors, and their results: a case, or a part of one, of docs/behaviour. The rows that rows returns can run
+// at once: none depends on what another changes. The other rows run one after the other.
 type row struct {
 	name  string
 	tries []try

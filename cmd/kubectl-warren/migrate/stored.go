@@ -53,7 +53,8 @@ func (e Engine) checkOldStored(p peer) error {
 		commands = append(commands, fmt.Sprintf("kubectl get %s -A -o yaml | kubectl replace -f - && kubectl patch crd %s "+
 			"--subresource=status --type=merge -p '{\"status\":{\"storedVersions\":[%q]}}'", name, name, e.OldStored[name]))
 	}
-	return fmt.Errorf("nothing was written, because %s may have objects in an old version. The API server can't read these while the "+
-		"conversion webhook of %s is stopped. To store them in the new version, run this, and then migrate again: %s",
-		strings.Join(slices.Sorted(maps.Keys(e.OldStored)), ", "), p.title, strings.Join(commands, " && "))
+	return fmt.Errorf("nothing was written, because %s may have objects in an old version, which only the conversion webhook of %s can "+
+		"convert. The migration stops that webhook, and then nobody could read these objects. While %s still runs, store them in the new "+
+		"version with these commands, and then migrate again: %s",
+		strings.Join(slices.Sorted(maps.Keys(e.OldStored)), ", "), p.title, p.title, strings.Join(commands, " && "))
 }

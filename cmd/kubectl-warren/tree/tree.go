@@ -56,7 +56,8 @@ type Node struct {
 	Name  string `json:"name"`
 	Type  Type   `json:"type"`
 	Bound bool   `json:"bound"`
-	// Depth is the distance to the root; nil if the namespace is halted or in no tree, or if the distance is not known.
+	// Depth is the distance to the root; nil if the namespace is in no tree, or if the distance is not known. It is nil for a halted
+	// namespace, too, unless the View is Partial. Then it may come from the node above, or from tree labels that were written earlier.
 	Depth *int   `json:"depth,omitempty"`
 	Phase string `json:"phase,omitempty"`
 	// Conditions are the namespace's problems.

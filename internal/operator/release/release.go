@@ -92,7 +92,8 @@ func releaserOf(cfg *rest.Config, namespace string, out io.Writer) (*releaser, e
 
 func (r *releaser) printLine(format string, a ...any) { fmt.Fprintf(r.out, format+"\n", a...) }
 
-// deleteWebhooks deletes our two webhook configurations: without the operator, the API server would refuse each request that these match.
+// deleteWebhooks deletes our two webhook configurations. Without the operator, the API server would refuse each request that matches a
+// webhook with failurePolicy Fail.
 func (r *releaser) deleteWebhooks(ctx context.Context) error {
 	admission := r.api.AdmissionregistrationV1()
 	for _, kind := range []struct {

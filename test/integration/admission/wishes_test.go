@@ -168,7 +168,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		}
 		Expect(shared.wish(ctx, build.Hierarchy("i3-org", build.Propagating("cost")))).
 			To(refuse("spec.propagatedLabels", "labels would be replaced: i3-team-a cost (8); "+
-				"first remove them, or list their keys in overriddenLabels of their namespaces"))
+				"first remove them, or keep them: list their keys in spec.overriddenLabels of their namespaces' HierarchyConfigurations"))
 		shared.let(ctx, "i3-user", "author", "i3-svc-1")
 		overriding := build.Hierarchy("i3-svc-1", build.Overriding("cost"))
 		Eventually(shared.wish).WithArguments(ctx, overriding, "--as=i3-user").Should(refuse(`in namespace "i3-team-a" (it propagates "cost")`))
