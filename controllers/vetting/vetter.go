@@ -1,7 +1,7 @@
-// Package vetting looks at the users' ClusterRole whenever it changes, has internal/rolevetting compare it with the vetted list, and
-// reports. The vetted list has the rights that somebody has reviewed. New and dangerous rights are reported by a metric, by Events
-// on that ClusterRole, and to the controllers that report on tenants. Package vetting changes nothing in the cluster: cluster
-// admins, once they know, decide what is aggregated into a role.
+// Package vetting looks at the users' ClusterRole whenever it changes, and every Timing.Interval. internal/rolevetting compares it with the
+// vetted list: the rights that somebody has reviewed. A metric, and Events on that ClusterRole, report new rights and dangerous rights. The
+// controllers that report on tenants learn of dangerous rights only. Package vetting changes no right: cluster admins, once they know,
+// decide what is aggregated into a role.
 //
 // Only the metadata of that one ClusterRole is watched. A look (look.go) reads the role and the ClusterRoles that are
 // aggregated into it.

@@ -25,7 +25,8 @@ func TestPreview(t *testing.T) {
 			facts: facts(source("acme", update, changed), copied("a", "acme", update), copied("b", "acme", update, forged),
 				copied("z", "acme", update), copied("solo", "zeta", update)),
 			want: []copies.Step{
-				{Slot: at("a"), Verb: copies.Update, From: "acme", Why: "its source has changed, or the set of keys that is copied"},
+				{Slot: at("a"), Verb: copies.Update, From: "acme",
+					Why: "its source has changed, or propagation.excludedLabels or propagation.excludedAnnotations now exclude other keys"},
 				{Slot: at("a1"), Verb: copies.Create, From: "acme", Why: "it is not there yet"},
 				{Slot: at("b"), From: "acme", Why: "an object of that name exists, but is no copy of this source", Held: v1alpha1.ReasonConflict},
 				{Slot: at("solo"), Verb: copies.Delete, From: "zeta", Why: "namespace zeta is no longer above this one"},

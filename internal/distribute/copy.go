@@ -171,7 +171,7 @@ func isOperators(key string) bool {
 	return v1alpha1.IsReservedKey(key)
 }
 
-// UnlockMeta removes the annotation that keeps all others from changing the object.
+// UnlockMeta removes the annotation "locked", so that everybody with rights to the object may change it again.
 func UnlockMeta(meta *metav1.ObjectMeta) { delete(meta.Annotations, v1alpha1.AnnotationLocked) }
 
 func dropOwner(meta *metav1.ObjectMeta) {

@@ -17,8 +17,8 @@ type Verb int
 // The verbs. Update writes the template over a copy. Remark replaces a copy's marks (the operator's label, annotations and
 // ownerReference) and leaves its content. Inspect reads a whole copy that may have been changed while the operator didn't watch. Examine
 // reads an obstacle, somebody else's object; Adopt makes it a copy without a change of its content, and Overwrite writes the template
-// over it. HandBack removes all marks from an adopted object. Unlock removes only the annotation that keeps all others from changing the
-// object.
+// over it. HandBack removes all marks from an adopted object. Unlock removes only the annotation "locked", so that everybody with
+// rights to the object may change it again.
 const (
 	Nothing Verb = iota
 	Create

@@ -139,9 +139,15 @@ func testNamespacePage(t *testing.T, c *cluster) {
 	})
 }
 
-// openBetween opens a page, and returns what the plugin's commands printed before and afterwards. It tries again while that is different:
+// openBetween opens a page, as between does.
+func (r *run) openBetween(t *testing.T, page string, commands ...string) (*browser.Page, []string) {
+	t.Helper()
+	return r.between(t, func() *browser.Page { return r.openIn(t, page) }, commands...)
+}
+
+// between opens a page, and returns what the plugin's commands printed before and afterwards. It tries again while that is different:
 // other tests change rights of the whole cluster at any time.
-func (r *run) openBetween(t *testing.T, page string, commands ...string) (p *browser.Page, printed []string) {
+func (r *run) between(t *testing.T, open func() *browser.Page, commands ...string) (p *browser.Page, printed []string) {
 	t.Helper()
 	printAll := func() (all []string) {
 		for _, command := range commands {
@@ -154,7 +160,7 @@ func (r *run) openBetween(t *testing.T, page string, commands ...string) (p *bro
 		if p != nil {
 			p.Close()
 		}
-		p = r.openIn(t, page)
+		p = open()
 		if printed = printAll(); !slices.Equal(before, printed) {
 			return fmt.Errorf("before: %q, afterwards: %q", before, printed)
 		}
@@ -333,13 +339,16 @@ func testTenantPage(t *testing.T, c *cluster) {
 func testQuestions(t *testing.T, c *cluster) {
 	c.newTeam(t, "asked")
 	r := c.serve(t, "admin")
-	p := r.open("questions")
-	p.CheckAxe()
+	r.open("questions").CheckAxe()
 	t.Run("WEB-U7 who-can by form, then by address", func(t *testing.T) {
-		p.Fill("Verb", "get")
-		p.Fill("Resource", "secrets")
-		p.Fill("Namespace", "asked-web")
-		p.Follow(func() { p.ClickText("Ask") })
+		ask := func() *browser.Page {
+			p := r.openIn(t, "questions")
+			p.Fill("Verb", "get")
+			p.Fill("Resource", "secrets")
+			p.Fill("Namespace", "asked-web")
+			p.Follow(func() { p.ClickText("Ask") })
+			return p
+		}
 		check := func(p *browser.Page, want rights.WhoCan) {
 			var rows [][]string
 			for _, holder := range want.Subjects {
@@ -352,6 +361,8 @@ func testQuestions(t *testing.T, c *cluster) {
 			checkTable(p, "Who can get secrets in asked-web", rows)
 			equal(p, "command", browser.Eval[string](p, `document.querySelector(".command code").textContent`), "kubectl warren who-can get secrets -n asked-web")
 		}
+		p, printed := r.between(t, ask, "who-can get secrets -n asked-web")
+		check(p, decode[rights.WhoCan](t, printed[0]))
 		p.CheckAxe()
 		address := strings.TrimPrefix(browser.Eval[string](p, `location.href`), r.address(""))
 		again, printed := r.openBetween(t, address, "who-can get secrets -n asked-web")

@@ -19,7 +19,8 @@ var capsulePeer = peer{
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		tenants, served, err := r.listPeerObjects(ctx, capsuleGroup, "Tenant")
 		if err == nil && !served {
-			err = errors.New("the API server has no kind of " + capsuleGroup + ": Capsule is not installed here; --context names another cluster")
+			err = errors.New("the API server has no kind of " + capsuleGroup + ": Capsule is not installed here; " +
+				"use --context to choose another cluster")
 		}
 		if err != nil {
 			return nil, err

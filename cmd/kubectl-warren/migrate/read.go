@@ -293,7 +293,8 @@ var hncPeer = peer{
 			*into, served = objects, served || here
 		}
 		if !served && c.Peer.Record == nil {
-			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here; --context names another cluster")
+			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here; " +
+				"use --context to choose another cluster")
 		}
 		var err error
 		if found.settings, err = settingsOfHNC(c.Peer.Deployments); err != nil {
@@ -318,7 +319,8 @@ var accuratePeer = peer{
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		subs, served, err := r.listPeerObjects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served && c.Peer.Record == nil {
-			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here; --context names another cluster")
+			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here; " +
+				"use --context to choose another cluster")
 		}
 		if err != nil {
 			return nil, err

@@ -86,7 +86,8 @@ func (k *keeper) finish(ctx context.Context) {
 		return
 	}
 	if err := k.flush(ctx); err != nil {
-		ctrllog.FromContext(ctx).WithName("billing").Error(err, "the exporter stops; changes stay in the outbox")
+		ctrllog.FromContext(ctx).WithName("billing").Error(err,
+			"the exporter was asked to end and could not send its last changes to the ledger; they stay in the outbox")
 	}
 }
 

@@ -242,7 +242,7 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 	It("MIG-M1 says which peer is not installed, and which configuration can't be read", func(ctx SpecContext) {
 		for peer, title := range map[string]string{"hnc": "HNC", "accurate": "Accurate", "capsule": "Capsule"} {
 			Expect(own.fails(ctx, controlplane.Admin, "migrate", peer, "--config", config)).To(And(HavePrefix("the API server has no kind of "),
-				HaveSuffix(": "+title+" is not installed here; --context names another cluster")))
+				HaveSuffix(": "+title+" is not installed here; use --context to choose another cluster")))
 		}
 		Expect(own.fails(ctx, controlplane.Admin, "migrate", "hnc", "--operator-namespace", "elsewhere")).
 			To(HavePrefix("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, or the " +

@@ -31,14 +31,17 @@ type history struct {
 
 // pass is one pass of the operator over a tenant, as far as it has come.
 type pass struct {
-	tenant  *v1alpha1.LNamespace
-	since   int // the version of the tenant that the pass has read
-	actual  grants.Actual
-	excess  map[grants.Key]map[right]bool // the rights that objects gave when the pass began, and that the lists do not name
+	tenant *v1alpha1.LNamespace
+	since  int // the version of the tenant that the pass has read
+	// actual has the objects as the pass knows them. At its beginning they may be some changes old.
+	actual grants.Actual
+	// excess has, by object, the rights that actual had at the beginning and that the tenant's lists do not name. A step that is carried
+	// out removes the entry of its object.
+	excess  map[grants.Key]map[right]bool
 	steps   []grants.Step
-	unsound map[grants.Key]bool
-	failed  bool // a step that takes rights away has failed
-	all     bool // every step was carried out
+	unsound map[grants.Key]bool // objects whose step has failed
+	failed  bool                // a step that takes rights away has failed
+	all     bool                // every step so far was carried out
 }
 
 var (

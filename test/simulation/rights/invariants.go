@@ -53,7 +53,7 @@ func excessIn(objects grants.Actual, tenant *v1alpha1.LNamespace) map[grants.Key
 	return all
 }
 
-// checkOrder: FLT-M15. Nothing is granted while an object gives a right that it gave when the pass began, and that the lists do not name.
+// checkOrder: FLT-M15. Nothing is granted while an object still gives a right that is in the pass's excess.
 func (h *history) checkOrder(p *pass, key grants.Key) {
 	for other, excess := range p.excess {
 		if h.server.objects[other] == nil {

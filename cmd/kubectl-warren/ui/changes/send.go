@@ -90,7 +90,7 @@ func readAnswer(response *http.Response, body []byte, action *Action) Answer {
 		answer.Warnings = append(answer.Warnings, warning.Text)
 	}
 	if answer.Done {
-		answer.Sentence = "The API server accepts it."
+		answer.Sentence = "Dry run: the API server would accept this change."
 		return answer
 	}
 	status := metav1.Status{}
