@@ -19,9 +19,9 @@ import (
 // without this check, the sender of a made-up review would learn the names of other people's namespaces.
 func checkReviewGenuine(s *forest.Snapshot, k kind, req admission.Request) error {
 	if req.Kind.Group != k.group || req.Kind.Kind != k.name || req.Resource.Resource != k.resource || req.SubResource != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("this path judges requests about %s; the review is about kind %q, resource %q; call the "+
-			"path of that kind",
-			k.resource, req.Kind.Kind, req.Resource.Resource))
+		return apierrors.NewBadRequest(fmt.Sprintf("this path judges requests about %s of API group %q, without a subresource; the review "+
+			"is about kind %q of group %q, resource %q, subresource %q; call the path of that kind, and send no subresource",
+			k.resource, k.group, req.Kind.Kind, req.Kind.Group, req.Resource.Resource, req.SubResource))
 	}
 	for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
 		if err := checkSpecLength(k, raw); err != nil {

@@ -168,7 +168,7 @@ const (
 	// Condition Propagated: the copies here and below equal their sources.
 	ReasonInSync Reason = "InSync"
 
-	// Event on a HierarchyConfiguration: the namespace has another parent now.
+	// Event on a HierarchyConfiguration: the operator moved the namespace to the place that `spec.parent` asks for.
 	ReasonParentChanged Reason = "ParentChanged"
 	// Event on a HierarchyConfiguration: the namespace is no longer halted.
 	ReasonResumed Reason = "Resumed"

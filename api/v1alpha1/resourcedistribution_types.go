@@ -198,7 +198,8 @@ type FailedNamespace struct {
 	// reason of the failure.
 	// +required
 	Reason Reason `json:"reason"`
-	// message is the answer of the API server.
+	// message states why the API server refused the copy, in at most 256 bytes. Of invalid fields it has only the paths, because their
+	// values may be secret. It may also have the operator's advice.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // writesOf is an API server that fails deletions if failing is set. It records the names of created objects and the options of deletions.
-// Only the objects in existing can be read, and LNamespaces and Namespaces, which are all unchanged.
+// Of access objects, only the ClusterRoles and ClusterRoleBindings in existing can be read. Each LNamespace and Namespace can be read, with
+// the UID that runnerOn and newRunner expect. So checkCurrent finds that nothing has changed since the operator's watch showed it.
 type writesOf struct {
 	client.Client
 	existing grants.Actual

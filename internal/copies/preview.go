@@ -100,7 +100,8 @@ func whyWritten(w *World, slot Slot, a Action) string {
 	case c.Hash.Mode != a.Hash.Mode:
 		return "the mode of its source is now " + a.Hash.Mode + ", no longer " + c.Hash.Mode
 	case c.Hash.Content != a.Hash.Content:
-		return "its source has changed, or propagation.excludedLabels or propagation.excludedAnnotations now exclude other keys"
+		return "its source has changed, or propagation.excludedLabels or propagation.excludedAnnotations now exclude other keys, " +
+			"or its kind is now read in another version"
 	}
 	return "it differs from its source: another client changed it"
 }

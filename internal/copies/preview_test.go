@@ -26,7 +26,8 @@ func TestPreview(t *testing.T) {
 				copied("z", "acme", update), copied("solo", "zeta", update)),
 			want: []copies.Step{
 				{Slot: at("a"), Verb: copies.Update, From: "acme",
-					Why: "its source has changed, or propagation.excludedLabels or propagation.excludedAnnotations now exclude other keys"},
+					Why: "its source has changed, or propagation.excludedLabels or propagation.excludedAnnotations now exclude other keys, " +
+						"or its kind is now read in another version"},
 				{Slot: at("a1"), Verb: copies.Create, From: "acme", Why: "it is not there yet"},
 				{Slot: at("b"), From: "acme", Why: "an object of that name exists, but is no copy of this source", Held: v1alpha1.ReasonConflict},
 				{Slot: at("solo"), Verb: copies.Delete, From: "zeta", Why: "namespace zeta is no longer above this one"},

@@ -33,7 +33,8 @@ type Status struct {
 	// are empty while the server isn't known to serve the kind, and where there is no informer.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
-	// Since is when the state began.
+	// Since is when the informer entered the state. For several informers, it is that of the one in the worst state; of equals, the oldest.
+	// It is zero where the state is Pending because there is no informer.
 	Since time.Time
 	// Err states why the state isn't Synced: *ForbiddenError, *NotServedError, *DegradedError or ErrLimit; else nil.
 	Err error

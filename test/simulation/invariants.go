@@ -177,8 +177,8 @@ func (c client) checkLimit(slot copies.Slot, after *object) {
 	}
 }
 
-// sizeSlack is by how many bytes a copy may differ from what the operator counts: people edit copies, and RBAC kinds grow in spite of
-// limits.
+// sizeSlack is how many bytes per copy checkLimit tolerates above limits.bytes, because two things add bytes in spite of the limit: users
+// edit copies, and the operator updates copies of RBAC kinds even if they grow.
 const sizeSlack = 20
 
 // sizeOf returns the size of a copy, counted as the operator counts its source.

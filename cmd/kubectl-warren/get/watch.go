@@ -127,9 +127,6 @@ func (r *requests) followNamespace(ctx context.Context, from answer, show func(r
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
-			if err := pause.For(ctx, watchPause); err != nil {
-				return err
-			}
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			if from, err = r.listNamespace(ctx, from.namespace); err != nil {
 				return err
@@ -139,6 +136,9 @@ func (r *requests) followNamespace(ctx context.Context, from answer, show func(r
 			}
 		default:
 			return fmt.Errorf("watch %s in %s: %w", r.mapping.Resource.Resource, from.namespace, err)
+		}
+		if err := pause.For(ctx, watchPause); err != nil {
+			return err
 		}
 	}
 }

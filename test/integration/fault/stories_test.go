@@ -164,10 +164,15 @@ func sources(ctx context.Context, s *scene) {
 	for i := range 3 {
 		s.gone(ctx, build.RoleBinding(s.own(fmt.Sprint("n", i)), "b", "view"))
 	}
-	s.create(ctx, build.Source(build.RoleBinding(root, "b", "edit", build.RBACUser(s.own("eve"))), v1alpha1.ModeUpdate))
-	change(ctx, s, secret, func(s *corev1.Secret) { delete(s.Labels, v1alpha1.LabelPropagate) })
+	other := build.Source(build.RoleBinding(root, "b", "edit", build.RBACUser(s.own("eve"))), v1alpha1.ModeUpdate)
+	s.create(ctx, other)
 	for i := range 3 {
-		s.gone(ctx, build.Secret(s.own(fmt.Sprint("n", i)), "s", ""))
+		s.exist(ctx, build.RoleBinding(s.own(fmt.Sprint("n", i)), "b", "edit"))
+	}
+	change(ctx, s, secret, func(s *corev1.Secret) { delete(s.Labels, v1alpha1.LabelPropagate) })
+	s.remove(ctx, other)
+	for i := range 3 {
+		s.gone(ctx, build.Secret(s.own(fmt.Sprint("n", i)), "s", ""), build.RoleBinding(s.own(fmt.Sprint("n", i)), "b", "edit"))
 	}
 }
 
