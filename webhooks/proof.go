@@ -54,7 +54,7 @@ func (n *tokens) UnmarshalJSON(raw []byte) error {
 	}
 }
 
-// checkSpecLength refuses an object whose spec is longer than any schema allows.
+// checkSpecLength refuses an object whose spec has more JSON tokens than mostTokens allows for its kind.
 func checkSpecLength(k kind, raw []byte) error {
 	var object struct {
 		Spec tokens `json:"spec"`

@@ -157,7 +157,7 @@ const (
 	ReasonNotInForest Reason = "NotInForest"
 	// Condition Halted is False: every ancestor up to the root is sound.
 	ReasonActive Reason = "Active"
-	// Condition ParentApplied: the namespace is below the parent that `spec.parent` names.
+	// Condition ParentApplied: the namespace has the parent that `spec.parent` names, or none if `spec.parent` is `""`.
 	ReasonApplied Reason = "Applied"
 	// Condition ParentApplied: `spec.parent` is absent.
 	ReasonNotRequested Reason = "NotRequested"
@@ -278,7 +278,7 @@ const (
 	ReasonProgressing Reason = "Progressing"
 	// Condition ConflictFree: no other object is in the way.
 	ReasonNoConflict Reason = "NoConflict"
-	// Condition ConflictFree: the operator has not looked at the targets yet.
+	// Condition ConflictFree: the operator cannot check the targets now. Condition Ready has the cause.
 	ReasonNotChecked Reason = "NotChecked"
 
 	// Event on a ResourceDistribution: copies were deleted, or handed back.

@@ -100,8 +100,9 @@ func newGauges(r *Runner) *gauges {
 		copies:    desc("warren_propagation_copies", "Copies that exist.", "group", "kind"),
 		conflicts: desc("warren_propagation_conflicts", "Copies that cannot be written, because another object has the name.", "group", "kind"),
 		rejected:  desc("warren_propagation_rejected", "Copies that the API server refuses.", "group", "kind"),
-		unobserved: desc("warren_propagation_unobserved", "Namespaces in which a kind of scope Namespaces or Auto cannot be seen; state is "+
-			"forbidden, degraded, or pending while informers.maxInformers is reached.", "group", "kind", "state"),
+		unobserved: desc("warren_propagation_unobserved", "Namespaces in which a kind of scope Namespaces or Auto cannot be seen. state is "+
+			"forbidden, notserved, degraded or pending. forbidden: a right is missing. notserved: the API server does not serve the kind. "+
+			"degraded: lists or watches fail. pending: informers.maxInformers or informers.maxNamespaces is reached.", "group", "kind", "state"),
 		limited: desc("warren_propagation_limited", "Copies that limits.copies or limits.bytes of a tree do not allow; condition Propagated of "+
 			"the root names them.", "group", "kind"),
 		pending: desc("warren_propagation_pending_actions", "Keys that wait in the queue."),

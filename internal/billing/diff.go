@@ -141,8 +141,9 @@ func (p Plan) Namespaces() []string {
 }
 
 // After returns the plan with events dated later where stored events require that. Each event is dated after the newest SET of its
-// namespace. Each SET is also dated after the newest END of its namespace, of whichever tenant: a period that has ended never changes. If
-// the namespace existed at that END, nobody saw it come to its tenant, so its SET is dated p.seen at the earliest.
+// namespace. Each SET is also dated after the newest END of its namespace, of whichever tenant: a period that has ended never changes.
+// Suppose that a SET's own date is not after that END, although the namespace existed then. Then nobody saw it come to its tenant.
+// Such a SET is dated p.seen at the earliest.
 func (p Plan) After(latest Latest) Plan {
 	ended := map[string]time.Time{}
 	for holding, end := range latest.Ends {

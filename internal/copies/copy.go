@@ -305,7 +305,7 @@ func (r *record) unpack(slot Slot) *Copy {
 	return c
 }
 
-// shared returns the one string that is kept in memory for all equal ones.
+// shared returns a copy of s that equal strings share, to save memory. After a garbage collection, later calls may share another copy.
 func shared(s string) string { return unique.Make(s).Value() }
 
 const uidLength = 36 // as 8-4-4-4-12 hex digits

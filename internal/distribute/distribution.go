@@ -228,7 +228,7 @@ func ReadTemplate(raw []byte) (*Template, error) {
 	kind, _ := object["kind"].(string)
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || apiVersion == "" || kind == "" {
-		return nil, errors.New("spec.resource: apiVersion and kind are required")
+		return nil, errors.New("spec.resource: apiVersion, as VERSION or GROUP/VERSION, and kind are required")
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	name, err := checkMetadata(meta)

@@ -172,7 +172,7 @@ func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionS
 	switch {
 	case d.Problem != "" || r.Unobserved != "" || !r.Checked && s.Conflicts == 0:
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionUnknown, v1alpha1.ReasonNotChecked,
-			"the operator has not checked yet whether other objects have the names of copies")
+			"it is not known whether other objects have the names of copies: condition Ready says why the operator cannot check this now")
 	case s.Conflicts > 0:
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionFalse, v1alpha1.ReasonConflict,
 			d.conflictMessage(r, s))

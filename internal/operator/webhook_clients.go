@@ -48,7 +48,7 @@ func (c *clientCA) current() (*x509.CertPool, error) {
 	case err == nil:
 		c.pool, c.modified = pool, info.ModTime()
 	case c.pool == nil:
-		return nil, fmt.Errorf("--webhook-client-ca %q holds no certificate of a CA: %w", c.file, err)
+		return nil, fmt.Errorf("no certificate of a CA could be read from the file of --webhook-client-ca, %q: %w", c.file, err)
 	}
 	return c.pool, nil
 }

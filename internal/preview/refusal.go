@@ -48,7 +48,7 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 		return "", nil
 	}
 	return fmt.Sprintf("the configuration file would take away %s: if that is meant, add the line acceptRemovals: %q to it; "+
-		"kubectl warren config diff FILE lists what it would write", large, configfile.RemovalsHash(now)), nil
+		"kubectl warren config diff FILE -o wide lists what it would write", large, configfile.RemovalsHash(now)), nil
 }
 
 // findConcerned returns a kind in unread whose copies a change from old to now may take away; "" if there is none. The kinds in unread

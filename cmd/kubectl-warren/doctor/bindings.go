@@ -47,6 +47,6 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 		return ok(name, message)
 	}
 	return warning(name, message+"; the API server reads all of them for each request of any user",
-		"list fewer users as sudoers: each sudoer adds one binding to the two of the tenant; a tenant whose only manager is its only sudoer "+
-			"needs just one (B12 in docs/benchmarks.md)")
+		"list fewer users as sudoers: each tenant has two bindings, and each user who is a sudoer, of however many tenants, has one more; a "+
+			"tenant whose only manager and only sudoer are the same user has one binding in all (B12 in docs/benchmarks.md)")
 }

@@ -141,7 +141,7 @@ func TestJudgeKinds(t *testing.T) {
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
 			"mode Remove deletes the copies of Secret (3 copies, and 2 in mode create that stay)"},
 		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,
-			"mode All: these objects have the names of sources above them, and are not copies: Role in a, b"},
+			"mode All: copies of Role in a, b are not written, because other objects have their names"},
 		"PROP-X10 refused, and held back by limits": {
 			[]kindFound{
 				kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Rejected": {"a"}, "DescendantConflict": {"b"}} }),

@@ -137,10 +137,10 @@ func judgeKinds(found []kindFound) Check {
 	}
 	say(removing, strings.Join(removing, ", "), "mode Remove deletes the copies of %s",
 		"if this is not what you want, set another mode at once: the operator deletes the copies within seconds; kubectl warren config diff "+
-			"FILE names each copy")
-	say(clashing, strings.Join(clashing, ", "), "mode All: these objects have the names of sources above them, and are not copies: %s",
-		"rename or delete one of the two, or exclude the source by label "+v1alpha1.LabelPropagate+"=none; kubectl warren describe "+
-			"NAMESPACE names them")
+			"FILE -o wide names each copy")
+	say(clashing, strings.Join(clashing, ", "), "mode All: copies of %s are not written, because other objects have their names",
+		"rename or delete the other object or the source, or exclude the source by label "+v1alpha1.LabelPropagate+
+			"=none; kubectl warren describe NAMESPACE names them")
 	say(refused, strings.Join(refused, ", "), "mode All: the API server refuses copies of %s",
 		"kubectl warren describe NAMESPACE has its answers: raise the quota, change the policy, or exclude the sources by label "+
 			v1alpha1.LabelPropagate+"=none")

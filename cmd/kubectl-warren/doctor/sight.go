@@ -26,7 +26,8 @@ const reviewsAtOnce = 16
 // neededVerbs are what the operator does with objects of a propagated kind.
 var neededVerbs = []string{"get", "list", "watch", "create", "update", "delete"}
 
-// checkSight asks the API server's authorizer whether the operator has all rights that it needs on the propagated kinds.
+// checkSight asks the API server's authorizer whether the operator has all of neededVerbs on each propagated kind. It does not ask for bind
+// and escalate, which copies of Roles and RoleBindings need too.
 func (p Patient) checkSight(ctx context.Context, f file) Check {
 	const name = "sight"
 	if f.unknown != nil {

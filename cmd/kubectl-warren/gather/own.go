@@ -29,8 +29,8 @@ type OwnNamespace struct {
 }
 
 // Own returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user who may list
-// namespaces sees every tree. For other users the search begins at home, the namespace that the kubeconfig names. It also begins at the
-// tenants that list the user, as far as the user may read LNamespaces. closed are the namespaces whose children the user may not read.
+// namespaces can find every tree. For any other user, findTops chooses where the search begins. home is the namespace that the kubeconfig
+// names. closed are the namespaces whose children the user may not read.
 func Own(ctx context.Context, api client.Client, root, home string) (found []OwnNamespace, closed []string, err error) {
 	view, err := Forest(ctx, api)
 	tops := slices.DeleteFunc([]string{root}, func(name string) bool { return name == "" })

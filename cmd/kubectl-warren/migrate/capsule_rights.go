@@ -88,8 +88,9 @@ func (e *capsuleEstate) usersOfTenant(t tenantOfCapsule) (users []v1alpha1.Subje
 		switch {
 		case !slices.Contains(owner.ClusterRoles, role):
 			e.addEstateGap(what, fmt.Sprintf("it lacks ClusterRole %s, so it does not become a user of the LNamespace. It keeps these "+
-				"ClusterRoles, by RoleBindings: %s. To make sub-namespaces, it must be in spec.users of the LNamespace",
-				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "), "nothing")))
+				"ClusterRoles, by RoleBindings: %s. To make sub-namespaces, it needs the right to create SubNamespaces, which ClusterRole admin "+
+				"has. An entry in spec.users of the LNamespace gives it ClusterRole %s",
+				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "), "nothing"), role))
 		case !named:
 			e.addEstateGap(what, "the Tenant must write this ServiceAccount as system:serviceaccount:NAMESPACE:NAME: correct that, and plan again")
 		default:

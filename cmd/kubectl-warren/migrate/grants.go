@@ -57,9 +57,10 @@ func (e Engine) doubtAboutGrants(p peer) string {
 		found, given = found || g.Kind == "ClusterRoleBinding", given || len(g.Subjects) > 0
 	}
 	if !found {
-		return fmt.Sprintf("no ClusterRoleBinding of %s's provisioner was found (ClusterRole %s). If users make namespaces by another "+
-			"ClusterRole, they could patch every namespace once the webhooks are off. "+
-			"Set spec.rbac.provisioner of the CapsuleConfiguration to that ClusterRole, and give the command again",
+		return fmt.Sprintf("--apply is refused, because no ClusterRoleBinding of %s's provisioner was found (ClusterRole %s). If users make "+
+			"namespaces by another ClusterRole, they could patch every namespace once the webhooks are off. Find the ClusterRole, bound by a "+
+			"ClusterRoleBinding, by which users make namespaces. Set spec.rbac.provisioner of the CapsuleConfiguration to it, and give the "+
+			"command again",
 			p.title, strings.Join(e.GrantRoles, " or "))
 	}
 	if !given || !e.hasServingReplica() {

@@ -68,8 +68,11 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 				return err
 			}
 			if err := c.ClientFor(unwarned).Create(ctx, New(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
-				return fmt.Errorf("namespace %s is below %s now, but its SubNamespace was not created; solve this and run the command again: %w",
-					name, parent, err)
+				if !c.IsStored() {
+					return fmt.Errorf("the SubNamespace of namespace %s in %s would not be created: %w", name, parent, err)
+				}
+				return fmt.Errorf("namespace %s is below %s now, but its SubNamespace was not created; remove the cause and run the command "+
+					"again: %w", name, parent, err)
 			}
 		}
 	}

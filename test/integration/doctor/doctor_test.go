@@ -258,7 +258,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(code).To(BeZero())
 		Expect(checks["kinds"].Status).To(Equal("warning"))
 		Expect(checks["kinds"].Message).To(Equal("mode Remove deletes the copies of Secret (1 copy, and 1 in mode create that stay); " +
-			"mode All: these objects have the names of sources above them, and are not copies: Role.rbac.authorization.k8s.io in modes-child; " +
+			"mode All: copies of Role.rbac.authorization.k8s.io in modes-child are not written, because other objects have their names; " +
 			"the API server doesn't serve Nosuch.example.com, so nothing of it is copied"))
 		Expect(checks["kinds"].Advice).To(And(ContainSubstring("kubectl warren config diff FILE"), ContainSubstring("propagate=none"),
 			ContainSubstring("install its CRD")))

@@ -1,5 +1,6 @@
-// Package guides_test runs what the guides tell a user to type, with the real kubectl and plugins, in a cluster with overlay standard:
-// webhooks, and component strict-placement. Cases share one World and use names of their own.
+// Package guides_test runs what the guides tell a user to type, with the real kubectl and plugins. The cluster has overlay loopback. That
+// is overlay standard, with webhooks and component strict-placement, for an operator outside the cluster. Cases share one World and use
+// names of their own.
 package guides_test
 
 import (

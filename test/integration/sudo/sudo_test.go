@@ -30,7 +30,8 @@ func since(ctx context.Context, user string, do func()) []audit.Request {
 	return slices.DeleteFunc(requests, func(r audit.Request) bool { return r.User != user })
 }
 
-// raised returns the requests with impersonation. It checks that each names the user as, and no group of a tenant but group.
+// raised returns those of the requests that impersonate a user. It checks that each of them impersonates the user that as names.
+// It also checks that the impersonated groups are only the one in the parameter group, and system:authenticated.
 func raised(requests []audit.Request, as, group string) []audit.Request {
 	GinkgoHelper()
 	var all []audit.Request

@@ -12,7 +12,7 @@ import (
 // request is a request that is sent to the webhooks.
 type request func(context.Context) error
 
-// asking makes requests, one after the other, ten times a second.
+// asking sends one request every 100 ms: the first of its requests, then the next, and after the last the first again.
 type asking struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
