@@ -73,6 +73,9 @@ func (m *modes) WaitForSync(ctx context.Context) error {
 	}
 }
 
+// String names the source in errors of controller-runtime, which would else print all fields while they change.
+func (m *modes) String() string { return "mode of sudo" }
+
 // look asks the API server when that is due. Otherwise it advances a switch that is under way.
 func (m *modes) look(ctx context.Context) (again time.Duration, err error) {
 	first := m.askAt.IsZero()

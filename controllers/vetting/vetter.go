@@ -118,6 +118,9 @@ func (v *Vetter) WaitForSync(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// String names the source in errors of controller-runtime, which would else print all fields while they change.
+func (v *Vetter) String() string { return "vetting of ClusterRole " + v.Role }
+
 func (v *Vetter) lastVerdict() *verdict {
 	v.mu.Lock()
 	defer v.mu.Unlock()

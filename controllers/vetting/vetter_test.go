@@ -3,6 +3,7 @@ package vetting_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -21,5 +22,12 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	end()
 	if err := wait(ended, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("told to end: %v", err)
+	}
+}
+
+// Controllers print a source that does not sync, while a look may change it.
+func TestNameInErrors(t *testing.T) {
+	if got := fmt.Sprint(&vetting.Vetter{Role: "admin"}); got != "vetting of ClusterRole admin" {
+		t.Error(got)
 	}
 }

@@ -35,6 +35,9 @@ func (s *subscription) Start(_ context.Context, queue workqueue.TypedRateLimitin
 // WaitForSync implements source.SyncingSource: no controller reconciles against half a forest.
 func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.WaitForSync(ctx) }
 
+// String names the source in errors of controller-runtime, which would else print the whole forest while it changes.
+func (s *subscription) String() string { return "view of the forest" }
+
 // Queue returns a function that makes the queue of a controller. Tenants take turns in it: a tenant with very many requests delays each
 // request of another tenant by the time of only one request. namespaceOf returns the namespace that a request is about. The tenant of the
 // request is the root of the tree around that namespace or, outside of every tree, the namespace itself. hurried, unless it is nil, reports

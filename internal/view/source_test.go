@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,4 +87,11 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%v was handed out", got)
 		}
 	})
+}
+
+// Controllers print a source that does not sync, while the view may change.
+func TestNameInErrors(t *testing.T) {
+	if got := fmt.Sprint(New(forest.Rules{}).Source(nil)); got != "view of the forest" {
+		t.Error(got)
+	}
 }
