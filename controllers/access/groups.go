@@ -25,9 +25,9 @@ import (
 const scanPage = 500
 
 // groups finds foreign bindings of the groups of sudoers: those that the operator didn't write for the present LNamespace. In mode Legacy,
-// sudoers also get what their group is bound to already, so such a binding stops the tenant's first grant of sudo. A binding that is made
-// after that grant stops nothing, because policy sudo-subjects lets only cluster admins bind these groups. status.sudoGrantedAt remembers
-// the first grant.
+// sudoers also get what their group is bound to already. So a foreign binding stops the tenant's first grant of sudo, unless
+// grants.StopsGrant lets it pass, as in the tenant's own tree. A binding that is made after that grant stops nothing, because policy
+// sudo-subjects lets only cluster admins bind these groups. status.sudoGrantedAt remembers the first grant.
 //
 // All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins. The bindings that a
 // scan found are read again every GroupRetry, until the tenant has its first grant. While there are none, nothing is read.

@@ -16,9 +16,10 @@ import (
 // themselves to a Role of that name that a more powerful user has created below.
 
 // checkRole returns an OtherRoleError unless the Role that the binding names is the same at the slot as at the binding's source. For a copy
-// in mode create it returns an UnkeptBindingError. It reads the Roles from the API server, because a binding is not checked again once it
-// is written, and what a watch has shown may be a moment old. One read suffices where the Role at the slot is a copy from the source's own
-// namespace. Where that Role comes from another namespace, the Role beside the source is read, too: both must have the same origin.
+// in mode create it returns an UnkeptBindingError. It reads the Roles from the API server, because what a watch has shown may be a moment
+// old. A copy written by mistake would grant another Role until a plan deletes it. Where the operator does not see Roles, no plan would.
+// One read suffices where the Role at the slot is a copy from the source's own namespace. Where that Role comes from another namespace, the
+// Role beside the source is read, too: both must have the same origin.
 func (w *copyWrite) checkRole(ctx context.Context, body *copies.Body) error {
 	if body.Role == "" {
 		return nil

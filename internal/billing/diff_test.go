@@ -121,7 +121,8 @@ func TestDiffOnEngines(t *testing.T) {
 	}
 }
 
-// A change that no watch showed gets the time at which it was seen, and a period that has ended never changes.
+// A namespace that came to its tenant unseen is billed from the comparison that sees it. If it was made after the watermark, or before
+// there was any ledger, it is billed from its creation. A period that has ended never changes.
 func TestNamespaceThatCameUnseen(t *testing.T) {
 	other := func(made time.Time) billing.Desired {
 		d := cc(1, "B", at(-600))

@@ -73,8 +73,9 @@ func IsOurs(binding Object) bool {
 	return ok && Removable(binding, expected)
 }
 
-// WasGranted reports whether sudo was granted to sudoers of this LNamespace before. The status reports when. If the grant is older than
-// that field of the status, an existing pair grants it in the legacy form.
+// WasGranted reports whether sudoers of this LNamespace held sudo before, with no foreign binding of their group in the way. If so,
+// status.sudoGrantedAt is set. Sudo may have been granted before that field existed. So an existing pair counts, too, if this LNamespace
+// owns it, its binding has subjects, and its role has the legacy form.
 func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 	if tenant.Status.SudoGrantedAt != nil {
 		return true

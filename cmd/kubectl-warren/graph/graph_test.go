@@ -220,7 +220,7 @@ func TestLargeForestsAreFolded(t *testing.T) {
 			t.Errorf("%d edges, %d characters", edges, len(chart))
 		}
 		if !strings.Contains(warning, "it is drawn to 0 levels below each root") &&
-			!strings.Contains(warning, "only the first rows of trees are drawn, without ") {
+			!strings.Contains(warning, "only the top row of each of the first trees is drawn, and ") {
 			t.Errorf("warning %q", warning)
 		}
 	})

@@ -141,8 +141,8 @@ func (o *options) connectReader(ctx context.Context, inv *invocation.Invocation,
 func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 	if o.peerNamespace != "" && len(c.Peer.Deployments) == 0 && !o.undo {
 		return fmt.Errorf("no Deployment named %s* in namespace %s: name the namespace in which %s runs with --peer-namespace, or give "+
-			"--peer-namespace='' if it is deleted",
-			p.prefix, o.peerNamespace, p.title)
+			"--peer-namespace='' if %s is deleted",
+			p.prefix, o.peerNamespace, p.title, p.title)
 	}
 	if doubt := c.Peer.doubtAboutGrants(p); doubt != "" && o.apply {
 		return errors.New(doubt)

@@ -315,7 +315,7 @@ var accuratePeer = peer{
 	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, holdsNamespaces: true,
 	needsFile:   true,
 	copyLabel:   struct{ key, value string }{v1alpha1.LabelCreatedBy, "accurate"},
-	labelAdvice: ", to the labels of " + v1alpha1.Domain + " of the same names",
+	labelAdvice: ", from " + accurateGroup + "/NAME to " + v1alpha1.Domain + "/NAME",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		subs, served, err := r.listPeerObjects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served && c.Peer.Record == nil {

@@ -97,7 +97,8 @@ var (
 // Close implements driver.Conn.
 func (c *conn) Close() error { return nil }
 
-// Prepare implements driver.Conn. Nothing is prepared: database/sql asks for it only where ExecContext and QueryContext are missing.
+// Prepare implements driver.Conn. It always fails, because BigQuery prepares no statements. Exec and Query of database/sql don't call it,
+// because conn has ExecContext and QueryContext. Only an explicit Prepare does, and gets this error.
 func (c *conn) Prepare(string) (driver.Stmt, error) {
 	return nil, errors.New("BigQuery prepares no statements: use ExecContext or QueryContext")
 }

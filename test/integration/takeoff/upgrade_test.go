@@ -140,7 +140,8 @@ func (s site) newerField(ctx context.Context) (string, error) {
 	return value, err
 }
 
-// listUsers lists users of tenant payments by a patch, which leaves unknown fields alone, and waits until the last of them has the right.
+// listUsers replaces spec.users of tenant payments by these names, and waits until binding warren:users in payments-web has exactly them.
+// It patches only spec.users: an update would remove fields that this test's types don't know.
 func (s site) listUsers(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	tenant := build.Tenant("payments").Object()
