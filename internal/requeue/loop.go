@@ -22,7 +22,8 @@ type Loop struct {
 	Name string
 	// Look does the work, and returns the time until the next call.
 	Look func(context.Context) (again time.Duration, err error)
-	// RetryMin and RetryMax bound the time until the next call after a call of Look that failed.
+	// RetryMin and RetryMax bound the back-off after a call of Look that failed. But after a lost race (409), and after an answer that
+	// asks to wait (429, Retry-After), apianswer.Patiently chooses the time.
 	RetryMin, RetryMax time.Duration
 	// EveryReplica makes every replica call Look, and not only the leader.
 	EveryReplica bool

@@ -52,7 +52,7 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 		lacking = append(lacking, found...)
 	}
 	if len(lacking) == 0 {
-		return ok(name, "the operator has all rights that it needs on the propagated kinds")
+		return ok(name, "the operator may get, list, watch, create, update and delete objects of the propagated kinds wherever it works")
 	}
 	return warning(name, "the operator lacks these rights (without list or watch, it leaves the copies of the kind alone): "+
 		forest.Few(lacking), adviseSight(f))
