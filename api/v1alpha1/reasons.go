@@ -165,7 +165,8 @@ const (
 	ReasonAllPresent Reason = "AllPresent"
 	// Condition ChildrenReady: no child is required.
 	ReasonNoneRequired Reason = "NoneRequired"
-	// Condition Propagated: the copies here and below equal their sources.
+	// Condition Propagated: no problem is reported for sources and copies in this namespace, and no conflict for copies below. A template
+	// reports only conflicts of its own sources below.
 	ReasonInSync Reason = "InSync"
 
 	// Event on a HierarchyConfiguration: the operator moved the namespace to the place that `spec.parent` asks for.
@@ -268,13 +269,13 @@ const (
 	ReasonNotObserved Reason = "NotObserved"
 	// Condition Ready is False: `spec.suspend` is true. `status.plan` has what would be written.
 	ReasonSuspended Reason = "Suspended"
-	// Condition Ready is False: copies could not be written. `status.failedNamespaces` has the answers.
+	// Condition Ready is False: copies could not be written or removed. `status.failedNamespaces` has the answers.
 	ReasonFailed Reason = "Failed"
 	// Condition Ready is False: a namespace that `spec.targets` names does not exist.
 	ReasonNamespaceNotFound Reason = "NamespaceNotFound"
 	// Condition Ready is False, Event: a later namespace has a name of `spec.targets`, and gets no copy.
 	ReasonNamespaceReplaced Reason = "NamespaceReplaced"
-	// Condition Ready is False: the operator is still writing copies.
+	// Condition Ready is False: copies are still to be written, deleted or handed back, or a roll-out waits for its next batch.
 	ReasonProgressing Reason = "Progressing"
 	// Condition ConflictFree: no other object is in the way.
 	ReasonNoConflict Reason = "NoConflict"

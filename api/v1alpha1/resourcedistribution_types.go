@@ -190,7 +190,7 @@ type ConflictingNamespace struct {
 	By string `json:"by,omitempty"`
 }
 
-// FailedNamespace is a target in which the copy could not be written.
+// FailedNamespace is a namespace in which the copy could not be written or, if it is no target any more, not be removed.
 type FailedNamespace struct {
 	// name of the namespace.
 	// +required

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Controllers print a source that does not sync, while a look may change it.
+// If a source does not sync, controller-runtime prints it with %v. String keeps that from reading fields that a look may be writing.
 func TestNameOfModesInErrors(t *testing.T) {
 	if got := fmt.Sprint(newModes(&Reconciler{})); got != "mode of sudo" {
 		t.Error(got)

@@ -74,7 +74,7 @@ func New(o Options, of distribute.Options) (*Runner, error) {
 	}
 	lister, err := metadata.NewForConfig(copying.OverHTTP1(o.Config))
 	if err != nil {
-		return nil, fmt.Errorf("making the client for lists: %w", err)
+		return nil, fmt.Errorf("making the client that lists conflicting objects: %w", err)
 	}
 	r := &Runner{Options: o, timing: of.Timing, writer: writer, state: distribute.NewState(o.View.Snapshot(), of)}
 	r.requests = &Requests{API: writer, Timing: of.Timing, List: listWith(lister)}

@@ -213,14 +213,14 @@ func TestPropagated(t *testing.T) {
 		copies       fakeCopies
 		want         string
 	}{
-		"InSync": {"", "org", nil, "True InSync: the copies here and below are what their sources say"},
+		"InSync": {"", "org", nil, "True InSync: no problem is reported for the sources and copies in this namespace, and no conflict for the copies below"},
 		"Own": {"", "a", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)},
 			`False Conflict: Secret "db" from "org": it is so`},
 		"Above": {"", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonConflict)}, `False DescendantConflict: b: Secret "db"`},
 		"Below": {"what is above is not one's own", "b", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)},
-			"True InSync: the copies here and below are what their sources say"},
+			"True InSync: no problem is reported for the sources and copies in this namespace, and no conflict for the copies below"},
 		"Rejected": {"only conflicts are told above", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonRejected)},
-			"True InSync: the copies here and below are what their sources say"},
+			"True InSync: no problem is reported for the sources and copies in this namespace, and no conflict for the copies below"},
 		"Worst": {"", "a", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonRejected),
 			trouble("a", "y", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "y" from "org": it is so`},
 		"SEC-W35 Template": {"its own sources alone, and not where", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict),

@@ -25,7 +25,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	}
 }
 
-// Controllers print a source that does not sync, while a look may change it.
+// If a source does not sync, controller-runtime prints it with %v. String keeps that from reading fields that a look may be writing.
 func TestNameInErrors(t *testing.T) {
 	if got := fmt.Sprint(&vetting.Vetter{Role: "admin"}); got != "vetting of ClusterRole admin" {
 		t.Error(got)

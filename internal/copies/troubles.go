@@ -334,11 +334,11 @@ func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
 // describeRemoval returns why a copy that others wait for still exists.
 func describeRemoval(c *Copy, t slotTrouble) string {
 	switch {
+	case t.reason == v1alpha1.ReasonRejected && !c.Terminating:
+		return "the operator deletes it before it writes copies of other sources, but the API server refuses to delete it: " + t.text
 	case c.Kept != nil && len(c.Kept.Finalizers) > 0:
 		return fmt.Sprintf("the operator deletes it before it writes copies of other sources, but a finalizer keeps it: %s",
 			strings.Join(c.Kept.Finalizers, ", "))
-	case t.reason == v1alpha1.ReasonRejected:
-		return "the operator deletes it before it writes copies of other sources, but the API server refuses to delete it: " + t.text
 	}
 	return "the operator deletes it before it writes copies of other sources"
 }

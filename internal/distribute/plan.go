@@ -65,7 +65,7 @@ type Target struct {
 	Choice    Choice
 	// Copy is the object of the template's kind and name if it has the label distributed-by, whoever wrote it.
 	Copy *Copy
-	// Obstacle is an object without that label in the slot; nil if none is known.
+	// Obstacle is an object without the label distributed-by in the slot; nil if none is known.
 	Obstacle *Obstacle
 }
 

@@ -38,6 +38,9 @@ type Result struct {
 	copy     *Copy // the copy there; nil if there is none
 }
 
+// failed reports whether the API server refuses what is to be done with the copy. In a conflict, the other object is the news.
+func (r Result) failed() bool { return r.Failure != nil && r.State != InConflict }
+
 // Review is the result of planning all targets of a distribution together.
 type Review struct {
 	// Results holds all targets, and copies to be removed in other namespaces, in order of the namespace's name.
@@ -90,18 +93,18 @@ func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionSt
 	inForce := true
 	for _, one := range r.Results {
 		inForce = inForce && !one.Unmarked
+		if one.failed() && len(s.FailedNamespaces) < maxFailures {
+			s.FailedNamespaces = append(s.FailedNamespaces, v1alpha1.FailedNamespace{
+				Name: one.Namespace, Reason: one.Failure.Reason, Message: text.Cut(one.Failure.Message, maxMessage),
+			})
+		}
 		if one.State == None {
 			continue
 		}
 		s.Targets++
 		switch {
-		case one.Failure != nil && one.State != InConflict:
+		case one.failed():
 			s.Failed++
-			if len(s.FailedNamespaces) < maxFailures {
-				s.FailedNamespaces = append(s.FailedNamespaces, v1alpha1.FailedNamespace{
-					Name: one.Namespace, Reason: one.Failure.Reason, Message: text.Cut(one.Failure.Message, maxMessage),
-				})
-			}
 		case one.State == Current:
 			s.Current++
 		case one.State == Outdated:
@@ -210,11 +213,8 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 		return metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is written; status.plan lists what is due"
 	case s.Conflicts > 0 && d.AllOrNothing():
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s)
-	case s.Failed > 0:
-		first := s.FailedNamespaces[0]
-		return metav1.ConditionFalse, v1alpha1.ReasonFailed,
-			fmt.Sprintf("the copy in %s could not be written; the first failure, in namespace %s: %s",
-				text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
+	case len(s.FailedNamespaces) > 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonFailed, failureMessage(r, s)
 	case len(s.Replaced) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceReplaced,
 			fmt.Sprintf("%s of spec.targets %s not served, because another namespace has taken the name since: %s; "+
@@ -237,6 +237,25 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 		return metav1.ConditionTrue, v1alpha1.ReasonSkipped, d.conflictMessage(r, s)
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonDistributed, fmt.Sprintf("all %d copies are current", s.Targets)
+}
+
+// failureMessage reports in how many namespaces a copy could not be written or removed, and why not in the first one.
+func failureMessage(r Review, s *v1alpha1.ResourceDistributionStatus) string {
+	failures, did := 0, "written or removed"
+	for _, one := range r.Results {
+		if one.failed() {
+			failures++
+		}
+	}
+	switch int(s.Failed) {
+	case failures:
+		did = "written"
+	case 0:
+		did = "removed"
+	}
+	first := s.FailedNamespaces[0]
+	return fmt.Sprintf("the copy in %s could not be %s; the first failure, in namespace %s: %s",
+		text.Count(failures, "namespace", "namespaces"), did, first.Name, first.Message)
 }
 
 // conflictMessage reports how many namespaces are in conflict, and how to list them all.

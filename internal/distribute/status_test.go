@@ -3,6 +3,7 @@ package distribute
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,29 @@ func TestConflictNamesTheResource(t *testing.T) {
 		if got := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionConflictFree).Message; !strings.Contains(got,
 			"kubectl get networkpolicies.networking.k8s.io -A") {
 			t.Error(got)
+		}
+	})
+}
+
+func TestRefusedRemoval(t *testing.T) {
+	t.Run("DIST-D118 the status names a copy whose removal the API server refuses", func(t *testing.T) {
+		d := distribution(t, v1alpha1.ConflictFail, v1alpha1.DriftIgnore, v1alpha1.DeletionDelete)
+		denied := &Failure{Reason: v1alpha1.ReasonForbidden, Message: "denied", Final: true}
+		s := d.Status(Review{Checked: true, Results: []Result{
+			{Namespace: "d1", Action: Action{State: Current}},
+			{Namespace: "d2", Action: Action{Verb: Delete}, Failure: denied},
+		}}, &v1alpha1.ResourceDistributionStatus{})
+		want := []v1alpha1.FailedNamespace{{Name: "d2", Reason: v1alpha1.ReasonForbidden, Message: "denied"}}
+		if s.Targets != 1 || s.Current != 1 || s.Failed != 0 || !slices.Equal(s.FailedNamespaces, want) {
+			t.Errorf("%+v", s)
+		}
+		ready := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionReady)
+		if got := ready.Reason + ": " + ready.Message; got != "Failed: the copy in 1 namespace could not be removed; the first failure, in "+
+			"namespace d2: denied" {
+			t.Error(got)
+		}
+		if stalled := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionStalled); stalled == nil {
+			t.Error("not stalled")
 		}
 	})
 }

@@ -221,8 +221,10 @@ func owningSub(s *Snapshot, name string) *Sub {
 const NotTransferred = "these keys are not set here: the configuration does not allow them, or they would lower a level of pod security. " +
 	"Only a cluster admin lowers such a level, from the root downwards. Keys: "
 
-// RefusedKeys returns the keys that the namespace called name doesn't get, though its SubNamespace's spec or an ancestor asks for them.
-// They are in alphabetical order; keys of annotations have a leading @.
+// RefusedKeys returns the keys that the namespace called name does not get as asked, though it may have them with another value.
+// One reason is that the configuration does not allow a key of its SubNamespace's spec. All others concern the level of pod security:
+// the operator never sets privileged, and neither lowers a level or its version, nor takes the level off. Then the level's key is listed.
+// The keys are in alphabetical order; those of annotations have a leading @.
 func RefusedKeys(s *Snapshot, name string) []string {
 	if s.Namespace(name) == nil {
 		return nil

@@ -89,7 +89,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Controllers print a source that does not sync, while the view may change.
+// If a source does not sync, controller-runtime prints it with %v. String keeps that from reading the view while it changes.
 func TestNameInErrors(t *testing.T) {
 	if got := fmt.Sprint(New(forest.Rules{}).Source(nil)); got != "view of the forest" {
 		t.Error(got)

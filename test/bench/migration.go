@@ -131,7 +131,7 @@ func peerObject(kind, namespace, name string, spec map[string]any) *unstructured
 	return u
 }
 
-// patchCopies is the floor: it patches the metadata of each copy, with bodies as long as the migration's, and returns the time.
+// patchCopies is the floor: it patches one label and one annotation of each copy, similar to the migration's, and returns the time.
 func (b migrationBench) patchCopies(ctx context.Context) (time.Duration, error) {
 	c, err := b.floorClient(controlplane.Admin)
 	if err != nil {

@@ -130,7 +130,7 @@ type Informers struct {
 	// MaxInformers is the limit for all informers, at least 1. Default 10000: what fits the memory limit of config/manager.
 	MaxInformers int `json:"maxInformers"`
 
-	// MaxNamespaces is the limit for the namespaces of one lease, at least 1. Default 5000.
+	// MaxNamespaces is how many namespaces one watchset.Lease may follow, at least 1; further namespaces wait for room. Default 5000.
 	MaxNamespaces int `json:"maxNamespaces"`
 }
 

@@ -45,7 +45,8 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 	return nil
 }
 
-// completeTenants offers the tenants in which the user may sudo.
+// completeTenants offers the tenants whose groups of sudoers the user's rights name. The right to impersonate any group, which cluster
+// admins have, names no tenant, so it adds none.
 func (c *call) completeTenants(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if !c.connection.Changed("request-timeout") {
 		*c.flags.Timeout = completionPatience

@@ -149,7 +149,7 @@ func judgeKinds(found []kindFound) Check {
 			"=none; kubectl warren describe NAMESPACE names them")
 	say(unsound, forest.Few(unsound), "mode All: copies of objects with an invalid label "+v1alpha1.LabelPropagate+" or annotation "+
 		v1alpha1.AnnotationSelect+" are neither written nor deleted: %s",
-		"correct the two keys: an Event InvalidSource on the object has the cause")
+		"correct the invalid key: an Event InvalidSource on the object names it and has the cause")
 	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied",
 		"install its CRD, or take the kind out of propagation.kinds")
 	if len(messages) > 0 {

@@ -41,6 +41,12 @@ func refuseSession(w http.ResponseWriter) {
 	refuse(w, http.StatusUnauthorized, "This browser has no session. Press Enter where kubectl warren ui runs: it prints another address.")
 }
 
+// refuseAddress answers a request for a session whose token is not valid with what to do.
+func refuseAddress(w http.ResponseWriter) {
+	refuse(w, http.StatusUnauthorized, "This address was used before, has expired, or is not complete. Press Enter where kubectl warren ui "+
+		"runs: it prints another address.")
+}
+
 // writePage writes a page whose head and body the caller has put together from constants and escaped text.
 func writePage(w http.ResponseWriter, status int, title, head, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
