@@ -213,7 +213,8 @@ func TestPropagated(t *testing.T) {
 		copies       fakeCopies
 		want         string
 	}{
-		"InSync": {"", "org", nil, "True InSync: no problem is reported for the sources and copies in this namespace, and no conflict for the copies below"},
+		"InSync": {"", "org", nil, "True InSync: no problem is reported for the sources and copies in this namespace, and no conflict for " +
+			"the copies below"},
 		"Own": {"", "a", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)},
 			`False Conflict: Secret "db" from "org": it is so`},
 		"Above": {"", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonConflict)}, `False DescendantConflict: b: Secret "db"`},

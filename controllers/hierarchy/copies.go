@@ -57,7 +57,8 @@ func propagated(s *forest.Snapshot, name string, known Copies) finding {
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"spec.parent is not carried out, so the copies are still those of the present place: see condition ParentApplied"}
 	}
-	return good(kind, v1alpha1.ReasonInSync, "no problem is reported for the sources and copies in this namespace, and no conflict for the copies below")
+	return good(kind, v1alpha1.ReasonInSync,
+		"no problem is reported for the sources and copies in this namespace, and no conflict for the copies below")
 }
 
 // textsOf returns the texts of the troubles that have that reason.

@@ -35,7 +35,8 @@ type Comparison struct {
 	// period ends.
 	Complete bool
 
-	// Seen is when Desired was read. It dates the ENDs, and the SETs for changes that no timestamp of the API server dates.
+	// Seen is when Desired was read. It dates the SETs for changes that no timestamp of the API server dates. It also dates each END that
+	// has no date in LeftAt or Held.
 	Seen time.Time
 
 	// CompleteUntil is the ledger's watermark: the ledger has all changes before that time. A namespace that existed then and has no period

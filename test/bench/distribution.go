@@ -20,6 +20,52 @@ import (
 // measureDistribution measures B9: how long one ResourceDistribution takes to create, update and delete copies in many plain namespaces.
 // It compares these times with those of a writer that knows everything beforehand. For the deletions, it changes the targets so that they
 // select no namespace. It also counts the operator's requests, and its writes and lists after a restart.
+func measureDistribution(ctx context.Context, b *bench) ([]result, error) {
+	err := inParallel(ctx, b.scale.children, func(ctx context.Context, i int) error {
+		return b.Admin().Create(ctx, build.Namespace(childName(i), "bench", "yes"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.startOperator(ctx); err != nil {
+		return nil, err
+	}
+	b.label = v1alpha1.LabelDistributedBy
+	o, err := b.observeIdle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer o.stop()
+	f := &distributing{bench: b, observer: o, asked: map[string]int{}}
+	var all [2][]times
+	for round := range b.scale.rounds {
+		took, err := f.round(ctx, round)
+		if err != nil {
+			return nil, fmt.Errorf("round %d: %w", round, err)
+		}
+		for side, t := range took {
+			all[side] = append(all[side], t)
+		}
+	}
+	var results []result
+	for phase, name := range phases {
+		results = append(results, judgeQuotient("B9", "distribution "+name, all[floor], all[operator], phase))
+	}
+	requests := f.result()
+	restarted, err := f.restart(ctx)
+	return append(results, requests, restarted), err
+}
+
+// distributing runs rounds of B9.
+type distributing struct {
+	bench    *bench
+	observer *observer
+	asked    map[string]int // how many requests for Secrets the operator has sent in all its turns, by verb
+	turns    int
+	// conflicts is the conflictPolicy; "" is the default.
+	conflicts v1alpha1.ConflictPolicy
+}
+
 func (f *distributing) round(ctx context.Context, round int) (took [2]times, err error) {
 	order := turnOrder(round)
 	for phase, name := range phases {

@@ -75,7 +75,8 @@ func (f *Forest) WriteSVG(w io.Writer, o Options) (warning string, err error) {
 func foldWarning(what string, levels, left int) string {
 	switch {
 	case left > 0:
-		return fmt.Sprintf("the forest does not fit into %s: only the top row of each of the first trees is drawn, and %s are left out; name a ROOT", what,
+		return fmt.Sprintf("the forest does not fit into %s: only the top row of each of the first trees is drawn, and %s are left out; "+
+			"name a ROOT", what,
 			text.Count(left, "other tree", "other trees"))
 	case levels >= 0:
 		return fmt.Sprintf("the forest does not fit into %s: it is drawn to %s below each root; name a ROOT, or give --depth", what,

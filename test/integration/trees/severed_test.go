@@ -17,7 +17,7 @@ import (
 )
 
 // severed runs the plugin as the cluster admin and kills it as soon as the API server has carried out so many of its writes. The plugin
-// never gets the answer to the last one. The exit code shows whether it ended before that.
+// never gets the answer to the last of these writes. Exit code 0 or 1 shows that the plugin ended by itself before it could be killed.
 func (c cluster) severed(ctx context.Context, writes int32, args ...string) (code int) {
 	GinkgoHelper()
 	ctx, kill := context.WithCancel(ctx)
