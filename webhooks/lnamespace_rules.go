@@ -173,7 +173,7 @@ func checkTenantCount(user string, has, most int) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"),
-		fmt.Sprintf("%s has %d of %d LNamespaces: delete %s, or ask a cluster admin to raise tenants.maxPerCreator", user, has, most,
+		fmt.Sprintf("%s has %d of %d LNamespaces: ask a cluster admin to delete %s, or to raise tenants.maxPerCreator", user, has, most,
 			forest.OneOr(has-most+1)))}
 }
 

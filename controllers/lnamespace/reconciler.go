@@ -172,7 +172,8 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 		s := r.View.Snapshot()
 		if before := forest.CountMadeBefore(s, tenant); before >= most {
 			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, all made before this one: "+
-				"this one gets its namespace when there is room; delete %s of the earlier ones, or ask a cluster admin to raise tenants.maxPerCreator",
+				"this one gets its namespace when there is room; ask a cluster admin to delete %s of the earlier ones, or to raise "+
+				"tenants.maxPerCreator",
 				forest.CountsFor(s, tenant.Creator), before, most, forest.OneOr(before-most+1))), nil
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -23,7 +25,8 @@ const (
 
 // startPlayground starts the supervisor and waits until it is ready.
 func startPlayground(ctx context.Context, p place, userText string) error {
-	if _, err := parseUsers(userText); err != nil {
+	users, err := parseUsers(userText)
+	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(p.managerFile()); err != nil {
@@ -34,7 +37,13 @@ func startPlayground(ctx context.Context, p place, userText string) error {
 		return err
 	}
 	if !locked {
-		fmt.Println(`The playground runs already. For other users, or for another build: make down up USERS="…"`)
+		for _, user := range slices.Sorted(maps.Keys(users)) {
+			if !slices.Contains(p.userNames(), user) {
+				return fmt.Errorf("the playground runs already, without user %s: make down up USERS=%q starts it anew, and deletes its tenants",
+					user, userText)
+			}
+		}
+		fmt.Println(`The playground runs already. For other users, or for another build: make down up USERS="…", which deletes its tenants`)
 		printHint(p)
 		return nil
 	}

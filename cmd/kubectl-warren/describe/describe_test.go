@@ -140,7 +140,7 @@ Depth:                2
 Children:             <none>
 Instances:            <none>
 Cascading deletion:   allowed by pay-web
-Limits:               sub-namespaces 2 (no LNamespace sets a limit), depth 2 (no LNamespace sets a limit)
+Limits:               sub-namespaces 2 (no limit in the LNamespace; the configuration may set one), depth 2 (no limit in the LNamespace; the configuration may set one)
 Inherited:
   KIND         KEY    VALUE   FROM
   label        app    web     SubNamespace payments/pay-web

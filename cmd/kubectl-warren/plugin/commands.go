@@ -1,10 +1,12 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/billing"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
@@ -100,6 +102,9 @@ func requireSubcommand(group *cobra.Command) {
 	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if words := cmd.Flags().Args(); cmd == group && len(words) > 0 { // the flag belongs to a command that group doesn't have
 			return unknownSubcommand(cmd, words[0])
+		}
+		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+			return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 		}
 		return err
 	})

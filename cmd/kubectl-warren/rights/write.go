@@ -88,7 +88,11 @@ func (c *WhoCan) Write(w io.Writer) error {
 	if len(c.Subjects) > 0 {
 		fmt.Fprintln(table, "SUBJECT\tSUDO\tVIA")
 	} else {
-		terminal.Fprintf(w, "No one found who can %s.\n", c.Question)
+		where := ""
+		if len(c.Incomplete) > 0 {
+			where = " in what you may read"
+		}
+		terminal.Fprintf(w, "No one found%s who can %s.\n", where, c.Question)
 	}
 	for _, h := range c.Subjects {
 		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, formatYesNo(h.Sudo), joinTableCell(describeVia(h.Via)))

@@ -33,8 +33,8 @@ type newChild struct {
 }
 
 func (n *newChild) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringToStringVar(&n.labels, "labels", nil, "Labels of the namespace; keys that the configuration allows")
-	cmd.Flags().StringToStringVar(&n.annotations, "annotations", nil, "Annotations of the namespace; keys that the configuration allows")
+	cmd.Flags().StringToStringVar(&n.labels, "labels", nil, "Labels of the namespace; only keys that subNamespaces.labels of the configuration allows, by default none")
+	cmd.Flags().StringToStringVar(&n.annotations, "annotations", nil, "Annotations of the namespace; only keys that subNamespaces.annotations of the configuration allows, by default none")
 	cmd.Flags().BoolVar(&n.wait, "wait", false, "Return when the namespace is ready to be used")
 	n.change = change.AddFlags(cmd)
 }
@@ -45,7 +45,7 @@ func createCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "create NAME PARENT",
 		Short:             "Create a sub-namespace",
-		Example:           "  kubectl warren sub create pay-web payments --labels app=web --wait",
+		Example:           "  kubectl warren sub create pay-web payments --wait",
 		Args:              invocation.ExactlyAsUsage("a sub-namespace and its parent"),
 		ValidArgsFunction: completeParent(inv),
 	}
@@ -96,7 +96,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	}
 	switch _, err := gather.ReadNamespace(ctx, api, name); {
 	case err == nil:
-		return fmt.Errorf("namespace %s already exists", name)
+		return fmt.Errorf("namespace %s already exists: choose another name", name)
 	// a user who may not read the namespace gets the error later, from the SubNamespace
 	case !apierrors.IsNotFound(err) && !failure.Refused(err):
 		return err

@@ -63,7 +63,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			HaveSuffix("; namespace xc-pya does not exist, or you may not make sub-namespaces in it: check the name, or ask a manager of "+
 				"its tenant or a cluster admin for the right")), "SUB-X16")
 		Eventually(func() string { return own.fails(ctx, "alice", "sub", "create", "xc-web", "xc-pay") }).WithContext(ctx).
-			Should(Equal("namespace xc-web already exists"))
+			Should(Equal("namespace xc-web already exists: choose another name"))
 		Expect(own.fails(ctx, "alice", "create", "xc-x", "-n", "xc-pay", "--labels", "foo=a")).
 			To(ContainSubstring("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels"))
 
