@@ -140,7 +140,7 @@ Depth:                2
 Children:             <none>
 Instances:            <none>
 Cascading deletion:   allowed by pay-web
-Limits:               sub-namespaces 2 (no limit in the LNamespace; the configuration may set one), depth 2 (no limit in the LNamespace; the configuration may set one)
+Limits:               sub-namespaces 2 (no limit in LNamespace; see configuration), depth 2 (no limit in LNamespace; see configuration)
 Inherited:
   KIND         KEY    VALUE   FROM
   label        app    web     SubNamespace payments/pay-web

@@ -73,7 +73,7 @@ func (l *Limits) String() string {
 
 func (u Usage) String() string {
 	if u.Limit == nil {
-		return fmt.Sprintf("%d (no limit in the LNamespace; the configuration may set one)", u.Used)
+		return fmt.Sprintf("%d (no limit in LNamespace; see configuration)", u.Used)
 	}
 	return fmt.Sprintf("%d of %d", u.Used, *u.Limit)
 }

@@ -33,8 +33,10 @@ type newChild struct {
 }
 
 func (n *newChild) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringToStringVar(&n.labels, "labels", nil, "Labels of the namespace; only keys that subNamespaces.labels of the configuration allows, by default none")
-	cmd.Flags().StringToStringVar(&n.annotations, "annotations", nil, "Annotations of the namespace; only keys that subNamespaces.annotations of the configuration allows, by default none")
+	cmd.Flags().StringToStringVar(&n.labels, "labels", nil,
+		"Labels of the namespace; only keys that subNamespaces.labels of the configuration allows, by default none")
+	cmd.Flags().StringToStringVar(&n.annotations, "annotations", nil,
+		"Annotations of the namespace; only keys that subNamespaces.annotations of the configuration allows, by default none")
 	cmd.Flags().BoolVar(&n.wait, "wait", false, "Return when the namespace is ready to be used")
 	n.change = change.AddFlags(cmd)
 }
