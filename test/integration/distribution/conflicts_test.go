@@ -1,6 +1,7 @@
 package distribution_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -15,12 +16,31 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
+// seen waits until the operator knows these namespaces. The watches of namespaces and of ResourceDistributions are two: where that of
+// namespaces is behind, an obstacle's namespace would join after the check, and be judged alone.
+func (f *field) seen(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	probe := f.object(func(rd *v1alpha1.ResourceDistribution) {
+		rd.Name, rd.Spec.Suspend = f.id+"-probe", true
+		rd.Spec.Targets = v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}
+		rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": rd.Name}})
+	})
+	Expect(f.Admin().Create(ctx, probe)).To(Succeed())
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(probe), probe)).To(Succeed())
+		g.Expect(probe.Status.Plan).NotTo(BeNil())
+		g.Expect(probe.Status.Plan.Create.Namespaces).To(ConsistOf(names))
+	}).Should(Succeed())
+	Expect(f.Admin().Delete(ctx, probe)).To(Succeed())
+}
+
 var _ = Describe("a conflict", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
 	It("DIST-D21 stops the first roll-out everywhere, DIST-D22 and heals", func(ctx SpecContext) {
 		obstacle := f.obstacle(ctx, f.d2, "mine")
+		f.seen(ctx, f.d1, f.d2, f.d3)
 		f.create(ctx)
 		rd := f.becomes(ctx, "False/Conflict")
 		Expect(rd.Status.Conflicts).To(BeEquivalentTo(1))
@@ -233,6 +253,7 @@ var _ = Describe("a conflict", func() {
 
 	It("DIST-D83 is shown by kubectl warren distribution, with what a change would do", func(ctx SpecContext) {
 		f.obstacle(ctx, f.d2, "mine")
+		f.seen(ctx, f.d1, f.d2, f.d3)
 		f.create(ctx)
 		f.becomes(ctx, "False/Conflict")
 		warren := func(stdin string, args ...string) string {
