@@ -37,11 +37,12 @@ func startPlayground(ctx context.Context, p place, userText string) error {
 		return err
 	}
 	if !locked {
-		for _, user := range slices.Sorted(maps.Keys(users)) {
-			if !slices.Contains(p.userNames(), user) {
-				return fmt.Errorf("the playground runs already, without user %s: make down up USERS=%q starts it anew, and deletes its tenants",
-					user, userText)
-			}
+		for _, user := range p.userNames() {
+			delete(users, user)
+		}
+		if missing := slices.Sorted(maps.Keys(users)); len(missing) > 0 {
+			return fmt.Errorf("the playground runs already, without user %s: make down up USERS=%q starts it anew, and deletes its tenants",
+				missing[0], userText)
 		}
 		fmt.Println(`The playground runs already. For other users, or for another build: make down up USERS="…", which deletes its tenants`)
 		printHint(p)

@@ -38,8 +38,8 @@ type Result struct {
 	copy     *Copy // the copy there; nil if there is none
 }
 
-// failed reports whether the API server refuses what is to be done with the copy. In a conflict, the other object is the news.
-func (r Result) failed() bool { return r.Failure != nil && r.State != InConflict }
+// hasFailed reports whether the API server refuses what is to be done with the copy. In a conflict, the other object is the news.
+func (r Result) hasFailed() bool { return r.Failure != nil && r.State != InConflict }
 
 // Review is the result of planning all targets of a distribution together.
 type Review struct {
@@ -93,7 +93,7 @@ func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionSt
 	inForce := true
 	for _, one := range r.Results {
 		inForce = inForce && !one.Unmarked
-		if one.failed() && len(s.FailedNamespaces) < maxFailures {
+		if one.hasFailed() && len(s.FailedNamespaces) < maxFailures {
 			s.FailedNamespaces = append(s.FailedNamespaces, v1alpha1.FailedNamespace{
 				Name: one.Namespace, Reason: one.Failure.Reason, Message: text.Cut(one.Failure.Message, maxMessage),
 			})
@@ -103,7 +103,7 @@ func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionSt
 		}
 		s.Targets++
 		switch {
-		case one.failed():
+		case one.hasFailed():
 			s.Failed++
 		case one.State == Current:
 			s.Current++
@@ -243,7 +243,7 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 func failureMessage(r Review, s *v1alpha1.ResourceDistributionStatus) string {
 	failures, did := 0, "written or removed"
 	for _, one := range r.Results {
-		if one.failed() {
+		if one.hasFailed() {
 			failures++
 		}
 	}

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -19,8 +18,7 @@ var capsulePeer = peer{
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		tenants, served, err := r.listPeerObjects(ctx, capsuleGroup, "Tenant")
 		if err == nil && !served {
-			err = errors.New("the API server has no kind of " + capsuleGroup + ": Capsule is not installed here; " +
-				"use --context to choose another cluster")
+			err = notInstalledError("Capsule", capsuleGroup)
 		}
 		if err != nil {
 			return nil, err

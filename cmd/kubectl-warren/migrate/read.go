@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -293,8 +292,7 @@ var hncPeer = peer{
 			*into, served = objects, served || here
 		}
 		if !served && c.Peer.Record == nil {
-			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here; " +
-				"use --context to choose another cluster")
+			return nil, notInstalledError("HNC", hncGroup)
 		}
 		var err error
 		if found.settings, err = settingsOfHNC(c.Peer.Deployments); err != nil {
@@ -319,8 +317,7 @@ var accuratePeer = peer{
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		subs, served, err := r.listPeerObjects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served && c.Peer.Record == nil {
-			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here; " +
-				"use --context to choose another cluster")
+			err = notInstalledError("Accurate", accurateGroup)
 		}
 		if err != nil {
 			return nil, err
@@ -335,4 +332,9 @@ var accuratePeer = peer{
 		}
 		return estate, nil
 	},
+}
+
+// notInstalledError is the error that this cluster has nothing of the peer called title.
+func notInstalledError(title, group string) error {
+	return fmt.Errorf("the API server has no kind of %s: %s is not installed here; use --context to choose another cluster", group, title)
 }

@@ -36,15 +36,9 @@ func refuse(w http.ResponseWriter, status int, sentence string) {
 	writePage(w, status, http.StatusText(status), "", "<p>"+html.EscapeString(sentence)+"</p>")
 }
 
-// refuseSession answers a request without a session with what to do.
-func refuseSession(w http.ResponseWriter) {
-	refuse(w, http.StatusUnauthorized, "This browser has no session. Press Enter where kubectl warren ui runs: it prints another address.")
-}
-
-// refuseAddress answers a request for a session whose token is not valid with what to do.
-func refuseAddress(w http.ResponseWriter) {
-	refuse(w, http.StatusUnauthorized, "This address was used before, has expired, or is not complete. Press Enter where kubectl warren ui "+
-		"runs: it prints another address.")
+// refuseSession answers a request that has no session, and gets none, with why and what to do.
+func refuseSession(w http.ResponseWriter, why string) {
+	refuse(w, http.StatusUnauthorized, why+" Press Enter where kubectl warren ui runs: it prints another address.")
 }
 
 // writePage writes a page whose head and body the caller has put together from constants and escaped text.

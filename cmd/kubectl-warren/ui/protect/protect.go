@@ -74,7 +74,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		case isLogin:
 			g.logIn(w, r)
 		case !g.hasSession(r):
-			refuseSession(w)
+			refuseSession(w, "This browser has no session.")
 		default:
 			g.serveLimited(w, r, rest, next)
 		}

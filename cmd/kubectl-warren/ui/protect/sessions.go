@@ -94,7 +94,7 @@ func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 		g.report("an address was opened a second time and refused: if that was not you, somebody else has read it; end this program and start it anew")
 	}
 	if !ok {
-		refuseAddress(w)
+		refuseSession(w, "This address was used before, has expired, or is not complete.")
 		return
 	}
 	// The cookie has no Secure: on loopback there is no TLS, and not every browser accepts a Secure cookie from there.
