@@ -48,6 +48,12 @@ func equal[T comparable](p *browser.Page, what string, got, want T) {
 	}
 }
 
+// waitForFocus waits until a row has the focus: a browser tells the page of a link into it in an event of its own, after the click.
+func waitForFocus(p *browser.Page, what, id string) {
+	p.Helper()
+	p.Until(what, promptly, fmt.Sprintf("%s === %q", focused, id))
+}
+
 func click(p *browser.Page, id string) {
 	p.Helper()
 	p.Do(chromedp.Click(chromedp.CSS(`#w\:` + id)))
@@ -130,7 +136,7 @@ func useKeys(p *browser.Page) {
 	p.Press("d", "b")
 	equal(p, "matches", browser.Eval[string](p, `document.getElementById("w:found").textContent`), "payments › pay-web › pay-db")
 	p.Press(kb.ArrowDown, kb.Enter)
-	at("the match", "pay-db")
+	waitForFocus(p, "the match", "pay-db")
 	equal(p, "outline", browser.Eval[string](p, `getComputedStyle(document.activeElement).outlineStyle`), "solid")
 	p.Press("/", "x", kb.Escape)
 	at("after Escape", "pay-db")
