@@ -148,7 +148,7 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 			value = stated.Owner
 		}
 		if value == "" {
-			problems = append(problems, field.Required(at.Child(string(required)), "the configuration requires it of every LNamespace"))
+			problems = append(problems, field.Required(at.Child(string(required)), "the configuration requires it of every new LNamespace"))
 		}
 	}
 	pattern, err := regexp.Compile(rules.CostCenterPattern)

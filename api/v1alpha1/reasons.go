@@ -122,10 +122,10 @@ const (
 	ReasonProtectedName Reason = "ProtectedName"
 	// Condition Ready of a SubNamespace: the name breaks a rule of `subNamespaces.namingPolicies`.
 	ReasonNamingPolicyViolated Reason = "NamingPolicyViolated"
-	// Conditions Ready, NamespaceReady, ChildrenReady, ParentApplied, Propagated, Events on sources: a limit would be exceeded:
-	// sub-namespaces, depth, copies or bytes of the tenant, or `tenants.maxPerCreator`.
+	// Conditions Ready, NamespaceReady, ChildrenReady, ParentApplied, Propagated, Events on sources and on an LNamespace: a limit would be
+	// exceeded: sub-namespaces, depth, copies or bytes of the tenant, or `tenants.maxPerCreator`.
 	ReasonLimitExceeded Reason = "LimitExceeded"
-	// Conditions Ready, NamespaceReady: the API server refuses to create the namespace. The operator tries again, at first soon, in the end
+	// Conditions Ready, NamespaceReady, Event on an LNamespace: the API server refuses to create the namespace. The operator tries again, at first soon, in the end
 	// every 5 minutes, and at once when the spec changes.
 	ReasonCreateFailed Reason = "CreateFailed"
 	// Conditions MetadataSynced, Ready, Stalled, Event on a SubNamespace or a generated object: the API server refuses the labels or
@@ -213,13 +213,13 @@ const (
 
 // Reasons for which a namespace is halted.
 const (
-	// Condition Halted: the ancestors form a cycle.
+	// Condition Halted: the namespace is its own ancestor.
 	ReasonInCycle Reason = "InCycle"
 	// Condition Halted: the parent does not exist.
 	ReasonParentMissing Reason = "ParentMissing"
-	// Condition Halted: the parent is a later namespace of the same name.
+	// Condition Halted: a later namespace has the name of the parent, at another place in the forest.
 	ReasonParentReplaced Reason = "ParentReplaced"
-	// Condition Halted: the labels `type`, `parent` and `template` contradict each other.
+	// Condition Halted: the labels `type` and `parent` contradict each other, or a value of `type`, `parent` or `template` is not valid.
 	ReasonInvalidLabels Reason = "InvalidLabels"
 	// Condition Halted: the namespace is protected.
 	ReasonProtected Reason = "Protected"
@@ -227,6 +227,10 @@ const (
 	ReasonDepthExceeded Reason = "DepthExceeded"
 	// Condition Halted: an ancestor is halted. The message names it.
 	ReasonAncestorHalted Reason = "AncestorHalted"
+)
+
+// Reasons about templates.
+const (
 	// Condition MetadataSynced, Event: the template does not exist, or is not a template. Nothing is inherited from it until it exists. What
 	// was inherited stays.
 	ReasonTemplateMissing Reason = "TemplateMissing"

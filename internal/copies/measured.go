@@ -138,8 +138,8 @@ func (f fanouts) forget(of place, key fanoutKey) {
 	}
 }
 
-// moves measure the time from the move of a namespace to another parent until all copies in and below it are as they should be. The keys
-// are the namespaces that moved.
+// moves measure the time from the move of a namespace to another parent until nothing in or below it is left to try: each copy was written,
+// deleted or refused, or a conflict or a limit prevents it. The keys are the namespaces that moved.
 type moves map[string]*move
 
 // move is the move of one namespace, with all namespaces below it, that is not complete yet.

@@ -190,7 +190,7 @@ func (FindLoss) isRequest()     {}
 func (CheckRemoval) isRequest() {}
 func (WriteCopy) isRequest()    {}
 
-// Follow lists the namespaces, with their UIDs, in which narrow kinds are to be watched from now on.
+// Follow lists the namespaces, with their UIDs, in which narrow kinds (see Kind.IsNarrow) are to be watched from now on.
 type Follow struct{ Namespaces map[string]types.UID }
 
 // FollowSoon asks for a FollowDue soon.
@@ -244,6 +244,6 @@ type (
 		Verb  Verb
 		Since time.Time
 	}
-	// MoveEnded reports that all copies in and below a namespace that has moved are what they should be, and when it moved.
+	// MoveEnded reports that every copy in and below a namespace that has moved has its answer, and when the namespace moved.
 	MoveEnded struct{ Since time.Time }
 )

@@ -124,7 +124,8 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode copies.KindMode,
 	return nil
 }
 
-// takeCopy adds a copy to the world, and compares its content with its source's.
+// takeCopy adds a copy to r.world. If the operator wrote the copy, and copy and source were read whole, it also compares the copy's content
+// with its source's in bodies.
 func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bodies map[copies.Slot]*copies.Body) error {
 	slot := slotOf(kind, read.(metav1.Object))
 	metadata, err := metadataOfObject(read)

@@ -92,6 +92,8 @@ var strangersRows = []row{
 			merge("namespace plain", ours("mallory.tree.$D/depth", `"1"`)),
 			merge("namespace plain", notes("$D/ancestry", "payments/plain")),
 			merge("namespace plain", notes("$D/cascading", `"true"`))),
+		allowed(op, merge("namespace placed", ours("$D/parent", "nowhere"))),
+		refused(op, "only when it creates a namespace", merge("namespace placed", ours("$D/bound", `"true"`))),
 		allowed(op, merge("namespace placed", ours("$D/parent", "payments"))),
 		refused(op, "may delete bound sub-namespaces", remove("namespace placed")),
 		allowed(op, create("namespace pay-made", `{metadata: {labels: {$D/parent: payments, $D/bound: "true"}}}`),

@@ -41,7 +41,7 @@ type Billing struct {
 	// Default [].
 	Defaults []BillingDefault `json:"defaults"`
 
-	// Required lists the fields that no LNamespace may leave empty, of costCenter and owner. Default [].
+	// Required lists the fields that a new LNamespace may not leave empty, of costCenter and owner. Default [].
 	Required []BillingField `json:"required"`
 
 	// CostCenterPattern is a Go regexp, unanchored. Default none.

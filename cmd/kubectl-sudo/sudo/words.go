@@ -124,6 +124,9 @@ func (r *reader) readShortFlags(word string) (open bool, err error) {
 		letter, rest := word[i], word[i+1:]
 		value := strings.TrimPrefix(rest, "=")
 		if letter == 'A' {
+			if rest != "" && rest[0] != '=' {
+				value = "" // another one-letter flag follows, as in -Af
+			}
 			return false, refuseFlag(flagAll, value)
 		}
 		var flag *pflag.Flag

@@ -10,8 +10,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// subjectsOwn reports whether kubectl takes a flag as its own. Behind rolebinding it doesn't: commands about RoleBindings have their own
-// --user.
+// subjectsOwn stands for kubectl's answer in these tests. It reports whether kubectl takes a flag as its own. After "rolebinding" it returns
+// false, because "create rolebinding" has its own --user.
 func subjectsOwn(_ *pflag.Flag, behind []string) bool {
 	return !slices.Contains(behind, "rolebinding")
 }
@@ -85,6 +85,7 @@ func TestReadRefuses(t *testing.T) {
 		"get pods --all-namespaces":        all,
 		"get pods --all-namespaces=true":   all,
 		"get pods -wA":                     all,
+		"get -Af file":                     all,
 		"get pods --as=x":                  as,
 		"get pods --as x":                  as,
 		"get pods --as-group=x":            "--as-group is set by kubectl sudo",

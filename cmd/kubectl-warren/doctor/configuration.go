@@ -49,8 +49,8 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 			stepAfter(err))
 	case brought != f.text:
 		return warning(name, fmt.Sprintf("the file of ConfigMap %s is not in force", from),
-			"wait for the roll-out; if it doesn't end, kubectl -n "+p.Namespace+" describe deployment "+v1alpha1.OperatorAccount+
-				" shows the Event InvalidConfiguration or RemovalsHeld with the cause")
+			"wait for the roll-out; if it doesn't end, look for Event InvalidConfiguration or RemovalsHeld in kubectl -n "+p.Namespace+
+				" describe deployment "+v1alpha1.OperatorAccount+", or read the new Pod's log")
 	}
 	return ok(name, "the file of ConfigMap "+from+" is in force")
 }

@@ -67,7 +67,8 @@ func lists(t *testing.T, subs int) (address string, asked map[string]int) {
 	return server.URL, asked
 }
 
-// runGraph carries out the command with out as its standard output.
+// runGraph carries out the command and returns what it writes. If out is not nil, it is the command's standard output, and only the rest
+// is returned.
 func runGraph(t *testing.T, address string, out *os.File, args ...string) (written string, err error) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

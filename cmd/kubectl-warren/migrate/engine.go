@@ -160,8 +160,8 @@ func addCallerOnce(callers []string, caller string) []string {
 	return append(slices.Clone(callers), caller)
 }
 
-// recordKey is the key of the record in its ConfigMap. The record is compressed: with the places of 10,000 namespaces it would else exceed
-// the size of a ConfigMap.
+// recordKey is the key of the record in its ConfigMap. The record is compressed: for 10,000 namespaces it would otherwise exceed 1 MiB, the
+// limit of a ConfigMap.
 const recordKey = "record.json.gz"
 
 func (r Record) packToJSON() []byte {

@@ -33,8 +33,8 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "diff FILE",
 		Short: "Show what the operator would write if it read this file, and write nothing",
 		Long: "Show, for each tenant, how many Namespaces and copies the operator would write if it read this file, and write nothing.\n" +
-			"With -o wide, show each write with its reason. You need the right to list namespaces and every configured kind, also Secrets:\n" +
-			"run it as a cluster admin. FILE can be - for standard input.",
+			"With -o wide, show each write with its reason. You need the right to list namespaces and Warren's own kinds, and to read the file\n" +
+			"in force. A kind that you may not list is left out, and a note says so: run it as a cluster admin. FILE can be - for standard input.",
 		Example: "  kubectl warren config diff config.yaml\n  kubectl warren config diff config.yaml -o wide",
 		Args:    invocation.ExactlyAsUsage("one file"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -29,16 +29,19 @@ func (c Case) describeDue(from string) string {
 	return ", but does not exist yet"
 }
 
-// findTrouble returns the part of a condition's message about the object; "" if the message is only about others.
+// findTrouble returns the part of a condition's message about the missing copy of the source in namespace from; "" if there is none. For
+// reasons NotObserved and WaitingForRemoval, it returns the whole message.
 func (c Case) findTrouble(condition *metav1.Condition, from string) string {
 	switch v1alpha1.Reason(condition.Reason) {
 	case v1alpha1.ReasonNotObserved, v1alpha1.ReasonWaitingForRemoval: // the objects in the message delay others, too
 		return strings.TrimSpace(condition.Message)
 	}
-	_, text, found := strings.Cut(condition.Message, fmt.Sprintf("%s %q from %q: ", c.Slot.Kind.Kind, c.Slot.Name, from))
-	if !found {
+	begin := regexp.MustCompile(`\b` + regexp.QuoteMeta(fmt.Sprintf("%s %q from %q: ", c.Slot.Kind.Kind, c.Slot.Name, from)))
+	at := begin.FindStringIndex(condition.Message) // \b: of a Secret, not of a SealedSecret of that name
+	if at == nil {
 		return ""
 	}
+	text := condition.Message[at[1]:]
 	if end := nextTrouble.FindStringIndex(text); end != nil {
 		text = text[:end[0]]
 	}

@@ -180,6 +180,10 @@ func TestOf(t *testing.T) {
 				Above: above(nil, source(update), nil)},
 			"Absent; a copy from org should be here, but does not exist: Conflict: why; because",
 		},
+		"PROP-X9 due, and a kind whose name ends alike is refused": {
+			trace.Case{View: told("web", "Conflict", `SealedSecret "key" from "org": no`), Above: above(nil, source(update), nil)},
+			"Absent; a copy from org should be here, but does not exist yet",
+		},
 		"PROP-X9 held back by a limit, which the source's namespace tells": {
 			trace.Case{View: told("org", "LimitExceeded", `Secret "key" from "org": 3 copies too many`), Above: above(nil, source(update), nil)},
 			"Absent; a copy from org should be here, but does not exist: LimitExceeded: 3 copies too many",

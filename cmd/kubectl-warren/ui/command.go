@@ -52,7 +52,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use:   "ui [ROOT…]",
 		Short: "Show the trees of namespaces on a page of this machine, live",
 		Long: "Show the trees of namespaces on a page of this machine, live, with your own rights. Nothing is installed in the cluster.\n" +
-			"The page is served on a loopback address of this machine alone, and its address works once. Each page names the command that does the same.",
+			"The page is served on a loopback address of this machine alone. The address that is printed works once; Enter prints another.\n" +
+			"Pages about objects, questions and changes name the command that does the same.",
 		Example:           "  kubectl warren ui --open\n  kubectl warren ui payments --allow-changes",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}

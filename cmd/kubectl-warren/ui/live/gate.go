@@ -11,7 +11,7 @@ import (
 // askInterval is the least time between two requests while the API server does not answer, or rejects the credentials.
 const askInterval = 1500 * time.Millisecond
 
-// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one at a time is sent as a trial.
+// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one of them is sent as a trial every askInterval.
 // Informers that each tried by themselves would try too often at first, and wait too long when the API server is back. mu guards what is
 // below it.
 type gate struct {
@@ -37,8 +37,8 @@ type gatedTransport struct {
 // WrappedRoundTripper returns the wrapped transport, for client-go.
 func (g *gatedTransport) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// RoundTrip sends a request, when its turn has come. A request that has waited, and has no body, is sent again until the API server
-// answers.
+// RoundTrip sends a request, when its turn has come. A request that has waited, and has no body, is sent again until something answers: the
+// API server, or a proxy before it.
 func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		waited, err := g.waitForTurn(r)
