@@ -30,8 +30,8 @@ var _ = Describe("with the webhook configuration deleted while the operator runs
 		Eventually(ctx, f.labelsOf).WithArguments("waiting").Should(HaveKey(v1alpha1.TreeLabel("awaited")))
 		f.given(ctx, admin, remove("namespace awaited"))
 		f.gone(ctx, "namespace awaited")
-		Expect(create("lnamespace awaited", ``).send(ctx, f.caller(creator))).
-			To(MatchError(ContainSubstring(`wait for a parent named "awaited"`)))
+		Eventually(ctx, func(ctx context.Context) error { return create("lnamespace awaited", ``).send(ctx, f.caller(creator)) }).
+			Should(MatchError(ContainSubstring(`wait for a parent named "awaited"`)), "as soon as the operator knows that it is gone")
 
 		webhooks := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		Expect(f.Admin().Get(ctx, client.ObjectKey{Name: "warren"}, webhooks)).To(Succeed())

@@ -15,13 +15,16 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// Mark returns the present place in the audit log: all requests that were answered earlier are before it.
+// Mark returns the present place in the audit log. Requests that arrived earlier are before it, also those that are answered later: a test
+// may have seen their effect before.
 func (w *World) Mark(ctx context.Context) (audit.Position, error) {
+	now := time.Now()
 	end, err := audit.End(w.AuditLog())
 	if err != nil {
-		return 0, err
+		return end, err
 	}
 	_, end, err = w.readAudit(ctx, end)
+	end.Since = now
 	return end, err
 }
 

@@ -115,7 +115,12 @@ func testCreation(t *testing.T, c *cluster) {
 			t.Fatal(err)
 		}
 		c.kubectl(t, "admin", "patch", "lnamespaces", "grow", "--type=merge", "-p", `{"spec":{"limits":{"subNamespaces":3}}}`)
-		defer c.kubectl(t, "admin", "patch", "lnamespaces", "grow", "--type=merge", "-p", `{"spec":{"limits":null}}`)
+		defer func() {
+			c.kubectl(t, "admin", "patch", "lnamespaces", "grow", "--type=merge", "-p", `{"spec":{"limits":null}}`)
+			eventually(t, "no limit", func() error {
+				return c.Admin().Create(t.Context(), build.SubNamespace("grow", "grow-more"), client.DryRunAll)
+			})
+		}()
 		before := len(r.proxy.writes())
 		p := r.openIn(t, "new?do=sub&parent=grow")
 		eventually(t, "the refusal", func() error {

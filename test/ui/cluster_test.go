@@ -75,7 +75,12 @@ func (c *cluster) create(t testing.TB, objects ...client.Object) {
 // eventually waits until a function returns no error.
 func eventually(t testing.TB, what string, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	eventuallyWithin(t, patience, what, try)
+}
+
+func eventuallyWithin(t testing.TB, within time.Duration, what string, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
 	for {
 		err := try()
 		if err == nil {
@@ -141,8 +146,8 @@ func (c *cluster) deleteSub(t testing.TB, parent, name string) {
 
 func (c *cluster) waitForEnd(t testing.TB, namespace string) {
 	t.Helper()
-	eventually(t, "the end of "+namespace, func() error {
-		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err != nil {
+	eventuallyWithin(t, 3*patience, "the end of "+namespace, func() error { // Kubernetes empties it, kind by kind
+		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		return errors.New("it is still there")

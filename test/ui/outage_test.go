@@ -91,7 +91,7 @@ func testEnd(t *testing.T, c *cluster) {
 		signal syscall.Signal
 		says   string
 	}{
-		"the lifetime is over": {args: []string{"--lifetime", "40s"}, says: "kubectl warren ui has ended: --lifetime 40s is over. What this page shows changes no more: run kubectl warren ui again"},
+		"the lifetime is over": {args: []string{"--lifetime", "1m30s"}, says: "kubectl warren ui has ended: --lifetime 1m30s is over. What this page shows changes no more: run kubectl warren ui again"},
 		"Ctrl-C":               {signal: syscall.SIGINT, says: "kubectl warren ui has ended. What this page shows changes no more: run kubectl warren ui again"},
 		"SIGHUP":               {signal: syscall.SIGHUP, says: "kubectl warren ui has ended. What this page shows changes no more"},
 	} {
@@ -99,7 +99,7 @@ func testEnd(t *testing.T, c *cluster) {
 			t.Parallel()
 			r := c.serveWith(t, "admin", options{env: []string{"BROWSER=true"}}, append(how.args, "ends", "--open")...)
 			p, other := r.open(""), r.open("")
-			equal(p, "the rows", browser.Eval[bool](p, "%s", hasRow("ends-web", "ends")), true)
+			p.Until("the rows", patience, hasRow("ends-web", "ends"))
 			caughtUp(p, other)
 			r.hasOneStream("of two tabs")
 			status := 0
@@ -139,6 +139,9 @@ func testEnd(t *testing.T, c *cluster) {
 		t.Parallel()
 		r := c.serve(t, "admin", "ends")
 		p, other := r.open(""), r.open("")
+		for _, tab := range []*browser.Page{p, other} {
+			tab.Until("the rows", patience, hasRow("ends-web", "ends"))
+		}
 		caughtUp(p, other)
 		r.end(syscall.SIGKILL)
 		p.Until("the page notes it", lateness, shows("kubectl warren ui does not answer"))
@@ -169,8 +172,10 @@ func (r *run) impersonate(t *testing.T, text string) (requests func() int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		count.Add(1)
+	other := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if !strings.HasSuffix(q.URL.Path, "/icon.svg") { // the browser loads it late
+			count.Add(1)
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, text)
 	}))

@@ -44,9 +44,13 @@ func newStore(b testing.TB) *cluster {
 	world.Plugins = plugins
 	c := &cluster{world, chromium}
 	// The API server ends the watches on a custom resource once more after its definition is established: they settle first.
-	settled := c.serve(b, "admin").open("")
-	time.Sleep(5 * time.Second)
-	settled.Close()
+	r := c.serve(b, "admin")
+	p := r.open("")
+	for before, now := -1, 0; before != now; {
+		time.Sleep(5 * time.Second)
+		before, now = now, len(r.proxy.all())
+	}
+	p.Close()
 	return c
 }
 

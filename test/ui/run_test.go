@@ -194,7 +194,7 @@ func (r *run) waitForEnd() int {
 	r.Helper()
 	select {
 	case <-r.ended:
-	case <-time.After(patience):
+	case <-time.After(2 * patience): // the longest --lifetime of a test is 1m30s
 		r.Fatal("kubectl warren ui does not end")
 	}
 	return r.process.ProcessState.ExitCode()

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -33,20 +34,20 @@ func pagesOf(team string) []string {
 	}
 }
 
-// freePort returns a port of 127.0.0.1 on which nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// freePort returns a port of 127.0.0.1 on which nobody listens. It is none of those that the system gives to other tests meanwhile.
+func freePort() string {
+	for {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if listener, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = listener.Close()
+			return port
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
 
 func testForeigners(t *testing.T, c *cluster) {
 	c.newTeam(t, "alone")
-	r := c.serve(t, "admin", "alone", "--allow-changes", "--port", freePort(t)) // on 127.0.0.1, pages of other ports are of the same site
+	r := c.serve(t, "admin", "alone", "--allow-changes", "--port", freePort()) // on 127.0.0.1, pages of other ports are of the same site
 	r.open("")
 	t.Run("WEB-W1 other hosts", func(t *testing.T) {
 		v := r.browse()
@@ -337,12 +338,14 @@ func testSecrets(t *testing.T, c *cluster) {
 	if _, problems, code := c.KubectlWith(t.Context(), "admin", manifest, "apply", "-f", "-"); code != 0 {
 		t.Fatal(problems)
 	}
-	eventually(t, "the copy", func() error {
-		if _, problems, code := c.Kubectl(t.Context(), "admin", "get", "secret", "key", "-n", "secret-db"); code != 0 {
-			return fmt.Errorf("%s", problems)
-		}
-		return nil
-	})
+	for _, namespace := range []string{"secret-web", "secret-db"} {
+		eventually(t, "the copy in "+namespace, func() error {
+			if _, problems, code := c.Kubectl(t.Context(), "admin", "get", "secret", "key", "-n", namespace); code != 0 {
+				return fmt.Errorf("%s", problems)
+			}
+			return nil
+		})
+	}
 	r := c.serve(t, "admin", "secret", "--allow-changes")
 	p := r.open("")
 	hasValue := func(text string) bool { return strings.Contains(text, plain) || strings.Contains(text, encoded) }

@@ -14,8 +14,13 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Position is a place in an audit log: the number of bytes before it.
-type Position int64
+// Position is a place in an audit log.
+type Position struct {
+	// Bytes is their number before it.
+	Bytes int64
+	// Since leaves out requests that arrived earlier, and were answered after the position. Watches last, so it doesn't concern them.
+	Since time.Time
+}
 
 // Request is one request that was answered.
 type Request struct {
@@ -73,7 +78,7 @@ func Read(path string, from Position) ([]Request, Position, error) {
 		return nil, from, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	if _, err := f.Seek(int64(from), io.SeekStart); err != nil {
+	if _, err := f.Seek(from.Bytes, io.SeekStart); err != nil {
 		return nil, from, fmt.Errorf("reading the audit log: %w", err)
 	}
 	content, err := io.ReadAll(f)
@@ -87,26 +92,26 @@ func Read(path string, from Position) ([]Request, Position, error) {
 func End(path string) (Position, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("reading the audit log: %w", err)
+		return Position{}, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
-		return 0, fmt.Errorf("reading the audit log: %w", err)
+		return Position{}, fmt.Errorf("reading the audit log: %w", err)
 	}
 	const chunk = 64 << 10
 	for end := info.Size(); end > 0; {
 		start := max(0, end-chunk)
 		content, err := io.ReadAll(io.NewSectionReader(f, start, end-start))
 		if err != nil {
-			return 0, fmt.Errorf("reading the audit log: %w", err)
+			return Position{}, fmt.Errorf("reading the audit log: %w", err)
 		}
 		if i := bytes.LastIndexByte(content, '\n'); i >= 0 {
-			return Position(start + int64(i) + 1), nil
+			return Position{Bytes: start + int64(i) + 1}, nil
 		}
 		end = start
 	}
-	return 0, nil
+	return Position{}, nil
 }
 
 func parseRequest(content []byte, from Position) ([]Request, Position, error) {
@@ -118,11 +123,15 @@ func parseRequest(content []byte, from Position) ([]Request, Position, error) {
 			return nil, from, fmt.Errorf("reading the audit log: line %q: %w", line, err)
 		}
 		// A watch is answered when it starts and complete when it ends: ResponseStarted would count it twice.
-		if event.Stage == auditv1.StageResponseComplete {
-			requests = append(requests, request(event))
+		if event.Stage != auditv1.StageResponseComplete {
+			continue
+		}
+		if r := request(event); r.Verb == "watch" || !r.At.Before(from.Since) {
+			requests = append(requests, r)
 		}
 	}
-	return requests, from + Position(len(content)), nil
+	from.Bytes += int64(len(content))
+	return requests, from, nil
 }
 
 func request(event *auditv1.Event) Request {

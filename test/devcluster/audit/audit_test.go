@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,9 +43,9 @@ func TestWritesAreCountedWhateverTheAnswer(t *testing.T) {
 	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	requests, next, err := audit.Read(path, 0)
-	if err != nil || int(next) != len(log) {
-		t.Fatalf("read to %d of %d, %v", next, len(log), err)
+	requests, next, err := audit.Read(path, audit.Position{})
+	if err != nil || next.Bytes != int64(len(log)) {
+		t.Fatalf("read to %d of %d, %v", next.Bytes, len(log), err)
 	}
 	want := []string{
 		"create secrets pay-web/db 201 by op (manager/v1)",
@@ -65,12 +66,12 @@ func TestHalfALineIsLeftForTheNextTime(t *testing.T) {
 	if err := os.WriteFile(path, []byte(log[:half]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first, next, err := audit.Read(path, 0)
+	first, next, err := audit.Read(path, audit.Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if end, err := audit.End(path); err != nil || end != next {
-		t.Errorf("the log ends at %d, %v, and was read to %d", end, err, next)
+		t.Errorf("the log ends at %d, %v, and was read to %d", end.Bytes, err, next.Bytes)
 	}
 	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
 		t.Fatal(err)
@@ -83,13 +84,31 @@ func TestHalfALineIsLeftForTheNextTime(t *testing.T) {
 
 func TestBrokenLogIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	if _, _, err := audit.Read(path, 0); err == nil {
+	if _, _, err := audit.Read(path, audit.Position{}); err == nil {
 		t.Error("a missing log was read")
 	}
 	if err := os.WriteFile(path, []byte("{\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := audit.Read(path, 0); err == nil {
+	if _, _, err := audit.Read(path, audit.Position{}); err == nil {
 		t.Error("a broken line was read")
+	}
+}
+
+func TestRequestsThatArrivedBeforeAreLeftOut(t *testing.T) {
+	const log = `{"stage":"ResponseComplete","verb":"watch","requestReceivedTimestamp":"2026-01-01T00:00:01.000000Z"}
+{"stage":"ResponseComplete","verb":"update","requestReceivedTimestamp":"2026-01-01T00:00:02.000000Z"}
+{"stage":"ResponseComplete","verb":"create","requestReceivedTimestamp":"2026-01-01T00:00:03.000000Z"}
+`
+	path := filepath.Join(t.TempDir(), "audit.log")
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	requests, next, err := audit.Read(path, audit.Position{Since: time.Date(2026, 1, 1, 0, 0, 3, 0, time.UTC)})
+	if err != nil || next.Bytes != int64(len(log)) || next.Since.IsZero() {
+		t.Fatalf("read to %v, %v", next, err)
+	}
+	if len(requests) != 2 || requests[0].Verb != "watch" || requests[1].Verb != "create" {
+		t.Errorf("read %v", requests)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -44,19 +45,30 @@ func OnFreePort(start func(port int) (*Process, error)) error {
 // take a port between the choice and its use, or while a program restarts.
 const lowestPort, highestPort = 20000, 32000
 
-// FreePort returns a TCP port of the loopback address that nobody listens on at this moment.
+// FreePort returns a TCP port of the loopback address that nobody listens on at this moment. No other call returns it, in any process,
+// until this process ends: what uses the port may start much later, or again.
 func FreePort() (int, error) {
 	var last error
 	for range 100 {
 		port := lowestPort + rand.IntN(highestPort-lowestPort)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		claim, err := net.ListenPacket("udp", address)
+		if err != nil {
+			last = err
+			continue
+		}
+		l, err := net.Listen("tcp", address)
 		if err == nil {
+			claims.Store(port, claim)
 			return port, l.Close()
 		}
-		last = err
+		last = errors.Join(err, claim.Close())
 	}
 	return 0, fmt.Errorf("looking for a free port between %d and %d: %w", lowestPort, highestPort, last)
 }
+
+// claims are UDP sockets, by number: whoever holds one has chosen the TCP port of that number.
+var claims sync.Map
 
 // StartReady starts the process and waits until it is ready.
 func (p *Process) StartReady(ctx context.Context, ready func(context.Context) error) error {

@@ -171,7 +171,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		shared.put(ctx, namespace, content)
 		Expect(shared.Admin().Delete(ctx, namespace)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
-		Expect(shared.create(ctx, build.Tenant("x02-payments").Managers("mia").Object())).To(refuse("x02-payments is being terminated"))
+		Eventually(shared.create).WithArguments(ctx, build.Tenant("x02-payments").Managers("mia").Object(), "--dry-run=server").
+			Should(refuse("x02-payments is being terminated"), "as soon as the operator knows it")
 		Expect(by(ctx, build.Tenant("x02-payments").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
 	})
 

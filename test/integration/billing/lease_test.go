@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -47,7 +46,7 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 	}
 	ended := func(ctx SpecContext, e *exporter, says string) {
 		GinkgoHelper()
-		Eventually(e.Done()).WithContext(ctx).WithTimeout(20 * time.Second).Should(BeClosed())
+		Eventually(e.Done()).WithContext(ctx).Should(BeClosed())
 		Expect(e.ExitCode()).To(Equal(1))
 		Expect(e.LogTail(40)).To(ContainSubstring(says))
 	}
@@ -60,7 +59,7 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 		second, secondHolds = start(ctx, "lease-second")
 		Consistently(secondHolds).WithContext(ctx).WithTimeout(test.Quiet(soon)).ShouldNot(ContainElement("leased 1"))
 		Expect(first.Stop()).To(Succeed())
-		Eventually(secondHolds).WithContext(ctx).WithTimeout(10 * time.Second).Should(Equal([]string{"leased 1"}))
+		Eventually(secondHolds).WithContext(ctx).Should(Equal([]string{"leased 1"}))
 	})
 
 	It("BILL-76 ends the leader whose Lease another process has taken, and takes a Lease that is not renewed", func(ctx SpecContext) {
@@ -75,7 +74,7 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 		ended(ctx, second, "another replica has taken the Lease")
 		var holds func() []string
 		first, holds = start(ctx, "lease-third")
-		Eventually(holds).WithContext(ctx).WithTimeout(40 * time.Second).Should(Equal([]string{"leased 1"}))
+		Eventually(holds).WithContext(ctx).Should(Equal([]string{"leased 1"}))
 		Expect(holder(ctx)()).NotTo(Equal("another"))
 	})
 

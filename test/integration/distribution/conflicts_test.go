@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -21,7 +22,7 @@ import (
 func (f *field) seen(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	probe := f.object(func(rd *v1alpha1.ResourceDistribution) {
-		rd.Name, rd.Spec.Suspend = f.id+"-probe", true
+		rd.Name, rd.Spec.Suspend = "probe-"+rand.String(6), true // without f.id: its requests are none of the case's
 		rd.Spec.Targets = v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}
 		rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": rd.Name}})
 	})
@@ -88,6 +89,7 @@ var _ = Describe("a conflict", func() {
 			f.namespace(ctx, more[i])
 		}
 		obstacle := f.obstacle(ctx, more[3], "mine")
+		f.seen(ctx, more...)
 		targets := f.selecting()
 		targets.IncludedNamespaces, targets.Combination = references(more...), v1alpha1.CombinationUnion
 		f.change(ctx, targeting(targets))
@@ -114,6 +116,7 @@ var _ = Describe("a conflict", func() {
 			s.Data, s.Labels = map[string][]byte{"v": []byte("1")}, map[string]string{"theirs": "yes"}
 		})
 		other := f.obstacle(ctx, f.d3, "", func(s *corev1.Secret) { s.Data = map[string][]byte{"v": []byte("2")} })
+		f.seen(ctx, f.d1, f.d2, f.d3)
 		f.create(ctx, onConflict(v1alpha1.ConflictAdoptIdentical))
 		Eventually(ctx, func() []string { return conflicts(f.read(ctx)) }).Should(ContainElement(f.d3+":NotIdentical"), f.explain)
 		f.untouched(ctx, equal)

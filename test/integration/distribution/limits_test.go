@@ -23,6 +23,7 @@ var _ = Describe("many copies", func() {
 		for i := range many - 3 {
 			f.namespace(ctx, fmt.Sprintf("%s-n%02d", f.id, i), "dist", f.id)
 		}
+		f.seen(ctx, fmt.Sprintf("%s-n%02d", f.id, many-4)) // the last one
 		current := func(ctx context.Context) int32 { return f.read(ctx).Status.Current }
 		mark := f.mark(ctx)
 		f.create(ctx)

@@ -28,6 +28,7 @@ var _ = Describe("targets", func() {
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
 	It("DIST-D01 each gets a copy, DIST-D02 with one write", func(ctx SpecContext) {
+		f.seen(ctx, f.d1, f.d2, f.d3)
 		mark, begin := f.mark(ctx), time.Now()
 		f.create(ctx)
 		rd := f.becomes(ctx, "True/Distributed")

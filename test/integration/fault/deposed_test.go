@@ -111,8 +111,14 @@ var _ = Describe("a leader that was frozen while another replica took over", fun
 
 		var created atomic.Int32
 		s.old.Script(func(r gate.Request) gate.Fault {
-			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps") && created.Add(1) == 3 {
+			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/configmaps") {
+				return gate.Fault{}
+			}
+			switch n := created.Add(1); {
+			case n == 3:
 				return gate.Fault{LoseAnswer: true, Then: s.freeze}
+			case n > 3: // it stays in the queue, however many workers there are
+				return gate.Fault{LoseRequest: true}
 			}
 			return gate.Fault{}
 		})
@@ -130,8 +136,18 @@ var _ = Describe("a leader that was frozen while another replica took over", fun
 				scene.gone(ctx, build.ConfigMap(scene.own(fmt.Sprint("m", i)), fmt.Sprint("of-second", n), ""))
 			}
 		}
-		Expect(created.Load()).To(BeNumerically("<", 15), "it was frozen with copies in its queue")
+		copies := func() (from []string, err error) {
+			objects, err := s.objectsOf(scene.key)
+			for _, o := range objects {
+				if root := o.GetLabels()[v1alpha1.LabelInheritedFrom]; o.GetKind() == "ConfigMap" && root != "" {
+					from = append(from, root)
+				}
+			}
+			return from, err
+		}
+		Eventually(copies).Should(And(HaveLen(15), HaveEach(scene.own("first"))), "the observer has seen the end, too")
 		mark := len(s.eventsOf(scene.key))
+		s.old.Script(nil)
 		s.thaw(ctx)
 		Consistently(ctx, func() (late []string) {
 			for _, e := range s.eventsOf(scene.key)[mark:] {

@@ -77,8 +77,9 @@ func (c *crowd) gather(ctx context.Context) {
 		g.Expect(inForce).To(Equal(c.size))
 	}).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(Succeed())
 	c.tried = map[string]bool{}
-	// The operator writes 16 copies at once, as the configuration says. With this delay, all of them take ten seconds.
-	delay := 16 * 10 * time.Second / time.Duration(c.size)
+	// The operator writes 16 copies at once, as the configuration says. With this delay, all of them take 40 s: longer than
+	// a stranger's story on a busy machine.
+	delay := 16 * 40 * time.Second / time.Duration(c.size)
 	c.scripts.set(c.key, func(q gate.Request) (gate.Fault, bool) {
 		if q.Method != http.MethodPost || !strings.HasSuffix(q.URL.Path, "/secrets") {
 			return gate.Fault{}, false

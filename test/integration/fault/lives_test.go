@@ -129,10 +129,7 @@ func distributedTerminates(ctx context.Context, s *scene) {
 		s.copied(ctx, fmt.Sprint("t", i), "given", "1")
 	}
 	Consistently(ctx, sent.count).WithTimeout(test.Quiet(time.Minute)).Should(BeNumerically("<=", 1), "0 retries until it changes")
-	Expect(s.Admin().Get(ctx, client.ObjectKeyFromObject(rd), rd)).To(Succeed())
-	ready := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady)
-	Expect(ready).NotTo(BeNil())
-	Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+	s.says(ctx, rd, func() []metav1.Condition { return rd.Status.Conditions }, v1alpha1.ConditionReady, metav1.ConditionTrue, "")
 	letGo()
 	s.gone(ctx, build.Namespace(s.own("t0")))
 }

@@ -80,7 +80,7 @@ func (r *rights) blame(line string) {
 // broken is what was wrong, and which users still have the sudo that was revoked.
 func (r *rights) broken(ctx context.Context, s *scene) []string {
 	r.mu.Lock()
-	users := r.revoked
+	users := maps.Clone(r.revoked)
 	r.mu.Unlock()
 	for user := range users {
 		if allowed, err := s.maySudo(ctx, user); err != nil || allowed {

@@ -174,7 +174,7 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 			}
 			return gate.Fault{Ends: time.Second}
 		})
-		guarded.Freeze(watches("", "")) // watches that are open end with their next event
+		guarded.Freeze(func(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }) // open ones end with their next event
 		guarded.ThawWithGap()
 		playAll(ctx, guarded, "ends", endings)
 		requests, err := guarded.Requests(ctx, mark)

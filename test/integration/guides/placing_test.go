@@ -80,7 +80,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 		By("a parent that does not exist")
 		create(ctx, build.Namespace("p17-lost"))
 		Expect(asAdmin(ctx, "label", "namespace", "p17-lost", v1alpha1.LabelParent+"=p17-pay").Code).To(BeZero())
-		Expect(asAdmin(ctx, "warren", "set", "p17-lost", "--parent", "p17-gone")).To(And(HaveField("Code", 2),
+		Eventually(asAdmin).WithContext(ctx).WithArguments("warren", "set", "p17-lost", "--parent", "p17-gone").Should(And(HaveField("Code", 2),
 			HaveField("Err", ContainSubstring("namespace p17-lost has the place that was asked for, but is halted there: "+
 				"ParentMissing: parent namespace p17-gone does not exist"))))
 	})
@@ -88,7 +88,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	It("HIER-P20 is told first that the parent does not exist, which no mark helps", func(ctx SpecContext) {
 		create(ctx, build.Namespace("p20-solo"))
 		const missing = "parent namespace p20-gone does not exist: "
-		Expect(asAdmin(ctx, "warren", "set", "p20-solo", "--parent", "p20-gone")).To(And(HaveField("Code", 2),
+		Eventually(asAdmin).WithContext(ctx).WithArguments("warren", "set", "p20-solo", "--parent", "p20-gone").Should(And(HaveField("Code", 2),
 			HaveField("Err", And(ContainSubstring("Warning: "+missing+"a namespace below it is halted until the parent exists; "+
 				"correct the name, or create the parent"),
 				ContainSubstring("but not carried out: Pending: "+missing+"correct spec.parent, or create the parent; the API server refuses")))))

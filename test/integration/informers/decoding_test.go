@@ -49,7 +49,7 @@ var _ = Describe("an object", func() {
 		create(ctx, sizedWidget("good", int64(1)))
 		l := w.lease(watchset.Request{Resource: gvr, Form: watchset.Full})
 		becomes(l, watchset.Degraded)
-		Expect(text(l.Status().Err)).To(ContainSubstring("decoding " + a + "/bad"))
+		Eventually(func() string { return text(l.Status().Err) }).Should(ContainSubstring("decoding " + a + "/bad"))
 		sizes := func() map[string]int64 {
 			found := map[string]int64{}
 			all, _ := l.List("", nil)

@@ -131,7 +131,7 @@ func labelled(name string) labels.Selector {
 var _ = Describe("a sink of the whole cluster", func() {
 	It("INF-I86 gets two selections of a kind, and learns what counts", func(ctx SpecContext) {
 		o := patient()
-		o.DegradedAfter = 2 * time.Second
+		o.DegradedAfter = 5 * time.Second // longer than a list after a very short stream, with its back-off
 		w := prepare(86, o)
 		w.observes(ctx)
 		granted := w.grantAll(ctx, "see", rule(secrets, see))

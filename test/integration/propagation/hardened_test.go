@@ -14,6 +14,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
@@ -55,7 +56,7 @@ var _ = Describe("overlay hardened", Ordered, func() {
 			Expect(operator(ctx, secrets(), namespace)).To(beForbidden(), "in namespace %q", namespace)
 		}
 		Expect(bound(ctx, f.solo, metav1.NamespaceSystem, metav1.NamespaceDefault)).To(BeEmpty())
-		requests, err := f.Requests(ctx, 0)
+		requests, err := f.Requests(ctx, audit.Position{})
 		Expect(err).NotTo(HaveOccurred())
 		for _, r := range requests {
 			if r.User == controlplane.Operator && (r.Resource == "secrets" || r.Resource == "configmaps") && r.Code < 300 &&

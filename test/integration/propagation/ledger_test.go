@@ -21,17 +21,15 @@ import (
 type ledger struct {
 	family   *family
 	resource string
-	opened   time.Time
 	at       audit.Position
 	requests []audit.Request
 }
 
 func (f *family) ledger(ctx context.Context, resource string) *ledger {
 	GinkgoHelper()
-	opened := time.Now()
 	at, err := f.Mark(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	return &ledger{family: f, resource: resource, opened: opened, at: at}
+	return &ledger{family: f, resource: resource, at: at}
 }
 
 // last is when the last request with that verb was made, in that namespace unless it is "".
@@ -52,8 +50,7 @@ func (l *ledger) before(ctx context.Context, verb string, then time.Time) int {
 	return l.count(ctx, func(r audit.Request) bool { return r.At.Before(then) })[verb]
 }
 
-// read adds the requests that the log has got since the last call, and returns all. It leaves out those that arrived before the ledger was
-// opened and were answered later: a case may have seen their effect before.
+// read adds the requests that the log has got since the last call, and returns all.
 func (l *ledger) read(ctx context.Context) []audit.Request {
 	GinkgoHelper()
 	_, err := l.family.Mark(ctx) // what was answered before is in the log now
@@ -62,7 +59,7 @@ func (l *ledger) read(ctx context.Context) []audit.Request {
 	Expect(err).NotTo(HaveOccurred())
 	l.at = at
 	l.requests = append(l.requests, slices.DeleteFunc(requests, func(r audit.Request) bool {
-		return r.At.Before(l.opened) || r.User != controlplane.Operator || r.Resource != l.resource ||
+		return r.User != controlplane.Operator || r.Resource != l.resource ||
 			!strings.HasPrefix(r.Namespace, l.family.prefix)
 	})...)
 	return l.requests

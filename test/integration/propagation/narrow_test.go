@@ -159,8 +159,9 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 
 	It("INF-I81 tells a leaf without a HierarchyConfiguration that it can't be seen, and no other", func(ctx SpecContext) {
 		leaf := f.prefix + "i81"
-		f.create(ctx, build.Child(leaf, f.b))
+		f.create(ctx, build.Namespace(leaf))
 		f.grant(ctx, leaf)
+		f.move(ctx, leaf, f.b) // only now: the operator would report what it may not see for 2 s
 		s := source(ctx, "i81")
 		f.copied(ctx, s, leaf)
 		hc := build.Hierarchy(leaf)

@@ -133,6 +133,8 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		manifests, err := devcluster.Render("config/overlays/standard")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
+		Eventually(func() error { return w.Admin().Create(ctx, all.tenants[0].Object(), client.DryRunAll) }).WithContext(ctx).
+			Should(Succeed(), "a CRD that is new is served soon")
 		for _, tenant := range all.tenants {
 			lns := tenant.Object()
 			all.create(ctx, lns)

@@ -34,7 +34,7 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 		send := func(c client.Client, name string) {
 			together.Go(func() {
 				defer GinkgoRecover()
-				err := untilWebhookAnswers(func() error { return c.Create(ctx, build.Tenant(f.own(name)).Object()) })
+				err := test.UntilWebhookAnswers(func() error { return c.Create(ctx, build.Tenant(f.own(name)).Object()) })
 				if err != nil {
 					Expect(err).To(MatchError(ContainSubstring(" of 3 LNamespaces")))
 				}
@@ -62,13 +62,14 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 		}
 
 		By("one of hers goes")
-		Expect(f.Admin().Delete(ctx, build.Tenant(of.Ready[0]).Object())).To(Succeed())
+		Expect(test.UntilWebhookAnswers(func() error { return f.Admin().Delete(ctx, build.Tenant(of.Ready[0]).Object()) })).To(Succeed())
 		f.gone(ctx, build.Tenant(of.Ready[0]).Object())
 		Eventually(f.made(ctx, "hers-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Rest", BeEmpty())))
 
 		By("a service account of a tenant of hers")
 		inside := f.with(f.serviceAccount(ctx, of.Ready[1], "robot"), "")
-		Expect(inside.Create(ctx, build.Tenant(f.own("inside")).Object())).To(MatchError(ContainSubstring(carol + " has ")))
+		Expect(test.UntilWebhookAnswers(func() error { return inside.Create(ctx, build.Tenant(f.own("inside")).Object()) })).
+			To(MatchError(ContainSubstring(carol + " has ")))
 
 		By("the user that a group of sudoers of a tenant of hers becomes")
 		f.set(ctx, f.Admin(), of.Ready[1], sudoers(append(build.Users(carol), build.Group(f.own("oncall")))...))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -84,19 +84,8 @@ func (f *fixture) create(ctx context.Context, objects ...client.Object) {
 		if lns, ok := object.(*v1alpha1.LNamespace); ok {
 			f.house(ctx, lns)
 		}
-		Expect(untilWebhookAnswers(func() error { return f.Admin().Create(ctx, object) })).
+		Expect(test.UntilWebhookAnswers(func() error { return f.Admin().Create(ctx, object) })).
 			To(Succeed(), "making %T %s", object, object.GetName())
-	}
-}
-
-// untilWebhookAnswers repeats a request that a webhook has not answered in time, so that nothing was stored: where many requests come at
-// once on busy cores, an answer can take longer than the webhook's 5 s.
-func untilWebhookAnswers(request func() error) error {
-	for {
-		err := request()
-		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "context deadline exceeded") {
-			return err
-		}
 	}
 }
 
@@ -257,7 +246,8 @@ func (f *fixture) messages(ctx context.Context, tenant string, reason v1alpha1.R
 // serviceAccount makes a service account with its namespace, where that is missing, and returns a client configuration with its token.
 func (f *fixture) serviceAccount(ctx context.Context, namespace, name string) *rest.Config {
 	GinkgoHelper()
-	Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Namespace(namespace)))).To(Succeed())
+	Expect(test.UntilWebhookAnswers(func() error { return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Namespace(namespace))) })).
+		To(Succeed())
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	f.create(ctx, account)
 	token := &authenticationv1.TokenRequest{}

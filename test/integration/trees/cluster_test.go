@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
@@ -24,7 +25,8 @@ type cluster struct{ *devcluster.World }
 func (c cluster) put(ctx context.Context, objects ...client.Object) {
 	GinkgoHelper()
 	for _, object := range objects {
-		Expect(c.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s", object, object.GetName())
+		Expect(test.UntilWebhookAnswers(func() error { return c.Admin().Create(ctx, object) })).To(Succeed(), "creating %T %s", object,
+			object.GetName())
 	}
 }
 
@@ -32,7 +34,7 @@ func (c cluster) put(ctx context.Context, objects ...client.Object) {
 func (c cluster) wish(ctx context.Context, namespace string, wishes ...build.Wish) {
 	GinkgoHelper()
 	hc := build.Hierarchy(namespace, wishes...)
-	if err := c.Admin().Create(ctx, hc.DeepCopy()); !apierrors.IsAlreadyExists(err) {
+	if err := test.UntilWebhookAnswers(func() error { return c.Admin().Create(ctx, hc.DeepCopy()) }); !apierrors.IsAlreadyExists(err) {
 		Expect(err).NotTo(HaveOccurred())
 		return
 	}
@@ -43,7 +45,8 @@ func (c cluster) wish(ctx context.Context, namespace string, wishes ...build.Wis
 func (c cluster) drop(ctx context.Context, objects ...client.Object) {
 	GinkgoHelper()
 	for _, object := range objects {
-		Expect(c.Admin().Delete(ctx, object)).To(Succeed(), "deleting %T %s", object, object.GetName())
+		Expect(test.UntilWebhookAnswers(func() error { return c.Admin().Delete(ctx, object) })).To(Succeed(), "deleting %T %s", object,
+			object.GetName())
 	}
 }
 
@@ -53,7 +56,7 @@ func edit[T client.Object](ctx context.Context, c cluster, object T, change func
 	Expect(c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 	before := object.DeepCopyObject().(client.Object)
 	change(object)
-	Expect(c.Admin().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+	Expect(test.UntilWebhookAnswers(func() error { return c.Admin().Patch(ctx, object, client.MergeFrom(before)) })).To(Succeed())
 }
 
 // label changes labels of a Namespace as kubectl does: key=value sets, key- removes.

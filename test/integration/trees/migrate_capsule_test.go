@@ -209,7 +209,8 @@ func migratesCapsule(own *cluster, config *string) {
 			}
 		}, s.args("--undo", "--yes")...)
 		Expect(code).To(BeZero(), problems)
-		Expect(metadataOf(s.state(ctx, "c-"))).To(Equal(metadataOf(before)))
+		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "c-")) }).WithContext(ctx).
+			Should(Equal(metadataOf(before)))
 		Expect(uidsOf(s.state(ctx, "c-"))).To(Equal(uidsOf(before)))
 	})
 

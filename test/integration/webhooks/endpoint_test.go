@@ -197,7 +197,7 @@ func (f *fixture) othersWork(ctx context.Context, key string) {
 // attempts of a request, of which the quickest counts: a busy machine may hold up one of them.
 const attempts = 3
 
-// quick checks that every attempt works and that the request takes less than a second.
+// quick checks that every attempt works, and that the API server waits for no webhook, which would take it 3 s.
 func (f *fixture) quick(ctx context.Context, what string, do func(ctx context.Context, attempt int) error) {
 	GinkgoHelper()
 	best := time.Hour
@@ -206,7 +206,7 @@ func (f *fixture) quick(ctx context.Context, what string, do func(ctx context.Co
 		Expect(do(ctx, i)).To(Succeed(), what)
 		best = min(best, time.Since(began))
 	}
-	Expect(best).To(BeNumerically("<", time.Second), what)
+	Expect(best).To(BeNumerically("<", 2500*time.Millisecond), what)
 }
 
 // drains deletes a namespace that holds SubNamespaces and a HierarchyConfiguration, and waits until it is gone.

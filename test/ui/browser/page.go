@@ -295,10 +295,11 @@ func (p *Page) Close() {
 	p.cancel()
 }
 
-// Forgive forgets the faults that have a text in them: the test has caused them on purpose.
+// Forgive forgets the faults that have a text in them, also those that the browser reports later: the test has caused them on purpose.
 func (p *Page) Forgive(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.forgiven = append(p.forgiven, text)
 	p.faults = slices.DeleteFunc(p.faults, func(fault string) bool { return strings.Contains(fault, text) })
 }
 
