@@ -51,6 +51,10 @@ func (c *namespaceChange) checkParentLabel() {
 	case p != nil && p.Terminating:
 		c.addProblems(field.Invalid(at, name, "parent namespace "+name+" is being terminated"))
 	}
+	if sub := c.before.Sub(name, c.now.Name); sub != nil && sub.Deleting && c.now.Bound() {
+		c.addProblems(field.Forbidden(at, "SubNamespace "+name+"/"+c.now.Name+
+			" is being deleted, and would take this namespace with it: try again when it is gone"))
+	}
 	if len(c.problems) > 0 {
 		return
 	}

@@ -71,6 +71,15 @@ func TestNamespaces(t *testing.T) {
 		"UnrootedAlone": {"", grown(build.Root("r")), build.Root("r"), build.Namespace("r"), allowed()},
 		"Grafted": {"children come along", grown(build.Root("r"), build.Child("c", "r"), build.Root("s")), build.Root("r"),
 			bound("r", "s"), allowed()},
+		"GraftedToEndingSub": {
+			"the operator would delete the namespace", grown(build.Root("r"), build.Root("s"), ending(build.SubNamespace("s", "r"))),
+			build.Root("r"), bound("r", "s"),
+			refused(403, "SubNamespace s/r is being deleted, and would take this namespace with it: try again when it is gone"),
+		},
+		"PlacedBesideEndingSub": {
+			"only a bound namespace goes", grown(build.Root("r"), build.Root("s"), ending(build.SubNamespace("s", "r"))),
+			build.Root("r"), build.Child("r", "s"), allowed(),
+		},
 		"Untemplated": {"", grown(build.Template("base"), instance("r1", "base")), build.Template("base"), build.Namespace("base"),
 			refused(403, "base is referenced by: r1")},
 		"UntemplatedAlone": {"", grown(build.Template("base")), build.Template("base"), build.Namespace("base"), allowed()},

@@ -320,14 +320,22 @@ func (r *run) hasOneStream(what string) {
 // freeStreams returns how many more event streams the server would open: 16 without the open ones.
 func (r *run) freeStreams() int {
 	r.Helper()
+	free, end := r.openAllStreams()
+	end()
+	return free
+}
+
+// openAllStreams opens event streams until the server refuses one. It returns how many it has opened, and a function that ends them.
+func (r *run) openAllStreams() (opened int, end func()) {
+	r.Helper()
 	v := r.browse()
 	var open []io.Closer
-	defer func() {
+	end = func() {
 		for _, stream := range open {
 			_ = stream.Close()
 		}
 		v.client.CloseIdleConnections()
-	}()
+	}
 	for {
 		request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.address("events"), nil)
 		if err != nil {
@@ -340,7 +348,7 @@ func (r *run) freeStreams() int {
 		}
 		open = append(open, answer.Body)
 		if answer.StatusCode != http.StatusOK {
-			return len(open) - 1
+			return len(open) - 1, end
 		}
 		_, _ = bufio.NewReader(answer.Body).ReadString('\n')
 	}

@@ -192,6 +192,13 @@ func testForeigners(t *testing.T, c *cluster) {
 		if answer := v.get(r.address("")); answer.StatusCode != http.StatusOK {
 			t.Errorf("others: %s", answer.Status)
 		}
+		_, end := r.openAllStreams()
+		p := r.logIn(t, c.chromium.Apart(t))
+		p.Until("it knows that it is refused", patience, shows("kubectl warren ui does not answer"))
+		end()
+		c.create(t, build.SubNamespace("alone", "alone-late"))
+		p.Until("it is live after all", patience, hasRow("alone-late", "alone")+` && document.getElementById("w:trouble").hidden`)
+		p.Forgive("503")
 	})
 }
 

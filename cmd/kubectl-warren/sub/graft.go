@@ -44,6 +44,9 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 	if err := checkGraft(ctx, api, name, parent); err != nil {
 		return err
 	}
+	if err := awaitEnd(ctx, api, parent, name); err != nil {
+		return err
+	}
 	namespace, changed, err := change.Relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
 		above, bound := now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelBound] == v1alpha1.True
 		if bound && above != "" && above != parent {

@@ -86,6 +86,11 @@ func (m *move) run(ctx context.Context) (err error) {
 		return nil
 	}
 	m.from = parent
+	if m.from != m.to {
+		if err := awaitEnd(ctx, m.api, m.to, m.name); err != nil {
+			return err
+		}
+	}
 	if err := m.createNewSub(ctx); err != nil {
 		return err
 	}

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -14,6 +18,28 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
 )
+
+// SUB-M9: the operator that does not run keeps the finalizer of the old SubNamespace.
+func TestAwaitEndGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		if err := v1alpha1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		old := New("payments", "pay-web", v1alpha1.SubNamespaceSpec{})
+		old.Finalizers, old.DeletionTimestamp = []string{v1alpha1.FinalizerSubNamespace}, ptr.To(metav1.Now())
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(old).Build()
+		err := awaitEnd(t.Context(), api, "payments", "pay-web")
+		const want = "nothing was changed: SubNamespace payments/pay-web is still being deleted after 30s, and would take namespace pay-web with it; " +
+			"is the operator running?"
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if err := awaitEnd(t.Context(), api, "payments", "another"); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // If the namespace can't be read, the move may have happened. Then the new SubNamespace owns the namespace, and its deletion would delete
 // the namespace.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -148,6 +151,37 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			{"graft", "m8-web", "m8-other"}} {
 			_, warnings, code := own.warren(ctx, controlplane.Admin, append([]string{"sub"}, words...)...)
 			Expect([]any{code, warnings}).To(Equal([]any{0, ""}), "%s", words)
+		}
+	})
+
+	It("SUB-M9 waits for the end of the SubNamespace that would take the namespace with it", func(ctx SpecContext) {
+		for p, words := range map[string][2][]string{
+			"m9a": {{"move", "m9a-web", "m9a-other"}, {"move", "m9a-web", "m9a-pay"}},
+			"m9b": {{"cut", "m9b-web"}, {"graft", "m9b-web", "m9b-pay"}},
+		} {
+			start(ctx, p)
+			web, pay, sub := p+"-web", p+"-pay", subNamespace(p+"-pay/"+p+"-web")
+			edit(ctx, own, sub, func(s *v1alpha1.SubNamespace) { build.Held(s) })
+			own.done(ctx, controlplane.Admin, append([]string{"sub"}, words[0]...)...)
+			ending := own.now(ctx, web)
+			Expect(own.sub(pay + "/" + web)(ctx)).To(HaveField("DeletionTimestamp", Not(BeNil())))
+
+			var back sync.WaitGroup
+			back.Go(func() {
+				defer GinkgoRecover()
+				own.done(ctx, controlplane.Admin, append([]string{"sub"}, words[1]...)...)
+			})
+			Consistently(own.ns(web)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(Not(carry(v1alpha1.LabelParent, pay)))
+			if p == "m9a" {
+				labelled := build.Namespace(web, v1alpha1.LabelParent, pay)
+				Expect(own.Admin().Patch(ctx, labelled, client.MergeFrom(build.Namespace(web)))).
+					To(MatchError(ContainSubstring("SubNamespace " + pay + "/" + web + " is being deleted, and would take this namespace with it")))
+			}
+			own.letGo(ctx, sub)
+			back.Wait()
+			Eventually(own.sub(pay + "/" + web)).WithContext(ctx).Should(beReady())
+			Consistently(own.ns(web)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).
+				Should(And(active(), carry(v1alpha1.LabelParent, pay), HaveField("UID", ending.UID)))
 		}
 	})
 

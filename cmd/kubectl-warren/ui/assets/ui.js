@@ -10,6 +10,7 @@ let version = Number(document.body.dataset.version);
 let source = null, release = null, busy = null;
 let channel = null;
 let over = false; // the program has ended
+const retry = 3000; // in ms: when a stream that was refused is opened again
 
 /** fill gives a row the text of a line. */
 function fill(li, line) {
@@ -133,7 +134,7 @@ function warn(text) {
 function hear(message) {
   warn(message.trouble);
   if (message.version <= version) return;
-  if (message.from > version) { catchUp(); return; }
+  if (message.from > version) { catchUp(message.version); return; }
   version = message.version;
   if (root) {
     applyLines(message);
@@ -158,30 +159,47 @@ function end(text) {
   ended(text);
 }
 
-async function catchUp() {
-  if (over) return;
+/** catchUp fetches what is new, and tells whether the program has answered. A fetch that is under way may have been answered before the
+ * version that is wanted: another follows it. */
+async function catchUp(wanted = 0) {
+  if (over) return false;
+  const earlier = busy;
   busy ??= fetch(base + "changes?since=" + version, { cache: "no-store" }).then((answer) => answer.ok ? answer.json() : null).catch(() => null);
   const message = await busy;
   busy = null;
-  if (message && isOwn(message)) hear(message);
+  if (!message || !isOwn(message)) return false;
+  hear(message);
+  if (earlier && version < wanted) catchUp();
+  return true;
 }
 
+/** lead opens the stream, and keeps the lock until the page is left. */
 function lead() {
   if (over) return null;
   return new Promise((done) => {
     release = done;
-    source = new EventSource(base + "events?since=" + version);
-    source.onmessage = (event) => {
-      const message = JSON.parse(event.data);
-      if (!isOwn(message)) return;
-      channel?.postMessage({ message });
-      hear(message);
-    };
-    source.onerror = () => { if (!over) ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended."); };
-    source.addEventListener("end", (event) => {
-      const message = JSON.parse(event.data);
-      if (isOwn(message)) end(message.cause + ". What this page shows changes no more: run kubectl warren ui again, and open the address that it prints.");
-    });
+    listen();
+  });
+}
+
+function listen() {
+  if (over || !release) return;
+  source?.close();
+  source = new EventSource(base + "events?since=" + version);
+  source.onmessage = (event) => {
+    const message = JSON.parse(event.data);
+    if (!isOwn(message)) return;
+    channel?.postMessage({ message });
+    hear(message);
+  };
+  source.onerror = () => {
+    if (over) return;
+    ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended.");
+    if (source?.readyState === EventSource.CLOSED) setTimeout(async () => await catchUp() && listen(), retry); // refused: there were too many
+  };
+  source.addEventListener("end", (event) => {
+    const message = JSON.parse(event.data);
+    if (isOwn(message)) end(message.cause + ". What this page shows changes no more: run kubectl warren ui again, and open the address that it prints.");
   });
 }
 

@@ -169,6 +169,10 @@ func (s *sink) unread() string {
 		return "the API server has no " + s.what
 	case watchset.Pending, watchset.Syncing, "":
 		return s.what + " are not read yet"
+	case watchset.Degraded:
+		if degraded := (&watchset.DegradedError{}); errors.As(s.status.Err, &degraded) && degraded.LastSync.IsZero() {
+			return s.what + " are not read yet"
+		}
 	}
 	return ""
 }
