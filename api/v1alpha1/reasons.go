@@ -125,8 +125,8 @@ const (
 	// Conditions Ready, NamespaceReady, ChildrenReady, ParentApplied, Propagated, Events on sources and on an LNamespace: a limit would be
 	// exceeded: sub-namespaces, depth, copies or bytes of the tenant, or `tenants.maxPerCreator`.
 	ReasonLimitExceeded Reason = "LimitExceeded"
-	// Conditions Ready, NamespaceReady, Event on an LNamespace: the API server refuses to create the namespace. The operator tries again, at first soon, in the end
-	// every 5 minutes, and at once when the spec changes.
+	// Conditions Ready, NamespaceReady, Event on an LNamespace: the API server refuses to create the namespace. The operator tries again, at
+	// first soon, in the end every 5 minutes, and at once when the spec changes.
 	ReasonCreateFailed Reason = "CreateFailed"
 	// Conditions MetadataSynced, Ready, Stalled, Event on a SubNamespace or a generated object: the API server refuses the labels or
 	// annotations of the namespace, or the label `propagate` of a generated object. The operator tries again after 1 second, in the end every

@@ -82,8 +82,8 @@ func OneOr(n int) string {
 	return strconv.Itoa(n)
 }
 
-// CountAwaited counts the SubNamespaces in the tree of root that have no namespace, whatever the reason: each may still get one. It leaves out
-// the SubNamespace name in parent, and those that are being deleted.
+// CountAwaited counts the SubNamespaces in the tree of root that have no namespace, whatever the reason: each may still get one. It leaves
+// out the SubNamespace name in parent, and those that are being deleted.
 func CountAwaited(s *Snapshot, root, parent, name string) int {
 	count := 0
 	for _, at := range append(s.Subtree(root), root) {

@@ -77,8 +77,8 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 // deletionPatience bounds the wait for the end of a SubNamespace that is being deleted.
 const deletionPatience = 30 * time.Second
 
-// awaitEnd waits for the end of SubNamespace parent/name if it is being deleted, as after a move: with the namespace below this parent again,
-// the operator would delete the namespace, too.
+// awaitEnd waits for the end of SubNamespace parent/name if it is being deleted, as after a move: with the namespace below this parent
+// again, the operator would delete the namespace, too.
 func awaitEnd(ctx context.Context, api client.Reader, parent, name string) error {
 	sub, err := gather.ReadSubNamespace(ctx, api, parent, name)
 	if err != nil || sub == nil || sub.DeletionTimestamp.IsZero() {

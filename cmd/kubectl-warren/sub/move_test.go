@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -27,11 +26,11 @@ func TestAwaitEndGivesUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		old := New("payments", "pay-web", v1alpha1.SubNamespaceSpec{})
-		old.Finalizers, old.DeletionTimestamp = []string{v1alpha1.FinalizerSubNamespace}, ptr.To(metav1.Now())
+		old.Finalizers, old.DeletionTimestamp = []string{v1alpha1.FinalizerSubNamespace}, new(metav1.Now())
 		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(old).Build()
 		err := awaitEnd(t.Context(), api, "payments", "pay-web")
-		const want = "nothing was changed: SubNamespace payments/pay-web is still being deleted after 30s, and would take namespace pay-web with it; " +
-			"is the operator running?"
+		const want = "nothing was changed: SubNamespace payments/pay-web is still being deleted after 30s, and would take namespace pay-web " +
+			"with it; is the operator running?"
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -244,7 +244,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		for name, mode := range map[string]string{"gone-soon": "update", "stays": "create"} {
 			secret := build.Secret("modes-child", name, "x", v1alpha1.LabelInheritedFrom, "modes-root")
 			secret.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: mode + ":0123456789abcdef:" + strings.Repeat("a", 32)}
-			Eventually(ctx, func() error { return operator.Create(ctx, secret) }).Should(Succeed(), "as soon as the authorizer knows its binding again")
+			Eventually(ctx, func() error { return operator.Create(ctx, secret) }).
+				Should(Succeed(), "as soon as the authorizer knows its binding again")
 			DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(operator.Delete(ctx, secret))).To(Succeed()) })
 		}
 		conflict := build.Hierarchy("modes-child")
