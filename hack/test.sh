@@ -38,8 +38,7 @@ run() {
 }
 # Tests are linked without debugging information, which takes a third of the time; stack traces stay whole. Vet is a part of `make verify`.
 flags=("$@" "-ldflags=-s -w" -vet=off)
-limit=75m
-[ "${TEST_WINDOW:-}" != full ] || limit=3h
+limit=4h # against a hang alone: each case has a limit of its own
 
 unit=passed first=passed second=passed third=passed
 # shellcheck disable=SC2086 # one package a word

@@ -20,7 +20,7 @@ $KUBECTL delete --ignore-not-found -f "$manifests"
 # CRDs that were deleted before go now. Without them no operator could ever take off the rights that it had given.
 deleted=$($KUBECTL get crds -o jsonpath='{range .items[?(@.metadata.deletionTimestamp)]}crd/{.metadata.name}{"\n"}{end}' | grep '\.tenancy\.warren\.dev$' || true)
 # shellcheck disable=SC2086 # one name a word
-[ -z "$deleted" ] || $KUBECTL wait --for=delete $deleted --timeout=60s
+[ -z "$deleted" ] || $KUBECTL wait --for=delete $deleted --timeout=300s
 crds=$($KUBECTL get crds -o name)
 if ! grep -q '\.tenancy\.warren\.dev$' <<<"$crds"; then
 	$KUBECTL delete clusterrolebindings,clusterroles -l tenancy.warren.dev/access

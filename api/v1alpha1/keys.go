@@ -14,8 +14,8 @@ const (
 	LabelBound = Domain + "/bound"
 	// LabelProtected = "true" on a Namespace: never in the forest, nothing is written there.
 	LabelProtected = Domain + "/protected"
-	// LabelReleased = "true" on a Namespace: the operator has let it go. It is in no tree, and the wall around a tenant's namespaces
-	// stays around it until a cluster admin takes the label off.
+	// LabelReleased = "true" on a Namespace: the operator has let it go, so it is in no tree. Until a cluster admin takes the label off, only
+	// cluster admins and the operator may change the namespace's labels, annotations, owners and finalizers.
 	LabelReleased = Domain + "/released"
 	// AnnotationAdopt on a Namespace is a cluster admin's mark. It names who may make it part of a tenant: the user whose
 	// LNamespace of this name adopts it, or, by its UID, the LNamespace that adopts it or in whose tree it is placed.

@@ -187,7 +187,8 @@ const (
 
 // Reasons for which the copies of a namespace, or of those below it, aren't what they should be. ReasonConflict is another.
 const (
-	// Condition Propagated, a failure of a ResourceDistribution: the API server refuses a copy. The message has its answer.
+	// Condition Propagated, a failure of a ResourceDistribution: the API server, or the operator itself, refuses a copy. The message has the
+	// reason.
 	ReasonRejected Reason = "Rejected"
 	// Condition Propagated: new copies wait until the copies of the old place are deleted.
 	ReasonWaitingForRemoval Reason = "WaitingForRemoval"
@@ -238,7 +239,7 @@ const (
 
 // Reasons of Events on sources and copies.
 const (
-	// Event on the source: the API server refuses a copy.
+	// Event on the source: the API server, or the operator itself, refuses a copy.
 	ReasonCopyRejected Reason = "CopyRejected"
 	// Event on the source; condition Propagated of its namespace: the annotation `select` or the label `propagate` is not valid. Existing
 	// copies stay as they are.

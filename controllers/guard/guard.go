@@ -98,7 +98,7 @@ func (g *Guard) Notes() []string {
 }
 
 func sentence(policy, why string) string {
-	return fmt.Sprintf("policy %s%s is not fully in force: %s", manifests.Prefix, policy, why)
+	return fmt.Sprintf("policy %s%s is not fully in force, or can't be checked: %s", manifests.Prefix, policy, why)
 }
 
 // checkInForce compares the policies in the cluster with the shipped ones. It logs the gaps that were not there at the last look, and
@@ -136,7 +136,7 @@ func logGaps(before, now map[string]string) {
 		case is == "":
 			log.Info("an admission policy is in force again", "policy", manifests.Prefix+p.Name)
 		default:
-			log.Error(errors.New(is), "an admission policy is not fully in force", "policy", manifests.Prefix+p.Name)
+			log.Error(errors.New(is), "an admission policy is not fully in force, or can't be checked", "policy", manifests.Prefix+p.Name)
 		}
 	}
 }

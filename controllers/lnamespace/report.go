@@ -76,7 +76,7 @@ func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 		switch {
 		case c == nil:
 			ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonPending,
-				"the operator has not finished its first pass over this LNamespace"
+				"the operator has not reported condition "+string(t)+" yet"
 			continue
 		case c.Status != metav1.ConditionTrue:
 			ready, reason, message = metav1.ConditionFalse, v1alpha1.Reason(c.Reason), c.Message

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long the cluster may take to sign.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // signCertificate makes a key and lets the cluster sign a client certificate for it. Both are PEM; the key is not sent to the cluster.
 func signCertificate(

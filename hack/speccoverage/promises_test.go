@@ -70,6 +70,9 @@ func testedNumbers(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if path == "../../.dev" { // other tests make and remove folders there
+			return filepath.SkipDir
+		}
 		if err != nil || !strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(path, "../../test/bench") || !strings.HasSuffix(path, ".go") {
 			return err
 		}

@@ -72,11 +72,36 @@ func (s *State) recordFailure(slot Slot, action Action, err error) {
 	}
 }
 
+// failureInterval is the least time between two log lines about requests that failed for a passing reason.
+const failureInterval = 10 * time.Second
+
+// FailedRequests decides which of the requests that failed for a passing reason are logged: in an outage, very many fail at once.
+type FailedRequests struct {
+	logged time.Time
+	others int // since then
+}
+
+// Add counts a request. It returns the line about it, or false if there is to be none.
+func (f *FailedRequests) Add(now time.Time, slot Slot, err error) (Log, bool) {
+	if now.Before(f.logged.Add(failureInterval)) {
+		f.others++
+		return Log{}, false
+	}
+	message := "a request failed; it is tried again"
+	if f.others > 0 {
+		message += fmt.Sprintf(" (since the last such line, %d others failed)", f.others)
+	}
+	f.logged, f.others = now, 0
+	return Log{Message: message, Slot: slot, Err: err}, true
+}
+
 // retryLater queues a key again, with a back-off, after its request has failed without being refused: no connection, 429, 5xx.
 func (s *State) retryLater(key Key, err error) {
 	recorded, isNew := s.recordTrouble(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
 	if isNew {
-		s.emitOutput(Log{Message: "a request failed; it is tried again", Slot: key.Slot, Err: err})
+		if line, ok := s.failed.Add(s.now, key.Slot, err); ok {
+			s.emitOutput(line)
+		}
 	}
 	s.queueAfter(key, TransientBackoff(s.settings.Timing.TransientMin, s.settings.Timing.TransientMax, recorded.tries, key.Slot, err))
 }
@@ -104,7 +129,7 @@ func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
 	}
 }
 
-// recordRejection records that the API server refuses a copy.
+// recordRejection records that a copy is refused, by the API server or by the operator itself.
 func (s *State) recordRejection(slot Slot, action Action, err error) {
 	said := text.Cut(err.Error(), 512)
 	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})

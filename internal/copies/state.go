@@ -35,6 +35,7 @@ type State struct {
 	removals  removals
 	railWaits map[string]*railWait // by namespace
 	troubles  troubles
+	failed    FailedRequests
 	repairs   *Repairs
 	// drift holds how the drift of a copy was found, until the copy is repaired. It has no entry for drift that a watch has shown.
 	drift    map[Slot]DriftSource

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Slot is the place of one copy, whether or not the copy exists.
+// Slot is the place of a source or a copy, whether or not that object exists.
 type Slot struct {
 	Kind      schema.GroupKind
 	Namespace string

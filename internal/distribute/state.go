@@ -24,6 +24,7 @@ type State struct {
 	copies  *copyTable
 	kinds   map[schema.GroupKind]*watchedKind
 	repairs *copies.Repairs
+	failed  copies.FailedRequests
 
 	served   bool      // the CRD of ResourceDistributions exists, or the watch has just begun and does not know yet
 	servedAt time.Time // when the CRD was first seen, or the watch began

@@ -292,7 +292,9 @@ func (s *State) retryLater(r *run, c CopyWritten) {
 		return copies.TransientBackoff(s.options.Timing.TransientMin, s.options.Timing.TransientMax, tries, c.Slot, c.Err)
 	})
 	if tries == 1 {
-		s.emitOutput(copies.Log{Message: "a request failed; it is tried again", Slot: c.Slot, Err: c.Err})
+		if line, ok := s.failed.Add(s.now, c.Slot, c.Err); ok {
+			s.emitOutput(line)
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func newItemOfList(list client.ObjectList) (client.Object, error) {
 	}
 	item, ok := reflect.TypeAssert[client.Object](reflect.New(element))
 	if !ok {
-		return nil, fmt.Errorf("%w: %T holds no objects", ErrInvalid, list)
+		return nil, fmt.Errorf("%w: the items of a %T are no API objects", ErrInvalid, list)
 	}
 	return item, nil
 }

@@ -191,16 +191,19 @@ func waitForAggregation(ctx context.Context, c client.Client, manifests Manifest
 	return nil
 }
 
+// patience bounds each wait for what was installed: see process.readyTimeout.
+const patience = 3 * time.Minute
+
 // waitForRules waits until the target has every rule of the role.
 func waitForRules(ctx context.Context, c client.Client, target string, role *unstructured.Unstructured) error {
 	from := &rbacv1.ClusterRole{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(role.Object, from); err != nil {
 		return fmt.Errorf("reading ClusterRole %s: %w", role.GetName(), err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		to := &rbacv1.ClusterRole{}
 		if err := c.Get(ctx, client.ObjectKey{Name: target}, to); err != nil {
-			return false, client.IgnoreNotFound(err)
+			return false, nil //nolint:nilerr // the wait ends with a timeout
 		}
 		for _, rule := range from.Rules {
 			if !slices.ContainsFunc(to.Rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
@@ -217,7 +220,7 @@ func waitForRules(ctx context.Context, c client.Client, target string, role *uns
 
 func waitForDefinitions(ctx context.Context, c client.Client, name string) error {
 	last := errors.New("no condition Established")
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			last = err

@@ -128,7 +128,7 @@ func probeBinding(name string) *admissionv1.ValidatingAdmissionPolicyBinding {
 // enforces waits until the API server refuses what the binding selects.
 func (w *World) enforces(ctx context.Context, b *admissionv1.ValidatingAdmissionPolicyBinding) error {
 	last := "none"
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		selected := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: probe, Labels: b.Spec.MatchResources.ObjectSelector.MatchLabels,
 		}}

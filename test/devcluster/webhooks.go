@@ -48,7 +48,7 @@ func callsWebhooks(u *unstructured.Unstructured) bool {
 // waitForWebhooks waits until the API server reaches the webhooks: it learns of a certificate a moment after the operator does.
 func (w *World) waitForWebhooks(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		probe := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "is-the-webhook-there"}}
 		last = w.Admin().Create(ctx, probe, client.DryRunAll)
 		return last == nil || !strings.Contains(last.Error(), "failed calling webhook"), nil

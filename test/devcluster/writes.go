@@ -52,7 +52,7 @@ func (w *World) readAudit(ctx context.Context, from audit.Position) ([]audit.Req
 	if err := w.get(ctx, "/version?"+mark); err != nil {
 		return nil, from, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var all []audit.Request
 	for {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is the time after which a run is killed that should have ended by itself.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 func watched(t *testing.T, script string) *exec.Cmd {
 	t.Helper()

@@ -148,7 +148,7 @@ func TestJudgeKinds(t *testing.T) {
 				kind("Secret", "All", func(k *kindFound) { k.troubles = troubles{"LimitExceeded": {"b"}} }),
 				kind("ConfigMap", "OptIn", nil),
 			}, Warning,
-			"mode All: the API server refuses copies of Role in a; mode All: limits of tenants hold back copies of Secret in b",
+			"mode All: copies of Role in a are refused; mode All: limits of tenants hold back copies of Secret in b",
 		},
 		"PROP-X10 left out as was asked for": {
 			[]kindFound{

@@ -141,8 +141,8 @@ func judgeKinds(found []kindFound) Check {
 	say(clashing, strings.Join(clashing, ", "), "mode All: copies of %s are not written, because other objects have their names",
 		"rename or delete the other object or the source, or exclude the source by label "+v1alpha1.LabelPropagate+
 			"=none; kubectl warren describe NAMESPACE names them")
-	say(refused, strings.Join(refused, ", "), "mode All: the API server refuses copies of %s",
-		"kubectl warren describe NAMESPACE has its answers: raise the quota, change the policy, or exclude the sources by label "+
+	say(refused, strings.Join(refused, ", "), "mode All: copies of %s are refused",
+		"kubectl warren describe NAMESPACE has the reasons: raise the quota, change the policy, propagate the Role, or exclude the sources by label "+
 			v1alpha1.LabelPropagate+"=none")
 	say(limited, strings.Join(limited, ", "), "mode All: limits of tenants hold back copies of %s",
 		"raise limits.copies or limits.bytes of the LNamespace, or exclude sources by label "+v1alpha1.LabelPropagate+

@@ -79,7 +79,7 @@ func foldWarning(what string, levels, left int) string {
 			"name a ROOT", what,
 			text.Count(left, "other tree", "other trees"))
 	case levels >= 0:
-		return fmt.Sprintf("the forest does not fit into %s: it is drawn to %s below each root; name a ROOT, or give --depth", what,
+		return fmt.Sprintf("the forest does not fit into %s: it is drawn to %s below each root; name a ROOT to see more of one tree", what,
 			text.Count(levels, "level", "levels"))
 	}
 	return ""

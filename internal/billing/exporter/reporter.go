@@ -178,7 +178,7 @@ func conditionReason(t billing.Trouble) v1alpha1.Reason {
 func advice(t billing.Trouble) string {
 	switch t {
 	case billing.Denied:
-		return "the ledger denies access to the exporter; a cluster admin must repair this, and changes wait until then"
+		return "the exporter has no access to the ledger; a cluster admin must repair this, and changes wait until then"
 	case billing.Mismatch:
 		return "the ledger's table, view or file is wrong; a cluster admin must repair it, and changes wait until then"
 	case billing.Quota:

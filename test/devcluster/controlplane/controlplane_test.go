@@ -111,7 +111,7 @@ func ownerlessIsCollected(t *testing.T, cp *controlplane.ControlPlane) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	eventually(t, 10*time.Second, func(ctx context.Context) bool {
+	eventually(t, 3*time.Minute, func(ctx context.Context) bool {
 		_, err := c.CoreV1().ConfigMaps("default").Get(ctx, "orphan", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -128,7 +128,7 @@ func deletedNamespaceGoes(t *testing.T, cp *controlplane.ControlPlane) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	eventually(t, 30*time.Second, func(ctx context.Context) bool {
+	eventually(t, 3*time.Minute, func(ctx context.Context) bool {
 		_, err := namespaces.Get(ctx, "gone", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})

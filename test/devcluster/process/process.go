@@ -1,5 +1,5 @@
-// Package process runs other programs as children, the control plane's components and the operator, and waits until they are ready. On
-// Linux they never outlive this program.
+// Package process runs other programs as children, such as the control plane's components and the operator, and waits until they are ready.
+// On Linux these children never outlive this program.
 package process
 
 import (

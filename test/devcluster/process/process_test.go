@@ -57,14 +57,14 @@ func TestChildDiesWithItsKilledParent(t *testing.T) {
 	}
 	_ = parent.Process.Kill()
 	_ = parent.Wait()
-	for range 200 {
+	for range 6000 {
 		if gone(child) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	_ = syscall.Kill(child, syscall.SIGKILL)
-	t.Errorf("child %d outlived its parent by 2 s", child)
+	t.Errorf("child %d outlived its parent by a minute", child)
 }
 
 func sh(t *testing.T, script string) *process.Process {

@@ -307,7 +307,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
 		Expect(checks["kinds"]).To(And(HaveField("Status", "warning"),
-			HaveField("Message", "mode All: the API server refuses copies of ConfigMap in whole-child; "+
+			HaveField("Message", "mode All: copies of ConfigMap in whole-child are refused; "+
 				"mode All: limits of tenants hold back copies of ConfigMap in whole-root; "+left)))
 		Expect(checks["kinds"].Advice).To(And(ContainSubstring("raise the quota"), ContainSubstring("raise limits.copies")))
 	})

@@ -50,7 +50,7 @@ var _ = Describe("access", func() {
 
 		By("asking again")
 		compare(ctx, world, p, rand.New(rand.NewPCG(s, 2)))
-	}, SpecTimeout(15*time.Minute))
+	}, SpecTimeout(time.Hour))
 })
 
 // plant makes the tenants and their trees, and then lists people: a service account is listed for a namespace that is there.

@@ -40,7 +40,7 @@ func settled(ctx context.Context, w *devcluster.World, p population) {
 			return "access objects may still change", nil
 		}
 		return "", nil
-	}).WithContext(ctx).WithTimeout(3*time.Minute).WithPolling(time.Second/2).Should(BeEmpty(), "all is done that the LNamespaces say")
+	}).WithContext(ctx).WithTimeout(15*time.Minute).WithPolling(time.Second/2).Should(BeEmpty(), "all is done that the LNamespaces say")
 }
 
 // glance returns the access objects, each with its version, and what is not done yet.

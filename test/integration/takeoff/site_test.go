@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,8 +64,8 @@ func (s site) tryScript(ctx context.Context, name string, args ...string) (strin
 	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", name), args...)
-	cmd.Env = append(os.Environ(), "MANAGER="+manager, "KUBECTL="+s.KubectlPath, "KUBERC=off",
-		"KUBECONFIG="+s.Kubeconfig(controlplane.Admin), "KUBECACHEDIR="+filepath.Join(s.Dir, "kubectl-cache"))
+	cmd.Env = slices.Concat([]string{"CRD_TIMEOUT=5m"}, os.Environ(), []string{"MANAGER=" + manager, "KUBECTL=" + s.KubectlPath, "KUBERC=off",
+		"KUBECONFIG=" + s.Kubeconfig(controlplane.Admin), "KUBECACHEDIR=" + filepath.Join(s.Dir, "kubectl-cache")})
 	answer, err := cmd.CombinedOutput()
 	return string(answer), err
 }
@@ -167,12 +168,19 @@ func (s site) endPods(ctx context.Context) {
 func (s site) tenant(ctx context.Context, name string) {
 	GinkgoHelper()
 	sub := name + "-web"
-	s.create(ctx, build.Tenant(name).Users("alice").Managers("mia").Sudoers("bob").Cascading().Object())
+	Eventually(func() error {
+		return s.Admin().Create(ctx, build.Tenant(name).Users("alice").Managers("mia").Sudoers("bob").Cascading().Object())
+	}).WithContext(ctx).Should(Succeed(), "the API server may still know the webhooks")
 	Eventually(s.read(build.Namespace(name))).WithContext(ctx).Should(Succeed())
 	s.create(ctx, build.SubNamespace(name, sub), build.ConfigMap(name, "own", "v"),
 		build.Source(build.Secret(name, "shared", "v"), v1alpha1.ModeUpdate))
 	Eventually(s.read(build.Secret(sub, "shared", ""))).WithContext(ctx).Should(Succeed())
-	Eventually(s.read(build.RoleBinding(sub, "warren:sudoers", ""))).WithContext(ctx).Should(Succeed())
+	for _, binding := range []string{"warren:sudoers", "warren:users"} {
+		Eventually(s.read(build.RoleBinding(sub, binding, ""))).WithContext(ctx).Should(Succeed())
+	}
+	for _, namespace := range []string{name, sub} {
+		Eventually(s.read(build.ConfigMap(namespace, "kube-root-ca.crt", ""))).WithContext(ctx).Should(Succeed(), "it comes from Kubernetes")
+	}
 	s.create(ctx, build.ConfigMap(sub, "own", "v"))
 	s.ready(ctx, name)
 }

@@ -51,7 +51,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		for _, namespace := range []*corev1.Namespace{bare, labelled} {
 			f.create(ctx, namespace)
 		}
-		// The operator gives its keys to a namespace that is labelled as a root. After that, it may not change the namespace for an LNamespace.
+		// The operator writes its annotations on a namespace that is labelled as a root. From then on, an LNamespace of the same name must not
+		// make the operator change the namespace.
 		Eventually(func(g Gomega) {
 			g.Expect(f.read(ctx, labelled)()).To(Succeed())
 			g.Expect(labelled.Annotations).To(HaveKey(v1alpha1.AnnotationAncestry))
