@@ -57,6 +57,7 @@ type Vetter struct {
 	// Role is the name of the ClusterRole.
 	Role   string
 	Events record.EventRecorder
+	// Timing is DefaultTiming if it is zero.
 	Timing Timing
 
 	version func(context.Context) (*apiversion.Info, error)

@@ -57,7 +57,7 @@ func world(more ...*forest.Namespace) *forest.Snapshot {
 	return s
 }
 
-// adm, cl and the functions below return questions in the words in which the cases write them.
+// adm and cl are the texts by which the test cases below name two questions; written returns such a text for each question.
 func adm(name string) string { return "adm(" + name + ")" }
 
 const cl = "cl"

@@ -161,7 +161,7 @@ func causeOf(err error) error {
 	return err
 }
 
-// describeForbidden returns what to do about a kind that the operator may not list anywhere.
+// describeForbidden returns what is wrong with a kind of scope Cluster that may not be listed or watched cluster-wide, and what to do.
 func (k *watchedKind) describeForbidden() string {
 	advice := ", or set scope of the kind in propagation.kinds to Auto, so that it is watched where that is allowed"
 	if k.Group == rbacv1.GroupName { // kinds of RBAC are always watched in the whole cluster

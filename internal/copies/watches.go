@@ -17,7 +17,7 @@ const (
 	KindSyncing   KindState = "syncing"
 	KindActive    KindState = "active"
 	KindPending   KindState = "pending"   // the API server does not serve the kind
-	KindForbidden KindState = "forbidden" // the operator may not list or watch the kind anywhere
+	KindForbidden KindState = "forbidden" // the kind has scope Cluster, and the operator may not list or watch it cluster-wide
 	KindDegraded  KindState = "degraded"  // the API server has not listed the kind for informers.degradedAfter, for another reason
 )
 

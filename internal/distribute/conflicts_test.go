@@ -125,6 +125,21 @@ func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 	}
 }
 
+// DIST-D88 (2): what is too long is not immutable.
+func TestTooLongDataAreRejected(t *testing.T) {
+	c := newCluster(t, "d0")
+	c.start()
+	c.refuse = func(Verb, copies.Slot) error {
+		return apierrors.NewInvalid(configMaps.GroupKind(), "settings", field.ErrorList{field.TooLong(field.NewPath("data"), "", 1<<20)})
+	}
+	c.distribute("new")
+	c.settle(time.Hour)
+	stalled := v1alpha1.FindCondition(c.status().Conditions, v1alpha1.ConditionStalled)
+	if stalled == nil || stalled.Reason != string(v1alpha1.ReasonRejected) {
+		t.Errorf("got %+v, want reason Rejected", stalled)
+	}
+}
+
 func TestAnObstacleBecomesASource(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy v1alpha1.ConflictPolicy

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
@@ -317,14 +319,17 @@ func describeRefusal(err error) string {
 	return "the API server refuses it as invalid: " + strings.Join(fields, " ")
 }
 
-// findImmutable returns the reason if a PUT was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; false
-// for other errors.
+// findImmutable returns the reason if a write was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; false
+// for other errors, such as data that are too long.
 func findImmutable(err error) (v1alpha1.Reason, bool) {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {
 		return "", false
 	}
 	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseType(field.ErrorTypeTooLong) {
+			continue
+		}
 		switch cause.Field {
 		case "type":
 			return v1alpha1.ReasonTypeDiffers, true

@@ -8,7 +8,7 @@
 //
 // Queue hands the next key to a worker, within limits. The limits are strict while the queue is contended, that is, while a second tenant
 // has work:
-//   - A tenant occupies two workers at most.
+//   - A tenant occupies two workers at most, those for heavy work aside.
 //   - Heavy work, which sends large bodies, occupies a budget of bytes that all tenants share, also during a rest after each body.
 //   - Urgent work is never limited: it revokes rights, or sends no request.
 //

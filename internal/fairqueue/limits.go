@@ -10,10 +10,10 @@ const (
 	// long as usual to answer the other tenants; with sixteen it took six times as long. The heavy keys of all tenants together occupy no more
 	// than two workers, either.
 	workersPerTenant = 2
-	// maxBytes is how many bytes heavy work may send at once: two bodies of the largest kind. With sixteen such bodies under way, an API
-	// server with two cores took more than a minute to bring any write to its watches.
+	// maxBytes is how many bytes heavy work may send at once, for example two bodies of 1.5 MiB. With sixteen bodies of 1 MiB under way, an
+	// API server with two cores took more than a minute to bring any write to its watches.
 	maxBytes = 3 << 20
-	// maxBytesContended is maxBytes under contention: one body of the largest kind.
+	// maxBytesContended is maxBytes under contention. A larger body begins only while no other heavy work is under way (see hasRoom).
 	maxBytesContended = 1 << 20
 	// restFactor is how long heavy work, and a worker whose request has failed, rests under contention: this many times as long as the work
 	// has taken. So the API server has most of its time for the other tenants.

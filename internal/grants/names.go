@@ -34,14 +34,15 @@ var (
 	unescaper = strings.NewReplacer("~0", "~", "~1", "/", "~2", "%")
 )
 
-// SudoName is the name of the pair that lets sudoers impersonate the group of their tenant.
+// SudoName returns the name of the Pair (ClusterRole and ClusterRoleBinding) that lets sudoers impersonate the group of their tenant. If a
+// sudoer is not a User, the Pair also lets them impersonate SudoUser.
 func SudoName(tenant string) string { return sudoPrefix + tenant }
 
 // SudoUser is the user without rights of its own that sudoers who are a Group or a ServiceAccount impersonate. The name is reserved, so
 // no list can contain it.
 func SudoUser(tenant string) string { return sudoPrefix + tenant }
 
-// EditName is the name of the pair that lets managers and sudoers edit their LNamespace.
+// EditName returns the name of the Pair that lets managers and sudoers edit their LNamespace.
 func EditName(tenant string) string { return editPrefix + tenant }
 
 // SelfName returns the name of the pair that lets user impersonate that user. RBAC names may contain any character but / and %, which are

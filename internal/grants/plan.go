@@ -82,8 +82,9 @@ func (a Actual) Judge(desired Object) Verdict {
 	return Judge(existing, desired)
 }
 
-// PlanFor returns the plan for one tenant. actual must hold all existing objects under the keys of objects, and every self pair
-// and sole pair that the tenant owns.
+// PlanFor returns the plan for one tenant. actual must hold each existing object of the operator's that has one of the keys of objects. It
+// must also hold each Pair that the tenant owns and that SelfName or SoleName names. An object of another user is a conflict if actual holds
+// it.
 func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) Plan {
 	p := planner{tenant: tenant, objects: objects, withheld: withheld, actual: actual, planned: map[Key]bool{}}
 	if withheld.Everything {

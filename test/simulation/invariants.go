@@ -118,7 +118,7 @@ func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 	}
 }
 
-// checkHandBack: FLT-M4. An object that a ResourceDistribution took over is handed back as it is, but for the operator's marks.
+// checkHandBack: FLT-M4. An object is handed back only if a ResourceDistribution took it over. Everything beside its metadata stays.
 func (c client) checkHandBack(slot copies.Slot, before, after *object) {
 	if before.meta.Annotations[v1alpha1.AnnotationAdopted] == "" || !reflect.DeepEqual(before.rest, after.rest) {
 		c.fail("FLT-M4", "%s is handed back, but was not taken over, or has another content now", slot)

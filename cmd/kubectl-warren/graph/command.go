@@ -41,7 +41,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use:   "graph [ROOT…]",
 		Short: "Draw the trees of namespaces as one file: HTML, SVG, DOT or Mermaid",
 		Long: "Draw the trees of namespaces as one file, which needs nothing else; with a ROOT, only the tree that begins there.\n" +
-			"The file names no people unless --people asks for them. If you may not list namespaces, name a ROOT.",
+			"The file lists no people unless --people asks for them. If you may not list namespaces, name a ROOT.",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	r := &request{output: invocation.AddChoice(cmd, "output", "o", "html", "Output format", "html", "svg", "dot", "mermaid")}

@@ -148,8 +148,8 @@ func TestLimitsThatTreesWouldExceed(t *testing.T) {
 			plan := s.plan()
 			if err := plan.checkNoLimitExceeded(); err == nil ||
 				!strings.Contains(err.Error(), "nothing was written, because tree org would have "+name+
-					", and 1 is allowed: raise subNamespaces.limits") ||
-				!strings.Contains(err.Error(), "in the configuration, or spec.limits of the LNamespace; then give the command again") {
+					", and at most 1 is allowed: raise spec.limits.") ||
+				!strings.Contains(err.Error(), " in the configuration; then give the command again") {
 				t.Errorf("%v", err)
 			}
 			if !slices.Contains(s.gaps(), "tree org") {

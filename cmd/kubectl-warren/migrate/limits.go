@@ -59,11 +59,12 @@ func (s *treeSize) exceededLimits(limits v1alpha1.Limits) (found []string) {
 	}{{"subNamespaces", s.subNamespaces, limits.SubNamespaces}, {"depth", s.depth, cmp.Or(limits.Depth, &deepest)},
 		{"copies", s.copies, limits.Copies}} {
 		if bound.most != nil && bound.size > int(*bound.most) {
-			step := fmt.Sprintf("raise subNamespaces.limits.%s in the configuration, or spec.limits of the LNamespace", bound.field)
+			step := fmt.Sprintf("raise spec.limits.%s of the LNamespace or, if that is not set, subNamespaces.limits.%[1]s in the configuration",
+				bound.field)
 			if bound.field == "depth" && *bound.most >= deepest {
 				step = "no limit can be higher, so place namespaces nearer to the root in the other operator"
 			}
-			found = append(found, fmt.Sprintf("would have %s %d, and %d is allowed: %s", bound.field, bound.size, *bound.most, step))
+			found = append(found, fmt.Sprintf("would have %s %d, and at most %d is allowed: %s", bound.field, bound.size, *bound.most, step))
 		}
 	}
 	return found

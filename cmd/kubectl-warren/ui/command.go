@@ -57,7 +57,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Example:           "  kubectl warren ui --open\n  kubectl warren ui payments --allow-changes",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
-	cmd.Flags().IntVar(&s.port, "port", 0, "Listen on this port of 127.0.0.1, for a tunnel; 0 chooses an address and a port that no other program has used")
+	cmd.Flags().IntVar(&s.port, "port", 0, "Listen on this port of 127.0.0.1, for a tunnel; 0 chooses a free port, at a random loopback address if the system has several")
 	cmd.Flags().BoolVar(&s.open, "open", false, "Open the page in the browser")
 	cmd.Flags().BoolVar(&s.allowChanges, "allow-changes", false, "Let the page change what you confirm there; else it shows commands to copy")
 	cmd.Flags().DurationVar(&s.lifetime, "lifetime", usualLifetime, "End after this time, at most 24h")

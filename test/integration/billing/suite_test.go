@@ -163,7 +163,7 @@ func tenant(ctx context.Context, name, costCenter string) {
 	Expect(world.Admin().Create(ctx, lns)).To(Succeed())
 }
 
-// soon is how long a case watches that nothing happens.
+// soon is how long a case watches, at most, that nothing happens: test.Quiet may shorten it.
 const soon = 3 * time.Second
 
 func countRows(ctx context.Context, file string) (n int) {

@@ -95,7 +95,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(os.WriteFile(low, []byte(strings.Replace(migrating, "subNamespaces:", "subNamespaces:\n  limits: {depth: 1}", 1)), 0o600)).
 			To(Succeed())
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply", "--yes", "--config", low)...)).
-			To(ContainSubstring("tree h-org would have depth 2, and 1 is allowed"))
+			To(ContainSubstring("tree h-org would have depth 2, and at most 1 is allowed"))
 		Expect(s.object(ctx, deploymentKind, "hnc-system", "hnc-controller-manager").Object["spec"]).
 			To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
