@@ -104,6 +104,14 @@ func (c *cluster) with(objects ...client.Object) *cluster {
 	return c
 }
 
+// unaware adds SubNamespaces only to the forest: the API server doesn't have them any more.
+func (c *cluster) unaware(subs ...*v1alpha1.SubNamespace) *cluster {
+	for _, sub := range subs {
+		c.forest = c.forest.WithSub(forest.SubOf(sub))
+	}
+	return c
+}
+
 // later adds objects only to the API server: the forest doesn't have them yet.
 func (c *cluster) later(objects ...client.Object) *cluster {
 	c.live = append(c.live, objects...)

@@ -23,7 +23,7 @@ type namespaceValidator struct {
 // ValidateCreate implements admission.Validator.
 func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
 	now := forest.NamespaceOf(n)
-	s, err := v.snapshotWith(ctx, now.Parent(), now.Template())
+	s, err := v.snapshotFor(ctx, nil, now)
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +33,29 @@ func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Names
 // ValidateUpdate implements admission.Validator.
 func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1.Namespace) (admission.Warnings, error) {
 	old, now := forest.NamespaceOf(was), forest.NamespaceOf(is)
-	s, err := v.snapshotWith(ctx, now.Parent(), now.Template())
+	s, err := v.snapshotFor(ctx, old, now)
 	if err != nil {
 		return nil, err
 	}
 	return v.checkNamespaceChange(ctx, s.WithNamespace(old), old, now)
+}
+
+// snapshotFor returns the forest with what a change of a namespace refers to. The SubNamespace that would own the namespace is that of the
+// API server: the deletion of one that the forest has not seen yet would take the namespace with it.
+func (v *namespaceValidator) snapshotFor(ctx context.Context, old, now *forest.Namespace) (*forest.Snapshot, error) {
+	s, err := v.snapshotWith(ctx, now.Parent(), now.Template())
+	parent := newOwner(old, now)
+	if err != nil || parent == "" {
+		return s, err
+	}
+	sub := &v1alpha1.SubNamespace{}
+	switch err := v.live.Get(ctx, client.ObjectKey{Namespace: parent, Name: now.Name}, sub); {
+	case apierrors.IsNotFound(err):
+		return s.WithoutSub(parent, now.Name), nil
+	case err != nil:
+		return nil, readFailedError("SubNamespace "+parent+"/"+now.Name, err)
+	}
+	return s.WithSub(forest.SubOf(sub)), nil
 }
 
 // checkNamespaceChange checks a namespace that is created or changed. The answer names only namespaces that the user may see.

@@ -19,6 +19,7 @@ func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *v
 		old = &forest.Namespace{Name: now.Name}
 	}
 	c := namespaceChange{before: before, after: before.WithNamespace(now), old: old, now: now, sight: g}
+	c.checkNotTakenAlong()
 	c.checkParentLabel()
 	c.checkTemplateLabel()
 	c.checkNotProtected()
@@ -31,6 +32,23 @@ type namespaceChange struct {
 	before, after *forest.Snapshot
 	old, now      *forest.Namespace
 	sight         *visibility
+}
+
+// newOwner returns the parent in which a SubNamespace would own the namespace by this change; "" if the change binds it to none.
+func newOwner(old, now *forest.Namespace) string {
+	if !now.Bound() || old.BoundTo(now.Parent()) {
+		return ""
+	}
+	return now.Parent()
+}
+
+// checkNotTakenAlong refuses to bind the namespace to a SubNamespace that is being deleted: the operator would delete both.
+func (c *namespaceChange) checkNotTakenAlong() {
+	parent := newOwner(c.old, c.now)
+	if sub := c.before.Sub(parent, c.now.Name); parent != "" && sub != nil && sub.Deleting {
+		c.addProblems(field.Forbidden(metadataLabels.Key(v1alpha1.LabelParent), "SubNamespace "+parent+"/"+c.now.Name+
+			" is being deleted, and would take this namespace with it: try again when it is gone"))
+	}
 }
 
 // checkParentLabel checks a new parent label.
@@ -50,10 +68,6 @@ func (c *namespaceChange) checkParentLabel() {
 		c.addProblems(field.Invalid(at, name, "parent namespace "+name+" is a template"))
 	case p != nil && p.Terminating:
 		c.addProblems(field.Invalid(at, name, "parent namespace "+name+" is being terminated"))
-	}
-	if sub := c.before.Sub(name, c.now.Name); sub != nil && sub.Deleting && c.now.Bound() {
-		c.addProblems(field.Forbidden(at, "SubNamespace "+name+"/"+c.now.Name+
-			" is being deleted, and would take this namespace with it: try again when it is gone"))
 	}
 	if len(c.problems) > 0 {
 		return

@@ -76,6 +76,18 @@ func TestNamespaces(t *testing.T) {
 			build.Root("r"), bound("r", "s"),
 			refused(403, "SubNamespace s/r is being deleted, and would take this namespace with it: try again when it is gone"),
 		},
+		"BoundToEndingSub": {
+			"by the label bound alone", grown(build.Root("s"), ending(build.SubNamespace("s", "r"))), build.Child("r", "s"), bound("r", "s"),
+			refused(403, "SubNamespace s/r is being deleted, and would take this namespace with it"),
+		},
+		"GraftedToSubThatEndsJustNow": {
+			"the forest has not seen it yet", grown(build.Root("r"), build.Root("s")).later(ending(build.SubNamespace("s", "r"))),
+			build.Root("r"), bound("r", "s"), refused(403, "SubNamespace s/r is being deleted"),
+		},
+		"GraftedWhereTheSubIsJustGone": {
+			"the forest has not seen it yet", grown(build.Root("r"), build.Root("s")).unaware(ending(build.SubNamespace("s", "r"))),
+			build.Root("r"), bound("r", "s"), allowed(),
+		},
 		"PlacedBesideEndingSub": {
 			"only a bound namespace goes", grown(build.Root("r"), build.Root("s"), ending(build.SubNamespace("s", "r"))),
 			build.Root("r"), build.Child("r", "s"), allowed(),

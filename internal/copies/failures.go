@@ -58,7 +58,7 @@ func (s *State) recordFailure(slot Slot, action Action, err error) {
 		s.endMeasured(slot)
 		s.endTrouble(slot)
 	case errors.Is(err, ErrBeingDeleted), apierrors.IsConflict(err):
-		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
+		recorded := s.recordTrouble(slot, slotTrouble{text: err.Error()})
 		recorded.seen = false
 		s.queueAfter(slotKey(slot), Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries, slot)) // a watch may queue it sooner
 	case errors.Is(err, ErrObstacle):
@@ -97,11 +97,9 @@ func (f *FailedRequests) Add(now time.Time, slot Slot, err error) (Log, bool) {
 
 // retryLater queues a key again, with a back-off, after its request has failed without being refused: no connection, 429, 5xx.
 func (s *State) retryLater(key Key, err error) {
-	recorded, isNew := s.recordTrouble(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
-	if isNew {
-		if line, ok := s.failed.Add(s.now, key.Slot, err); ok {
-			s.emitOutput(line)
-		}
+	recorded := s.recordTrouble(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
+	if line, ok := s.failed.Add(s.now, key.Slot, err); ok {
+		s.emitOutput(line)
 	}
 	s.queueAfter(key, TransientBackoff(s.settings.Timing.TransientMin, s.settings.Timing.TransientMax, recorded.tries, key.Slot, err))
 }
@@ -111,7 +109,7 @@ func (s *State) retryLater(key Key, err error) {
 func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
 	source := s.world.Sources.At(action.Source)
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
-	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace,
+	recorded := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace,
 		text: ErrObstacle.Error(), silent: silent})
 	recorded.seen = !unseen
 	if source != nil && !silent && recorded.announceOnce() {
@@ -132,7 +130,7 @@ func (s *State) recordConflict(slot Slot, action Action, unseen bool) {
 // recordRejection records that a copy is refused, by the API server or by the operator itself.
 func (s *State) recordRejection(slot Slot, action Action, err error) {
 	said := text.Cut(err.Error(), 512)
-	recorded, _ := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
+	recorded := s.recordTrouble(slot, slotTrouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
 	if source := s.world.Sources.At(action.Source); source != nil && !passesSoon(err, recorded.tries) && recorded.announceOnce() {
 		s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonCopyRejected,
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
@@ -145,7 +143,7 @@ func (s *State) recordRejection(slot Slot, action Action, err error) {
 func (s *State) recordOtherRole(slot Slot, action Action, err error) {
 	const soon = 3
 	if known := s.troubleOf(slot); known.reason == "" && known.tries < soon {
-		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
+		recorded := s.recordTrouble(slot, slotTrouble{text: err.Error()})
 		s.queueAfter(slotKey(slot), Backoff(time.Second/4, s.settings.Timing.ConflictMax, recorded.tries, slot))
 		return
 	}

@@ -4,9 +4,9 @@
 // The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears
 // the label inherited-from. A slot is the place (kind, namespace, name) of a source or a copy, whether or not that object exists. An access
 // copy is a copy of a RoleBinding by which the operator grants the access of a tenant. A rail is a copy of any kind but RoleBinding: some,
-// such as quotas and network policies, limit what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight of
-// such a kind is whether the operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, for example
-// by a missing parent or a cycle: the operator grants nothing there.
+// such as quotas and network policies, limit what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight
+// of such a kind is whether the operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, for
+// example by a missing parent or a cycle: the operator grants nothing there.
 package copies
 
 import (

@@ -70,14 +70,14 @@ func (s *State) troubleOf(slot Slot) slotTrouble {
 	return slotTrouble{}
 }
 
-// recordTrouble counts one more failed try of a slot. isNew reports that the reason is another one than before.
-func (s *State) recordTrouble(slot Slot, now slotTrouble) (recorded *slotTrouble, isNew bool) {
+// recordTrouble counts one more failed try of a slot.
+func (s *State) recordTrouble(slot Slot, now slotTrouble) *slotTrouble {
 	t := &s.troubles
 	known := t.slots[slot.Namespace][slot]
 	switch {
 	case known != nil && known.reason != "" && now.reason == "": // a failure that passes by itself does not replace a trouble with a reason
 	case known == nil || known.reason != now.reason:
-		if isNew = true; known != nil {
+		if known != nil {
 			s.reportNamespaces(known.from)
 		}
 		known = &now
@@ -94,7 +94,7 @@ func (s *State) recordTrouble(slot Slot, now slotTrouble) (recorded *slotTrouble
 		s.recordKnown(slot)
 	}
 	known.tries++
-	return known, isNew
+	return known
 }
 
 // recordInvalid keeps why the source at slot cannot be judged, if it cannot; source is nil if there is none.

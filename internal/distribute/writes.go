@@ -237,7 +237,7 @@ func (s *State) recordSuccess(r *run, c CopyWritten) {
 
 // putOff counts one more failed try of a target, and queues the target again after the time that backoff returns. A nil failure leaves an
 // earlier one in place.
-func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tries int) time.Duration) (tries int) {
+func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tries int) time.Duration) {
 	known := r.troubles[c.Slot.Namespace]
 	known.tries++
 	if failure != nil {
@@ -247,7 +247,6 @@ func (s *State) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tri
 	known.until = s.now.Add(delay)
 	r.troubles[c.Slot.Namespace] = known
 	s.queueAfter(c.key(), delay+time.Millisecond)
-	return known.tries
 }
 
 // backoffAt returns a function that returns how long a refused write at slot waits, by the number of tries.
@@ -290,13 +289,11 @@ func (s *State) recordRefusal(r *run, c CopyWritten) {
 
 // retryLater puts off a write that failed without a refusal: no connection, 429, 5xx.
 func (s *State) retryLater(r *run, c CopyWritten) {
-	tries := s.putOff(r, c, nil, func(tries int) time.Duration {
+	s.putOff(r, c, nil, func(tries int) time.Duration {
 		return copies.TransientBackoff(s.options.Timing.TransientMin, s.options.Timing.TransientMax, tries, c.Slot, c.Err)
 	})
-	if tries == 1 {
-		if line, ok := s.failed.Add(s.now, c.Slot, c.Err); ok {
-			s.emitOutput(line)
-		}
+	if line, ok := s.failed.Add(s.now, c.Slot, c.Err); ok {
+		s.emitOutput(line)
 	}
 }
 
@@ -319,8 +316,8 @@ func describeRefusal(err error) string {
 	return "the API server refuses it as invalid: " + strings.Join(fields, " ")
 }
 
-// findImmutable returns the reason if a write was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; false
-// for other errors, such as data that are too long.
+// findImmutable returns the reason if a write was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; it
+// returns false for other errors, such as data that are too long.
 func findImmutable(err error) (v1alpha1.Reason, bool) {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {

@@ -166,6 +166,7 @@ func (n *Namespace) standsBelow(parent string) bool {
 func Placed(n *Namespace, parent string) *Namespace {
 	moved := n.clone()
 	delete(moved.Annotations, v1alpha1.AnnotationAdopt) // an adoption mark counts for one move
+	delete(moved.Labels, v1alpha1.LabelBound)           // left from an earlier place: a SubNamespace of the new one would own n
 	set(moved.Labels, v1alpha1.LabelParent, parent)
 	if parent == "" {
 		moved.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot

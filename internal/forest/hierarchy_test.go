@@ -230,3 +230,11 @@ func TestCascadingOfAHierarchyConfiguration(t *testing.T) {
 		t.Errorf("what was left to a namespace that goes is taken away: %v", got)
 	}
 }
+
+// HIER-M21: a SubNamespace of the new parent must not come to own a namespace that a HierarchyConfiguration places.
+func TestPlacedIsUnbound(t *testing.T) {
+	cut := &forest.Namespace{Name: "solo", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot, v1alpha1.LabelBound: "true"}}
+	if moved := forest.Placed(cut, "org"); moved.Bound() || moved.Parent() != "org" || !cut.Bound() {
+		t.Errorf("moved %v from %v", moved.Labels, cut.Labels)
+	}
+}

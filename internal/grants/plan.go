@@ -83,8 +83,8 @@ func (a Actual) Judge(desired Object) Verdict {
 }
 
 // PlanFor returns the plan for one tenant. actual must hold each existing object of the operator's that has one of the keys of objects. It
-// must also hold each Pair that the tenant owns and that SelfName or SoleName names. An object of another user is a conflict if actual holds
-// it.
+// must also hold each Pair that the tenant owns and that SelfName or SoleName names. An object of another user is a conflict if actual
+// holds it.
 func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) Plan {
 	p := planner{tenant: tenant, objects: objects, withheld: withheld, actual: actual, planned: map[Key]bool{}}
 	if withheld.Everything {

@@ -142,8 +142,8 @@ func judgeKinds(found []kindFound) Check {
 		"rename or delete the other object or the source, or exclude the source by label "+v1alpha1.LabelPropagate+
 			"=none; kubectl warren describe NAMESPACE names them")
 	say(refused, strings.Join(refused, ", "), "mode All: copies of %s are refused",
-		"kubectl warren describe NAMESPACE has the reasons: raise the quota, change the policy, propagate the Role, or exclude the sources by label "+
-			v1alpha1.LabelPropagate+"=none")
+		"kubectl warren describe NAMESPACE has the reasons: raise the quota, change the policy, propagate the Role, or exclude the sources by "+
+			"label "+v1alpha1.LabelPropagate+"=none")
 	say(limited, strings.Join(limited, ", "), "mode All: limits of tenants hold back copies of %s",
 		"raise limits.copies or limits.bytes of the LNamespace, or exclude sources by label "+v1alpha1.LabelPropagate+
 			"=none; kubectl warren describe NAMESPACE names them")

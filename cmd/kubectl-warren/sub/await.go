@@ -3,6 +3,8 @@ package sub
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,12 +88,23 @@ func awaitEnd(ctx context.Context, api client.Reader, parent, name string) error
 	}
 	patient, cancel := context.WithTimeout(ctx, deletionPatience)
 	defer cancel()
-	err = awaitGone(patient, api, sub, nil)
-	if wait.Interrupted(err) && ctx.Err() == nil {
+	err = pollUntil(patient, func(ctx context.Context) (bool, error) {
+		now, err := gather.ReadSubNamespace(ctx, api, parent, name)
+		if err != nil || now == nil || now.UID != sub.UID {
+			return err == nil, err
+		}
+		sub = now
+		return false, nil
+	})
+	if !wait.Interrupted(err) || ctx.Err() != nil {
+		return err
+	}
+	if slices.Contains(sub.Finalizers, v1alpha1.FinalizerSubNamespace) {
 		return fmt.Errorf("nothing was changed: SubNamespace %s/%s is still being deleted after %s, and would take namespace %s with it; "+
 			"is the operator running?", parent, name, deletionPatience, name)
 	}
-	return err
+	return fmt.Errorf("nothing was changed: SubNamespace %s/%s is still being deleted after %s; these finalizers hold it: %s", parent, name,
+		deletionPatience, strings.Join(sub.Finalizers, ", "))
 }
 
 // cascadePatience bounds the wait for the operator to apply allowCascadingDeletion.

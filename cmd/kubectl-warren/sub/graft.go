@@ -48,6 +48,9 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 		return err
 	}
 	namespace, changed, err := change.Relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
+		if now.DeletionTimestamp != nil {
+			return nil, fmt.Errorf("namespace %s is being deleted", name)
+		}
 		above, bound := now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelBound] == v1alpha1.True
 		if bound && above != "" && above != parent {
 			return nil, fmt.Errorf("namespace %s belongs to SubNamespace %s/%s: use kubectl warren sub move %s %s", name, above, name, name, parent)

@@ -77,6 +77,8 @@ func (m *move) run(ctx context.Context) (err error) {
 	switch {
 	case err != nil:
 		return err
+	case m.namespace.DeletionTimestamp != nil:
+		return fmt.Errorf("namespace %s is being deleted", m.name)
 	case !bound && parent != m.to:
 		if err := checkUnplaced(ctx, m.api, m.name, "--parent"); err != nil {
 			return err

@@ -49,10 +49,16 @@ func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound boo
 func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5}
 	err := retry.OnError(backoff, apierrors.IsForbidden, func() error {
+		switch now, err := gather.ReadNamespace(ctx, api, name); {
+		case err != nil && !apierrors.IsNotFound(err):
+			return err
+		case err == nil && now.Labels[v1alpha1.LabelParent] == parent && now.Labels[v1alpha1.LabelBound] == v1alpha1.True:
+			return errors.New("another client has just moved the namespace back")
+		}
 		return client.IgnoreNotFound(api.Delete(ctx, New(parent, name, v1alpha1.SubNamespaceSpec{})))
 	})
 	if err != nil {
-		return fmt.Errorf("namespace %s no longer belongs to SubNamespace %s/%s, which was not deleted: %w", name, parent, name, err)
+		return fmt.Errorf("namespace %s has left SubNamespace %s/%s, which was not deleted: %w", name, parent, name, err)
 	}
 	return nil
 }

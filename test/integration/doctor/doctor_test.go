@@ -185,7 +185,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		change(ctx, brought, func() { brought.Data["config.yaml"] += "concurrency: 4\n" })
 		Expect(configuration()).To(And(HaveField("Status", "warning"),
 			HaveField("Message", "the file of ConfigMap warren-config-f15 is not in force"),
-			HaveField("Advice", ContainSubstring("describe deployment warren-controller-manager shows the Event"))))
+			HaveField("Advice", ContainSubstring("describe deployment warren-controller-manager, or read the new Pod's log"))))
 	})
 
 	It("sees namespaces that only the file protects, until kubectl warren protect", func(ctx SpecContext) {

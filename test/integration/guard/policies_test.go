@@ -118,7 +118,8 @@ var _ = Describe("an operator", Ordered, func() {
 		Expect(o.Admin().Delete(ctx, access)).To(Succeed())
 		Eventually(g.Missing).WithArguments(manifests.Copy).Should(BeTrue())
 		Expect(g.Missing("reserved-keys")).To(BeFalse())
-		Expect(g.Notes()).To(ConsistOf("policy warren-copy is not fully in force, or can't be checked: binding warren-copy-access is missing: apply config/policy"))
+		Expect(g.Notes()).To(ConsistOf("policy warren-copy is not fully in force, or can't be checked: binding warren-copy-access is missing: " +
+			"apply config/policy"))
 		Consistently(events.Events).WithTimeout(test.Quiet(time.Second)).ShouldNot(Receive(), "a standby sends no Event")
 		Expect(o.Admin().Delete(ctx, other)).To(Succeed()) // the guard's replica leads now
 		Eventually(events.Events).Should(Receive(Equal("Warning PolicyMissing " + g.Notes()[0])))
@@ -136,7 +137,8 @@ var _ = Describe("an operator", Ordered, func() {
 			Eventually(o.gap(policy)).WithContext(ctx).Should(Equal(1.0))
 		}
 		Eventually(o.readiness).WithContext(ctx).
-			Should(ContainSubstring("policy warren-copy is not fully in force, or can't be checked: it doesn't list limitranges, which the configuration names"))
+			Should(ContainSubstring("policy warren-copy is not fully in force, or can't be checked: it doesn't list limitranges, which the " +
+				"configuration names"))
 		Expect(o.gap("source-keys")(ctx)).To(BeZero())
 
 		generated, err := devcluster.KindsOf(wider)

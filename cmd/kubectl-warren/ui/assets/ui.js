@@ -11,6 +11,7 @@ let source = null, release = null, busy = null;
 let channel = null;
 let over = false; // the program has ended
 const retry = 3000; // in ms: when a stream that was refused is opened again
+let timer = 0;
 
 /** fill gives a row the text of a line. */
 function fill(li, line) {
@@ -157,16 +158,27 @@ function end(text) {
   over = true;
   source?.close();
   ended(text);
+  setTimeout(leave, retry); // a later run on this port needs the lock; the other tabs know by then
 }
 
-/** catchUp fetches what is new, and tells whether the program has answered. A fetch that is under way may have been answered before the
- * version that is wanted: another follows it. */
+/** leave closes the stream, and gives the lock back. */
+function leave() {
+  clearTimeout(timer);
+  source?.close();
+  release?.();
+  source = release = null;
+}
+
+/** catchUp fetches what is new. It returns whether the program has answered; undefined if nobody has. A fetch that is under way may have
+ * been answered before the version that is wanted: another follows it. */
 async function catchUp(wanted = 0) {
   if (over) return false;
   const earlier = busy;
-  busy ??= fetch(base + "changes?since=" + version, { cache: "no-store" }).then((answer) => answer.ok ? answer.json() : null).catch(() => null);
-  const message = await busy;
-  busy = null;
+  const mine = busy ??= fetch(base + "changes?since=" + version, { cache: "no-store" })
+    .then((answer) => answer.ok ? answer.json().catch(() => null) : null, () => undefined);
+  const message = await mine;
+  if (busy === mine) busy = null;
+  if (message === undefined) return undefined;
   if (!message || !isOwn(message)) return false;
   hear(message);
   if (earlier && version < wanted) catchUp();
@@ -182,6 +194,16 @@ function lead() {
   });
 }
 
+/** listenLater opens the stream again, unless another program answers. */
+function listenLater() {
+  clearTimeout(timer);
+  timer = setTimeout(async () => {
+    const answered = release && await catchUp();
+    if (answered) listen();
+    else if (answered === undefined) listenLater();
+  }, retry);
+}
+
 function listen() {
   if (over || !release) return;
   source?.close();
@@ -195,7 +217,7 @@ function listen() {
   source.onerror = () => {
     if (over) return;
     ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended.");
-    if (source?.readyState === EventSource.CLOSED) setTimeout(async () => await catchUp() && listen(), retry); // refused: there were too many
+    if (source?.readyState === EventSource.CLOSED) listenLater(); // it was refused: there were too many
   };
   source.addEventListener("end", (event) => {
     const message = JSON.parse(event.data);
@@ -223,7 +245,7 @@ function join() {
 }
 
 // A page that is left may be kept for the way back, and would keep the lock and the stream.
-addEventListener("pagehide", () => { source?.close(); source = null; release?.(); release = null; channel?.close(); channel = null; });
+addEventListener("pagehide", () => { leave(); channel?.close(); channel = null; });
 addEventListener("pageshow", (event) => { if (event.persisted && !over) join(); });
 
 // On a narrow page, cells stand below each other: each names its column.
