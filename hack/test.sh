@@ -38,7 +38,8 @@ run() {
 }
 # Tests are linked without debugging information, which takes a third of the time; stack traces stay whole. Vet is a part of `make verify`.
 flags=("$@" "-ldflags=-s -w" -vet=off)
-limit=4h # against a hang alone: each case has a limit of its own
+limit=75m
+[ "${TEST_WINDOW:-}" != full ] || limit=3h
 
 unit=passed first=passed second=passed third=passed
 # shellcheck disable=SC2086 # one package a word

@@ -161,17 +161,18 @@ func (w *changer) move(name string) {
 			return
 		}
 	}
-	for {
+	eventually(w.TB, "move of "+name, func() error {
 		_, problems, code := w.Kubectl(w.Context(), "admin", "warren", "sub", "move", name, to)
 		switch {
 		case code == 0:
 			w.parents[name] = to
-			return
-		case !strings.Contains(problems, "which was not deleted"): // else the operator is behind, and the same command ends the move
+		case strings.Contains(problems, "which was not deleted"): // the operator is behind, and the same command ends the move
+			return fmt.Errorf("%s", problems)
+		default:
 			w.Logf("move %s to %s: %s", name, to, problems)
-			return
 		}
-	}
+		return nil
+	})
 }
 
 func (w *changer) delete(name string) {

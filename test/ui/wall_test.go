@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 	"github.com/warren-tenancy/warren/test/forests"
 	"github.com/warren-tenancy/warren/test/ui/browser"
 )
@@ -34,20 +34,13 @@ func pagesOf(team string) []string {
 	}
 }
 
-// freePort returns a port of 127.0.0.1 on which nobody listens. It is none of those that the system gives to other tests meanwhile.
-func freePort() string {
-	for {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		if listener, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			_ = listener.Close()
-			return port
-		}
-	}
-}
-
 func testForeigners(t *testing.T, c *cluster) {
 	c.newTeam(t, "alone")
-	r := c.serve(t, "admin", "alone", "--allow-changes", "--port", freePort()) // on 127.0.0.1, pages of other ports are of the same site
+	port, err := process.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.serve(t, "admin", "alone", "--allow-changes", "--port", strconv.Itoa(port)) // on 127.0.0.1, pages of other ports are of the same site
 	r.open("")
 	t.Run("WEB-W1 other hosts", func(t *testing.T) {
 		v := r.browse()
@@ -194,8 +187,14 @@ func testForeigners(t *testing.T, c *cluster) {
 		}
 		_, end := r.openAllStreams()
 		p := r.logIn(t, c.chromium.Apart(t))
-		p.Until("it knows that it is refused", patience, shows("kubectl warren ui does not answer"))
+		p.Until("it knows that it is refused", patience, shows("Too many pages of kubectl warren ui are open"))
 		end()
+		eventually(t, "its stream", func() error {
+			if open := 16 - r.freeStreams(); open != 2 {
+				return fmt.Errorf("%d are open", open)
+			}
+			return nil
+		})
 		c.create(t, build.SubNamespace("alone", "alone-late"))
 		p.Until("it is live after all", patience, hasRow("alone-late", "alone")+` && document.getElementById("w:trouble").hidden`)
 		p.Forgive("503")

@@ -34,6 +34,13 @@ func TestAwaitEndGivesUp(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
+		old.Finalizers = []string{"example.com/hold"}
+		api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(old).Build()
+		err = awaitEnd(t.Context(), api, "payments", "pay-web")
+		const held = "nothing was changed: SubNamespace payments/pay-web is still being deleted after 30s; these finalizers hold it: example.com/hold"
+		if err == nil || err.Error() != held {
+			t.Errorf("got %v, want %s", err, held)
+		}
 		if err := awaitEnd(t.Context(), api, "payments", "another"); err != nil {
 			t.Error(err)
 		}

@@ -91,7 +91,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 	})
 
 	It("HIER-M21 gives a namespace to no SubNamespace that waits for its name", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("m21-org"), build.Namespace("m21-solo"))
+		shared.put(ctx, build.Root("m21-org"), build.Namespace("m21-solo", v1alpha1.LabelBound, v1alpha1.True))
 		Expect(shared.create(ctx, build.SubNamespace("m21-org", "m21-solo"))).To(HaveField("Code", 0))
 		Eventually(shared.sub("m21-org", "m21-solo")).WithContext(ctx).Should(ready("False", v1alpha1.ReasonNameTaken))
 		judged(ctx, "M21", move{x: "m21-solo", target: "m21-org", asks: []grant{proposed("m21-org"), whole("m21-solo")}})

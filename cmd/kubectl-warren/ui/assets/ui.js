@@ -12,6 +12,7 @@ let channel = null;
 let over = false; // the program has ended
 const retry = 3000; // in ms: when a stream that was refused is opened again
 let timer = 0;
+const silent = "kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended.";
 
 /** fill gives a row the text of a line. */
 function fill(li, line) {
@@ -175,7 +176,7 @@ async function catchUp(wanted = 0) {
   if (over) return false;
   const earlier = busy;
   const mine = busy ??= fetch(base + "changes?since=" + version, { cache: "no-store" })
-    .then((answer) => answer.ok ? answer.json().catch(() => null) : null, () => undefined);
+    .then((answer) => answer.ok ? answer.json() : null).catch(() => undefined);
   const message = await mine;
   if (busy === mine) busy = null;
   if (message === undefined) return undefined;
@@ -194,13 +195,20 @@ function lead() {
   });
 }
 
-/** listenLater opens the stream again, unless another program answers. */
+/** listenLater opens the stream that was refused again. Where another program answers, it gives the lock to that program's pages. */
 function listenLater() {
   clearTimeout(timer);
   timer = setTimeout(async () => {
     const answered = release && await catchUp();
-    if (answered) listen();
-    else if (answered === undefined) listenLater();
+    if (over || !release) return;
+    if (answered) {
+      ended("Too many pages of kubectl warren ui are open, so this one changes every few seconds only: close some.");
+      listen();
+      return;
+    }
+    ended(silent);
+    if (answered === undefined) listenLater();
+    else leave();
   }, retry);
 }
 
@@ -216,8 +224,8 @@ function listen() {
   };
   source.onerror = () => {
     if (over) return;
-    ended("kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended.");
-    if (source?.readyState === EventSource.CLOSED) listenLater(); // it was refused: there were too many
+    if (source?.readyState === EventSource.CLOSED) listenLater(); // it was refused: the browser does not try again
+    else ended(silent);
   };
   source.addEventListener("end", (event) => {
     const message = JSON.parse(event.data);

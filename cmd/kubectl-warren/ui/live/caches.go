@@ -158,6 +158,7 @@ type sink struct {
 	put, gone func(client.Object)
 	clear     func()
 	status    watchset.Status
+	read      bool // put and gone have added to a whole list
 }
 
 // unread explains why the kind is not shown; "" where it is.
@@ -170,7 +171,7 @@ func (s *sink) unread() string {
 	case watchset.Pending, watchset.Syncing, "":
 		return s.what + " are not read yet"
 	case watchset.Degraded:
-		if degraded := (&watchset.DegradedError{}); errors.As(s.status.Err, &degraded) && degraded.LastSync.IsZero() {
+		if !s.read {
 			return s.what + " are not read yet"
 		}
 	}
@@ -187,6 +188,7 @@ func (s *sink) locked(change func()) {
 // Replace implements watchset.Sink.
 func (s *sink) Replace(_, _ string, all []client.Object) {
 	s.locked(func() {
+		s.read = true
 		s.clear()
 		for _, object := range all {
 			s.put(object)
@@ -205,6 +207,7 @@ func (s *sink) State(_ string, now watchset.Status) {
 	s.locked(func() {
 		s.status = now
 		if now.State == watchset.Forbidden || now.State == watchset.NotServed || now.State == watchset.Pending {
+			s.read = false
 			s.clear() // what was known no longer counts
 		}
 	})
