@@ -37,7 +37,8 @@ func TestAwaitEndGivesUp(t *testing.T) {
 		old.Finalizers = []string{"example.com/hold"}
 		api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(old).Build()
 		err = awaitEnd(t.Context(), api, "payments", "pay-web")
-		const held = "nothing was changed: SubNamespace payments/pay-web is still being deleted after 30s; these finalizers hold it: example.com/hold"
+		const held = "nothing was changed: SubNamespace payments/pay-web is still being deleted after 30s; these finalizers hold it: " +
+			"example.com/hold"
 		if err == nil || err.Error() != held {
 			t.Errorf("got %v, want %s", err, held)
 		}
