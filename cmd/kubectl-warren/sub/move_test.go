@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/test/build"
 )
 
 // SUB-M9: the operator that does not run keeps the finalizer of the old SubNamespace.
@@ -44,6 +46,36 @@ func TestAwaitEndGivesUp(t *testing.T) {
 		}
 		if err := awaitEnd(t.Context(), api, "payments", "another"); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// SUB-M9
+func TestNoNamespaceIsTakenAlong(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	web := build.Child("pay-web", "payments", v1alpha1.LabelBound, v1alpha1.True)
+	old := New("payments", "pay-web", v1alpha1.SubNamespaceSpec{})
+	t.Run("SUB-M9 by the end of a move that another client has taken back", func(t *testing.T) {
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(web.DeepCopy(), old.DeepCopy()).Build()
+		const want = "namespace pay-web has left SubNamespace payments/pay-web, which was not deleted: another client has just moved the " +
+			"namespace back"
+		if err := deleteReplacedSub(t.Context(), api, "payments", "pay-web"); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(old), old.DeepCopy()); err != nil {
+			t.Errorf("the SubNamespace: %v", err)
+		}
+	})
+	t.Run("SUB-M9 (4) and none is moved that is being deleted", func(t *testing.T) {
+		ending := build.Held(web.DeepCopy())
+		ending.DeletionTimestamp = new(metav1.Now())
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ending, old.DeepCopy()).Build()
+		m := &move{api: api, name: "pay-web", to: "shop", change: change.AddFlags(&cobra.Command{})}
+		if err := m.run(t.Context()); err == nil || err.Error() != "namespace pay-web is being deleted" {
+			t.Errorf("got %v", err)
 		}
 	})
 }
