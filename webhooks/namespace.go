@@ -48,14 +48,26 @@ func (v *namespaceValidator) snapshotFor(ctx context.Context, old, now *forest.N
 	if err != nil || parent == "" {
 		return s, err
 	}
-	sub := &v1alpha1.SubNamespace{}
-	switch err := v.live.Get(ctx, client.ObjectKey{Namespace: parent, Name: now.Name}, sub); {
-	case apierrors.IsNotFound(err):
-		return s.WithoutSub(parent, now.Name), nil
+	switch sub, err := v.readSubLive(ctx, parent, now.Name); {
 	case err != nil:
-		return nil, readFailedError("SubNamespace "+parent+"/"+now.Name, err)
+		return nil, err
+	case sub == nil:
+		return s.WithoutSub(parent, now.Name), nil
+	default:
+		return s.WithSub(forest.SubOf(sub)), nil
 	}
-	return s.WithSub(forest.SubOf(sub)), nil
+}
+
+// readSubLive returns SubNamespace parent/name as the API server has it; nil if there is none.
+func (v *namespaceValidator) readSubLive(ctx context.Context, parent, name string) (*v1alpha1.SubNamespace, error) {
+	sub := &v1alpha1.SubNamespace{}
+	switch err := v.live.Get(ctx, client.ObjectKey{Namespace: parent, Name: name}, sub); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, readFailedError("SubNamespace "+parent+"/"+name, err)
+	}
+	return sub, nil
 }
 
 // checkNamespaceChange checks a namespace that is created or changed. The answer names only namespaces that the user may see.
@@ -100,12 +112,8 @@ func (v *namespaceValidator) isOwnedLive(ctx context.Context, s *forest.Snapshot
 	if n.Terminating || s.Protected(n.Name) || owningSubNamespace(s, n) == nil {
 		return false, nil
 	}
-	sub := &v1alpha1.SubNamespace{}
-	err := v.live.Get(ctx, client.ObjectKey{Namespace: n.Parent(), Name: n.Name}, sub)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, readFailedError("SubNamespace "+n.Parent()+"/"+n.Name, err)
-	}
-	return err == nil && sub.DeletionTimestamp.IsZero(), nil
+	sub, err := v.readSubLive(ctx, n.Parent(), n.Name)
+	return sub != nil && sub.DeletionTimestamp.IsZero(), err
 }
 
 func answerNamespace(f findings, name string) (admission.Warnings, error) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// patience is how long the cluster may take to sign.
+// patience is how long the cluster may take to sign, and in tests to grant a right.
 const patience = 3 * time.Minute
 
 // signCertificate makes a key and lets the cluster sign a client certificate for it. Both are PEM; the key is not sent to the cluster.

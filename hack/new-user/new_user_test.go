@@ -110,7 +110,7 @@ func sudoes(t *testing.T, w *devcluster.World, as func(...string) (string, strin
 	list := []string{"get", "secrets", "--namespace=sample"}
 	sudo := append([]string{"--as=" + richard, "--as-group=sample-sudoers"}, list...)
 	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		_, stderr, code := as(sudo...)
 		last = stderr
 		return code == 0, nil

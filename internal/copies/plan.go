@@ -275,7 +275,7 @@ func (p *planner) candidates() iter.Seq2[Slot, *Source] {
 var roles = schema.GroupKind{Group: roleBindings.Group, Kind: "Role"}
 
 // hasRole reports whether the Role called name in the slot's namespace is the same as the one beside the RoleBinding at source: a copy of
-// that Role, or both are copies of one Role. A copy counts only if nobody but the operator may change it (see originOfCopy). Where the
+// that Role, or both are copies of one Role. A copy counts only if no user may change it (see originOfCopy). Where the
 // operator does not see Roles, hasRole reports true, and the live read before each write decides alone.
 func (p *planner) hasRole(source Slot, name string) bool {
 	role := Slot{Kind: roles, Namespace: p.slot.Namespace, Name: name}

@@ -224,7 +224,7 @@ func testTabs(t *testing.T, c *cluster) {
 		for i, p := range of {
 			p.Until(fmt.Sprintf("tab %d of %d is live %s", i, len(of), what), promptly, hasRow(name, "tabs"))
 		}
-		r.hasOneStream(what)
+		r.hasStreams(what, 1)
 	}
 	live("at first", pages)
 	pages[0].Close()

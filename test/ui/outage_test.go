@@ -103,7 +103,7 @@ func testEnd(t *testing.T, c *cluster) {
 			p, other := r.open(""), r.open("")
 			p.Until("the rows", patience, hasRow("ends-web", "ends"))
 			caughtUp(p, other)
-			r.hasOneStream("of two tabs")
+			r.hasStreams("of two tabs", 1)
 			status := 0
 			if how.signal != 0 {
 				status = r.end(how.signal)

@@ -122,19 +122,5 @@ func testBeginnings(t *testing.T, c *cluster) {
 	})
 }
 
-func equalLists(p *browser.Page, got []string, want ...string) {
-	p.Helper()
-	if len(got) != len(want) {
-		p.Errorf("got %q, want %q", got, want)
-		return
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			p.Errorf("got %q, want %q", got, want)
-			return
-		}
-	}
-}
-
 // promptly is 2 s of the specification, and room for a busy machine.
 const promptly = 20 * time.Second

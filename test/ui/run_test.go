@@ -306,11 +306,11 @@ func (v *visitor) send(method, address string, form url.Values, change ...func(*
 	return answered{answer, string(text)}
 }
 
-// hasOneStream waits until all pages share one event stream: that of a tab which was closed ends a little after the tab.
-func (r *run) hasOneStream(what string) {
+// hasStreams waits until so many event streams are open: that of a tab which was closed ends a little after the tab.
+func (r *run) hasStreams(what string, want int) {
 	r.Helper()
 	eventually(r.TB, "streams "+what, func() error {
-		if open := 16 - r.freeStreams(); open != 1 {
+		if open := 16 - r.freeStreams(); open != want {
 			return fmt.Errorf("%d are open", open)
 		}
 		return nil

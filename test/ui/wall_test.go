@@ -189,12 +189,7 @@ func testForeigners(t *testing.T, c *cluster) {
 		p := r.logIn(t, c.chromium.Apart(t))
 		p.Until("it knows that it is refused", patience, shows("Too many pages of kubectl warren ui are open"))
 		end()
-		eventually(t, "its stream", func() error {
-			if open := 16 - r.freeStreams(); open != 2 {
-				return fmt.Errorf("%d are open", open)
-			}
-			return nil
-		})
+		r.hasStreams("of both browsers", 2)
 		c.create(t, build.SubNamespace("alone", "alone-late"))
 		p.Until("it is live after all", patience, hasRow("alone-late", "alone")+` && document.getElementById("w:trouble").hidden`)
 		p.Forgive("503")

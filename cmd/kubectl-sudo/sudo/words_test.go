@@ -10,7 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// subjectsOwn stands for kubectl's answer in these tests. It reports whether kubectl takes a flag as its own. After "rolebinding" it
+// subjectsOwn answers in place of kubectl in these tests. It reports whether kubectl takes a flag as its own. After "rolebinding" it
 // returns false, because "create rolebinding" has its own --user.
 func subjectsOwn(_ *pflag.Flag, behind []string) bool {
 	return !slices.Contains(behind, "rolebinding")

@@ -76,8 +76,8 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 	})
 }
 
-// deletionPatience bounds the wait for the end of a SubNamespace that is being deleted.
-const deletionPatience = 30 * time.Second
+// operatorPatience bounds a wait for the operator that the user has not asked for with --wait.
+const operatorPatience = 30 * time.Second
 
 // awaitEnd waits for the end of SubNamespace parent/name if it is being deleted, as after a move: with the namespace below this parent
 // again, the operator would delete the namespace, too.
@@ -86,34 +86,26 @@ func awaitEnd(ctx context.Context, api client.Reader, parent, name string) error
 	if err != nil || sub == nil || sub.DeletionTimestamp.IsZero() {
 		return err
 	}
-	patient, cancel := context.WithTimeout(ctx, deletionPatience)
+	patient, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
-	err = pollUntil(patient, func(ctx context.Context) (bool, error) {
-		now, err := gather.ReadSubNamespace(ctx, api, parent, name)
-		if err != nil || now == nil || now.UID != sub.UID {
-			return err == nil, err
-		}
-		sub = now
-		return false, nil
-	})
-	if !wait.Interrupted(err) || ctx.Err() != nil {
+	if err := awaitGone(patient, api, sub, nil); !wait.Interrupted(err) || ctx.Err() != nil {
+		return err
+	}
+	if sub, err = gather.ReadSubNamespace(ctx, api, parent, name); err != nil || sub == nil {
 		return err
 	}
 	if slices.Contains(sub.Finalizers, v1alpha1.FinalizerSubNamespace) {
 		return fmt.Errorf("nothing was changed: SubNamespace %s/%s is still being deleted after %s, and would take namespace %s with it; "+
-			"is the operator running?", parent, name, deletionPatience, name)
+			"is the operator running?", parent, name, operatorPatience, name)
 	}
 	return fmt.Errorf("nothing was changed: SubNamespace %s/%s is still being deleted after %s; these finalizers hold it: %s", parent, name,
-		deletionPatience, strings.Join(sub.Finalizers, ", "))
+		operatorPatience, strings.Join(sub.Finalizers, ", "))
 }
-
-// cascadePatience bounds the wait for the operator to apply allowCascadingDeletion.
-const cascadePatience = 30 * time.Second
 
 // awaitCascading waits until the operator has written the annotation on a namespace that lets the namespaces below be deleted with it.
 // The webhook for deletions decides by this annotation.
 func awaitCascading(ctx context.Context, api client.Reader, name string) error {
-	patient, cancel := context.WithTimeout(ctx, cascadePatience)
+	patient, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
 	err := pollUntil(patient, func(ctx context.Context) (bool, error) {
 		now, err := gather.ReadNamespace(ctx, api, name)
@@ -121,7 +113,7 @@ func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return fmt.Errorf("nothing was deleted: the operator has not applied allowCascadingDeletion of %s within %s; is it running?",
-			name, cascadePatience)
+			name, operatorPatience)
 	}
 	return err
 }

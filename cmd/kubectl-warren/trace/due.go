@@ -36,8 +36,9 @@ func (c Case) findTrouble(condition *metav1.Condition, from string) string {
 	case v1alpha1.ReasonNotObserved, v1alpha1.ReasonWaitingForRemoval: // the objects in the message delay others, too
 		return strings.TrimSpace(condition.Message)
 	}
+	// \b: what is said of a SealedSecret of that name is not said of the Secret.
 	begin := regexp.MustCompile(`\b` + regexp.QuoteMeta(fmt.Sprintf("%s %q from %q: ", c.Slot.Kind.Kind, c.Slot.Name, from)))
-	at := begin.FindStringIndex(condition.Message) // \b: of a Secret, not of a SealedSecret of that name
+	at := begin.FindStringIndex(condition.Message)
 	if at == nil {
 		return ""
 	}

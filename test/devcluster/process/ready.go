@@ -45,7 +45,7 @@ func OnFreePort(start func(port int) (*Process, error)) error {
 // take a port between the choice and its use, or while a program restarts.
 const lowestPort, highestPort = 20000, 32000
 
-// FreePort returns a TCP port of the loopback address that nobody listens on at this moment. No other call returns it, in any process,
+// FreePort returns a TCP port of the loopback address that is not in use at this moment. No other call returns it, in any process,
 // until this process ends: what uses the port may start much later, or again.
 func FreePort() (int, error) {
 	var last error

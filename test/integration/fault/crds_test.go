@@ -125,7 +125,7 @@ var _ = Describe("an operator whose CRDs are removed", Ordered, ContinueOnFailur
 			s.apply(ctx, objects)
 			s.ready(ctx)
 			s.bound(ctx, "payments", "web")
-			Eventually(ctx, s.maySudo).WithArguments(s.own("bob")).Should(BeTrue(), s.explain)
+			s.gains(ctx, s.own("bob"))
 			Eventually(ctx, func() map[string]string { return s.uidsOf(ctx) }).Should(Equal(before), "no copy was rewritten")
 			s.remove(ctx, s.distribution("1"))
 		}, SpecTimeout(6*suite.Patience))

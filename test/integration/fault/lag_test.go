@@ -85,6 +85,6 @@ var _ = Describe("an operator that starts against an old cache", func() {
 		})
 		s.loses(ctx, s.own("bob"))
 		endsWell(ctx, stopAsking)
-		Eventually(ctx, s.maySudo).WithArguments(s.own("carl")).Should(BeTrue())
+		s.gains(ctx, s.own("carl"))
 	})
 })

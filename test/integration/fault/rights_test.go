@@ -104,6 +104,11 @@ func (s *scene) maySudo(ctx context.Context, user string) (bool, error) {
 	return s.may(ctx, user, authorizationv1.ResourceAttributes{Verb: "impersonate", Resource: "groups", Name: s.own("payments") + "-sudoers"})
 }
 
+// gains waits until a user has sudo.
+func (s *scene) gains(ctx context.Context, user string) {
+	Eventually(ctx, s.maySudo).WithArguments(user).Should(BeTrue(), s.explain)
+}
+
 // loses waits until a user's sudo is refused.
 func (s *scene) loses(ctx context.Context, user string) {
 	Eventually(ctx, s.maySudo).WithArguments(user).Should(BeFalse(), s.explain)

@@ -29,10 +29,7 @@ var stories = []story{
 		play: func(ctx context.Context, s *scene) {
 			s.remove(ctx, s.payments().Object())
 			s.rights.revoke(s.own("bob"))
-			s.gone(ctx, s.payments().Object(), build.Namespace(s.own("payments")))
-			for n := range 3 {
-				s.gone(ctx, build.Namespace(s.own(fmt.Sprint("n", n))))
-			}
+			familyIsGone(ctx, s)
 		},
 	},
 	{
@@ -51,10 +48,7 @@ var stories = []story{
 		play: func(ctx context.Context, s *scene) {
 			s.remove(ctx, s.payments().Object(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
 			s.rights.revoke(s.own("bob"))
-			s.gone(ctx, s.payments().Object(), build.Namespace(s.own("payments")))
-			for n := range 3 {
-				s.gone(ctx, build.Namespace(s.own(fmt.Sprint("n", n))))
-			}
+			familyIsGone(ctx, s)
 		},
 	},
 	{

@@ -184,6 +184,15 @@ func family(ctx context.Context, s *scene) {
 	}
 }
 
+// familyIsGone waits for the end of what family has made.
+func familyIsGone(ctx context.Context, s *scene) {
+	GinkgoHelper()
+	s.gone(ctx, s.payments().Object(), build.Namespace(s.own("payments")))
+	for i := range 3 {
+		s.gone(ctx, build.Namespace(s.own(fmt.Sprint("n", i))))
+	}
+}
+
 // everywhere waits until check holds for the copy of each child.
 func everywhere[T client.Object](ctx context.Context, s *scene, copied func(namespace string) T, check func(Gomega, T)) {
 	GinkgoHelper()

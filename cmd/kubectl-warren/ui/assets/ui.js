@@ -11,7 +11,7 @@ let source = null, release = null, busy = null;
 let channel = null;
 let over = false; // the program has ended
 const retry = 3000; // in ms: when a stream that was refused is opened again
-let timer = 0;
+let timer = 0; // of that
 const silent = "kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended.";
 
 /** fill gives a row the text of a line. */
@@ -199,7 +199,7 @@ function lead() {
 function listenLater() {
   clearTimeout(timer);
   timer = setTimeout(async () => {
-    const answered = release && await catchUp();
+    const answered = await catchUp();
     if (over || !release) return;
     if (answered) {
       ended("Too many pages of kubectl warren ui are open, so this one changes every few seconds only: close some.");
@@ -212,8 +212,8 @@ function listenLater() {
   }, retry);
 }
 
+/** listen opens the stream. */
 function listen() {
-  if (over || !release) return;
   source?.close();
   source = new EventSource(base + "events?since=" + version);
   source.onmessage = (event) => {

@@ -11,9 +11,9 @@ import (
 // askInterval is the least time between two requests while the API server does not answer, or rejects the credentials.
 const askInterval = 1500 * time.Millisecond
 
-// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one of them is sent as a trial every askInterval.
-// Informers that each tried by themselves would try too often at first, and wait too long when the API server is back. mu guards what is
-// below it.
+// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one of them is sent as a trial every
+// askInterval. Informers that each tried by themselves would try too often at first, and wait too long when the API server is back. mu
+// guards what is below it.
 type gate struct {
 	mu     sync.Mutex
 	opened chan struct{} // closed when requests may pass again; nil while they may
