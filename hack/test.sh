@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the unit tests, then the suites of integration and attack, even if unit tests fail: hack/test.sh REPORTS [FLAG…]
 # REPORTS gets unit.json (go test -json) and suites-1.json to suites-3.json (Ginkgo's --json-report). The flags, such as -race,
-# are for both. UNIT_ONLY=1 runs the unit tests alone.
+# are for both. UNIT_ONLY=1 runs the unit tests alone. At the end hack/testfacts prints what the run cost; REPORTS/facts.jsonl has the records.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 reports=$1
@@ -9,7 +9,10 @@ shift
 # The operator that the suites run gets the race detector too, which is written in C.
 case " $* " in *" -race "*) export WARREN_RACE=1 CGO_ENABLED=1 ;; esac
 mkdir -p "$reports"
-rm -f "$reports"/*.json
+rm -f "$reports"/*.json "$reports"/facts.jsonl
+WARREN_FACTS=$(realpath "$reports")/facts.jsonl
+export WARREN_FACTS
+go build -o bin/testfacts ./hack/testfacts
 
 # Ginkgo runs the suites; the other packages have unit tests. Three lanes of suites run side by side, for most of their cases wait rather
 # than compute; each takes about as long as the others.
@@ -33,7 +36,7 @@ fi
 run() {
 	local report=$1
 	shift
-	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout="$limit" --poll-progress-after=120s \
+	bin/testfacts job "$report" go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout="$limit" --poll-progress-after=120s \
 		--output-dir="$reports" --json-report="$report.json" "$@"
 }
 # Tests are linked without debugging information, which takes a third of the time; stack traces stay whole. Vet is a part of `make verify`.
@@ -43,9 +46,10 @@ limit=75m
 
 unit=passed first=passed second=passed third=passed
 # shellcheck disable=SC2086 # one package a word
-go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
+bin/testfacts job unit go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
 	-- -timeout=30m "${flags[@]}" $packages || unit=FAILED
 if [ "${UNIT_ONLY:-}" = 1 ]; then
+	bin/testfacts print "$reports" || true
 	[ $unit = passed ]
 	exit
 fi
@@ -57,6 +61,7 @@ run suites-1 "${lane1[@]}" 2>&1 | tee "$reports/suites-1.txt" || first=FAILED
 wait "$lane2" || second=FAILED
 wait "$lane3" || third=FAILED
 cat "$reports"/suites-[23].txt
+bin/testfacts print "$reports" || true
 
 # The last lines say what failed, why, and how much room and memory the machine has left: whoever sees only them sees enough.
 if [ "$unit$first$second$third" != passedpassedpassedpassed ]; then

@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/cache"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/devcluster/process"
+	"github.com/warren-tenancy/warren/test/facts"
 )
 
 // EmulatedVersionEnv is the environment variable that has all API servers behave as an older minor version, such as 1.35.
@@ -96,6 +98,7 @@ type World struct {
 
 // Start starts a World. When it fails, nothing is left behind.
 func Start(ctx context.Context, options Options) (*World, error) {
+	begun := time.Now()
 	switch {
 	case options.Overlay != "":
 	case options.Webhooks:
@@ -143,6 +146,7 @@ func Start(ctx context.Context, options Options) (*World, error) {
 	if err := w.furnishCluster(ctx, manifests.Rest()); err != nil {
 		return nil, errors.Join(err, w.Stop())
 	}
+	facts.Write(facts.Record{Kind: facts.World, Name: filepath.Base(os.Args[0]), CPU: cp.CPU().Seconds(), Wall: time.Since(begun).Seconds()})
 	return w, nil
 }
 

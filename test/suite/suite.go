@@ -8,6 +8,8 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test/facts"
 )
 
 // Patience is how long the cases wait for what should come: an upper bound where several of them share few cores, and no claim
@@ -24,5 +26,7 @@ func Run(t *testing.T, name string) {
 	// An API server takes milliseconds of a core for each question, and many cases ask at once.
 	gomega.SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	gomega.SetDefaultConsistentlyPollingInterval(200 * time.Millisecond)
+	begun := time.Now()
 	ginkgo.RunSpecs(t, name)
+	facts.Write(facts.Record{Kind: facts.Suite, Name: name, CPU: facts.OwnCPU().Seconds(), Wall: time.Since(begun).Seconds()})
 }

@@ -15,11 +15,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/warren-tenancy/warren/test/devcluster/cache"
 	"github.com/warren-tenancy/warren/test/devcluster/process"
+	"github.com/warren-tenancy/warren/test/facts"
 )
 
 // Options configure a control plane. The zero value of each field stands for its default.
@@ -66,6 +68,7 @@ type ControlPlane struct {
 // aggregated ClusterRoles have their rules. With WithoutControllers, it waits for the API server alone. When it fails, nothing is left
 // behind.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
+	begun := time.Now()
 	cp, err := prepareDir(options)
 	if err != nil {
 		return nil, err
@@ -73,8 +76,12 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	if err := cp.startComponents(ctx); err != nil {
 		return nil, errors.Join(err, cp.Stop())
 	}
+	facts.Write(facts.Record{Kind: facts.Plane, Name: filepath.Base(os.Args[0]), CPU: cp.CPU().Seconds(), Wall: time.Since(begun).Seconds()})
 	return cp, nil
 }
+
+// CPU returns the CPU time of the processes that run now.
+func (cp *ControlPlane) CPU() time.Duration { return cp.Etcd.CPU() + cp.APIServer.CPU() + cp.Controllers.CPU() }
 
 func prepareDir(options Options) (*ControlPlane, error) {
 	if options.Version == "" {

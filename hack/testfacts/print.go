@@ -1,0 +1,100 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/warren-tenancy/warren/test/facts"
+)
+
+// slowest is how many cases the table of the slowest has.
+const slowest = 15
+
+// sum adds up records of one kind and name.
+type sum struct {
+	count     int
+	cpu, wall float64
+	longest   float64 // of the records' Wall
+}
+
+func (s *sum) add(r facts.Record) {
+	s.count++
+	s.cpu += r.CPU
+	s.wall += r.Wall
+	s.longest = max(s.longest, r.Wall)
+}
+
+// addUp returns the sums of the records of one kind by name, and of all of them.
+func addUp(records []facts.Record, kind facts.Kind) (byName map[string]*sum, all sum) {
+	byName = map[string]*sum{}
+	for _, r := range records {
+		if r.Kind != kind {
+			continue
+		}
+		if byName[r.Name] == nil {
+			byName[r.Name] = &sum{}
+		}
+		byName[r.Name].add(r)
+		all.add(r)
+	}
+	return byName, all
+}
+
+// printCosts prints what suites, jobs and control planes cost. A suite's processes run side by side, so its wall time is that of the longest.
+func printCosts(out io.Writer, records []facts.Record) {
+	suites, inSuites := addUp(records, facts.Suite)
+	jobs, inJobs := addUp(records, facts.Job)
+	planes, allPlanes := addUp(records, facts.Plane)
+	_, worlds := addUp(records, facts.World)
+
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "suite\tCPU s\twall s\tprocesses\t\n")
+	for _, name := range byCPU(suites) {
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%d\t\n", name, suites[name].cpu, suites[name].longest, suites[name].count)
+	}
+	fmt.Fprint(w, "\t\t\t\t\njob\tCPU s\twall s\t\t\n")
+	for _, name := range byCPU(jobs) {
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t\t\n", name, jobs[name].cpu, jobs[name].longest)
+	}
+	fmt.Fprintf(w, "all jobs\t%.0f\t\t\t\n", inJobs.cpu)
+	fmt.Fprint(w, "\t\t\t\t\ncontrol planes of\tCPU s\twall s\tstarts\t\n")
+	for _, name := range byCPU(planes) {
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%d\t\n", name, planes[name].cpu, planes[name].wall, planes[name].count)
+	}
+	_ = w.Flush()
+	fmt.Fprintf(out, "\n%d control planes started: %.0f CPU-seconds, %.0f s each until ready. With manifests and policies in force, %d of them: "+
+		"%.0f CPU-seconds, %.0f s each.\n", allPlanes.count, allPlanes.cpu, allPlanes.mean(), worlds.count, worlds.cpu, worlds.mean())
+	fmt.Fprintf(out, "All jobs used %.0f CPU-seconds; suites used %.0f of them, and compilers, linkers and unit tests the rest.\n",
+		inJobs.cpu, inSuites.cpu)
+}
+
+func (s sum) mean() float64 { return s.wall / float64(max(s.count, 1)) }
+
+func byCPU(sums map[string]*sum) []string {
+	return slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b].cpu, sums[a].cpu), cmp.Compare(a, b))
+	})
+}
+
+// printCases prints the slowest cases, and those that were tried more than once.
+func printCases(out io.Writer, cases []testCase) {
+	slices.SortFunc(cases, func(a, b testCase) int { return cmp.Or(cmp.Compare(b.seconds, a.seconds), cmp.Compare(a.name, b.name)) })
+	fmt.Fprintf(out, "\nthe slowest of %d cases and tests\n", len(cases))
+	for _, one := range cases[:min(slowest, len(cases))] {
+		fmt.Fprintf(out, "%6.0f s  %s\n", one.seconds, one.name)
+	}
+	repeated := 0
+	for _, one := range cases {
+		if one.attempts > 1 {
+			repeated++
+			fmt.Fprintf(out, "tried %d times: %s\n", one.attempts, one.name)
+		}
+	}
+	if repeated == 0 {
+		fmt.Fprintln(out, "No test was repeated.")
+	}
+}
