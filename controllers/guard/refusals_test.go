@@ -80,50 +80,52 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// SEC-X39: a refusal is reported once, and only if it lasts.
+// A refusal is reported once, and only if it lasts.
 func TestLastingRefusalsAreToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		events := record.NewFakeRecorder(10)
-		cfg := &rest.Config{}
-		r := See(cfg)
-		says := refusal
-		through := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 403, Body: io.NopCloser(strings.NewReader(says))}, nil
-		}))
-		send := func(path string) {
-			answer, err := through.RoundTrip(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}})
-			if err != nil {
-				t.Fatal(err)
+	t.Run("SEC-X39", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			events := record.NewFakeRecorder(10)
+			cfg := &rest.Config{}
+			r := See(cfg)
+			says := refusal
+			through := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 403, Body: io.NopCloser(strings.NewReader(says))}, nil
+			}))
+			send := func(path string) {
+				answer, err := through.RoundTrip(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = answer.Body.Close()
 			}
-			_ = answer.Body.Close()
-		}
-		send("/a") // no Events can be written yet
-		r.Tell(events, Deployment("warren-system"))
-		send("/a")
-		time.Sleep(lasting)
-		send("/b") // the time of this refusal begins now
-		if len(events.Events) != 0 {
-			t.Fatalf("a refusal is told that doesn't last: %q", <-events.Events)
-		}
-		send("/a")
-		time.Sleep(lasting)
-		send("/a")
-		send("/b")
-		if len(events.Events) != 1 {
-			t.Fatalf("%d Events, want 1", len(events.Events))
-		}
-		want := "Warning CageRefused ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' " +
-			"denied request: whatever the operator writes carries its mark"
-		if got := <-events.Events; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		says = strings.ReplaceAll(refusal, "operator-cage-objects", eventsPolicy)
-		send("/events")
-		time.Sleep(lasting)
-		send("/events")
-		if len(events.Events) != 0 {
-			t.Errorf("a refused Event causes an Event: %q", <-events.Events)
-		}
+			send("/a") // no Events can be written yet
+			r.Tell(events, Deployment("warren-system"))
+			send("/a")
+			time.Sleep(lasting)
+			send("/b") // the time of this refusal begins now
+			if len(events.Events) != 0 {
+				t.Fatalf("a refusal is told that doesn't last: %q", <-events.Events)
+			}
+			send("/a")
+			time.Sleep(lasting)
+			send("/a")
+			send("/b")
+			if len(events.Events) != 1 {
+				t.Fatalf("%d Events, want 1", len(events.Events))
+			}
+			want := "Warning CageRefused ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' " +
+				"denied request: whatever the operator writes carries its mark"
+			if got := <-events.Events; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			says = strings.ReplaceAll(refusal, "operator-cage-objects", eventsPolicy)
+			send("/events")
+			time.Sleep(lasting)
+			send("/events")
+			if len(events.Events) != 0 {
+				t.Errorf("a refused Event causes an Event: %q", <-events.Events)
+			}
+		})
 	})
 }
 

@@ -72,24 +72,26 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 	}
 }
 
-// PROP-G8: the view asks for the objects of a namespace under its lock. So the cost must not depend on the objects of other namespaces.
+// The view asks for the objects of a namespace under its lock. So the cost must not depend on the objects of other namespaces.
 func TestObjectsOfANamespace(t *testing.T) {
-	all, kind := newTables(nil), schema.GroupKind{Kind: "Secret"}
-	slot := func(namespace, name string) copies.Slot {
-		return copies.Slot{Kind: kind, Namespace: namespace, Name: name}
-	}
-	for _, s := range []copies.Slot{slot("a", "x"), slot("a", "y"), slot("b", "z")} {
-		all.putObject(s, &copies.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
-	}
-	all.removeObject(slot("a", "x"))
-	all.replaceObjects(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"},
-		slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
-	for namespace, want := range map[string][]copies.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
-		if diff := cmp.Diff(want, all.slotsIn([]string{namespace})); diff != "" {
-			t.Errorf("PROP-G8 %s: %s", namespace, diff)
+	t.Run("PROP-G8", func(t *testing.T) {
+		all, kind := newTables(nil), schema.GroupKind{Kind: "Secret"}
+		slot := func(namespace, name string) copies.Slot {
+			return copies.Slot{Kind: kind, Namespace: namespace, Name: name}
 		}
-	}
-	if len(all.placed) != 2 {
-		t.Errorf("PROP-G8 the index has %d namespaces, want the two that have objects", len(all.placed))
-	}
+		for _, s := range []copies.Slot{slot("a", "x"), slot("a", "y"), slot("b", "z")} {
+			all.putObject(s, &copies.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
+		}
+		all.removeObject(slot("a", "x"))
+		all.replaceObjects(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"},
+			slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
+		for namespace, want := range map[string][]copies.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
+			if diff := cmp.Diff(want, all.slotsIn([]string{namespace})); diff != "" {
+				t.Errorf("PROP-G8 %s: %s", namespace, diff)
+			}
+		}
+		if len(all.placed) != 2 {
+			t.Errorf("PROP-G8 the index has %d namespaces, want the two that have objects", len(all.placed))
+		}
+	})
 }

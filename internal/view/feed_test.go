@@ -50,26 +50,28 @@ func TestStatusWrites(t *testing.T) {
 	})
 }
 
-// HIER-S10: an API server's answer shows a new namespace. A watch that lags behind doesn't bring back the old namespace of that name.
+// An API server's answer shows a new namespace. A watch that lags behind doesn't bring back the old namespace of that name.
 func TestOlderNamespaceOfTheName(t *testing.T) {
-	x := New(forest.Rules{})
-	f := &Feed{x}
-	meta := func(uid, version string) *metav1.PartialObjectMetadata {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: types.UID(uid), ResourceVersion: version}}
-	}
-	f.TakeNamespace(meta("1", "5"))
-	x.MarkSynced()
-	x.Observe(meta("2", "9"))
-	f.TakeNamespace(meta("1", "7"))
-	f.DropNamespace(meta("1", "8"))
-	if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "2" {
-		t.Errorf("known is %+v", n)
-	}
-	f.TakeNamespace(meta("2", "9"))
-	f.TakeNamespace(meta("3", "12"))
-	if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "3" {
-		t.Errorf("a later one isn't taken: %+v", n)
-	}
+	t.Run("HIER-S10", func(t *testing.T) {
+		x := New(forest.Rules{})
+		f := &Feed{x}
+		meta := func(uid, version string) *metav1.PartialObjectMetadata {
+			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: types.UID(uid), ResourceVersion: version}}
+		}
+		f.TakeNamespace(meta("1", "5"))
+		x.MarkSynced()
+		x.Observe(meta("2", "9"))
+		f.TakeNamespace(meta("1", "7"))
+		f.DropNamespace(meta("1", "8"))
+		if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "2" {
+			t.Errorf("known is %+v", n)
+		}
+		f.TakeNamespace(meta("2", "9"))
+		f.TakeNamespace(meta("3", "12"))
+		if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "3" {
+			t.Errorf("a later one isn't taken: %+v", n)
+		}
+	})
 }
 
 // HIER-P11: the watch of HierarchyConfigurations may show a request before the watch of Namespaces shows the parent.

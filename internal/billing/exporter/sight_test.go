@@ -282,79 +282,83 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// BILL-80: a new namespace above an old one, and a new LNamespace above both, don't move the old one's period back in time.
+// A new namespace above an old one, and a new LNamespace above both, don't move the old one's period back in time.
 func TestOldNamespaceBelowNewOnes(t *testing.T) {
-	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
-	began := x.clock.Now()
-	seen := func(facts any) {
-		x.tracker.queue.put(facts, false)
-		x.tracker.advance(t.Context())
-	}
-	below := func(name, parent string, made time.Time) *namespaceFacts {
-		return &namespaceFacts{Namespace: &forest.Namespace{Name: name, UID: name, Labels: map[string]string{v1alpha1.LabelParent: parent}},
-			made: made}
-	}
-	seen(below("old", "mid", began))
-	x.clock.SetTime(began.Add(365 * 24 * time.Hour))
-	now := x.clock.Now()
-	seen(below("young", "mid", now.Add(time.Second)))
-	seen(below("mid", "pay", now))
-	from := map[string]time.Time{}
-	for name, open := range x.tracker.open {
-		from[name] = open.ValidFrom
-	}
-	for name, want := range map[string]time.Time{"old": now, "mid": now, "young": now.Add(time.Second)} {
-		if !from[name].Equal(want) {
-			t.Errorf("BILL-80 %s is billed from %s, wanted %s", name, from[name], want)
+	t.Run("BILL-80", func(t *testing.T) {
+		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+		began := x.clock.Now()
+		seen := func(facts any) {
+			x.tracker.queue.put(facts, false)
+			x.tracker.advance(t.Context())
 		}
-	}
+		below := func(name, parent string, made time.Time) *namespaceFacts {
+			return &namespaceFacts{Namespace: &forest.Namespace{Name: name, UID: name, Labels: map[string]string{v1alpha1.LabelParent: parent}},
+				made: made}
+		}
+		seen(below("old", "mid", began))
+		x.clock.SetTime(began.Add(365 * 24 * time.Hour))
+		now := x.clock.Now()
+		seen(below("young", "mid", now.Add(time.Second)))
+		seen(below("mid", "pay", now))
+		from := map[string]time.Time{}
+		for name, open := range x.tracker.open {
+			from[name] = open.ValidFrom
+		}
+		for name, want := range map[string]time.Time{"old": now, "mid": now, "young": now.Add(time.Second)} {
+			if !from[name].Equal(want) {
+				t.Errorf("BILL-80 %s is billed from %s, wanted %s", name, from[name], want)
+			}
+		}
+	})
 }
 
-// BILL-86: a first change came while the exporter didn't run. A second one comes while the ledger can't be read yet.
+// A first change came while the exporter didn't run. A second one comes while the ledger can't be read yet.
 func TestValueBeforeTheFirstComparison(t *testing.T) {
-	ledger, began := filepath.Join(t.TempDir(), "ledger.db"), time.Time{}
-	costs := func(x *broken, center string, generation int64) {
-		x.tracker.queue.put(&tenantFacts{name: "pay", uid: "t1", generation: generation, since: began, costCenter: center}, false)
-	}
-	x := exporterOver(t, ledger, filepath.Join(t.TempDir(), "outbox.db"))
-	began = x.clock.Now()
-	x.keep(t.Context())
-
-	x = exporterOver(t, ledger, filepath.Join(t.TempDir(), "outbox.db"))
-	x.clock.SetTime(began.Add(time.Hour))
-	for _, n := range x.tracker.cluster.namespaces {
-		x.tracker.queue.put(n, false)
-	}
-	costs(x, "4712", 2)
-	x.tracker.begin()
-	x.clock.SetTime(began.Add(2 * time.Hour))
-	costs(x, "4713", 3)
-	x.clock.SetTime(began.Add(3 * time.Hour))
-	x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "pay-1", UID: "n1"}}, true)
-	x.tracker.advance(t.Context())
-	x.keep(t.Context())
-	x.compareTwice(t)
-
-	periods, err := x.store.History(t.Context(), "pay")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string][]string{}
-	for _, p := range periods {
-		end := "open"
-		if !p.ValidTo.IsZero() {
-			end = p.ValidTo.Sub(began).String()
+	t.Run("BILL-86", func(t *testing.T) {
+		ledger, began := filepath.Join(t.TempDir(), "ledger.db"), time.Time{}
+		costs := func(x *broken, center string, generation int64) {
+			x.tracker.queue.put(&tenantFacts{name: "pay", uid: "t1", generation: generation, since: began, costCenter: center}, false)
 		}
-		got[p.Namespace] = append(got[p.Namespace], fmt.Sprintf("%s %s %s", p.CostCenter, p.ValidFrom.Sub(began), end))
-	}
-	for namespace, want := range map[string][]string{
-		"pay-1": {"4711 0s 1h0m0s", "4712 1h0m0s 2h0m0s", "4713 2h0m0s 3h0m0s"},
-		"pay-2": {"4711 0s 1h0m0s", "4712 1h0m0s 2h0m0s", "4713 2h0m0s open"},
-	} {
-		if diff := cmp.Diff(want, got[namespace]); diff != "" {
-			t.Errorf("BILL-86 %s: %s", namespace, diff)
+		x := exporterOver(t, ledger, filepath.Join(t.TempDir(), "outbox.db"))
+		began = x.clock.Now()
+		x.keep(t.Context())
+
+		x = exporterOver(t, ledger, filepath.Join(t.TempDir(), "outbox.db"))
+		x.clock.SetTime(began.Add(time.Hour))
+		for _, n := range x.tracker.cluster.namespaces {
+			x.tracker.queue.put(n, false)
 		}
-	}
+		costs(x, "4712", 2)
+		x.tracker.begin()
+		x.clock.SetTime(began.Add(2 * time.Hour))
+		costs(x, "4713", 3)
+		x.clock.SetTime(began.Add(3 * time.Hour))
+		x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "pay-1", UID: "n1"}}, true)
+		x.tracker.advance(t.Context())
+		x.keep(t.Context())
+		x.compareTwice(t)
+
+		periods, err := x.store.History(t.Context(), "pay")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, p := range periods {
+			end := "open"
+			if !p.ValidTo.IsZero() {
+				end = p.ValidTo.Sub(began).String()
+			}
+			got[p.Namespace] = append(got[p.Namespace], fmt.Sprintf("%s %s %s", p.CostCenter, p.ValidFrom.Sub(began), end))
+		}
+		for namespace, want := range map[string][]string{
+			"pay-1": {"4711 0s 1h0m0s", "4712 1h0m0s 2h0m0s", "4713 2h0m0s 3h0m0s"},
+			"pay-2": {"4711 0s 1h0m0s", "4712 1h0m0s 2h0m0s", "4713 2h0m0s open"},
+		} {
+			if diff := cmp.Diff(want, got[namespace]); diff != "" {
+				t.Errorf("BILL-86 %s: %s", namespace, diff)
+			}
+		}
+	})
 }
 
 func TestCauseOfWaiting(t *testing.T) {
@@ -377,15 +381,17 @@ func TestCauseOfWaiting(t *testing.T) {
 }
 
 func TestChurn(t *testing.T) {
-	say := func(was, now string) bool {
-		told := exported(false, v1alpha1.ReasonWarehouseUnavailable, was)
-		return needsWrite(told, exported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)
-	}
-	const at = "appending %d events to ledger: job warren-0d21e2c4-0000-4000-8000-000000000001: dial tcp 10.0.0.1:%d: %s"
-	if say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(strings.Replace(at, "0001:", "0002:", 1), 102, 40002, "refused")) {
-		t.Error("BILL-82 counts and names rewrite the status")
-	}
-	if !say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(at, 101, 40001, "timed out")) {
-		t.Error("BILL-82 another cause isn't told")
-	}
+	t.Run("BILL-82", func(t *testing.T) {
+		say := func(was, now string) bool {
+			told := exported(false, v1alpha1.ReasonWarehouseUnavailable, was)
+			return needsWrite(told, exported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)
+		}
+		const at = "appending %d events to ledger: job warren-0d21e2c4-0000-4000-8000-000000000001: dial tcp 10.0.0.1:%d: %s"
+		if say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(strings.Replace(at, "0001:", "0002:", 1), 102, 40002, "refused")) {
+			t.Error("BILL-82 counts and names rewrite the status")
+		}
+		if !say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(at, 101, 40001, "timed out")) {
+			t.Error("BILL-82 another cause isn't told")
+		}
+	})
 }

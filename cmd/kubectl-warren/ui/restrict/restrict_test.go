@@ -175,25 +175,27 @@ func TestDropAnnotations(t *testing.T) {
 	}
 }
 
-// WEB-W10: if an API server, or a program in its place, answers with a redirect, no request is sent to the new address.
+// If an API server, or a program in its place, answers with a redirect, no request is sent to the new address.
 func TestNoRedirectIsFollowed(t *testing.T) {
-	var elsewhere atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
-	defer other.Close()
-	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
-		server := httptest.NewServer(http.RedirectHandler(other.URL+"/api", status))
-		client := &http.Client{Transport: restrict.NewTransport(http.DefaultTransport, "")}
-		answer, err := client.Get(server.URL + "/api")
-		var refused *restrict.RefusedError
-		if err == nil || !errors.As(err, &refused) {
-			_ = answer.Body.Close()
-			t.Errorf("%d: %v", status, err)
-		} else if !strings.Contains(err.Error(), "does not follow the redirect of GET /api") {
-			t.Errorf("%d: the request was sent, but the message is %q", status, err)
+	t.Run("WEB-W10", func(t *testing.T) {
+		var elsewhere atomic.Int64
+		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+		defer other.Close()
+		for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+			server := httptest.NewServer(http.RedirectHandler(other.URL+"/api", status))
+			client := &http.Client{Transport: restrict.NewTransport(http.DefaultTransport, "")}
+			answer, err := client.Get(server.URL + "/api")
+			var refused *restrict.RefusedError
+			if err == nil || !errors.As(err, &refused) {
+				_ = answer.Body.Close()
+				t.Errorf("%d: %v", status, err)
+			} else if !strings.Contains(err.Error(), "does not follow the redirect of GET /api") {
+				t.Errorf("%d: the request was sent, but the message is %q", status, err)
+			}
+			server.Close()
 		}
-		server.Close()
-	}
-	if n := elsewhere.Load(); n != 0 {
-		t.Errorf("%d requests went elsewhere", n)
-	}
+		if n := elsewhere.Load(); n != 0 {
+			t.Errorf("%d requests went elsewhere", n)
+		}
+	})
 }
