@@ -37,7 +37,7 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 		return nil, err
 	}
 	var f findings
-	checkWithinSight(ctx, v.ask, user, nil, func(g *visibility) { f = validateNewTenant(s, lns, user.Username, v.rulesForTenants(), g) })
+	checkWithinSight(ctx, v.ask, user, nil, func(g *visibility) { f = validateNewTenant(s, lns, v.rulesForTenants(), g) })
 	personal, err := v.checkCreatorRules(ctx, user, lns)
 	if err != nil {
 		return f.warnings, err

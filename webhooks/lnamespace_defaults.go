@@ -53,11 +53,11 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 	if len(patches) > 0 && written.Spec == nil {
 		patches = append([]jsonpatch.Operation{addOperation("/spec", struct{}{})}, patches...)
 	}
-	signed, err := d.needsCreatorName(ctx, req.UserInfo)
+	admin, err := d.ask.IsClusterAdmin(ctx, req.UserInfo)
 	if err != nil {
 		return responseForError(err)
 	}
-	if signed {
+	if !admin { // what a cluster admin states remains, for example when a backup is restored
 		if written.Metadata.Annotations == nil {
 			patches = append(patches, addOperation("/metadata/annotations", struct{}{}))
 		}
@@ -65,16 +65,6 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 			req.UserInfo.Username))
 	}
 	return admission.Patched("", patches...).WithWarnings(warnings...)
-}
-
-// needsCreatorName reports whether the new LNamespace gets the requester's name as its maker. Where the number of LNamespaces is limited,
-// cluster admins are free of the limit and aren't recorded: the maker that they state remains, for example when they restore a backup.
-func (d *tenantDefaults) needsCreatorName(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
-	if d.config.Tenants.MaxPerCreator == 0 {
-		return true, nil
-	}
-	admin, err := d.ask.IsClusterAdmin(ctx, user)
-	return !admin, err
 }
 
 // defaultPeoplePatches returns patches that list the requester as manager, and as sudoer, if that list of the LNamespace is empty. If the

@@ -109,6 +109,18 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// What a cluster admin states as the creator remains, whatever the limit of LNamespaces is.
+func TestCreatorOfAnAdmin(t *testing.T) {
+	for _, most := range []int{0, 5} {
+		c := grown().allowing("update lnamespaces").configured(func(c *config.OperatorConfiguration) { c.Tenants.MaxPerCreator = most })
+		for _, object := range []string{named(``), `{"metadata":{"annotations":{"tenancy.warren.dev/creator":"bob"}},` + named(``)[1:]} {
+			if r := c.defaults(t, authenticationv1.UserInfo{Username: "alice"}, object); !r.Allowed || len(r.Patches) > 0 {
+				t.Errorf("ACC-N16 with %d of each creator, %s: %+v", most, object, r)
+			}
+		}
+	}
+}
+
 // named returns an LNamespace with a manager and a sudoer, and with this billing if it is not "".
 func named(billing string) string {
 	if billing != "" {

@@ -52,8 +52,8 @@ func checkTenantForm(raw []byte) field.ErrorList {
 	return problems
 }
 
-// validateNewTenant checks an LNamespace that the user called creator creates.
-func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator string, rules tenantRules, g *visibility) findings {
+// validateNewTenant checks a new LNamespace.
+func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRules, g *visibility) findings {
 	var f findings
 	name := field.NewPath("metadata", "name")
 	n := s.Namespace(lns.Name)
@@ -62,7 +62,7 @@ func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator str
 	} else if n != nil && !n.Terminating && s.Tenant(lns.Name) != nil {
 		f.addProblems(field.Forbidden(name, "LNamespace "+lns.Name+" exists already: choose another name"))
 	} else if n != nil {
-		tenant := &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}
+		tenant := forest.TenantOf(lns)
 		why := forest.NotAdoptable(s, n, tenant)
 		if why != "" && !g.maySeeNamespace(lns.Name) {
 			why = forest.NotMarked(tenant) // this text says nothing about what the namespace is

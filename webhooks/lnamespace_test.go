@@ -13,8 +13,10 @@ import (
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
+// sudoed returns an LNamespace that alice makes, as the mutating webhook leaves it.
 func sudoed(name string, sudoers ...v1alpha1.Subject) *v1alpha1.LNamespace {
 	lns := build.Tenant(name).Managers("mia").Object()
+	lns.Annotations = map[string]string{v1alpha1.AnnotationCreator: "alice"}
 	lns.Spec.Sudoers = sudoers
 	return lns
 }
@@ -84,6 +86,12 @@ func TestLNamespaces(t *testing.T) {
 			refused(403, "adopt=true names no user")},
 		"TakenForEve": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "eve")), nil, sudoed("legacy"),
 			refused(403, "a cluster admin can name who may adopt it")},
+		"ACC-N16 of admins": {"", grown(build.Namespace("legacy")), nil, build.Tenant("legacy").Managers("mia").Object(),
+			refused(403, "tenancy.warren.dev/adopt=system:masters --overwrite")},
+		"ACC-N16 of admins, as the refusal says": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "system:masters")),
+			nil, build.Tenant("legacy").Managers("mia").Object(), allowed()},
+		"ACC-N16 not for alice": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "system:masters")), nil,
+			sudoed("legacy"), refused(403, "tenancy.warren.dev/adopt=alice --overwrite")},
 		"TakenGoing": {"", grown(ending(build.Root("payments"))), nil, sudoed("payments"),
 			refused(403, "namespace payments is being terminated")},
 		"TakenSub": {"", grown(build.Root("r"), noted(build.Child("c", "r"), v1alpha1.AnnotationAdopt, "alice")), nil, sudoed("c"),

@@ -18,8 +18,11 @@ const (
 	// cluster admins and the operator may change the namespace's labels, annotations, owners and finalizers.
 	LabelReleased = Domain + "/released"
 	// AnnotationAdopt on a Namespace is a cluster admin's mark. It names who may make it part of a tenant: the user whose
-	// LNamespace of this name adopts it, or, by its UID, the LNamespace that adopts it or in whose tree it is placed.
+	// LNamespace of this name adopts it, or, by its UID, the LNamespace that adopts it or in whose tree it is placed. MarkClusterAdmins
+	// names an LNamespace that a cluster admin made.
 	AnnotationAdopt = Domain + "/adopt"
+	// MarkClusterAdmins as the value of AnnotationAdopt stands for all cluster admins: an LNamespace without AnnotationCreator may adopt.
+	MarkClusterAdmins = "system:masters"
 	// TreeLabelSuffix ends the label <ancestor>.tree.tenancy.warren.dev/depth, which holds the distance to that ancestor.
 	TreeLabelSuffix = ".tree." + Domain + "/depth"
 	// AnnotationAncestry on a Namespace is its path, root/child/grandchild.
@@ -44,7 +47,7 @@ const (
 	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace, so that an interrupted
 	// move can be continued. The operator decides nothing from it.
 	AnnotationMovedFrom = Domain + "/moved-from"
-	// AnnotationCreator on an LNamespace is the user who made it.
+	// AnnotationCreator on an LNamespace is the user who made it. An LNamespace without it was made by a cluster admin.
 	AnnotationCreator = Domain + "/creator"
 
 	// LabelPropagate on an object makes it a source; its value is a mode: ModeCreate, ModeUpdate or ModeNone.

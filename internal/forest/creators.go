@@ -7,6 +7,12 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
+// IsMadeByAdmin reports whether a cluster admin made the LNamespace: those of all other users name their creator.
+func (t *Tenant) IsMadeByAdmin() bool { return t.Creator == "" }
+
+// maker returns what a mark names to let the LNamespace adopt a namespace: the user who made it, or the group of all cluster admins.
+func (t *Tenant) maker() string { return cmp.Or(t.Creator, v1alpha1.MarkClusterAdmins) }
+
 // CountsFor returns the name under which the LNamespaces that user makes are counted, against the limit of LNamespaces per maker. A
 // person counts under their own name. A service account doesn't, because whoever may create one may create any number. If it is in a
 // tenant's tree, it counts for the maker of that tenant, otherwise for its namespace. The user that the sudoers of a tenant impersonate

@@ -29,6 +29,7 @@ import (
 type Namespace struct {
 	Name, UID, ResourceVersion string
 	Labels, Annotations        map[string]string
+	Created                    time.Time
 	Terminating                bool
 }
 
@@ -49,7 +50,7 @@ type Tenant struct {
 	Name, UID, Template string
 	AllowCascading      bool
 	Deleting            bool
-	// Creator is the user who made the LNamespace, "" where no annotation records the user. Created is when the LNamespace was
+	// Creator is the user who made the LNamespace, "" where a cluster admin did and stated no other. Created is when the LNamespace was
 	// made.
 	Creator string
 	Created time.Time

@@ -64,6 +64,7 @@ func TestNotAdoptable(t *testing.T) {
 			"tenancy.warren.dev/adopt=alice --overwrite"},
 		"ForAnother": {namespace("n", mark("eve")), "exists; a cluster admin can name who may adopt it"},
 		"ForTheUID":  {namespace("n", mark("uid-n")), ""},
+		"ForAdmins":  {namespace("n", mark("system:masters")), "exists; a cluster admin can name who may adopt it"},
 		"ForNobody": {namespace("n", mark("true")), "adopt=true names no user; a cluster admin can name who may adopt the namespace: " +
 			"kubectl annotate " +
 			"namespace n tenancy.warren.dev/adopt=alice --overwrite"},
@@ -85,9 +86,16 @@ func TestNotAdoptable(t *testing.T) {
 
 func TestNotAdoptableWithoutCreator(t *testing.T) {
 	n := namespace("n")
-	got := forest.NotAdoptable(grown(n), n, &forest.Tenant{Name: "n", UID: "uid-n"})
-	if want := "adopt=uid-n --overwrite"; !strings.HasSuffix(got, want) {
-		t.Errorf("NotAdoptable = %q, want it to end in %q: of whom nobody knows the user, the UID tells", got, want)
+	admins := &forest.Tenant{Name: "n", UID: "uid-n"}
+	got := forest.NotAdoptable(grown(n), n, admins)
+	if want := "adopt=system:masters --overwrite"; !strings.HasSuffix(got, want) {
+		t.Errorf("NotAdoptable = %q, want it to end in %q, because a cluster admin made the LNamespace", got, want)
+	}
+	for mark, adopts := range map[string]bool{"system:masters": true, "uid-n": true, "alice": false, "true": false} {
+		marked := namespace("n", annotation(v1alpha1.AnnotationAdopt, mark))
+		if why := forest.NotAdoptable(grown(marked), marked, admins); (why == "") != adopts {
+			t.Errorf("ACC-N16 the LNamespace of a cluster admin, and mark %s: %q", mark, why)
+		}
 	}
 	got = forest.NotAdoptable(grown(n), n, &forest.Tenant{Name: "n", UID: "uid-n", Creator: "o'neil; x"})
 	if want := `adopt='o'\''neil; x' --overwrite`; !strings.HasSuffix(got, want) {

@@ -19,7 +19,7 @@ func NamespaceOf(n metav1.Object) *Namespace {
 	}
 	return &Namespace{
 		Name: n.GetName(), UID: string(n.GetUID()), ResourceVersion: n.GetResourceVersion(),
-		Labels: n.GetLabels(), Annotations: annotations, Terminating: n.GetDeletionTimestamp() != nil,
+		Labels: n.GetLabels(), Annotations: annotations, Created: n.GetCreationTimestamp().Time, Terminating: n.GetDeletionTimestamp() != nil,
 	}
 }
 

@@ -1,7 +1,6 @@
 package forest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,8 +107,8 @@ func DepthObstacle(s *Snapshot, parent string) Obstacle {
 }
 
 // NotAdoptable explains why the existing namespace n, which tenant doesn't own, can't become the root of tenant; "" if it can. A cluster
-// admin must have marked n for the UID of this LNamespace or for the user who made it. And n must not be terminating, protected, halted,
-// a sub-namespace or a template.
+// admin must have marked n for the UID of this LNamespace or for its maker. And n must not be terminating, protected, halted, a
+// sub-namespace or a template. The webhook and the reconciler both ask it about the LNamespace as it is stored.
 func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	kind, mark := s.KindOf(n), n.Annotations[v1alpha1.AnnotationAdopt]
 	switch {
@@ -118,7 +117,7 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	case mark == v1alpha1.True && tenant.Creator != v1alpha1.True:
 		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names no user; a cluster admin can " +
 			"name who may adopt the namespace: " + adoptCommand(n.Name, tenant)
-	case mark == "" || mark != tenant.UID && mark != tenant.Creator:
+	case mark == "" || mark != tenant.UID && mark != tenant.maker():
 		return NotMarked(tenant)
 	case s.rules.isProtected(n), s.Place(n.Name).Halted():
 		return "namespace " + n.Name + " is protected or halted, so it can't become the root of a tenant"
@@ -134,11 +133,11 @@ func NotMarked(tenant *Tenant) string {
 	return "namespace " + tenant.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(tenant.Name, tenant)
 }
 
-// adoptCommand returns the command by which a cluster admin lets tenant adopt a namespace. The command names the user who made the
-// LNamespace or, if that user is unknown, the UID of the LNamespace. A user's name is quoted for the shell where necessary. With
-// --overwrite, the command also works where the namespace is marked for another user, which the reader may not know.
+// adoptCommand returns the command by which a cluster admin lets tenant adopt a namespace. The command names the LNamespace's maker, which
+// stays the same if a refused LNamespace is created again. A user's name is quoted for the shell where necessary. With --overwrite, the
+// command also works where the namespace is marked for another user, which the reader may not know.
 func adoptCommand(namespace string, tenant *Tenant) string {
-	user := cmp.Or(tenant.Creator, tenant.UID)
+	user := tenant.maker()
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:@/", r)
 	}

@@ -45,11 +45,12 @@ var limitRows = []row{
 		refused(creator, "annotation $D/creator must be the name of the user who creates the LNamespace",
 			create("lnamespace forged", notes("$D/creator", "clara"))),
 		allowed(creator, create("lnamespace signed", notes("$D/creator", "creator"))),
-		allowed(creator, create("lnamespace billed", `{spec: {billing: {costCenter: "0815"}}}`)),
+		allowed(creator, create("lnamespace billed", `{metadata: {annotations: {$D/creator: creator}}, spec: {billing: {costCenter: "0815"}}}`)),
 	}},
 	{name: "SEC-L7 who makes a tenant has it count for somebody else", tries: []try{
-		refused(creator, "must be the name of the user who creates the LNamespace", create("lnamespace greedy", notes("$D/creator", "carol"))),
+		refused(creator, "must be the name of the user who creates the LNamespace: set it to creator",
+			create("lnamespace greedy", notes("$D/creator", "carol")), create("lnamespace greedy", ``)),
 		allowed(creator, create("lnamespace counted", notes("$D/creator", "creator"))),
-		allowed(admin, create("lnamespace restored", notes("$D/creator", "carol"))),
+		allowed(admin, create("lnamespace restored", notes("$D/creator", "carol")), create("lnamespace admins", ``)),
 	}},
 }

@@ -66,10 +66,9 @@ type tenantOfCapsule struct {
 // EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an LNamespace of its name. The
 // root is its namespace of that name or, if it has none, one that Warren makes; its other namespaces become children of the root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
-	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c, rules},
+	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c},
 		covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
 	e.OwnerGroup = capsuleGroup
-	e.Creator = e.claims.creatorToRecord()
 	e.missSharedNamespaces()
 	if len(peer.Tenants) > 0 && !c.Peer.Record.isMigrationFinished() {
 		e.addEstateGap("deletion of a Tenant", "delete no Tenant and no CustomResourceDefinition of Capsule before kubectl warren migrate "+

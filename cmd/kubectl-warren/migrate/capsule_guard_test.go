@@ -106,21 +106,6 @@ func TestLNamespaceThatHoldsAllIsTaken(t *testing.T) {
 	}
 }
 
-// A user who takes over the migration is recorded before their first LNamespace. So the user who began it recognizes that LNamespace.
-func TestCallersAreNoted(t *testing.T) {
-	s := capsuleSite()
-	s.apply(t, Rest, s.plan, 1000)
-	s.Caller = "mia"
-	s.apply(t, Hierarchy, s.plan, 1000)
-	if diff := cmp.Diff([]string{"root@example.com", "mia"}, s.Peer.Record.Callers); diff != "" {
-		t.Errorf("callers (-want +got):\n%s", diff)
-	}
-	s.Caller = "root@example.com"
-	if _, moves := s.estate(s.Cluster).Tenants["oil"]; !moves || s.LNamespaces["oil"].Annotations[v1alpha1.AnnotationCreator] != "mia" {
-		t.Errorf("LNamespace of %v, moves: %t", s.LNamespaces["oil"].Annotations, moves)
-	}
-}
-
 func TestProvisioners(t *testing.T) {
 	named := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"rbac": map[string]any{"provisioner": "makers"}}}}
 	roles := provisionersIn([]unstructured.Unstructured{named, {Object: map[string]any{}}})

@@ -10,20 +10,7 @@ import (
 
 // capsuleClaims finds out who made the LNamespaces with the names of Tenants, and which of the Tenants' namespaces are in the trees of
 // these LNamespaces.
-type capsuleClaims struct {
-	cluster Cluster
-	rules   ourRules
-}
-
-// creatorToRecord returns the user that the LNamespaces of the migration name as their creator, "" for none. If the configuration limits
-// the LNamespaces of each creator, it is "": an LNamespace with the caller's name would count toward the caller's limit, and be held back
-// above it.
-func (c *capsuleClaims) creatorToRecord() string {
-	if c.rules.Tenants.MaxPerCreator > 0 {
-		return ""
-	}
-	return c.cluster.Caller
-}
+type capsuleClaims struct{ cluster Cluster }
 
 // reasonNotToAdopt returns why an LNamespace of the Tenant's name must not get the Tenant's namespaces; "" if it may. Where users may make
 // LNamespaces, another user may have made one with this name. Then its lists would grant rights in the namespaces.
@@ -36,16 +23,11 @@ func (c *capsuleClaims) reasonNotToAdopt(lns *v1alpha1.LNamespace, t tenantOfCap
 		v1alpha1.AnnotationCreator + "=" + c.cluster.Caller + " --overwrite, and plan again"
 }
 
-// isMadeByCaller reports whether an LNamespace names as its creator the caller, or a user who ran this migration before. If the
-// configuration limits the LNamespaces of each creator, the webhook doesn't record cluster admins. Then one without a creator counts as the
-// caller's.
+// isMadeByCaller reports whether an LNamespace names as its creator the caller, or a user who ran this migration before. One without a
+// creator was made by a cluster admin, such as the caller.
 func (c *capsuleClaims) isMadeByCaller(lns *v1alpha1.LNamespace) bool {
-	creator := lns.Annotations[v1alpha1.AnnotationCreator]
-	if creator == "" {
-		return c.rules.Tenants.MaxPerCreator > 0
-	}
-	record := c.cluster.Peer.Record
-	return creator == c.cluster.Caller || record != nil && slices.Contains(record.Callers, creator)
+	creator, record := lns.Annotations[v1alpha1.AnnotationCreator], c.cluster.Peer.Record
+	return creator == "" || creator == c.cluster.Caller || record != nil && slices.Contains(record.Callers, creator)
 }
 
 // isMadeSinceRecord reports whether this migration made an LNamespace. The label created-by alone doesn't prove it, because any user may

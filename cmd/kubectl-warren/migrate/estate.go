@@ -31,8 +31,6 @@ type Estate struct {
 	// namespaces, and are created if they don't.
 	Tenants map[string]v1alpha1.LNamespaceSpec
 	Made    map[copies.Slot]MadeSource
-	// Creator is the user whom these LNamespaces name as their maker; "" for nobody.
-	Creator string
 	// Stop states why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
 	// IsGone reports that the API server has no definitions of the peer's any more: the migration can only be finished.

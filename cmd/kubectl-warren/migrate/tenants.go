@@ -33,7 +33,6 @@ func futureRootOf(name string) *metav1.PartialObjectMetadata {
 // planTenantObjects adds the steps that make the LNamespaces. One whose root exists already is made, and adopts that root, in the last step
 // only: a root is deleted with its LNamespace, so an adoption can't be undone.
 func (p *planner) planTenantObjects() {
-	unnoted := false
 	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
 		object := warrenObject("LNamespace", "", name)
 		root := p.Namespaces[name]
@@ -41,30 +40,16 @@ func (p *planner) planTenantObjects() {
 		case p.LNamespaces[name] != nil:
 			p.markForAdoption(p.LNamespaces[name], root)
 		case root == nil:
-			unnoted = true
-			p.planTenantCreation(Tenants, 0, object)
+			p.draft.addCreateStep(Tenants, 0, object, p.Tenants[name])
 		default:
-			p.draft.addRelabelStep(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: p.Caller})
-			p.planTenantCreation(Finish, 2, object)
+			p.draft.addRelabelStep(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: v1alpha1.MarkClusterAdmins})
+			p.draft.addCreateStep(Finish, 2, object, p.Tenants[name])
 		}
 	}
-	if record := p.Peer.Record; unnoted && record != nil && !slices.Contains(record.Callers, p.Caller) {
-		p.planRecordChange(Rest, func(*Record) {})
-	}
 }
 
-// planTenantCreation adds the step that makes an LNamespace. It names its creator, as the webhook would, so that the next plan recognizes
-// it.
-func (p *planner) planTenantCreation(phase Phase, wave int, object Object) {
-	p.draft.addCreateStep(phase, wave, object, p.Tenants[object.Name])
-	if p.Creator != "" {
-		body := p.draft.steps[len(p.draft.steps)-1].Body.(map[string]any)
-		body["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationCreator: p.Creator}
-	}
-}
-
-// markForAdoption adds the step that writes the UID of the LNamespace into the mark adopt of its root. That is necessary if the LNamespace
-// names no creator, because no webhook has set one.
+// markForAdoption adds the step that writes the UID of the LNamespace into the mark adopt of its root, if a cluster admin made the
+// LNamespace and it has no root yet.
 func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.PartialObjectMetadata) {
 	if hasNoRecordedCreator(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
 		p.draft.addRelabelStep(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})

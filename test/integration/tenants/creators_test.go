@@ -3,6 +3,7 @@ package tenants_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -10,12 +11,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func() {
@@ -78,6 +81,37 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 		Eventually(func() error { return raised.send(ctx, f.becoming("carol", "warren:sudo:"+of.Ready[1])) }).WithContext(ctx).
 			Should(MatchError(ContainSubstring(carol + " has ")))
 		Consistently(f.made(ctx, "hers-")).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(HaveField("Ready", HaveLen(most)))
+	}, SpecTimeout(5*time.Minute))
+})
+
+// Each LNamespace is refused once, because its namespace exists. Then the command in the refusal is run.
+var _ = Describe("an LNamespace of a cluster admin for a namespace that exists", func() {
+	It("ACC-N16 adopts it after the command that the refusal names, however many LNamespaces a user may have", func(ctx SpecContext) {
+		options := devcluster.Options{Webhooks: true}
+		options.Operator.Config = sudoMode("").text() + "tenants: {maxPerCreator: 1}\n"
+		f := of(ownWorld(ctx, options, "n16"), "n16")
+		carol := f.own("carol")
+		create := func(lns client.Object, mark string) {
+			GinkgoHelper()
+			f.create(ctx, build.Namespace(lns.GetName()))
+			refusal := test.UntilWebhookAnswers(func() error { return f.Admin().Create(ctx, lns.DeepCopyObject().(client.Object)) })
+			Expect(refusal).To(MatchError(ContainSubstring("tenancy.warren.dev/adopt=" + mark + " --overwrite")))
+			command := regexp.MustCompile(`kubectl (annotate namespace .* --overwrite)`).FindStringSubmatch(refusal.Error())
+			_, stderr, code := f.KubectlWith(ctx, controlplane.Admin, "", strings.Fields(command[1])...)
+			Expect(code).To(BeZero(), stderr)
+			f.create(ctx, lns)
+		}
+		adopted := func(name string) {
+			GinkgoHelper()
+			f.says(ctx, name, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
+		}
+		admins, carols, more := f.own("admins"), f.own("carols"), f.own("more")
+		create(build.Tenant(admins).Managers(carol).Object(), v1alpha1.MarkClusterAdmins)
+		adopted(admins)
+		create(build.Annotated(build.Tenant(carols).Managers(carol).Object(), v1alpha1.AnnotationCreator, carol), carol)
+		adopted(carols)
+		create(build.Annotated(build.Tenant(more).Managers(carol).Object(), v1alpha1.AnnotationCreator, carol), carol)
+		f.says(ctx, more, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonLimitExceeded)
 	}, SpecTimeout(5*time.Minute))
 })
 

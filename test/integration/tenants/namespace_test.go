@@ -60,11 +60,12 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.exists(ctx, bare)
 		for _, namespace := range []*corev1.Namespace{bare, labelled} {
 			name := namespace.Name
-			f.create(ctx, build.Tenant(name).Users(f.own("alice")).Managers(f.own("alice")).Sudoers(f.own("alice")).Object())
+			alices := build.Tenant(name).Users(f.own("alice")).Managers(f.own("alice")).Sudoers(f.own("alice")).Object()
+			f.create(ctx, build.Annotated(alices, v1alpha1.AnnotationCreator, f.own("alice")))
 			lns := f.says(ctx, name, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
 			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("namespace " + name +
 				" exists; a cluster admin can name who may adopt it: kubectl annotate namespace " + name + " tenancy.warren.dev/adopt=" +
-				string(lns.UID)))
+				f.own("alice") + " --overwrite"))
 			Consistently(func(g Gomega) {
 				now := build.Namespace(name)
 				g.Expect(f.read(ctx, now)()).To(Succeed())
@@ -195,12 +196,12 @@ var _ = Describe("the Namespace of a tenant", func() {
 	It("ACC-N13 is taken by nobody but whom the mark names", func(ctx SpecContext) {
 		f := of(world, "n13")
 		legacy, alices := f.own("legacy"), f.own("alices")
-		eves := build.Tenant(legacy).Sudoers(f.own("eve")).Object()
+		eves := build.Annotated(build.Tenant(legacy).Sudoers(f.own("eve")).Object(), v1alpha1.AnnotationCreator, f.own("eve"))
 		f.create(ctx, build.Namespace(legacy), build.Secret(legacy, "theirs", "v"), build.Namespace(alices))
 		f.create(ctx, eves)
-		for _, other := range []string{f.own("alice"), "0d21e2c4-0000-4000-8000-000000000000"} {
+		for _, other := range []string{f.own("alice"), "0d21e2c4-0000-4000-8000-000000000000", v1alpha1.MarkClusterAdmins} {
 			f.mark(ctx, legacy, other)
-			f.conflicts(ctx, legacy, "tenancy.warren.dev/adopt="+string(eves.UID))
+			f.conflicts(ctx, legacy, "tenancy.warren.dev/adopt="+f.own("eve")+" --overwrite")
 		}
 		f.mark(ctx, legacy, v1alpha1.True)
 		f.conflicts(ctx, legacy, "adopt=true names no user; a cluster admin can name who may adopt the namespace")

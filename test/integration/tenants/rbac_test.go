@@ -166,7 +166,8 @@ var _ = Describe("the access objects", func() {
 		f.create(ctx, bound,
 			build.ClusterRole(f.own("creator"), build.Rule(v1alpha1.Domain, "lnamespaces", "create")),
 			build.ClusterRoleBinding(f.own("creator"), f.own("creator"), build.RBACUser(f.own("carol"))))
-		allowed(ctx, f.as("carol"), making(build.Tenant(platform).Sudoers(f.own("carol")).Object(), "LNamespace"))
+		allowed(ctx, f.as("carol"), making(build.Annotated(build.Tenant(platform).Sudoers(f.own("carol")).Object(),
+			v1alpha1.AnnotationCreator, f.own("carol")), "LNamespace"))
 		lns := f.says(ctx, platform, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).
 			To(ContainSubstring("group " + platform + "-sudoers was already bound outside of this tenant"))
