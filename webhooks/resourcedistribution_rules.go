@@ -135,7 +135,11 @@ func (c distributionChange) warningsAboutTargets() []string {
 	var all []string
 	if missing := c.now.Targets.NotFound(c.forest); len(missing) > 0 {
 		all = append(all, "not found: "+joinFirstNames(missing)+
-			"; such a namespace gets the copy if a cluster administrator creates it, but not if a tenant does")
+			"; such a namespace gets the copy if a cluster administrator creates it or its LNamespace, but not if a tenant does")
+		if claims := c.claimsTo(missing); len(claims) > 0 {
+			all = append(all, "such names are already asked for, and these get the copy as soon as they have their namespaces: "+
+				joinFirstNames(claims)+"; if one must not get it, take its name out of spec.targets")
+		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(c.now.Targets.ExcludedTrees()),
 		func(name string) bool { return c.forest.Namespace(name) != nil })
@@ -161,10 +165,27 @@ func (c distributionChange) warningsAboutTargets() []string {
 	return all
 }
 
-// excludedInTrees returns the names in excludedNamespaces below which sub-namespaces may be made, and that no excluded tree holds.
+// claimsTo returns the LNamespaces and SubNamespaces that ask for one of these names.
+func (c distributionChange) claimsTo(names []string) (claims []string) {
+	for _, name := range names {
+		if c.forest.Tenant(name) != nil {
+			claims = append(claims, "LNamespace "+name)
+		}
+		for _, sub := range c.forest.SubsNamed(name) {
+			claims = append(claims, "SubNamespace "+sub.Parent+"/"+name)
+		}
+	}
+	return claims
+}
+
+// excludedInTrees returns the names in excludedNamespaces below which sub-namespaces may be made, now or once the namespace exists, and
+// that no excluded tree holds.
 func (c distributionChange) excludedInTrees() []string {
 	return slices.DeleteFunc(c.now.Targets.Excluded(), func(name string) bool {
 		path := c.forest.Place(name).Path
+		if c.forest.Namespace(name) == nil {
+			path = []string{name}
+		}
 		return len(path) == 0 || slices.ContainsFunc(c.now.Targets.ExcludedTrees(), func(tree string) bool { return slices.Contains(path, tree) })
 	})
 }

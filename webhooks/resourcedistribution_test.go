@@ -75,6 +75,30 @@ func TestResourceDistribution(t *testing.T) {
 	}
 }
 
+// The answer names the objects that ask for the name of a missing namespace: their namespaces get the copy.
+func TestMissingTargets(t *testing.T) {
+	field := func(objects ...client.Object) *cluster {
+		c := grown(append(objects, build.Root("pay"))...).allowing("create secrets ghost", "create secrets web")
+		c.mapper = secretsOnly()
+		return c
+	}
+	for name, tc := range map[string]struct {
+		cluster *cluster
+		want    answered
+	}{
+		"DIST-D93 free": {field(), allowed("not found: ghost, web; such a namespace gets the copy if a cluster administrator creates it or " +
+			"its LNamespace, but not if a tenant does")},
+		"DIST-D93 asked for": {field(sudoed("ghost"), build.SubNamespace("pay", "web")), allowed("not found: ghost, web;",
+			"as soon as they have their namespaces: LNamespace ghost, SubNamespace pay/web; if one must not get it, take its name out of")},
+		"DIST-D93 there": {field(build.Namespace("ghost"), build.Namespace("web")), allowed()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rd := distributionTo(v1alpha1.ConflictFail, "ghost", "web")
+			tc.want.check(t, "", tc.cluster.as(t, alice, webhooks.PathDistributions, nil, rd))
+		})
+	}
+}
+
 // Creating 10,000 namespaces takes minutes; the webhook counts the namespaces of the forest, so the test makes only these.
 func TestSizeOfAllCopies(t *testing.T) {
 	const many = 10_000

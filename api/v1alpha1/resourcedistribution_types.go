@@ -259,10 +259,14 @@ type NamedNamespaces struct {
 	// +required
 	Targets string `json:"targets"`
 	// uids has an entry for each name in includedNamespaces and trees, in alphabetical order: the first 48 bits of the SHA-256 of
-	// the namespace's UID in base64, or "-" while no namespace of that name is meant.
+	// the namespace's UID in base64, or "-" while no namespace of that name is meant. If one has the name but is not meant, the same
+	// of that one follows the "-".
 	// +listType=atomic
 	// +required
 	UIDs []string `json:"uids"`
+	// written is when spec.targets was written. Later changes of other fields of the spec leave it as it is.
+	// +optional
+	Written *metav1.Time `json:"written,omitempty"`
 }
 
 // ResourceDistributionStatus is what the operator reports. Its lists are cut, so that it stays below 64 KiB.

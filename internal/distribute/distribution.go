@@ -50,7 +50,7 @@ type Distribution struct {
 	Named Named
 	// unrecorded reports that the status counts targets but has no record of names: an earlier version of the operator wrote it.
 	unrecorded bool
-	// written is when the spec was written last, by the API server's clock.
+	// written is when spec.targets was written, by the API server's clock, or later.
 	written time.Time
 }
 
@@ -96,6 +96,9 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	}
 	d.Check, d.Targets.hash = checkOf(rd), hashOf(rd.UID, rd.Spec.Targets)
 	d.Named, d.unrecorded, d.written = d.Targets.ReadNamed(&rd.Status), rd.Status.Named == nil && rd.Status.Targets > 0, writtenAt(rd)
+	if d.Named != nil && rd.Status.Named.Written != nil {
+		d.written = rd.Status.Named.Written.Time // a later change of another field doesn't make spec.targets younger
+	}
 	return d
 }
 

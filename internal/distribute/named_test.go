@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -25,24 +26,34 @@ func naming(written time.Time, included, trees []string) *v1alpha1.ResourceDistr
 	return rd
 }
 
+// made returns a namespace that the operator created at a time, with these labels and annotations.
+func made(name, uid string, created time.Time, labels, annotations map[string]string) *forest.Namespace {
+	labels = maps.Clone(labels)
+	labels[v1alpha1.LabelCreatedBy] = v1alpha1.OperatorName
+	return &forest.Namespace{Name: name, UID: uid, Created: created, Labels: labels, Annotations: annotations}
+}
+
 func TestNamedNamespaces(t *testing.T) {
 	written := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	plain := func(name, uid string) *forest.Namespace { return &forest.Namespace{Name: name, UID: uid} }
-	bound := func(name string) *forest.Namespace {
-		return &forest.Namespace{Name: name, UID: "sub", Labels: map[string]string{v1alpha1.LabelParent: "pay",
-			v1alpha1.LabelBound: v1alpha1.True}}
+	later := written.Add(time.Hour)
+	plain := func(name, uid string) *forest.Namespace {
+		return &forest.Namespace{Name: name, UID: uid, Created: later}
 	}
-	tenants := func(name string) *forest.Namespace {
-		return &forest.Namespace{Name: name, UID: "root", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
-			Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: "lns"}}
+	bound := made("d1", "sub", later, map[string]string{v1alpha1.LabelParent: "pay", v1alpha1.LabelBound: v1alpha1.True}, nil)
+	moved := made("d1", "sub", later, map[string]string{v1alpha1.LabelParent: "pay"}, nil)
+	cut := made("d1", "sub", later, map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}, nil)
+	root := func(uid string, created time.Time) *forest.Namespace {
+		return made("d1", uid, created, map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
+			map[string]string{v1alpha1.AnnotationLNamespaceUID: "lns"})
 	}
 	empty := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "pay", UID: "pay",
 		Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}})
 	sub := func(after time.Duration) *forest.Snapshot {
-		return empty.WithNamespace(bound("d1")).WithSub(&forest.Sub{Parent: "pay", Name: "d1", UID: "s", Created: written.Add(after)})
+		return empty.WithNamespace(bound).WithSub(&forest.Sub{Parent: "pay", Name: "d1", UID: "s", Created: written.Add(after)})
 	}
-	tenant := func(after time.Duration) *forest.Snapshot {
-		return empty.WithNamespace(tenants("d1")).WithTenant(&forest.Tenant{Name: "d1", UID: "lns", Created: written.Add(after)})
+	tenant := func(uid, creator string, after time.Duration) *forest.Snapshot {
+		return empty.WithNamespace(root(uid, later)).
+			WithTenant(&forest.Tenant{Name: "d1", UID: "lns", Creator: creator, Created: written.Add(after)})
 	}
 	gone := plain("d1", "first")
 	gone.Terminating = true
@@ -57,21 +68,31 @@ func TestNamedNamespaces(t *testing.T) {
 			sub(-time.Hour)}, false},
 		"DIST-D92 one that was being deleted, and is made again": {[]*forest.Snapshot{empty.WithNamespace(gone),
 			empty.WithNamespace(plain("d1", "other"))}, true},
+		"DIST-D92 one that a tenant had before": {[]*forest.Snapshot{empty.WithNamespace(root("first", written.Add(-time.Second)))}, true},
 		"DIST-D93 a missing name, made directly, whenever": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first"))},
 			true},
 		"DIST-D93 then another one": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first")),
 			empty.WithNamespace(plain("d1", "other"))}, false},
-		"DIST-D93 a missing name, of a later SubNamespace": {[]*forest.Snapshot{empty, sub(time.Hour)}, false},
+		"DIST-D93 a missing name, of a later SubNamespace": {[]*forest.Snapshot{empty, sub(time.Second)}, false},
+		"DIST-D93 of a SubNamespace of the same second":    {[]*forest.Snapshot{empty, sub(0)}, false},
 		"DIST-D93 and then made directly": {[]*forest.Snapshot{empty, sub(time.Hour), empty,
 			empty.WithNamespace(plain("d1", "first"))}, true},
-		"DIST-D93 of a SubNamespace applied together":      {[]*forest.Snapshot{empty, sub(30 * time.Second)}, true},
-		"DIST-D93 of a SubNamespace that was there before": {[]*forest.Snapshot{empty, sub(-time.Hour)}, true},
-		"DIST-D93 of a SubNamespace that nobody knows":     {[]*forest.Snapshot{empty, empty.WithNamespace(bound("d1"))}, false},
-		"DIST-D93 a missing name, of a later LNamespace":   {[]*forest.Snapshot{empty, tenant(time.Hour)}, false},
-		"DIST-D93 of an LNamespace applied together":       {[]*forest.Snapshot{empty, tenant(30 * time.Second)}, true},
-		"DIST-D93 taken before the operator saw the spec":  {[]*forest.Snapshot{sub(time.Hour)}, false},
-		"DIST-D93 of an LNamespace, whose namespace nobody knew so far": {[]*forest.Snapshot{empty, empty.WithNamespace(tenants("d1")),
-			tenant(0)}, true},
+		"DIST-D93 of a SubNamespace that was there before": {[]*forest.Snapshot{empty, sub(-time.Second)}, true},
+		"DIST-D93 of a SubNamespace that nobody knows":     {[]*forest.Snapshot{empty, empty.WithNamespace(bound)}, false},
+		"DIST-D93 of an LNamespace of a user":              {[]*forest.Snapshot{empty, tenant("root", "alice", time.Second)}, false},
+		"DIST-D93 of a user's LNamespace of before":        {[]*forest.Snapshot{empty, tenant("root", "alice", -time.Second)}, true},
+		"DIST-D93 of a cluster admin's LNamespace":         {[]*forest.Snapshot{empty, tenant("root", "", time.Hour)}, true},
+		"DIST-D93 taken before the operator saw the spec":  {[]*forest.Snapshot{sub(time.Second)}, false},
+		"DIST-D93 of an LNamespace, whose namespace nobody knew so far": {[]*forest.Snapshot{empty,
+			empty.WithNamespace(root("root", later)), tenant("root", "", 0)}, true},
+		"DIST-D119 moved by its tenant":          {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(moved)}, false},
+		"DIST-D119 moved before it was seen":     {[]*forest.Snapshot{empty, empty.WithNamespace(moved)}, false},
+		"DIST-D119 cut":                          {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(cut)}, false},
+		"DIST-D119 cut before it was seen":       {[]*forest.Snapshot{empty.WithNamespace(cut)}, false},
+		"DIST-D119 adopted":                      {[]*forest.Snapshot{empty, sub(time.Hour), tenant("sub", "", 2*time.Hour)}, false},
+		"DIST-D119 cut, and then adopted":        {[]*forest.Snapshot{empty, empty.WithNamespace(cut), tenant("sub", "", 0)}, false},
+		"DIST-D119 below an older SubNamespace":  {[]*forest.Snapshot{empty, sub(time.Hour), sub(-time.Hour)}, false},
+		"DIST-D119 gone, and made by an admin's": {[]*forest.Snapshot{empty, sub(time.Hour), empty, tenant("root", "", 0)}, true},
 	} {
 		for kind, rd := range map[string]*v1alpha1.ResourceDistribution{
 			"included": naming(written, []string{"d1"}, nil), "tree": naming(written, nil, []string{"d1"}),
@@ -111,7 +132,7 @@ func TestRecordOfNames(t *testing.T) {
 	if _, changed = d.RecordNames(f, record); changed {
 		t.Error("the second is none")
 	}
-	rd.Status.Named = record.write(d.Targets)
+	rd.Status.Named = record.write(d.Targets, d.written)
 	if diff := cmp.Diff(record, Read(rd, Settings{}).Named); diff != "" {
 		t.Errorf("a status doesn't keep it: %s", diff)
 	}
@@ -127,11 +148,27 @@ func TestRecordOfNames(t *testing.T) {
 			t.Error("the record is lost by a change of another field")
 		}
 	})
+	t.Run("DIST-D119 a later change of another field doesn't date the targets anew", func(t *testing.T) {
+		changed := rd.DeepCopy()
+		rotated := metav1.NewTime(written.Add(2 * time.Hour))
+		changed.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &rotated, FieldsV1: fieldsOf(`{"f:spec":{"f:resource":{}}}`)}}
+		d := Read(changed, Settings{})
+		between := f.WithNamespace(made("ghost", "sub", rotated.Time, map[string]string{v1alpha1.LabelParent: "pay",
+			v1alpha1.LabelBound: v1alpha1.True}, nil)).
+			WithSub(&forest.Sub{Parent: "pay", Name: "ghost", Created: written.Add(time.Hour)})
+		if record, _ := d.RecordNames(between, d.Named); record.Means(between, "ghost") {
+			t.Error("who took the name before the change of the content is served")
+		}
+		changed.Spec.Targets.Trees = changed.Spec.Targets.Trees[1:]
+		if got := Read(changed, Settings{}).written; !got.Equal(rotated.Time) {
+			t.Errorf("the new targets are of %v", got)
+		}
+	})
 	t.Run("DIST-D92 a status of an earlier version has none: what is there is meant", func(t *testing.T) {
 		old := rd.DeepCopy()
 		old.Status.Named, old.Status.Targets = nil, 1
-		late := f.WithNamespace(&forest.Namespace{Name: "d1", UID: "sub", Labels: map[string]string{v1alpha1.LabelParent: "pay",
-			v1alpha1.LabelBound: v1alpha1.True}}).
+		late := f.WithNamespace(made("d1", "sub", written.Add(time.Hour), map[string]string{v1alpha1.LabelParent: "pay",
+			v1alpha1.LabelBound: v1alpha1.True}, nil)).
 			WithSub(&forest.Sub{Parent: "pay", Name: "d1", Created: written.Add(time.Hour)})
 		d := Read(old, Settings{})
 		record, _ := d.RecordNames(late, d.Named)
@@ -142,6 +179,7 @@ func TestRecordOfNames(t *testing.T) {
 	t.Run("the last manager that wrote the spec dates it", func(t *testing.T) {
 		later := metav1.NewTime(written.Add(time.Hour))
 		dated := rd.DeepCopy()
+		dated.Status.Named = nil
 		for _, entry := range []struct{ subresource, fields string }{{"", `{"f:metadata":{}}`}, {"status", `{"f:spec":{}}`}} {
 			dated.ManagedFields = append(dated.ManagedFields, metav1.ManagedFieldsEntry{Subresource: entry.subresource, Time: &later,
 				FieldsV1: fieldsOf(entry.fields)})

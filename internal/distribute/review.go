@@ -53,7 +53,10 @@ func (s *State) reviewSoon(r *run) {
 
 // reviewRun reviews a distribution. looked is true if the obstacles were listed for this review.
 func (s *State) reviewRun(r *run, looked bool) {
-	found := Review{Admitted: r.admitted}
+	if r.Problem != v1alpha1.ReasonInvalidResource {
+		s.recordNames(r) // also while nothing can be written: the record dates spec.targets
+	}
+	found := Review{Admitted: r.admitted, Named: r.named}
 	if r.Problem != "" {
 		s.reportStatus(r, found, false)
 		return
@@ -66,7 +69,6 @@ func (s *State) reviewRun(r *run, looked bool) {
 		s.reportStatus(r, found, false)
 		return
 	}
-	s.recordNames(r)
 	results := s.planAll(r)
 	if !looked && r.mustLook(results) {
 		s.emitOutput(ListObstacles{s.obstacleWatchOf(r), r.Distribution})

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -67,7 +68,7 @@ func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus
 	s := v1alpha1.ResourceDistributionStatus{
 		ObservedGeneration: d.Generation, DeletionPolicy: was.DeletionPolicy, Admitted: r.Admitted,
 		NotFound: r.NotFound[:min(len(r.NotFound), maxNotFound)], Replaced: r.Replaced[:min(len(r.Replaced), maxNotFound)],
-		Named: r.Named.write(d.Targets), Conditions: slices.Clone(was.Conditions),
+		Named: r.Named.write(d.Targets, d.written), Conditions: slices.Clone(was.Conditions),
 	}
 	if d.Template != nil {
 		s.ResourceHash = d.Template.Content
@@ -86,7 +87,7 @@ func keepNumbers(s, was *v1alpha1.ResourceDistributionStatus) {
 	s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts, s.Failed = was.Targets, was.Current, was.Outdated, was.Missing,
 		was.Conflicts, was.Failed
 	s.ConflictingNamespaces, s.FailedNamespaces = was.ConflictingNamespaces, was.FailedNamespaces
-	s.NotFound, s.Replaced, s.Named = was.NotFound, was.Replaced, was.Named
+	s.NotFound, s.Replaced, s.Named = was.NotFound, was.Replaced, cmp.Or(s.Named, was.Named)
 }
 
 func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionStatus) {

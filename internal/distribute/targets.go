@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -220,12 +221,9 @@ func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree strin
 // now.
 type Named map[string]string
 
-// nobody is the record of a name that means no namespace yet.
+// nobody is the record of a name that means no namespace yet. If a namespace has the name, but isn't meant, its digest follows: that
+// decision stays, whatever becomes of the namespace later.
 const nobody = "-"
-
-// appliedTogether is how much younger than the spec an LNamespace or SubNamespace may be if its namespace is the one that is meant. The
-// files of one `kubectl apply -f DIR` come in any order.
-const appliedTogether = time.Minute
 
 // digestOf returns the record of a UID: 48 bits of its SHA-256. More are not needed, because nobody can choose the UID of a namespace. A
 // short record keeps the status small, which holds up to 600 of them.
@@ -248,11 +246,11 @@ func (t Targets) ReadNamed(status *v1alpha1.ResourceDistributionStatus) Named {
 }
 
 // write returns the record as a status holds it; nil if it is empty.
-func (n Named) write(t Targets) *v1alpha1.NamedNamespaces {
+func (n Named) write(t Targets, written time.Time) *v1alpha1.NamedNamespaces {
 	if len(n) == 0 {
 		return nil
 	}
-	record := &v1alpha1.NamedNamespaces{Targets: t.hash}
+	record := &v1alpha1.NamedNamespaces{Targets: t.hash, Written: &metav1.Time{Time: written}}
 	for _, name := range t.Named() {
 		record.UIDs = append(record.UIDs, n[name])
 	}
@@ -291,34 +289,46 @@ func (d *Distribution) RecordNames(f *forest.Snapshot, known Named) (named Named
 		if recorded := known[name]; recorded != "" {
 			named[name] = recorded
 		}
-		n := f.Namespace(name)
-		if named[name] == nobody && n != nil && !n.Terminating && (known == nil && d.unrecorded || d.isMeant(f, n)) {
-			named[name] = digestOf(n.UID)
+		if n := f.Namespace(name); n != nil && !n.Terminating && strings.HasPrefix(named[name], nobody) {
+			named[name] = d.judge(f, n, named[name], known == nil && d.unrecorded)
 		}
 		changed = changed || named[name] != known[name]
 	}
 	return named, changed
 }
 
-// isMeant reports whether a namespace that has a name of spec.targets, and wasn't there before, is the one that was meant. A namespace
-// that somebody created directly is meant: creating one takes a right in the whole cluster, which no tenant has. A namespace that the
-// operator made for an LNamespace or a SubNamespace is meant only if that object was created at most appliedTogether after the spec.
-// Otherwise a tenant could take the name.
-func (d *Distribution) isMeant(f *forest.Snapshot, n *forest.Namespace) bool {
-	var made time.Time
-	switch t := f.Tenant(n.Name); {
-	case n.Bound():
-		sub := f.Sub(n.Parent(), n.Name)
-		if sub == nil {
-			return false // its SubNamespace isn't known yet, or is deleted
-		}
-		made = sub.Created
-	case n.TenantUID() == "":
-		return true
-	case t == nil || t.UID != n.TenantUID():
-		return false // its LNamespace isn't known yet, or is deleted
-	default:
-		made = t.Created
+// judge returns the record of the name that n has, which means no namespace so far.
+func (d *Distribution) judge(f *forest.Snapshot, n *forest.Namespace, recorded string, unrecorded bool) string {
+	digest := digestOf(n.UID)
+	if recorded == nobody+digest {
+		return recorded
 	}
-	return made.Before(d.written.Add(appliedTogether))
+	switch meant, decided := d.isMeant(f, n); {
+	case meant || unrecorded:
+		return digest
+	case decided:
+		return nobody + digest
+	}
+	return nobody
+}
+
+// isMeant reports whether a namespace that has a name of spec.targets is the one that was meant. That is one that had the name before
+// spec.targets was written, or that the operator didn't create: creating one directly takes a right in the whole cluster, which no
+// tenant has. A namespace that the operator created for an LNamespace or a SubNamespace is meant only if a cluster admin created that
+// LNamespace, or if that object had claimed the name before. Otherwise a tenant could take the name. decided is false while that object
+// isn't known.
+func (d *Distribution) isMeant(f *forest.Snapshot, n *forest.Namespace) (meant, decided bool) {
+	before := func(created time.Time) bool { return !created.IsZero() && created.Before(d.written) }
+	sub, tenant := f.Sub(n.Parent(), n.Name), f.Tenant(n.Name)
+	switch {
+	case before(n.Created) || n.Labels[v1alpha1.LabelCreatedBy] != v1alpha1.OperatorName:
+		return true, true
+	case n.Bound():
+		return sub != nil && before(sub.Created), sub != nil
+	case n.TenantUID() == "":
+		return false, true
+	case tenant == nil || tenant.UID != n.TenantUID():
+		return false, false
+	}
+	return tenant.IsMadeByAdmin() || before(tenant.Created), true
 }

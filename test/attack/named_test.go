@@ -84,6 +84,17 @@ var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
 		}})
 	})
 
+	It("SEC-C42 gives the Secret to nobody who takes it as soon as it is written", func(ctx SpecContext) {
+		f.given(ctx, admin, create("resourcedistribution ghosts", holding("ghosts", `{includedNamespaces: [{name: ghost}]}`)),
+			create("resourcedistribution woods", holding("woods", `{trees: [wood]}`)))
+		f.given(ctx, alice, create("subnamespace payments/ghost", ``), create("subnamespace payments/wood", ``))
+		for name, rd := range map[string]string{"ghost": "ghosts", "wood": "woods"} {
+			f.appears(ctx, "namespace "+name)
+			f.says(ctx, rd, v1alpha1.ReasonNamespaceReplaced)
+			f.withheld(ctx, "secret "+name+"/"+rd)
+		}
+	})
+
 	It("SEC-C41 excludes a tree with what its tenant makes in it later", func(ctx SpecContext) {
 		f.given(ctx, admin, create("resourcedistribution kept", holding("kept", `{excludedTrees: [payments]}`)))
 		f.appears(ctx, "secret default/kept")

@@ -2,7 +2,7 @@ package distribution_test
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -36,6 +36,14 @@ func (f *field) subNamespace(ctx context.Context, parent, name string) {
 		return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.SubNamespace(parent, name)))
 	}).Should(Succeed())
 	Eventually(ctx, func() error { return f.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) }).Should(Succeed())
+}
+
+// lnamespace has the operator make a namespace for an LNamespace, and waits for it.
+func (f *field) lnamespace(ctx context.Context, lns client.Object) {
+	GinkgoHelper()
+	Expect(f.Admin().Create(ctx, lns)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, lns) })
+	Eventually(ctx, func() error { return f.Admin().Get(ctx, client.ObjectKeyFromObject(lns), &corev1.Namespace{}) }).Should(Succeed())
 }
 
 // distributor gives a user all rights to ResourceDistributions, or to a subresource of them.
@@ -103,23 +111,25 @@ var _ = Describe("a name in the targets", func() {
 		f.staysWithout(ctx, late)
 	})
 
-	It("DIST-D93 that nobody had is served to who makes the namespace directly, or applies it together, and to no tenant later",
+	It("DIST-D93 that nobody had is served to who makes the namespace directly, to a cluster admin's LNamespace, and to no tenant",
 		func(ctx SpecContext) {
-			root, together, lain, made := f.id+"-root", f.id+"-together", f.id+"-lain", f.id+"-made"
+			root, lain, users, admins, made := f.id+"-root", f.id+"-lain", f.id+"-users", f.id+"-admins", f.id+"-made"
 			Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
-			f.create(ctx, included(together, lain, made))
-			f.subNamespace(ctx, root, together)
-			f.distributed(ctx, "v=1", together)
-			written := f.read(ctx).CreationTimestamp
-			Eventually(ctx, func() time.Duration { return time.Since(written.Time) }).WithTimeout(3*time.Minute).
-				Should(BeNumerically(">", 62*time.Second), "what is applied together is over")
+			f.create(ctx, included(lain, users, admins, made))
 			f.subNamespace(ctx, root, lain)
-			Eventually(ctx, func() []string { return f.read(ctx).Status.Replaced }).Should(Equal([]string{lain}), f.explain)
-			f.staysWithout(ctx, lain)
+			f.lnamespace(ctx, build.Annotated(build.Tenant(users).Object(), v1alpha1.AnnotationCreator, "alice"))
+			f.lnamespace(ctx, build.Tenant(admins).Object())
 			f.namespace(ctx, made)
-			f.distributed(ctx, "v=1", made)
+			f.distributed(ctx, "v=1", admins, made)
+			taken := []string{lain, users}
+			slices.Sort(taken)
+			Eventually(ctx, func() []string { return f.read(ctx).Status.Replaced }).Should(Equal(taken), f.explain)
+			By("changing the content, long after the names were taken")
+			f.change(ctx, f.holding(map[string]string{"v": "2"}))
+			f.distributed(ctx, "v=2", admins, made)
 			f.becomes(ctx, "False/NamespaceReplaced")
 			f.staysWithout(ctx, lain)
+			f.staysWithout(ctx, users)
 		})
 
 	It("DIST-D95 of an excluded tree keeps the copies out of all below it, now and later", func(ctx SpecContext) {
@@ -204,6 +214,7 @@ var _ = Describe("targets that choose nothing", func() {
 		Eventually(warned).WithArguments("excludedNamespaces: [{name: " + root + "}, {name: " + f.d1 + "}]").Should(ContainSubstring(passed))
 		Expect(warned("excludedNamespaces: [{name: " + root + "}], excludedTrees: [" + root + "]")).NotTo(ContainSubstring("sub-namespaces"))
 		Expect(warned("excludedNamespaces: [{name: " + f.d1 + "}]")).NotTo(ContainSubstring("sub-namespaces"))
+		Expect(warned("excludedNamespaces: [{name: " + f.id + "-ghost}]")).To(ContainSubstring("excludes only " + f.id + "-ghost"))
 	})
 
 	It("DIST-D96 are told, with how many namespaces they select", func(ctx SpecContext) {
