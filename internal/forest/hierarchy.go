@@ -65,14 +65,15 @@ func RequestOf(s *Snapshot, name string) Request {
 		r.Asked = true
 	}
 	if r.Asked {
-		r.Obstacles = append(MoveObstacles(s, n, r.Parent), staleness(s, h)...)
+		r.Obstacles = append(MoveObstacles(s, n, r.Parent), staleness(s, n, h)...)
 	}
 	return r
 }
 
-// staleness returns an obstacle where h asks for a namespace that has been deleted or replaced since. The user was allowed to ask for the
-// first namespace, which gives no right to a later one of the same name.
-func staleness(s *Snapshot, h *Hierarchy) []Obstacle {
+// staleness returns an obstacle where h, of namespace n, asks for a namespace that has been deleted or replaced since. The user was allowed
+// to ask for the first namespace, which gives no right to a later one of the same name. Where it is unknown which one the user meant, a
+// cluster admin's mark for its tree decides.
+func staleness(s *Snapshot, n *Namespace, h *Hierarchy) []Obstacle {
 	if h.Parent == nil || h.ParentUID == "" {
 		return nil
 	}
@@ -81,8 +82,12 @@ func staleness(s *Snapshot, h *Hierarchy) []Obstacle {
 	case parent == nil:
 		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was deleted after spec.parent named it: clear "+
 			"spec.parent, then set it again", *h.Parent)}
-	case parent.UID == h.ParentUID:
+	case parent.UID == h.ParentUID || h.ParentUID == unknownParent && MarkedFor(s, n, parent.Name):
 		return nil
+	case h.ParentUID == unknownParent:
+		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is younger than this object, so the operator can't know "+
+			"after its restart whether spec.parent means this namespace: clear spec.parent, then set it again; or a cluster admin runs "+
+			"kubectl warren ns mark %s %s", parent.Name, n.Name, parent.Name)}
 	}
 	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was created after spec.parent named it: clear spec.parent, "+
 		"then set it again", *h.Parent)}

@@ -26,16 +26,16 @@ func TestHistoryNotesTheHighestVersion(t *testing.T) {
 func TestDatePlacements(t *testing.T) {
 	before := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	after := before.Add(time.Minute)
-	const gone = "gone" // means the UID of a namespace that may have been gone before the operator started
+	const unknown = "unknown" // means that another namespace may have had the name before the operator started
 	for name, c := range map[string]struct {
 		parentMade time.Time
 		stoodBelow string // the UID of the parent that the namespace was below
 		want       string
 	}{
 		"a parent that was there first is meant":                                            {before, "", "parent-uid"},
-		"a younger one may have another's name":                                             {after, "", gone},
+		"a younger one may have another's name":                                             {after, "", unknown},
 		"a younger one is meant where the namespace has stood below it":                     {after, "parent-uid", "parent-uid"},
-		"a younger one isn't meant where the namespace has stood below another of the name": {after, "another", gone},
+		"a younger one isn't meant where the namespace has stood below another of the name": {after, "another", unknown},
 	} {
 		h := newHistory()
 		parent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "parent-uid",
