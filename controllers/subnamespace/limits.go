@@ -2,6 +2,7 @@ package subnamespace
 
 import (
 	"sync"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -15,14 +16,17 @@ import (
 type waitingRoom struct {
 	snapshot func() *forest.Snapshot
 
-	mu       sync.Mutex        // guards all below; while it is held, only the view's lock is taken
-	underWay map[string]string // namespaces that are being created → the root of the tree against whose limits they count
-	lines    *lines            // the SubNamespaces that limits hold back
-	full     map[string]full   // by root: the last answer that its tree has no room
+	mu sync.Mutex // guards all below; while it is held, only the view's lock is taken
+	// underWay holds the SubNamespaces whose namespaces are being created, with the root of the tree against whose limits these count.
+	underWay map[types.NamespacedName]string
+	lines    *lines // the SubNamespaces that limits hold back
+	// full holds, by root, the last answer that a tree has no room, all in the snapshot fullIn. A weak pointer keeps no old forest in memory.
+	full   map[string]full
+	fullIn weak.Pointer[forest.Snapshot]
 }
 
 func newWaitingRoom(snapshot func() *forest.Snapshot) *waitingRoom {
-	return &waitingRoom{snapshot: snapshot, underWay: map[string]string{}, lines: newLines(), full: map[string]full{}}
+	return &waitingRoom{snapshot: snapshot, underWay: map[types.NamespacedName]string{}, lines: newLines(), full: map[string]full{}}
 }
 
 // waitForDepth puts a SubNamespace in the line of those that would exceed the limit of depth of the tree of root.
@@ -67,8 +71,8 @@ func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), 
 	}
 	root, waiter := place.Path[0], waiterOf(sub)
 	reserved := 0
-	for name, under := range w.underWay {
-		if under == root && s.Namespace(name) == nil {
+	for key, under := range w.underWay {
+		if under == root && s.Namespace(key.Name) == nil {
 			reserved++
 		}
 	}
@@ -79,18 +83,16 @@ func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), 
 		return nil, v
 	}
 	w.lines.dropSub(waiter.key)
-	w.underWay[sub.Name] = root
+	w.underWay[waiter.key] = root
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.underWay, sub.Name)
+		delete(w.underWay, waiter.key)
 	}, verdict{}
 }
 
-// full records that a tree had no room in one snapshot: reserved is how many namespaces were being created, adding how many more it had no
-// room for.
+// full records that a tree had no room: reserved is how many namespaces were being created, adding how many more it had no room for.
 type full struct {
-	snapshot         *forest.Snapshot
 	reserved, adding int
 	text             string
 }
@@ -98,15 +100,15 @@ type full struct {
 // noRoom explains why there is no room, as forest.NoRoom does. It walks a full tree once for all that ask about the same snapshot: where
 // there is no room for some number, there is none for more. The caller holds the lock.
 func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
-	if last := w.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {
+	if in := weak.Make(s); w.fullIn != in {
+		w.fullIn = in
+		clear(w.full)
+	}
+	if last := w.full[root]; last.text != "" && last.reserved == reserved && last.adding <= adding {
 		return last.text
 	}
 	text := forest.NoRoom(s, root, reserved, adding)
-	if text == "" {
-		delete(w.full, root)
-	} else {
-		w.full[root] = full{s, reserved, adding, text}
-	}
+	w.full[root] = full{reserved, adding, text}
 	return text
 }
 

@@ -1,7 +1,9 @@
 package subnamespace
 
 import (
+	"runtime"
 	"testing"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,6 +48,39 @@ func TestReserve(t *testing.T) {
 		release()
 		if again, v := r.waiting.reservePlace(wanted("a", "y")); again == nil {
 			t.Errorf("nothing is under way, and it says %q", v.message)
+		}
+	})
+	t.Run("SUB-L8 the end of an attempt in another tree for the same name frees no place", func(t *testing.T) {
+		r := oneEach()
+		if release, v := r.waiting.reservePlace(wanted("a", "x")); release == nil {
+			t.Fatalf("there is room in an empty tree, and it says %q", v.message)
+		}
+		release, _ := r.waiting.reservePlace(wanted("b", "x"))
+		release()
+		if release, _ := r.waiting.reservePlace(wanted("a", "y")); release != nil {
+			t.Error("the tree has room for one, which is under way")
+		}
+	})
+}
+
+func TestFullTrees(t *testing.T) {
+	t.Run("SUB-L9 keep no old forest in memory", func(t *testing.T) {
+		r := oneEach()
+		var old []weak.Pointer[forest.Snapshot]
+		for _, root := range []string{"a", "b"} {
+			release, _ := r.waiting.reservePlace(wanted(root, root+"-x"))
+			if again, _ := r.waiting.reservePlace(wanted(root, root+"-y")); again != nil {
+				t.Fatal("the tree has room for one, which is under way")
+			}
+			release()
+			old = append(old, weak.Make(r.View.Snapshot()))
+			r.View.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: root + "-other", UID: "3", ResourceVersion: "1"}})
+		}
+		runtime.GC()
+		for _, snapshot := range old {
+			if snapshot.Value() != nil {
+				t.Error("a forest that was replaced stays in memory")
+			}
 		}
 	})
 }
