@@ -2,6 +2,7 @@ package lnamespace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
@@ -82,21 +84,27 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 	})
 }
 
-// reportEach applies change to the status of every tenant whose condition BillingExported is not as it must be.
+// reportEach applies change to the status of every tenant whose condition BillingExported is not as it must be. If the API server refuses
+// one status, the others are written all the same.
 func (w *ExporterWatch) reportEach(ctx context.Context, change func(*v1alpha1.LNamespaceStatus, int64)) error {
 	var tenants v1alpha1.LNamespaceList
 	if err := w.Tenants.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing LNamespaces: %w", err)
 	}
+	var refused []error
 	for i := range tenants.Items {
 		lns := &tenants.Items[i]
 		was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingExported)
 		if !w.Bills && was == nil || w.Bills && was != nil && was.Reason == string(v1alpha1.ReasonNotRunning) {
 			continue
 		}
-		if err := w.Report.Report(ctx, lns.DeepCopy(), func(status *v1alpha1.LNamespaceStatus) { change(status, lns.Generation) }); err != nil {
-			return err
+		err := w.Report.Report(ctx, lns.DeepCopy(), func(status *v1alpha1.LNamespaceStatus) { change(status, lns.Generation) })
+		switch {
+		case err != nil && apianswer.IsRefusal(err):
+			refused = append(refused, err)
+		case err != nil:
+			return err // an outage: all others would fail, too
 		}
 	}
-	return nil
+	return errors.Join(refused...)
 }
