@@ -63,7 +63,8 @@ type Timing struct {
 	RetryMin, RetryMax time.Duration
 	// ErrorMin is the shortest back-off after an error; RetryMax is the longest.
 	ErrorMin time.Duration
-	// RoleTrust is how long the ClusterRole of users, once seen, is taken to exist without being read again.
+	// RoleTrust is how long the ClusterRole of users, once seen, is taken to exist without being read again. Once missed, it is taken to be
+	// missing for RetryMin.
 	RoleTrust time.Duration
 	// GroupRetry is the pause between two reads of the bindings that stop a tenant's first grant (see groups).
 	GroupRetry time.Duration

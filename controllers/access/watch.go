@@ -108,7 +108,7 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)
 	r.steps = &stepRunner{objects: r.objects, leaving: r.leaving, clock: r.clock, patience: r.patience, uidOf: r.View.UID}
 	r.announcer = &announcer{events: r.Events}
-	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust}
+	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust, doubt: r.Timing.RetryMin}
 	objectCount.reader.Store(&r.Client)
 	return nil
 }
