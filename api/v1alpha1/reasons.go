@@ -54,6 +54,10 @@ const (
 	// lacks a right.
 	ReasonForbidden Reason = "Forbidden"
 
+	// Condition AccessReady: controller `access` is switched off, so the operator neither grants nor revokes rights of tenants. Condition
+	// Ready does not wait for it.
+	ReasonDisabled Reason = "Disabled"
+
 	// Event on an LNamespace: the operator created the root namespace.
 	ReasonNamespaceCreated Reason = "NamespaceCreated"
 	// Event on an LNamespace: the operator took over an existing namespace as the root.
@@ -207,8 +211,8 @@ const (
 	ReasonBound Reason = "Bound"
 	// Condition ParentApplied: the requested place would make a cycle.
 	ReasonWouldCycle Reason = "WouldCycle"
-	// Condition ParentApplied: the namespace or its parent is protected, a template, or being deleted; or the parent is a later namespace of
-	// the same name.
+	// Condition ParentApplied: the namespace or its parent is protected, a template, or being deleted; or the parent is, or may be, a later
+	// namespace of the same name.
 	ReasonIllegalParent Reason = "IllegalParent"
 )
 

@@ -38,9 +38,11 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	if why := forest.HeldByChildren(s, lns.Name); s.Owns(lns.Name, string(lns.UID)) && why != "" {
 		return r.reportVerdict(ctx, lns, r.warnOnce(lns, v1alpha1.ReasonChildrenExist, why))
 	}
-	remaining, err := r.Access.Withdraw(ctx, lns)
-	if err != nil {
-		return ctrl.Result{}, err
+	var remaining []string
+	if r.Access != nil {
+		if remaining, err = r.Access.Withdraw(ctx, lns); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	v, gone := r.deleteRoot(ctx, lns, s)
 	switch {

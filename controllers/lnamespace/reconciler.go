@@ -52,7 +52,8 @@ type Reconciler struct {
 	WebhookConfiguration string
 	// Bills reports whether tenants are billed.
 	Bills bool
-	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler.
+	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler; nil if controller access is switched off.
+	// What was granted before then stays until the garbage collector deletes it with its owner, the LNamespace.
 	Access      Withdrawer
 	Report      *Reporter
 	Concurrency int
@@ -144,6 +145,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.announceBillingLabels(lns, labels)
 	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
 		report(status)
+		if r.Access == nil {
+			reportNoAccess(status, lns.Generation)
+		}
 		labels.writeTo(status, lns.Generation)
 		status.Billing = billing
 	})

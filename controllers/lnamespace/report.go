@@ -65,8 +65,15 @@ const newest = "99999999999999999999"
 // forget drops what is remembered of a deleted LNamespace.
 func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
 
-// summariseConditions derives condition Ready from NamespaceReady and AccessReady; if neither is True, NamespaceReady decides. The
-// observedGeneration of Ready is the lowest of generation and those of these two conditions, where they exist.
+// reportNoAccess sets condition AccessReady where controller access, which writes it otherwise, is switched off.
+func reportNoAccess(status *v1alpha1.LNamespaceStatus, generation int64) {
+	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionAccessReady, metav1.ConditionUnknown, v1alpha1.ReasonDisabled,
+		"rights of this tenant are neither granted nor revoked, because key controllers of the operator's configuration switches access off")
+}
+
+// summariseConditions derives condition Ready from NamespaceReady and AccessReady; if neither is True, NamespaceReady decides. AccessReady
+// doesn't count while controller access is switched off. The observedGeneration of Ready is the lowest of generation and those of these two
+// conditions, where they exist.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
 		v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)
@@ -78,7 +85,7 @@ func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 			ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonPending,
 				"the operator has not reported condition "+string(t)+" yet"
 			continue
-		case c.Status != metav1.ConditionTrue:
+		case c.Status != metav1.ConditionTrue && c.Reason != string(v1alpha1.ReasonDisabled):
 			ready, reason, message = metav1.ConditionFalse, v1alpha1.Reason(c.Reason), c.Message
 		}
 		generation = min(generation, c.ObservedGeneration)

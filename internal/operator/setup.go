@@ -87,13 +87,14 @@ type setup struct {
 	tenantReporter    *lnamespace.Reporter
 	guard             *guard.Guard
 	informers         *watchset.Set // of the kinds that are copied
-	revoked           chan struct{} // closed once all rights are revoked that the tenants' lists had lost before the start
+	// revoked is closed once all rights are revoked that the tenants' lists had lost before the start; at once if controller access is off
+	revoked chan struct{}
 }
 
 // Setup adds to mgr every controller that the configuration enables, what these share, and the webhooks.
 func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timing Timing) error {
 	operatorNamespace := o.OperatorNamespace
-	s := &setup{mgr: mgr, config: file.Config, namespace: operatorNamespace, timing: timing, revoked: make(chan struct{})}
+	s := &setup{mgr: mgr, config: file.Config, namespace: operatorNamespace, timing: timing, revoked: newRevoked(file.Config)}
 	if o.Webhooks.Enabled {
 		s.asked = certificate.ConfigurationName
 	}
@@ -143,6 +144,15 @@ func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timi
 		}
 	}
 	return s.addWebhooks(ctx, o.Webhooks)
+}
+
+// newRevoked returns the channel that setup.revoked describes. Where controller access is switched off, no controller would close it.
+func newRevoked(c *config.OperatorConfiguration) chan struct{} {
+	revoked := make(chan struct{})
+	if !c.Enabled(config.ControllerAccess) {
+		close(revoked)
+	}
+	return revoked
 }
 
 // addInformers adds the informers of the kinds that are copied. They speak HTTP/1.1, as the writer of copies does.
@@ -215,11 +225,19 @@ func (s *setup) addTenants(context.Context) error {
 		MaxPerCreator:        s.config.Tenants.MaxPerCreator,
 		WebhookConfiguration: s.asked,
 		Bills:                bills,
-		Access:               s.access,
+		Access:               s.withdrawer(),
 		Report:               s.tenantReporter,
 		RetryMax:             s.timing.RetryMax,
 		Concurrency:          s.config.Concurrency,
 	}).SetupWithManager(s.mgr)
+}
+
+// withdrawer returns what revokes the rights of a tenant that is being deleted; nil if controller access is switched off.
+func (s *setup) withdrawer() lnamespace.Withdrawer {
+	if !s.config.Enabled(config.ControllerAccess) {
+		return nil
+	}
+	return s.access
 }
 
 func (s *setup) addSubNamespaces(context.Context) error {
