@@ -9,6 +9,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -57,6 +58,24 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 		return identity{}, fmt.Errorf("asking the API server what you may do: %w", err)
 	}
 	return identityOf(self.Status.UserInfo.Username, rules.Status.ResourceRules), nil
+}
+
+// checkImpersonation returns an error if a proxy in front of the API server drops the headers of impersonation: then kubectl would act with
+// the user's own rights, and report only those. Every other problem is left to kubectl. For example, the API server refuses this review if
+// impersonation is constrained to namespaces.
+func (c *call) checkImpersonation(ctx context.Context, me identity, tenant string) error {
+	group := v1alpha1.SudoersGroup(tenant)
+	api, err := c.connect(rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{group}})
+	if err != nil {
+		return err
+	}
+	self := &authenticationv1.SelfSubjectReview{}
+	if err := api.Create(ctx, self); err != nil || slices.Contains(self.Status.UserInfo.Groups, group) {
+		return nil
+	}
+	return fmt.Errorf("a proxy in front of the API server drops the headers Impersonate-User and Impersonate-Group, so sudo has no effect "+
+		"(the API server sees %s without group %s): use a kubeconfig that reaches the API server without this proxy",
+		self.Status.UserInfo.Username, group)
 }
 
 // identityOf derives the identity from the rules of a SelfSubjectRulesReview. Rules that don't concern impersonation are ignored.

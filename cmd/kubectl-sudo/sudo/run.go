@@ -120,6 +120,9 @@ func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.checkImpersonation(ctx, me, tenant); err != nil {
+		return err
+	}
 	c.kubectl = &execution{
 		path: path, args: kubectlArguments(words, leading, me.impersonatedUser(tenant), tenant, c.reason),
 		tenant: tenant, watched: me.constrainedIn(tenant),

@@ -1,6 +1,11 @@
 package sudo_test
 
 import (
+	"maps"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -9,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/test/build"
@@ -65,6 +72,25 @@ var _ = Describe("kubectl sudo", func() {
 		By("without kubectl in the PATH")
 		got := as("bob", "PATH="+world.Plugins).sudo(ctx, "get", "pods", "-n", "pay-web")
 		Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{1, "", "error: kubectl not found; set KUBECTL\n"}))
+	})
+
+	It("ACC-P10 says that a proxy drops the headers of impersonation", func(ctx SpecContext) {
+		config := world.Config("bob")
+		target, err := url.Parse(config.Host)
+		Expect(err).NotTo(HaveOccurred())
+		transport, err := rest.TransportFor(rest.AnonymousClientConfig(config))
+		Expect(err).NotTo(HaveOccurred())
+		proxy := httptest.NewTLSServer(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			maps.DeleteFunc(r.Out.Header, func(name string, _ []string) bool { return strings.HasPrefix(name, "Impersonate-") })
+		}})
+		DeferCleanup(proxy.Close)
+		through := kubeconfigThrough(proxy.URL, "bob")
+		got := line{user: "bob", kubeconfig: through}.sudo(ctx, "get", "secrets", "-n", "pay-web")
+		Expect(got.code).To(Equal(1))
+		Expect(got.stderr).To(Equal("error: a proxy in front of the API server drops the headers Impersonate-User and Impersonate-Group, so " +
+			"sudo has no effect (the API server sees bob without group payments-sudoers): use a kubeconfig that reaches the API server " +
+			"without this proxy\n"))
 	})
 
 	It("ACC-P09 asks for a namespace where none is named, and names one's tenants", func(ctx SpecContext) {
@@ -155,3 +181,16 @@ var _ = Describe("kubectl sudo", func() {
 		Expect(got.stderr).To(And(ContainSubstring("Forbidden"), HaveSuffix("\nsudo gives rights only in the tree of tenant lab\n")))
 	})
 })
+
+// kubeconfigThrough writes a user's kubeconfig with another address of the API server.
+func kubeconfigThrough(server, user string) string {
+	GinkgoHelper()
+	config, err := clientcmd.LoadFromFile(world.Kubeconfig(user))
+	Expect(err).NotTo(HaveOccurred())
+	for _, cluster := range config.Clusters {
+		cluster.Server, cluster.CertificateAuthority, cluster.CertificateAuthorityData, cluster.InsecureSkipTLSVerify = server, "", nil, true
+	}
+	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+	return path
+}
