@@ -140,6 +140,9 @@ const (
 	ReasonSynced Reason = "Synced"
 	// Condition MetadataSynced: the configuration does not allow some keys of the spec. The message names them.
 	ReasonKeyNotAllowed Reason = "KeyNotAllowed"
+	// Condition MetadataSynced: the namespace is bound, but the SubNamespace that owns it does not exist. Create the SubNamespace again in the
+	// parent: it takes the namespace over.
+	ReasonSubNamespaceMissing Reason = "SubNamespaceMissing"
 	// Condition MetadataSynced, Event on the HierarchyConfiguration: the namespace is halted, so nothing is written to it. The Event has
 	// the cause.
 	ReasonHalted Reason = "Halted"

@@ -123,6 +123,8 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 			"nothing is written to the namespace while it is halted: see condition Halted"}
 	case rejected != "":
 		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
+	case forest.LacksSub(s, name):
+		return bad(kind, v1alpha1.ReasonSubNamespaceMissing, "the namespace is "+forest.MissingSub(s.Namespace(name).Parent(), name))
 	case forest.TemplateProblem(s, name) != "":
 		return bad(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what was inherited from the template stays")
 	case len(refused) > 0:

@@ -335,11 +335,8 @@ func (r *Reconciler) describeTermination(ctx context.Context, name string) verdi
 	if err != nil {
 		return v
 	}
-	for _, c := range namespace.Status.Conditions {
-		remaining := c.Type == corev1.NamespaceContentRemaining || c.Type == corev1.NamespaceFinalizersRemaining
-		if remaining && c.Status == corev1.ConditionTrue {
-			v.message += ": " + c.Message
-		}
+	if remaining := forest.DescribeRemaining(namespace.Status.Conditions); remaining != "" {
+		v.message += ": " + remaining
 	}
 	return v
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -141,11 +142,31 @@ func (r *Reconciler) createIfAllowed(ctx context.Context, sub *v1alpha1.SubNames
 			r.lookAgainInLine(place.Path[0]) // its place is free again, though nothing in the forest has changed
 		}
 	}
+	if v.reason == v1alpha1.ReasonNamespaceTerminating {
+		v, again = r.describeTermination(ctx, sub.Name, v), terminationDelay
+	}
 	if v.reason != v1alpha1.ReasonCreateFailed {
 		r.refused.Clear(sub.Namespace + "/" + sub.Name)
 	}
 	r.keepLine(sub, v)
 	return v, again
+}
+
+// terminationDelay is the time between two reports on what remains in a terminating namespace: the view, which shows its end, has none of
+// its conditions.
+const terminationDelay = 15 * time.Second
+
+// describeTermination adds to v what the conditions of the terminating namespace report about its remaining contents. Users of the tenant
+// can read that nowhere else: Kubernetes has deleted the RoleBindings in the namespace.
+func (r *Reconciler) describeTermination(ctx context.Context, name string, v verdict) verdict {
+	namespace := &corev1.Namespace{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return v
+	}
+	if remaining := forest.DescribeRemaining(namespace.Status.Conditions); remaining != "" {
+		v.message += ": " + remaining
+	}
+	return v
 }
 
 // keepLine puts a SubNamespace in a line only if nothing but a limit of its tree stops it, and otherwise takes it out of its line.

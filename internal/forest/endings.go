@@ -1,6 +1,11 @@
 package forest
 
 import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
@@ -81,4 +86,27 @@ func BoundChildren(s *Snapshot, name string) []string {
 		}
 	}
 	return bound
+}
+
+// DescribeRemaining returns what keeps a terminating namespace from ending, as its conditions report it; "" if they report nothing.
+func DescribeRemaining(conditions []corev1.NamespaceCondition) string {
+	var causes []string
+	for _, c := range conditions {
+		if strings.HasPrefix(string(c.Type), "Namespace") && c.Status == corev1.ConditionTrue {
+			causes = append(causes, c.Message)
+		}
+	}
+	return strings.Join(causes, "; ")
+}
+
+// LacksSub reports whether the namespace called name is bound, but has no SubNamespace in its parent, as after the restore of a backup that
+// left out its parent.
+func LacksSub(s *Snapshot, name string) bool {
+	n := s.Namespace(name)
+	return n != nil && n.Parent() != "" && n.Bound() && !n.Terminating && s.Sub(n.Parent(), name) == nil
+}
+
+// MissingSub returns the words about a namespace that lacks its SubNamespace, and how a user creates it.
+func MissingSub(parent, name string) string {
+	return fmt.Sprintf("bound, but its SubNamespace %s/%s is missing: kubectl warren sub create %s %s puts it back", parent, name, name, parent)
 }

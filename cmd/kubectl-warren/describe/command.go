@@ -73,11 +73,32 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 		missing := metav1.Status{Reason: metav1.StatusReasonNotFound, Message: fmt.Sprintf("there is no namespace %q", name)}
 		return nil, &apierrors.StatusError{ErrStatus: missing}
 	}
+	if found.Phase == tree.PhaseTerminating {
+		if err := found.addTermination(ctx, api); err != nil {
+			return nil, err
+		}
+	}
 	if found.Resources, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
 		return nil, err
 	}
 	found.Events, found.EventsLeftOut, err = eventsAbout(ctx, inv, api, found)
 	return found, err
+}
+
+// addTermination adds the conditions by which a terminating Namespace itself reports what keeps it from ending.
+func (d *Namespace) addTermination(ctx context.Context, api client.Reader) error {
+	namespace := &corev1.Namespace{}
+	err := api.Get(ctx, client.ObjectKey{Name: d.Name}, namespace)
+	if err != nil && !failure.Unavailable(err) {
+		return fmt.Errorf("read namespace %s: %w", d.Name, err)
+	}
+	for _, c := range namespace.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			d.Conditions = append(d.Conditions, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionTrue, Reason: c.Reason,
+				Message: c.Message, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
+	return nil
 }
 
 // tenantAbove reads the LNamespace of a namespace's tree; nil if there is none. known is false if the tree's root is not in view,

@@ -18,8 +18,6 @@ const (
 	statusWaits = 2
 	// answerPatience bounds the wait for the operator's answer to a request.
 	answerPatience = 30 * time.Second
-	// lookEvery is the time between two reads. The command polls, because a user may have the right to get an object and not to watch it.
-	lookEvery = 300 * time.Millisecond
 )
 
 // await waits for the operator's answer to the request. It returns an error if the namespace doesn't have the place that was asked for.
@@ -27,7 +25,7 @@ func (p *placement) await(ctx context.Context, generation int64) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	answer := p.notCarriedOut(fmt.Sprintf("the operator has not answered within %s: is it running? kubectl warren doctor", answerPatience))
-	err := wait.PollUntilContextCancel(patient, lookEvery, true, func(ctx context.Context) (done bool, err error) {
+	err := gather.PollUntil(patient, func(ctx context.Context) (done bool, err error) {
 		hc, err := gather.ReadHierarchy(ctx, p.api, p.name)
 		switch {
 		case err != nil:

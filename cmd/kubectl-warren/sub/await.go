@@ -3,10 +3,12 @@ package sub
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -14,22 +16,15 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
-
-// lookEvery is the time between two reads of an object that the command waits for. The command polls and doesn't watch, because a user
-// may have the right to get a namespace and not to watch it.
-const lookEvery = 300 * time.Millisecond
-
-// pollUntil calls done again and again until it returns true or an error, or ctx ends.
-func pollUntil(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextCancel(ctx, lookEvery, true, done)
-}
 
 // awaitReady waits until a SubNamespace that was just made is ready. It returns an error once a condition reports that waiting won't help.
 func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamespace) (*v1alpha1.SubNamespace, error) {
 	now := &v1alpha1.SubNamespace{}
-	return now, pollUntil(ctx, func(ctx context.Context) (bool, error) {
+	return now, gather.PollUntil(ctx, func(ctx context.Context) (bool, error) {
 		if err := api.Get(ctx, client.ObjectKeyFromObject(made), now); err != nil {
 			return false, err
 		}
@@ -48,9 +43,11 @@ func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamesp
 
 // awaitGone waits until a deleted SubNamespace and its namespace no longer exist. Once the RoleBindings in the namespace are gone, a
 // tenant's user may no longer read the namespace. From then on only the SubNamespace counts. owned is nil if the SubNamespace owns no
-// namespace.
-func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata) error {
-	return pollUntil(ctx, func(ctx context.Context) (bool, error) {
+// namespace. What keeps the namespace from ending is written to out.
+func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata,
+	out io.Writer) error {
+	report := terminationReport{out: out, began: time.Now()}
+	return gather.PollUntil(ctx, func(ctx context.Context) (bool, error) {
 		// The SubNamespace is read first, because the operator deletes the namespace before it removes its finalizer from the SubNamespace.
 		sub, err := gather.ReadSubNamespace(ctx, api, deleted.Namespace, deleted.Name)
 		if err != nil {
@@ -60,7 +57,8 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 		if owned == nil {
 			return released, nil
 		}
-		now, err := gather.ReadNamespace(ctx, api, owned.Name)
+		now := &corev1.Namespace{}
+		err = api.Get(ctx, client.ObjectKey{Name: owned.Name}, now)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && now.UID != owned.UID:
 			return released, nil
@@ -72,8 +70,30 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 			return false, fmt.Errorf("SubNamespace %s/%s is gone, but its namespace stays: an Event in namespace %s says why", deleted.Namespace,
 				deleted.Name, deleted.Namespace)
 		}
+		report.tell(now)
 		return false, nil
 	})
+}
+
+// reportAfter is how long a namespace may take to end before awaitGone writes what remains in it.
+const reportAfter = 5 * time.Second
+
+// terminationReport writes what keeps a namespace from ending, each time that changes.
+type terminationReport struct {
+	out   io.Writer
+	began time.Time
+	told  string
+}
+
+func (r *terminationReport) tell(namespace *corev1.Namespace) {
+	remaining := forest.DescribeRemaining(namespace.Status.Conditions)
+	if remaining == r.told || time.Since(r.began) < reportAfter {
+		return
+	}
+	r.told = remaining
+	if remaining != "" {
+		terminal.Fprintf(r.out, "Waiting until namespace %s has ended: %s\n", namespace.Name, remaining)
+	}
 }
 
 // operatorPatience bounds a wait for the operator that the user has not asked for with --wait.
@@ -88,7 +108,7 @@ func awaitEnd(ctx context.Context, api client.Reader, parent, name string) error
 	}
 	patient, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
-	if err := awaitGone(patient, api, sub, nil); !wait.Interrupted(err) || ctx.Err() != nil {
+	if err := awaitGone(patient, api, sub, nil, io.Discard); !wait.Interrupted(err) || ctx.Err() != nil {
 		return err
 	}
 	if sub, err = gather.ReadSubNamespace(ctx, api, parent, name); err != nil || sub == nil {
@@ -107,7 +127,7 @@ func awaitEnd(ctx context.Context, api client.Reader, parent, name string) error
 func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 	patient, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()
-	err := pollUntil(patient, func(ctx context.Context) (bool, error) {
+	err := gather.PollUntil(patient, func(ctx context.Context) (bool, error) {
 		now, err := gather.ReadNamespace(ctx, api, name)
 		return now.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True, err
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
@@ -96,11 +97,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	if err != nil {
 		return err
 	}
-	switch _, err := gather.ReadNamespace(ctx, api, name); {
-	case err == nil:
-		return fmt.Errorf("namespace %s already exists: choose another name", name)
-	// a user who may not read the namespace gets the error later, from the SubNamespace
-	case !apierrors.IsNotFound(err) && !failure.Refused(err):
+	if err := checkNameFree(ctx, api, parent, name); err != nil {
 		return err
 	}
 	if err := n.change.ClientFor(api).Create(ctx, sub); err != nil {
@@ -113,6 +110,26 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	}
 	sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SubNamespace"))
 	return change.PrintDone(inv, sub, n.change, "created")
+}
+
+// checkNameFree returns an error if another namespace has the name of the sub-namespace. A namespace that is bound to parent is the one that
+// the new SubNamespace takes over: its SubNamespace is missing, for example after the restore of a backup. If the user may not read the
+// namespace, the error comes later, from the SubNamespace.
+func checkNameFree(ctx context.Context, api client.Reader, parent, name string) error {
+	namespace, err := gather.ReadNamespace(ctx, api, name)
+	if err == nil && isBoundTo(namespace, parent) {
+		var sub *v1alpha1.SubNamespace
+		if sub, err = gather.ReadSubNamespace(ctx, api, parent, name); sub == nil && err == nil {
+			return nil
+		}
+	}
+	switch {
+	case err == nil:
+		return fmt.Errorf("namespace %s already exists: choose another name", name)
+	case failure.Unavailable(err):
+		return nil
+	}
+	return err
 }
 
 // withoutRight adds advice to RBAC's refusal to create in parent. RBAC refuses in the same words whether that namespace exists or not.

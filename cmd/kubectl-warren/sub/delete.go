@@ -16,6 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // deletion has the values of the flags of delete.
@@ -39,7 +40,7 @@ func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false,
 		"First set allowCascadingDeletion in the HierarchyConfiguration of NAME: bound sub-namespaces below are deleted, too")
-	cmd.Flags().BoolVar(&d.wait, "wait", false, "Return when the namespace is gone")
+	cmd.Flags().BoolVar(&d.wait, "wait", false, "Return when the namespace is gone, and say what it still holds")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "allowCascadingDeletion" { // as the plugin of the Hierarchical Namespace Controller spells it
 			name = "cascade"
@@ -81,7 +82,7 @@ func deleteSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 		return err
 	}
 	if d.wait && d.change.IsStored() {
-		if err := awaitGone(ctx, api, sub, owned); err != nil {
+		if err := awaitGone(ctx, api, sub, owned, inv.Streams.ErrOut); err != nil {
 			return err
 		}
 	}
@@ -114,7 +115,9 @@ func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1al
 		}
 	}
 	sub, err := gather.ReadSubNamespace(ctx, api, parent, name)
-	if err == nil && sub == nil {
+	if err == nil && sub == nil && namespace != nil {
+		err = fmt.Errorf("namespace %s is %s; then give this command again", name, forest.MissingSub(parent, name))
+	} else if err == nil && sub == nil {
 		err = fmt.Errorf("there is no SubNamespace %s in namespace %s", name, parent)
 	}
 	return sub, namespace, err

@@ -44,6 +44,11 @@ func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound boo
 	return parent, namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True, nil
 }
 
+// isBoundTo reports whether the SubNamespace of a namespace's name in parent owns it.
+func isBoundTo(namespace *metav1.PartialObjectMetadata, parent string) bool {
+	return namespace.Labels[v1alpha1.LabelParent] == parent && namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True
+}
+
 // deleteReplacedSub deletes a SubNamespace that has just lost its namespace, which has another parent now or is a root. Until the
 // operator has seen that, it refuses the deletion if the namespace has sub-namespaces, so deleteReplacedSub tries again.
 func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
@@ -52,7 +57,7 @@ func deleteReplacedSub(ctx context.Context, api client.Client, parent, name stri
 		switch now, err := gather.ReadNamespace(ctx, api, name); {
 		case err != nil && !apierrors.IsNotFound(err):
 			return err
-		case err == nil && now.Labels[v1alpha1.LabelParent] == parent && now.Labels[v1alpha1.LabelBound] == v1alpha1.True:
+		case err == nil && isBoundTo(now, parent):
 			return errors.New("another client has just moved the namespace back")
 		}
 		return client.IgnoreNotFound(api.Delete(ctx, New(parent, name, v1alpha1.SubNamespaceSpec{})))

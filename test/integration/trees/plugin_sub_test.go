@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -98,7 +99,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		out, said, code := own.warren(ctx, "alice", "sub", "delete", "x7-web", "--cascade", "--wait")
 		Expect(code).To(BeZero(), said)
 		Expect(out).To(Equal(subResource + "x7-web deleted\n"))
-		Expect(said).To(MatchRegexp(`^allowCascadingDeletion of HierarchyConfiguration x7-web/hierarchy: (created|configured)\n$`))
+		Expect(said).To(MatchRegexp(`^allowCascadingDeletion of HierarchyConfiguration x7-web/hierarchy: (created|configured)\n`+
+			`(Waiting until namespace x7-web has ended: .*\n)*$`), "the second line where that takes longer than a few seconds")
 		Expect(own.is(subNamespace("x7-pay/x7-web"))(ctx)).To(gone())
 		for _, name := range []string{"x7-web", "x7-deep"} {
 			Eventually(own.is(build.Namespace(name))).WithContext(ctx).Should(gone(), name)
@@ -107,6 +109,40 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own.grow(ctx, "x7-pay/x7-ops", "x7-ops/x7-low")
 		own.done(ctx, controlplane.Admin, "delete", "x7-ops", "-n", "x7-pay", "--allowCascadingDeletion", "--wait")
 		Expect(own.is(build.Namespace("x7-ops"))(ctx)).To(gone())
+	})
+
+	It("SUB-D16 names what keeps a sub-namespace from ending", func(ctx SpecContext) {
+		own.put(ctx, build.Tenant("d16-pay").Users("alice").Object())
+		Eventually(own.ns("d16-pay")).WithContext(ctx).Should(standing("d16-pay", "0"))
+		own.grow(ctx, "d16-pay/d16-web")
+		held := build.ConfigMap("d16-web", "bucket", "x")
+		held.SetFinalizers([]string{"example.com/bucket"})
+		own.put(ctx, held)
+		const cause = "example.com/bucket in 1 resource instances"
+		release := func(ctx SpecContext) {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+			Expect(client.IgnoreNotFound(own.Admin().Patch(ctx, held.DeepCopy(), patch))).To(Succeed())
+		}
+		deleting := make(chan string, 1)
+		go func() {
+			defer GinkgoRecover()
+			_, said, _ := own.warren(ctx, controlplane.Admin, "sub", "delete", "d16-web", "--wait")
+			deleting <- said
+		}()
+		Eventually(own.is(subNamespace("d16-pay/d16-web"))).WithContext(ctx).Should(gone())
+		Eventually(func() string { return own.done(ctx, controlplane.Admin, "describe", "d16-web") }).WithContext(ctx).
+			Should(And(ContainSubstring("NamespaceFinalizersRemaining"), ContainSubstring(cause)))
+		By("the user of the tenant, who may no longer read the namespace, creates the SubNamespace again")
+		own.put(ctx, build.SubNamespace("d16-pay", "d16-web"))
+		Eventually(own.sub("d16-pay/d16-web")).WithContext(ctx).Should(HaveField("Status.Conditions", ContainElement(And(
+			HaveField("Type", "Ready"), HaveField("Reason", string(v1alpha1.ReasonNamespaceTerminating)), HaveField("Message",
+				ContainSubstring(cause))))))
+		DeferCleanup(release)
+		Consistently(deleting).WithContext(ctx).WithTimeout(test.Quiet(10*time.Second)).ShouldNot(Receive(), "it waits")
+		release(ctx)
+		var said string
+		Eventually(deleting).WithContext(ctx).Should(Receive(&said))
+		Expect(said).To(ContainSubstring(cause))
 	})
 
 	// start makes two roots and below one of them a sub-namespace that has a sub-namespace.
