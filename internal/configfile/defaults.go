@@ -46,11 +46,20 @@ func defaultsBeforeFile() *config.OperatorConfiguration {
 	}
 }
 
+// stateAnnotations are the annotations of Kubernetes in which a controller or kubectl keeps the state of the one object that has them.
+// All others of Kubernetes' domain belong on copies: without them a copy of an Ingress or a Service would be open to more than its source.
+var stateAnnotations = config.Globs{
+	"kubectl.kubernetes.io/last-applied-configuration", "applyset.kubernetes.io/*", "control-plane.alpha.kubernetes.io/*",
+	"deployment.kubernetes.io/*", "deprecated.daemonset.template.generation",
+	"autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/current-metrics",
+	"pv.kubernetes.io/*", "volume.kubernetes.io/*", "volume.beta.kubernetes.io/storage-provisioner",
+}
+
 func defaultPropagation() config.Propagation {
-	toolKeys := config.Globs{"*kubernetes.io/*", "argocd.argoproj.io/*", "meta.helm.sh/*", "*.toolkit.fluxcd.io/*"}
+	toolKeys := config.Globs{"argocd.argoproj.io/*", "meta.helm.sh/*", "*.toolkit.fluxcd.io/*"}
 	return config.Propagation{
-		ExcludedLabels:      toolKeys,
-		ExcludedAnnotations: slices.Clone(toolKeys),
+		ExcludedLabels:      slices.Concat(config.Globs{"*kubernetes.io/*"}, toolKeys),
+		ExcludedAnnotations: slices.Concat(stateAnnotations, toolKeys),
 		NeverPropagate:      []config.NeverPropagate{},
 		Scrub:               config.Scrub{Interval: metav1.Duration{Duration: 24 * time.Hour}, ObjectsPerSecond: 200},
 		Retry: config.Retry{

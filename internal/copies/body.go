@@ -240,6 +240,16 @@ func adaptContent(slot Slot, object map[string]any, labels, annotations map[stri
 	}
 }
 
+// OwnFields names, for a person, the fields that adaptContent drops from copies of a kind; "" if there are none.
+func OwnFields(kind schema.GroupKind) string {
+	return map[string]string{
+		"Service":               "spec.clusterIP and clusterIPs unless None, spec.healthCheckNodePort, nodePort of each port",
+		"ServiceAccount":        "secrets",
+		"PersistentVolumeClaim": "spec.volumeName",
+		"Job.batch":             "spec.selector and the labels of its pods, unless spec.manualSelector is set",
+	}[kind.String()]
+}
+
 func nested(object map[string]any, path ...string) map[string]any {
 	for _, key := range path {
 		object, _ = object[key].(map[string]any)

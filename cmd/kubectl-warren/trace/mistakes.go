@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // WhyNotCopied returns why the operator can't copy an object that asks for copies by its label: its namespace is in no tree, or its
-// label or selector is invalid. It returns "" if copies are possible, or if the object asks for none.
+// label or selector is invalid, or it has finalizers. It returns "" if copies are possible, or if the object asks for none.
 func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.PartialObjectMetadata) string {
 	slot := copies.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
 	source, ok := copies.Rules{}.SourceOf(slot, meta, copies.OptIn)
@@ -23,6 +24,8 @@ func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.Partia
 		return ""
 	case source.Invalid != "":
 		return source.Invalid
+	case source.Excluded != "":
+		return "it is never propagated: " + source.Excluded
 	}
 	return outsideTrees(s, meta.Namespace)
 }
@@ -73,22 +76,33 @@ func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	return notes
 }
 
-// missingLabels returns a note on the source's labels that the configuration excludes from copies, if this copy lacks any. Users of
-// other operators expect them on copies.
-func (c Case) missingLabels(from string) []string {
+// leftOut returns notes on what the source has and its copies never get: the labels and annotations that the configuration excludes, if
+// this copy lacks any, and the fields that each object of this kind has for itself. Users of other operators expect them on copies.
+func (c Case) leftOut(from string) []string {
 	source := c.foundAbove(from).Object
-	if source == nil || c.Rules.ExcludedLabel == nil {
+	if source == nil {
 		return nil
 	}
+	notes := excludedKeys("labels", "excludedLabels", source.Labels, c.Here.Labels, c.Rules.ExcludedLabel)
+	notes = append(notes, excludedKeys("annotations", "excludedAnnotations", source.Annotations, c.Here.Annotations, c.Rules.ExcludedAnnotation)...)
+	if fields := copies.OwnFields(c.Slot.Kind); fields != "" {
+		notes = append(notes, "these fields of its source are never copied: "+fields)
+	}
+	return notes
+}
+
+// excludedKeys returns a note on the labels or annotations of a source that its copy lacks because the configuration excludes them. kubectl's
+// own annotation is left out: everybody who applies a source has it there, and nobody misses it.
+func excludedKeys(what, by string, source, here map[string]string, excluded func(key string) bool) []string {
 	var missing []string
-	for key := range source.Labels {
-		if _, there := c.Here.Labels[key]; !there && c.Rules.ExcludedLabel(key) && !v1alpha1.IsReservedKey(key) {
+	for key := range source {
+		_, there := here[key]
+		if !there && excluded != nil && excluded(key) && !v1alpha1.IsReservedKey(key) && key != corev1.LastAppliedConfigAnnotation {
 			missing = append(missing, key)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return []string{"these labels of its source are never copied: " + forest.Few(missing) +
-		" (propagation.excludedLabels of the configuration)"}
+	return []string{"these " + what + " of its source are never copied: " + forest.Few(missing) + " (propagation." + by + " of the configuration)"}
 }

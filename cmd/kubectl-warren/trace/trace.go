@@ -102,7 +102,7 @@ func Of(c Case) *Trace {
 	}
 	if from, mode, ok := Origin(c.Slot.Kind, c.Here); ok {
 		t.Verdict, t.From, t.Mode, t.Path = Copy, from, mode, c.pathFrom(from)
-		t.Notes = append(append(t.Notes, c.ofCopy(from, mode)...), c.missingLabels(from)...)
+		t.Notes = append(append(t.Notes, c.ofCopy(from, mode)...), c.leftOut(from)...)
 		return t
 	}
 	t.Verdict = Other

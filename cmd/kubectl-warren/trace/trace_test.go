@@ -6,14 +6,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/rules"
 )
 
 var slot = copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "web", Name: "key"}
@@ -62,8 +65,9 @@ func selecting(selector string) *metav1.PartialObjectMetadata {
 	return o
 }
 
-func noted(keys ...string) *metav1.PartialObjectMetadata {
-	o := object()
+func noted(keys ...string) *metav1.PartialObjectMetadata { return annotated(object(), keys...) }
+
+func annotated(o *metav1.PartialObjectMetadata, keys ...string) *metav1.PartialObjectMetadata {
 	for _, key := range keys {
 		o.Annotations[key] = "update"
 	}
@@ -143,6 +147,15 @@ func TestOf(t *testing.T) {
 			},
 			"Copy org org>mid>web update; these labels of its source are never copied: app.kubernetes.io/part-of (propagation.excludedLabels of " +
 				"the configuration)",
+		},
+		"PROP-E6 without some annotations of its source": {
+			trace.Case{
+				View: grown(), Here: copied("org", update), Above: above(nil, annotated(source(update), "deployment.kubernetes.io/revision",
+					corev1.LastAppliedConfigAnnotation, "nginx.ingress.kubernetes.io/auth-url"), nil),
+				Rules: rules.ForCopies(configfile.Default()),
+			},
+			"Copy org org>mid>web update; these annotations of its source are never copied: deployment.kubernetes.io/revision " +
+				"(propagation.excludedAnnotations of the configuration)",
 		},
 		"PROP-E5 of a kind not configured": {
 			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Configured: true},
@@ -273,6 +286,32 @@ func TestOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestOfService(t *testing.T) {
+	t.Run("PROP-E6 names the fields that a Service has for itself", func(t *testing.T) {
+		at := copies.Slot{Kind: schema.GroupKind{Kind: "Service"}, Namespace: "web", Name: "gate"}
+		here := object(v1alpha1.LabelInheritedFrom, "org")
+		here.Namespace, here.Name = at.Namespace, at.Name
+		here.Annotations[v1alpha1.AnnotationSourceHash] = copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(at, "org"),
+			Content: strings.Repeat("0", 32)}.String()
+		got := trace.Of(trace.Case{View: grown(), Slot: at, Here: here, Above: above(nil, source(v1alpha1.ModeUpdate), nil)})
+		want := []string{"these fields of its source are never copied: " + copies.OwnFields(at.Kind)}
+		if diff := cmp.Diff(want, got.Notes); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestWhyNotCopied(t *testing.T) {
+	t.Run("PROP-E8 names the finalizer that another program put on a source", func(t *testing.T) {
+		held := source(v1alpha1.ModeUpdate)
+		held.Namespace, held.Name, held.Finalizers = "org", slot.Name, []string{"example.com/held"}
+		const want = "it is never propagated: it has finalizers (example.com/held)"
+		if got := trace.WhyNotCopied(grown().Forest, slot.Kind, held); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }
 
 func TestWrite(t *testing.T) {
