@@ -326,7 +326,7 @@ func bound(name, parent string) *corev1.Namespace {
 }
 
 func noted(n *corev1.Namespace, key, value string) *corev1.Namespace {
-	n.Annotations = map[string]string{key: value}
+	metav1.SetMetaDataAnnotation(&n.ObjectMeta, key, value)
 	return n
 }
 

@@ -24,6 +24,7 @@ func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *v
 	c.checkTemplateLabel()
 	c.checkNotProtected()
 	c.checkDependantsKept()
+	c.checkPlaceKept()
 	return c.findings
 }
 
@@ -123,11 +124,53 @@ func (c *namespaceChange) checkNotProtected() {
 	}
 }
 
+// checkPlaceKept judges a change after which the namespace is in no tree. Whoever replaces a whole Namespace by a manifest without our keys
+// doesn't mean that: it is refused if an LNamespace or a SubNamespace owns the namespace. Whoever removes the labels alone does mean it, and
+// is warned of what it costs.
+func (c *namespaceChange) checkPlaceKept() {
+	was := c.before.KindOf(c.old)
+	if !isInTrees(was) || isInTrees(c.after.KindOf(c.now)) {
+		return
+	}
+	_, hadAncestry := c.old.Annotations[v1alpha1.AnnotationAncestry]
+	_, hasAncestry := c.now.Annotations[v1alpha1.AnnotationAncestry]
+	switch owner, undo := c.findOwner(); {
+	case owner != "" && hadAncestry && !hasAncestry:
+		why := owner + " would lose this namespace, with the rights and copies in it: keep the labels and annotations of " + v1alpha1.Domain +
+			", as kubectl apply does"
+		if c.old.Bound() {
+			why += "; to take the namespace out of its tree: kubectl warren sub cut " + c.now.Name
+		}
+		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), why))
+	case undo != "" && len(c.problems) == 0:
+		c.addWarnings("namespace " + c.now.Name + " leaves its tree: the operator deletes the rights and copies that it has from there; to undo " +
+			"this: " + undo)
+	}
+}
+
+// findOwner returns what keeps the namespace in its tree, and the command for a cluster admin that puts it back there. The owner is "" if
+// nothing but its labels kept it there. Both are "" for a root that the change doesn't take from its LNamespace, and for one of no LNamespace.
+func (c *namespaceChange) findOwner() (owner, undo string) {
+	name, parent := c.now.Name, c.old.Parent()
+	tenant := c.before.TenantOf(name)
+	switch {
+	case tenant != nil && !tenant.Deleting && c.now.TenantUID() != tenant.UID:
+		return "LNamespace " + name, "kubectl annotate namespace " + name + " " + v1alpha1.AnnotationAdopt + "=" + tenant.UID + " --overwrite"
+	case owningSubNamespace(c.before, c.old) != nil:
+		return "SubNamespace " + parent + "/" + name, "kubectl warren sub graft " + name + " " + parent
+	case parent != "":
+		return "", "kubectl warren set " + name + " --parent " + parent
+	}
+	return "", ""
+}
+
+// isInTrees reports whether a namespace of that kind is in a tree, unless it is halted.
+func isInTrees(k forest.Kind) bool { return k == forest.Root || k == forest.SubNamespace }
+
 // checkDependantsKept refuses a change that would leave children without a parent, or instances without their template.
 func (c *namespaceChange) checkDependantsKept() {
 	was, is := c.before.KindOf(c.old), c.after.KindOf(c.now)
-	standsFor := func(k forest.Kind) bool { return k == forest.Root || k == forest.SubNamespace }
-	if children := c.before.Children(c.now.Name); standsFor(was) && !standsFor(is) && len(children) > 0 {
+	if children := c.before.Children(c.now.Name); isInTrees(was) && !isInTrees(is) && len(children) > 0 {
 		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), c.now.Name+" has "+countOrListChildren(children, c.sight)+
 			": delete them, or move them to another parent, first"))
 	}

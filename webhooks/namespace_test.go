@@ -17,6 +17,15 @@ func template(name, of string) *corev1.Namespace {
 	return build.Template(name, v1alpha1.LabelTemplate, of)
 }
 
+func placed(n *corev1.Namespace, ancestry string) *corev1.Namespace {
+	return noted(n, v1alpha1.AnnotationAncestry, ancestry)
+}
+
+// ofTenant marks the root of the LNamespace that the function tenant makes.
+func ofTenant(n *corev1.Namespace) *corev1.Namespace {
+	return noted(n, v1alpha1.AnnotationLNamespaceUID, "uid-1")
+}
+
 func instance(name, of string) *corev1.Namespace {
 	return build.Namespace(name, v1alpha1.LabelTemplate, of)
 }
@@ -114,6 +123,30 @@ func TestNamespaces(t *testing.T) {
 			"whoever moves by label is told", grown(build.Root("a", "team", "neco"), build.Namespace("n", "team", "own")),
 			build.Namespace("n", "team", "own"), build.Child("n", "a", "team", "own"), allowed("labels will be replaced: n team (own)"),
 		},
+		"SUB-T16 RootReplaced": {"", grown(tenant(build.Tenant("t"))...), ofTenant(placed(build.Root("t"), "t")), build.Namespace("t"),
+			refused(403, "metadata.labels[tenancy.warren.dev/type]", "LNamespace t would lose this namespace, with the rights and copies in it: "+
+				"keep the labels and annotations of tenancy.warren.dev")},
+		"SUB-T16 RootGivenUp": {"on purpose", grown(tenant(build.Tenant("t"))...), ofTenant(placed(build.Root("t"), "t")),
+			placed(build.Namespace("t"), "t"), allowed("to undo this: kubectl annotate namespace t tenancy.warren.dev/adopt=uid-1")},
+		"SUB-T16 RootUnlabelled": {"the operator restores the label (ACC-N10)", grown(tenant(build.Tenant("t"))...),
+			ofTenant(placed(build.Root("t"), "t")), ofTenant(placed(build.Namespace("t"), "t")), allowed()},
+		"SUB-T16 BoundReplaced": {
+			"", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"), build.Namespace("w"),
+			refused(403, "metadata.labels[tenancy.warren.dev/parent]", "SubNamespace p/w would lose this namespace",
+				"as kubectl apply does; to take the namespace out of its tree: kubectl warren sub cut w"),
+		},
+		"SUB-T16 BoundUnlabelled": {
+			"on purpose", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"), placed(build.Namespace("w"), "p/w"),
+			allowed("namespace w leaves its tree: the operator deletes the rights and copies that it has from there; " +
+				"to undo this: kubectl warren sub graft w p"),
+		},
+		"SUB-T16 BoundReplacedWithoutSub": {"nothing claims it", grown(build.Root("p")), placed(bound("w", "p"), "p/w"), build.Namespace("w"),
+			allowed("to undo this: kubectl warren set w --parent p")},
+		"SUB-T16 PlacedReplaced": {"", grown(build.Root("p")), placed(build.Child("w", "p"), "p/w"), build.Namespace("w"),
+			allowed("namespace w leaves its tree: the operator deletes the rights and copies that it has from there; " +
+				"to undo this: kubectl warren set w --parent p")},
+		"SUB-T16 CutByPatch": {"it is a root then", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"),
+			placed(build.Root("w"), "p/w"), allowed()},
 
 		"DeleteBound": {
 			"", grown(build.Root("p"), bound("w", "p"), build.SubNamespace("p", "w")), bound("w", "p"), nil,

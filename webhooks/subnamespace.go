@@ -62,7 +62,7 @@ func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.Su
 		}
 		problems = append(problems, waited...)
 	}
-	return nil, kindSubNamespace.refusalOfProblems(now.Name, problems)
+	return misplacedKeys(s.Rules(), old, now), kindSubNamespace.refusalOfProblems(now.Name, problems)
 }
 
 // ValidateDelete implements admission.Validator.

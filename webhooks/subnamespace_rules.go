@@ -3,6 +3,7 @@ package webhooks
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -18,6 +19,7 @@ func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool)
 	parent, name := sub.Namespace, sub.Name
 	at := field.NewPath("metadata")
 	f.addProblems(checkNewKeys(s.Rules(), v1alpha1.SubNamespaceSpec{}, sub.Spec)...)
+	f.addWarnings(misplacedKeys(s.Rules(), &v1alpha1.SubNamespace{}, sub)...)
 	if o := forest.ParentObstacle(s, parent); o.Exists() {
 		managed := s.KindOf(s.Namespace(parent))
 		if managed == forest.Root || managed == forest.SubNamespace || placed {
@@ -70,6 +72,32 @@ func checkNewKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.
 	problems = append(problems, checkAllowedKeys(spec.Child("labels"), "subNamespaces.labels", allowed, old.Labels, now.Labels)...)
 	return append(problems, checkAllowedKeys(spec.Child("annotations"), "subNamespaces.annotations", rules.SubAnnotation, old.Annotations,
 		now.Annotations)...)
+}
+
+// misplacedKeys warns of new labels and annotations of a SubNamespace itself that its namespace would get by spec.labels or spec.annotations.
+// Users of other operators write them there. Keys that the configuration doesn't allow in the spec are left out, and so are those of tools.
+func misplacedKeys(rules forest.Rules, old, now *v1alpha1.SubNamespace) []string {
+	warnings := keysOutsideSpec("labels", rules.SubLabel, old.Labels, now.Labels, now.Spec.Labels)
+	return append(warnings, keysOutsideSpec("annotations", rules.SubAnnotation, old.Annotations, now.Annotations, now.Spec.Annotations)...)
+}
+
+func keysOutsideSpec[V ~string](what string, allowed func(string) bool, old, now map[string]string, spec map[string]V) []string {
+	var warnings []string
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		_, known := old[key]
+		_, stated := spec[key]
+		if !known && !stated && allowed != nil && allowed(key) && !isToolKey(key) {
+			warnings = append(warnings, "metadata."+what+"["+key+"] doesn't reach the namespace: put it into spec."+what)
+		}
+	}
+	return warnings
+}
+
+// isToolKey reports whether a tool writes the key on each object that it manages, or the operator writes it.
+func isToolKey(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return v1alpha1.IsReservedKey(key) || slices.Contains([]string{"app.kubernetes.io", "kubectl.kubernetes.io", "argocd.argoproj.io", "helm.sh",
+		"meta.helm.sh"}, domain) || strings.HasSuffix(domain, ".toolkit.fluxcd.io")
 }
 
 // checkNoBillingKeys refuses new or changed keys that name who pays, even if the configuration allows them in SubNamespaces.

@@ -3,6 +3,7 @@ package webhooks_test
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -10,6 +11,17 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/webhooks"
 )
+
+// carrying gives the SubNamespace itself a label and an annotation; "" for none.
+func carrying(sub *v1alpha1.SubNamespace, label, annotation string) *v1alpha1.SubNamespace {
+	if label != "" {
+		metav1.SetMetaDataLabel(&sub.ObjectMeta, label, "x")
+	}
+	if annotation != "" {
+		metav1.SetMetaDataAnnotation(&sub.ObjectMeta, annotation, "x")
+	}
+	return sub
+}
 
 func annotated(sub *v1alpha1.SubNamespace, key string) *v1alpha1.SubNamespace {
 	sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{key: "x"}
@@ -104,6 +116,19 @@ func TestSubNamespaces(t *testing.T) {
 			waiting().with(build.Hierarchy("x")).allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil,
 			build.SubNamespace("payments", "p"), refused(403, "wait for")},
 		"AwaitedByAdmin": {"", waiting().allowing("update namespaces"), nil, build.SubNamespace("payments", "p"), allowed()},
+
+		"SUB-T18 KeysInMetadata": {
+			"HNC's users write them there; what tools write is no mistake", payments(), nil, carrying(build.SubNamespace("payments", "w"), "team", "memo"),
+			allowed("metadata.labels[team] doesn't reach the namespace: put it into spec.labels",
+				"metadata.annotations[memo] doesn't reach the namespace: put it into spec.annotations"),
+		},
+		"SUB-T18 KeysInMetadataAndSpec": {"", payments(), nil, carrying(build.SubNamespace("payments", "w", "team", "x"), "team", ""), allowed()},
+		"SUB-T18 KeysNotAllowed": {"the spec can't have them", payments(), nil,
+			carrying(build.SubNamespace("payments", "w"), "memo", "team"), allowed()},
+		"SUB-T18 KeysOfTools": {"", payments().configured(func(c *config.OperatorConfiguration) { c.SubNamespaces.Labels = config.Globs{"*/*"} }), nil,
+			carrying(build.SubNamespace("payments", "w"), "app.kubernetes.io/instance", ""), allowed()},
+		"SUB-T18 KeysKnown": {"once is enough", payments(), carrying(build.SubNamespace("payments", "w"), "team", ""),
+			carrying(build.SubNamespace("payments", "w", "app", "x"), "team", ""), allowed()},
 
 		"OldKey": {"a configuration that changed holds up no edit", payments(), build.SubNamespace("payments", "w", "old", "a"),
 			annotated(build.SubNamespace("payments", "w", "old", "a"), "memo"), allowed()},

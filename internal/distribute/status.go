@@ -224,7 +224,7 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 				isOrAre(len(r.Replaced)), strings.Join(s.Replaced[:min(maxNamed, len(s.Replaced))], ", "))
 	case len(s.NotFound) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotFound,
-			fmt.Sprintf("%s of spec.targets %s: %s; create them, or take the names out",
+			fmt.Sprintf("%s of spec.targets %s: %s; create each, or take its name out",
 				text.Count(len(r.NotFound), "namespace", "namespaces"), isOrAre(len(r.NotFound))+" missing",
 				strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
 	case s.Missing > 0, s.Outdated > int32(r.Held), removing, unmarked:

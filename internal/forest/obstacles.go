@@ -59,15 +59,21 @@ func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 	case n.BoundTo(parent):
 		return Obstacle{}
 	case n.Parent() == parent:
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name", name,
-			parent)
+		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name; %s", name,
+			parent, graft(name, parent))
 	case shareTree(s, parent, n) && n.Parent() == "":
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s is the root of this tree: choose another name", name)
 	case shareTree(s, parent, n):
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name",
 			name)
 	}
-	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s", name, askAgain)
+	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s; %s", name,
+		graft(name, parent), askAgain)
+}
+
+// graft is the way for a namespace that belongs to the SubNamespace of its name in parent, but has lost the labels by which it does.
+func graft(name, parent string) string {
+	return "if that namespace belongs here, a cluster admin can bind it: kubectl warren sub graft " + name + " " + parent
 }
 
 // NameLost returns the obstacle of a SubNamespace whose name is free now, but belonged to a namespace outside of its tree when the

@@ -3,9 +3,11 @@ package admission_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 var _ = Describe("a Namespace", func() {
@@ -49,6 +51,26 @@ var _ = Describe("a Namespace", func() {
 		Expect(shared.label(ctx, "t9-root", "type=template")).To(refuse("has 1 child (t9-pay-web)"))
 		Expect(shared.label(ctx, "t9-alone", "type-")).To(allow())
 		Expect(shared.label(ctx, "t9-lonely", "type=template")).To(allow())
+	})
+
+	It("SUB-T16 is not taken from its owner by a manifest that knows nothing of it", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("t16"))
+		shared.put(ctx, build.SubNamespace("t16", "t16-bound"), build.Child("t16-placed", "t16"))
+		for _, name := range []string{"t16-bound", "t16-placed"} {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t16"), "1"))
+		}
+		replace := func(name string) answer {
+			manifest := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + name + `","labels":{"theirs":"1"}}}`
+			out, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "replace", "-f", "-")
+			return answer{out, problem, code}
+		}
+		Expect(replace("t16-bound")).To(refuse("SubNamespace t16/t16-bound would lose this namespace", "kubectl warren sub cut t16-bound"))
+		Expect(replace("t16-placed")).To(warn("namespace t16-placed leaves its tree", "kubectl warren set t16-placed --parent t16"))
+		Expect(shared.label(ctx, "t16-bound", "parent-", "bound-")).To(warn("kubectl warren sub graft t16-bound t16"))
+		Eventually(shared.ns("t16-bound")).WithContext(ctx).Should(lack(v1alpha1.TreeLabel("t16")))
+		Eventually(shared.sub("t16", "t16-bound")).WithContext(ctx).Should(SatisfyAll(ready(metav1.ConditionFalse, v1alpha1.ReasonNameTaken),
+			HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring("kubectl warren sub graft t16-bound t16"))))))
+		Expect(replace("t16")).To(refuse("LNamespace t16 would lose this namespace"))
 	})
 
 	It("SUB-T10 that is referenced stays a template", func(ctx SpecContext) {

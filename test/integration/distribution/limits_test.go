@@ -117,7 +117,7 @@ var _ = Describe("what is large", func() {
 		rd := f.ends(ctx, "False/NamespaceNotFound")
 		Expect(rd.Status.NotFound).To(HaveLen(20))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
-			ContainSubstring("499 namespaces"), ContainSubstring(f.id+"-ghost-000"), ContainSubstring("create them, or take the names out")))
+			ContainSubstring("499 namespaces"), ContainSubstring(f.id+"-ghost-000"), ContainSubstring("create each, or take its name out")))
 		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
 		Expect(rd.Status.Current).To(BeEquivalentTo(1))
 		f.rests(ctx)

@@ -296,6 +296,20 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			To(Equal("namespace m5-web belongs to SubNamespace m5-pay/m5-web: use kubectl warren sub move m5-web m5-other"))
 	})
 
+	It("SUB-T17 puts back a namespace that has lost its labels", func(ctx SpecContext) {
+		own.put(ctx, build.Root("t17-pay"))
+		own.grow(ctx, "t17-pay/t17-web")
+		own.label(ctx, "t17-web", v1alpha1.LabelParent+"-", v1alpha1.LabelBound+"-")
+		Eventually(own.sub("t17-pay/t17-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken,
+			"if that namespace belongs here, a cluster admin can bind it: kubectl warren sub graft t17-web t17-pay"))
+		out, _, _ := own.warren(ctx, controlplane.Admin, "doctor")
+		Expect(out).To(MatchRegexp(`(?m)^warning +owners +the namespaces of these names are not theirs: .*SubNamespace t17-pay/t17-web`))
+		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "t17-web", "t17-pay")).To(Equal("namespace/t17-web grafted\n"))
+		Eventually(own.sub("t17-pay/t17-web")).WithContext(ctx).Should(beReady())
+		out, _, _ = own.warren(ctx, controlplane.Admin, "doctor")
+		Expect(out).NotTo(ContainSubstring("SubNamespace t17-pay/t17-web"))
+	})
+
 	It("SUB-N6 judges no name of a namespace that exists", func(ctx SpecContext) {
 		own.put(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"), build.Namespace("n6-plain"))
 		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "n6-plain")).
