@@ -31,8 +31,8 @@ var (
 type OtherRoleError struct{ Namespace, Role, Source string }
 
 func (e OtherRoleError) Error() string {
-	return fmt.Sprintf("Role %q of %s is not a copy of the Role of %s: propagate that Role in mode update, or bind a ClusterRole", e.Role,
-		e.Namespace, e.Source)
+	return fmt.Sprintf("Role %q of %s is not a copy of the Role of %s: propagate that Role in mode update, or bind a ClusterRole; "+
+		"kubectl warren trace role/%s -n %s names what keeps its copy away", e.Role, e.Namespace, e.Source, e.Role, e.Namespace)
 }
 
 // UnkeptBindingError reports that a RoleBinding in mode create names this Role. Its copy would be written only once, and no later write

@@ -89,12 +89,15 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	return objects
 }
 
+// asYourself is kubectl with the sudoer's own name, as the API server knows it. $USER is another name where users log in by OIDC.
+const asYourself = `kubectl --as="$(kubectl auth whoami -o jsonpath={.status.userInfo.username})"`
+
 // SudoStatus returns status.sudo, which shows sudoers the command to type. Only a User can impersonate itself; sudoers who are a Group or
 // a ServiceAccount impersonate SudoUser instead.
 func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
 	sudoers := grantedSubjects(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
 	group := v1alpha1.SudoersGroup(tenant.Name)
-	status := &v1alpha1.SudoStatus{Group: group, Mode: facts.Mode, Command: "kubectl --as=$USER --as-group=" + group}
+	status := &v1alpha1.SudoStatus{Group: group, Mode: facts.Mode, Command: asYourself + " --as-group=" + group}
 	if !needsSudoUser(sudoers) {
 		return status
 	}

@@ -108,7 +108,7 @@ func TestEmptyListsGrantNothing(t *testing.T) {
 }
 
 func TestSudoStatus(t *testing.T) {
-	const mine = "kubectl --as=$USER --as-group=payments-sudoers"
+	const mine = `kubectl --as="$(kubectl auth whoami -o jsonpath={.status.userInfo.username})" --as-group=payments-sudoers`
 	cases := map[string]struct {
 		sudoers []v1alpha1.Subject
 		want    v1alpha1.SudoStatus
