@@ -22,6 +22,8 @@ func TestKind(t *testing.T) {
 	t.Run("INF-I85 is Degraded while discovery fails", kindIsDegraded)
 	t.Run("stays not served while discovery fails, and is found then", missingKindStaysSo)
 	t.Run("INF-I85 in namespaces", kindInNamespaces)
+	t.Run("INF-I91 follows the version that the server prefers", kindFollowsPreferredVersion)
+	t.Run("INF-I91 sources get the events in either version", kindFeedsInEitherVersion)
 }
 
 // sees checks that a lease of a kind watches this resource.
@@ -95,6 +97,66 @@ func kindIsFoundAnew(t *testing.T) {
 			})
 		})
 	}
+}
+
+func kindFollowsPreferredVersion(t *testing.T) {
+	rights := append(both("widgets", "*"), both("customresourcedefinitions", "*")...)
+	for name, watched := range map[string]bool{"by the watch of CRDs": true, "at the regular check": false} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(rights...)
+			a.versions = []string{"v1"}
+			o := watchset.Options{WatchRBAC: watchset.Off, WatchCRDs: watchset.Off}
+			patience := 7 * time.Minute
+			if watched {
+				o.WatchCRDs, patience = watchset.WhereAllowed, 4*time.Second
+			}
+			a.put("customresourcedefinitions", "", "widgets.example.com")
+			a.put("widgets", "a", "one")
+			bubble(t, a, o, func(w *world) {
+				d, named := &diary{}, kindOfWidgets
+				named.Version = "v1"
+				preferred, fixed := w.lease(watchset.Request{Kind: kindOfWidgets, Sink: d}), w.lease(watchset.Request{Kind: named})
+				w.after(4 * time.Second)
+				w.sees(preferred, widgets)
+				d.told(t, "v1 is served", " is Syncing", " holds [one]", " is Synced")
+				a.do(func() { a.versions = []string{"v1", "v2"} })
+				a.put("customresourcedefinitions", "", "widgets.example.com")
+				w.after(patience)
+				w.sees(preferred, widgets.GroupResource().WithVersion("v2"))
+				d.told(t, "v2 is preferred", " is Synced", " holds [one]")
+				a.put("customresourcedefinitions", "", "widgets.example.com")
+				w.after(patience)
+				d.told(t, "nothing has changed")
+				a.put("widgets", "a", "two")
+				w.after(time.Second)
+				d.told(t, "the watch goes on", "put a/two")
+				w.sees(fixed, widgets)
+			})
+			if n := a.streaming("widgets"); n != 0 {
+				t.Errorf("%d watches are left", n)
+			}
+		})
+	}
+}
+
+func kindFeedsInEitherVersion(t *testing.T) {
+	a := newAPI(append(both("widgets", "*"), both("customresourcedefinitions", "*")...)...)
+	a.versions = []string{"v1"}
+	a.put("widgets", "a", "one")
+	bubble(t, a, watchset.Options{WatchRBAC: watchset.Off}, func(w *world) {
+		events := w.listen(widgets)
+		l := w.lease(watchset.Request{Kind: kindOfWidgets})
+		w.sees(l, widgets)
+		events.want("create a/one")
+		a.do(func() { a.versions = []string{"v1", "v2"} })
+		a.put("customresourcedefinitions", "", "widgets.example.com")
+		w.after(4 * time.Second)
+		w.sees(l, widgets.GroupResource().WithVersion("v2"))
+		later := w.listen(widgets)
+		a.put("widgets", "a", "two")
+		events.want("create a/two")
+		later.want("create a/one", "create a/two")
+	})
 }
 
 func kindIsDegraded(t *testing.T) {

@@ -16,10 +16,21 @@ func newListeners() listeners {
 	return listeners{feeds: map[feedKey][]*feed{}, states: map[string][]*stateQueue{}}
 }
 
-func (n *listeners) addEventFeed(f *feed) { n.feeds[f.feedKey] = append(n.feeds[f.feedKey], f) }
+func (n *listeners) addEventFeed(f *feed) {
+	for _, key := range f.feedKeys() {
+		n.feeds[key] = append(n.feeds[key], f)
+	}
+}
 
 func (n *listeners) dropEventFeed(f *feed) {
-	n.feeds[f.feedKey] = slices.DeleteFunc(n.feeds[f.feedKey], func(other *feed) bool { return other == f })
+	for _, key := range f.feedKeys() {
+		n.feeds[key] = slices.DeleteFunc(n.feeds[key], func(other *feed) bool { return other == f })
+	}
+}
+
+// feedKeys returns the keys by which a part may find the feed: with the version of the resource, and without it (see feedResource).
+func (f *feed) feedKeys() []feedKey {
+	return slices.Compact([]feedKey{f.feedKey, {f.controller, f.resource.GroupResource().WithVersion("")}})
 }
 
 // stopAllFeeds makes all feeds end once their queues are empty.

@@ -2,6 +2,7 @@ package watchset
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +23,8 @@ type ownWatches struct {
 	rbac     []*part // the parts that watch the kinds of RBAC
 	bindings bindings
 	identity identity
-	crds     *part         // the part that watches CRDs while some part is NotServed
+	crds     *part         // the part that watches CRDs while some part is NotServed, or may change its version
+	changing int           // how many parts that are not Pending may change their version
 	counts   map[State]int // of parts; only those for Forbidden and NotServed are used
 }
 
@@ -134,9 +136,21 @@ func (w *ownWatches) countStateChange(from, to State) {
 	}
 }
 
-// arrangeCRDWatch starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
+// countChanging counts a part that may change its version: one that begins, or one that is closed.
+func (w *ownWatches) countChanging(begins bool) {
+	if begins {
+		w.changing++
+	} else {
+		w.changing--
+	}
+	if !w.set.stopped {
+		w.arrangeCRDWatch()
+	}
+}
+
+// arrangeCRDWatch starts the watch on CRDs if some part is NotServed or may change its version, and lets it end after IdleGrace if none is.
 func (w *ownWatches) arrangeCRDWatch() {
-	needed := w.counts[NotServed] > 0
+	needed := w.counts[NotServed]+w.changing > 0
 	switch {
 	case w.set.options.WatchCRDs == Off:
 	case needed && (w.crds == nil || w.crds.gone):
@@ -178,8 +192,8 @@ func (w *ownWatches) keepOrExpire(own *part, needed bool) {
 	own.closeUnneededAfter(*w.set.options.IdleGrace)
 }
 
-// reviewAfterCRDEvent schedules reviews of the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may
-// define.
+// reviewAfterCRDEvent schedules reviews of the NotServed parts whose resource one of these CRDs defines, and of the parts that are
+// NotServed or may change their version and whose kind one of them may define.
 func (w *ownWatches) reviewAfterCRDEvent(_ change, crds ...client.Object) {
 	w.set.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
 	resources, groups := map[schema.GroupResource]bool{}, map[string]bool{}
@@ -189,7 +203,11 @@ func (w *ownWatches) reviewAfterCRDEvent(_ change, crds ...client.Object) {
 	}
 	for _, p := range w.set.parts.all {
 		sel := &p.selection
-		if p.state == NotServed && (resources[sel.key.resource.GroupResource()] || sel.requestNamesKind() && groups[sel.key.gvk.Group]) {
+		isDefined := resources[sel.key.resource.GroupResource()] || sel.requestNamesKind() && groups[sel.key.gvk.Group]
+		if isDefined && sel.mayChangeVersion() && p.run != nil { // discovery may show the change of a CRD later than the watch does
+			p.agenda.verify = time.Now().Add(withJitter(w.set.options.Backoff.Initial))
+		}
+		if isDefined && (p.state == NotServed || sel.mayChangeVersion()) {
 			p.scheduleReview(w.set.options.RBACDebounce)
 		}
 	}

@@ -130,6 +130,9 @@ func (p *part) countStateTransition(from, to State) {
 		p.set.metrics.countTransition(p, from, to)
 	}
 	p.set.own.countStateChange(from, to)
+	if p.selection.mayChangeVersion() && (from == Pending) != (to == "") {
+		p.set.own.countChanging(from == Pending)
+	}
 }
 
 // logStateChange writes one log line for a change of the state; for the Set's own parts at verbosity 1.

@@ -19,7 +19,8 @@ type examined struct {
 }
 
 // verifyRunningRight decides, by the review d, whether a part that lists and watches may continue. It may make requests. The function that
-// it returns applies the decision; its caller holds the Set's lock. The same holds for decideRestart and decideResourceServed.
+// it returns applies the decision; its caller holds the Set's lock. The same holds for decideVersion, decideRestart and
+// decideResourceServed.
 func (e *examined) verifyRunningRight(ctx context.Context, d rightsDecision) func() bool {
 	p := e.part
 	if d.err != nil {
@@ -43,6 +44,24 @@ func (e *examined) verifyRunningRight(ctx context.Context, d rightsDecision) fun
 			return true
 		}
 		return e.endDoubt()
+	}
+}
+
+// decideVersion decides whether a part that lists and watches must do so in another version, because the server prefers another one now.
+// Cached answers of discovery that are older than since are not used.
+func (e *examined) decideVersion(ctx context.Context, since time.Time) func() bool {
+	p := e.part
+	if !p.selection.mayChangeVersion() {
+		return func() bool { return false }
+	}
+	served, err := p.discoverServed(ctx, since)
+	return func() bool {
+		if err != nil || e.run.over || !p.resolved || p.selection.checkServedResource(served) != nil ||
+			resourceOf(served) == p.selection.targetResource() {
+			return false
+		}
+		p.changeVersion(served)
+		return true
 	}
 }
 

@@ -97,13 +97,15 @@ func (v *reviewer) reviewPartsOfKey(key reviewKey, urgent bool) {
 			}
 			return v.rights.askRightsOfPart(ctx, &e.part.selection, limiter, all)
 		}
+		since := zeroTimeIf(e.poked.After(started), e.poked)
 		switch {
 		case e.run != nil:
-			e.conclude = e.verifyRunningRight(ctx, ask(true))
+			verify, change := e.verifyRunningRight(ctx, ask(true)), e.decideVersion(ctx, since)
+			e.conclude = func() bool { return verify() || change() }
 		case e.state == Forbidden:
 			e.conclude = e.decideRestart(ctx, ask(false))
 		case e.state == NotServed:
-			e.conclude = e.decideResourceServed(ctx, zeroTimeIf(e.poked.After(started), e.poked))
+			e.conclude = e.decideResourceServed(ctx, since)
 		}
 	}
 	v.set.lock.changeUnderLock(func() {

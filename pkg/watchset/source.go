@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -16,7 +17,8 @@ import (
 // Source returns a source that passes the events of a resource's objects to h. They are the events of every informer that an owner of
 // this controller leases. A controller registers it once; informers that start or end later need no further registration. WaitForSync
 // returns at once, so a missing right never keeps a controller from starting. Where informers overlap, an event may come twice; while h
-// is slow, several changes of one object become one event. h == nil means EnqueueOwners.
+// is slow, several changes of one object become one event. For a Request of a CRD's kind without a version, the version of
+// resource does not matter. h == nil means EnqueueOwners.
 func (s *Set) Source(controller string, resource schema.GroupVersionResource, h handler.EventHandler,
 	p ...predicate.Predicate) source.SyncingSource {
 	if h == nil {
@@ -55,7 +57,7 @@ func (e *eventSource) startFeedingFrom(ctx context.Context, f *feed) error {
 	}
 	s.listeners.addEventFeed(f)
 	for _, p := range s.parts.all {
-		if p.selection.targetResource() == f.resource && p.demand.controllers[f.controller] > 0 && p.hasCompleteStore() {
+		if slices.Contains(f.feedKeys(), feedKey{f.controller, p.selection.feedResource()}) && p.demand.controllers[f.controller] > 0 && p.hasCompleteStore() {
 			f.queueDifferences(p, compareStores(nil, p.contents.store))
 		}
 	}
@@ -84,7 +86,7 @@ func (e *eventSource) dropFeedOfSource(f *feed) {
 func (p *part) feedsOfPart() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		for controller := range p.demand.controllers {
-			for _, f := range p.set.listeners.feeds[feedKey{controller, p.selection.targetResource()}] {
+			for _, f := range p.set.listeners.feeds[feedKey{controller, p.selection.feedResource()}] {
 				if !yield(f) {
 					return
 				}

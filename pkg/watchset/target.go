@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // target is the resource that a part lists and watches. For a Request of a kind it is a guess, without a client, until discovery has
@@ -33,6 +34,21 @@ func (sel *selection) targetResource() schema.GroupVersionResource { return sel.
 // requestNamesKind reports whether the request names a kind instead of a resource.
 func (sel *selection) requestNamesKind() bool { return !sel.key.gvk.Empty() }
 
+// mayChangeVersion reports whether the server may prefer another version of the kind some day: the request names no version, and the group
+// is none of Kubernetes' own, whose versions stay the same while a server runs.
+func (sel *selection) mayChangeVersion() bool {
+	return sel.requestNamesKind() && sel.key.gvk.Version == "" && !scheme.Scheme.IsGroupRegistered(sel.key.gvk.Group)
+}
+
+// feedResource returns the resource by which feeds get the part's events. Where the version may change, it has none, so that the change cuts
+// no feed off.
+func (sel *selection) feedResource() schema.GroupVersionResource {
+	if sel.mayChangeVersion() {
+		return sel.targetResource().GroupResource().WithVersion("")
+	}
+	return sel.targetResource()
+}
+
 // newNotServedError returns the error of a part whose resource or kind the server doesn't serve.
 func (sel *selection) newNotServedError(reason string) *NotServedError {
 	return &NotServedError{Resource: sel.key.resource, Kind: sel.key.gvk, reason: reason}
@@ -53,12 +69,28 @@ func (p *part) directRequestsTo(served *metav1.APIResource) {
 	if !p.selection.requestNamesKind() {
 		return
 	}
-	resource := schema.GroupVersionResource{Group: served.Group, Version: served.Version, Resource: served.Name}
+	resource := resourceOf(served)
 	p.selection.target.Store(&target{
 		resource: resource, kind: resource.GroupVersion().WithKind(served.Kind),
 		client: p.set.clients.resourceClientFor(resource, p.selection.key.form, p.set.options.Scheme),
 	})
 	p.resolved, p.global = true, !served.Namespaced
+}
+
+func resourceOf(served *metav1.APIResource) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: served.Group, Version: served.Version, Resource: served.Name}
+}
+
+// changeVersion has the part list and watch its kind in another version. Until the list has arrived, the part keeps its state and objects.
+// The caller holds the Set's lock.
+func (p *part) changeVersion(served *metav1.APIResource) {
+	p.endRun()
+	if p.state == Synced {
+		p.lastSync = time.Now()
+	}
+	p.directRequestsTo(served)
+	p.beginListAndWatch()
+	p.reportStateToSink()
 }
 
 // resolveRequestedKind finds the resource of a part whose request names a kind, and reports whether the run can go on.

@@ -1,6 +1,8 @@
 package informers_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -88,4 +90,43 @@ var _ = Describe("a kind", func() {
 			sees(v2, "two")
 		})
 	}
+
+	It("INF-I91 without a version follows the version that the API server prefers", func(ctx SpecContext) {
+		o := patient()
+		o.WatchRBAC, o.Backoff.Initial = watchset.Off, 2*time.Second
+		w := prepare(91, o)
+		crd, gvr := w.crd()
+		w.grantAll(ctx, "see", rule(gvr, see), rule(crds, see))
+		w.run()
+		a := w.namespaces(ctx, "a")[0]
+		create(ctx, crd)
+		soon(ctx, widget(gvr, a, "one"))
+		kind, kept := schema.GroupVersionKind{Group: gvr.Group, Kind: "Widget"}, &keeper{}
+		w.lease(watchset.Request{Kind: kind, Sink: kept})
+		whole := w.lease(watchset.Request{Kind: kind, Form: watchset.Full})
+		fixed := w.lease(watchset.Request{Kind: gvr.GroupVersion().WithKind("Widget")})
+		kept.becomes(watchset.Synced, "one")
+		becomes(whole, watchset.Synced)
+		becomes(fixed, watchset.Synced)
+
+		By("the CRD gets v2 beside v1")
+		Eventually(func() error {
+			both := crd.DeepCopy()
+			if err := admin.Get(ctx, client.ObjectKeyFromObject(crd), both); err != nil {
+				return err
+			}
+			second := both.Spec.Versions[0].DeepCopy()
+			second.Name, second.Storage = "v2", false
+			both.Spec.Versions = append(both.Spec.Versions, *second)
+			return admin.Update(ctx, both)
+		}).Should(Succeed())
+		v2 := gvr.GroupResource().WithVersion("v2")
+		Eventually(kept.status).Should(HaveField("Resource", v2), "the API server prefers v2")
+		Eventually(whole.Status).Should(HaveField("Resource", v2))
+		soon(ctx, widget(v2, a, "two"))
+		kept.becomes(watchset.Synced, "one", "two")
+		Eventually(func() ([]client.Object, error) { return whole.List("", nil) }).Should(HaveEach(
+			HaveField("GetObjectKind().GroupVersionKind().Version", "v2")), "objects come in the version that is followed")
+		Expect(fixed.Status().Resource).To(Equal(gvr), "a version that is named stays")
+	})
 })
