@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/lru"
 
 	"github.com/warren-tenancy/warren/internal/copies"
@@ -16,8 +17,8 @@ import (
 
 // removalChecks confirm by live reads that the namespace of a copy's source is not above the copy, before the copy is deleted for this
 // reason. The watch of Namespaces may be behind: with such an old forest, a new leader would delete copies that its predecessor has written
-// since. A copy that is older than the newest Namespace that the watch has shown needs no read. After the watch has shown a move, this is
-// true of all copies from before the move.
+// since. A copy of one of Kubernetes' own kinds that is older than the newest Namespace that the watch has shown needs no read.
+// After the watch has shown a move, this is true of all such copies from before the move.
 type removalChecks struct {
 	view  namespaceView
 	api   metadataReader
@@ -64,7 +65,7 @@ func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from
 	switch stays := keepsCopy(f, from, slot.Namespace); {
 	case stays && !keepsCopy(c.knownForest(), from, slot.Namespace):
 		return copies.ErrBehind // the view has a newer forest, which the State does not know yet
-	case stays || forest.IsNewer(seen, version):
+	case stays || isServedWithNamespaces(slot.Kind) && forest.IsNewer(seen, version):
 		return nil
 	}
 	above, _ := f.Sources(slot.Namespace)
@@ -100,6 +101,13 @@ func (c *removalChecks) knownForest() (f *forest.Snapshot) {
 func keepsCopy(f *forest.Snapshot, from, namespace string) bool {
 	above, ok := f.Sources(namespace)
 	return !ok || above.Has(from)
+}
+
+// isServedWithNamespaces reports whether the API server itself stores the objects of a kind, beside Namespaces, so that the
+// resourceVersions of both can be compared. Another server may store those of any group that Kubernetes itself does not have: an APIService
+// names it.
+func isServedWithNamespaces(kind schema.GroupKind) bool {
+	return scheme.Scheme.IsGroupRegistered(kind.Group)
 }
 
 // coversNamespace reports whether the last check of namespace has confirmed this path, and began after the State knew the copy of this

@@ -76,6 +76,13 @@ func TestRemovalChecks(t *testing.T) {
 			t.Errorf("%v after %d reads", err, a.reads)
 		}
 	})
+	t.Run("PROP-V7 the version of a copy in another storage says nothing", func(t *testing.T) {
+		c, a, _ := grown()
+		widget := copies.Slot{Kind: schema.GroupKind{Group: "example.com", Kind: "Widget"}, Namespace: "child", Name: "w"}
+		if err := c.checkRemoval(t.Context(), widget, "new", "4"); err != nil || a.reads != 2 {
+			t.Errorf("%v after %d reads, want those of child and old", err, a.reads)
+		}
+	})
 	t.Run("PROP-V6 the namespaces above are read once for all copies that were there", func(t *testing.T) {
 		c, a, _ := grown()
 		for _, version := range []string{"10", "9", "10"} {

@@ -160,6 +160,7 @@ func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]
 	for slot := range t.objects {
 		if slot.Kind == kind && objects[slot] == nil {
 			t.dropObject(slot)
+			delete(t.applied, slot)
 		}
 	}
 	for slot, now := range objects {

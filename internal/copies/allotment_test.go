@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -200,4 +201,56 @@ func TestLimitsHoldWhatGrows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// countOneTree returns the least time of several counts of what the limits of tree t0 leave, beside other trees with ten sources each.
+func countOneTree(trees int) time.Duration {
+	var namespaces []string
+	for i := range trees {
+		namespaces = append(namespaces, fmt.Sprintf("t%d root", i), fmt.Sprintf("c%d in t%d", i, i))
+	}
+	few := int32(1000)
+	w := world(planted(namespaces...).WithRules(forest.Rules{Limits: v1alpha1.Limits{Copies: &few}}))
+	for i := range trees {
+		for j := range 10 {
+			root := fmt.Sprint("t", i)
+			from := in(root, secret, fmt.Sprint("s", j))
+			w.PutSource(from, &copies.Source{UID: "u", Mode: update, Content: content(root, 1), Size: 100})
+			copiedTo(from.At(fmt.Sprint("c", i)), root, update)(w)
+		}
+	}
+	least := time.Hour
+	for range 50 {
+		w.Limits.Recount("t0")
+		began := time.Now()
+		w.Plan(in("c0", secret, "missing"))
+		w.Limits.HeldAround("t0")
+		w.Limits.Reallot("t0")
+		least = min(least, time.Since(began))
+	}
+	return least
+}
+
+func TestLimitsOfOneTreeCostNoWalkOverAll(t *testing.T) {
+	t.Run("PROP-L9 a count of one tree visits no source of another", func(t *testing.T) {
+		if alone, among := countOneTree(1), countOneTree(1000); among > 20*max(alone, 5*time.Microsecond) {
+			t.Errorf("a count takes %s beside 999 other trees, and %s alone", among, alone)
+		}
+	})
+	t.Run("PROP-L9 copies whose source is gone still count", func(t *testing.T) {
+		w := world(limited(-1, 500), aged("acme", 1, func(s *copies.Source) { s.Mode = v1alpha1.ModeCreate }))
+		carryOut(w, "a", "a1", "b")
+		w.DeleteSource(in("acme", secret, "s1"))
+		if n := w.Limits.Orphans(); n != 1 {
+			t.Errorf("%d sources are gone and have copies, want 1", n)
+		}
+		aged("acme", 2)(w)
+		if counts := carryOut(w, "a", "a1", "b"); counts["s2"] != 0 {
+			t.Errorf("copies were written beyond the limit: %v", counts)
+		}
+		aged("acme", 1)(w)
+		if n := w.Limits.Orphans(); n != 0 {
+			t.Errorf("%d sources are gone and have copies, want none after the source came back", n)
+		}
+	})
 }

@@ -73,10 +73,11 @@ type from struct {
 	copies    int
 }
 
-func newCopies() *Copies {
+// newCopies returns no copies. hasSource reports whether a source exists.
+func newCopies(hasSource func(sourceKey) bool) *Copies {
 	return &Copies{
 		rooms: map[string]*room{}, families: map[place]*family{}, bySource: map[sourceKey]map[*room]struct{}{},
-		counts: map[schema.GroupKind]int{}, tally: newTally(), compared: map[Slot]string{},
+		counts: map[schema.GroupKind]int{}, tally: newTally(hasSource), compared: map[Slot]string{},
 	}
 }
 

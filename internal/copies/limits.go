@@ -282,9 +282,12 @@ func (a *Allotter) claimsIn(root string) (claims []claim, copies, bytes int64) {
 			claims = append(claims, c)
 		}
 	}
-	for key, made := range tally.madeOf {
-		if w.Sources.byKey[key] == nil && w.Forest.RootOf(key.namespace) == root {
-			bytes += int64(made) * int64(tally.written[key])
+	for namespace, keys := range tally.orphaned {
+		if w.Forest.RootOf(namespace) != root {
+			continue
+		}
+		for key := range keys {
+			bytes += int64(tally.madeOf[key]) * int64(tally.written[key])
 		}
 	}
 	return claims, copies, bytes
@@ -344,10 +347,31 @@ type tally struct {
 	madeOf map[sourceKey]int // how many copies, by source
 	// written is the size of one existing copy of a source, in bytes, as far as that is known.
 	written map[sourceKey]int
+	// orphaned holds, by namespace, the sources that are gone but have copies that count. A count of one tree visits all of orphaned, and so
+	// must not visit the sources of all other trees.
+	orphaned  map[string]map[sourceKey]bool
+	hasSource func(sourceKey) bool
 }
 
-func newTally() tally {
-	return tally{made: map[string]int{}, madeOf: map[sourceKey]int{}, written: map[sourceKey]int{}}
+func newTally(hasSource func(sourceKey) bool) tally {
+	return tally{made: map[string]int{}, madeOf: map[sourceKey]int{}, written: map[sourceKey]int{},
+		orphaned: map[string]map[sourceKey]bool{}, hasSource: hasSource}
+}
+
+// recordOrphaned records whether a source is gone but has copies. It is called when either of the two may have changed.
+func (t *tally) recordOrphaned(source sourceKey) {
+	here := t.orphaned[source.namespace]
+	if t.madeOf[source] > 0 && !t.hasSource(source) {
+		if here == nil {
+			here = map[sourceKey]bool{}
+			t.orphaned[source.namespace] = here
+		}
+		here[source] = true
+		return
+	}
+	if delete(here, source); len(here) == 0 {
+		delete(t.orphaned, source.namespace)
+	}
 }
 
 // count adds change to the number of copies of a source.
@@ -362,6 +386,7 @@ func (t *tally) count(source sourceKey, r *record, change int) {
 		delete(t.madeOf, source)
 		delete(t.written, source)
 	}
+	t.recordOrphaned(source)
 }
 
 // recordFoundSize records size, the present size of the source, as the size of its existing copies. It does so only while their size is

@@ -85,6 +85,8 @@ func newSources() *Sources {
 // At returns the source at slot, or nil.
 func (s *Sources) At(slot Slot) *Source { return s.byKey[slot.source()] }
 
+func (s *Sources) has(key sourceKey) bool { return s.byKey[key] != nil }
+
 // In returns the slots of the sources of a kind in namespace, or Everywhere.
 func (s *Sources) In(kind schema.GroupKind, namespace string) (slots []Slot) {
 	if namespace != Everywhere {

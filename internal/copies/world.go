@@ -69,8 +69,9 @@ const (
 
 // NewWorld returns a world without objects.
 func NewWorld(f *forest.Snapshot) *World {
+	sources := newSources()
 	w := &World{
-		Forest: f, Sources: newSources(), Copies: newCopies(), Sights: newSights(),
+		Forest: f, Sources: sources, Copies: newCopies(sources.has), Sights: newSights(),
 		kinds: map[schema.GroupKind]kindState{}, lost: map[sourceKey]Loss{},
 	}
 	w.Limits = newAllotter(w)
@@ -113,6 +114,7 @@ func (w *World) Len(kind schema.GroupKind) (sources, copies int) {
 // PutSource adds or replaces the source at slot.
 func (w *World) PutSource(slot Slot, s *Source) {
 	w.Sources.put(slot, s)
+	w.Copies.tally.recordOrphaned(slot.source())
 	w.Limits.queueRecount(slot.Namespace)
 	delete(w.lost, slot.source())
 }
@@ -123,6 +125,7 @@ func (w *World) DeleteSource(slot Slot) {
 		return
 	}
 	w.Sources.delete(slot)
+	w.Copies.tally.recordOrphaned(slot.source())
 	w.Limits.queueRecount(slot.Namespace)
 }
 
