@@ -313,7 +313,7 @@ func (s *sources) read(ctx context.Context, slot copies.Slot, resource schema.Gr
 		return nil, err
 	}
 	s.keepBody(slot, body)
-	s.apply(copies.BodyRead{Source: slot, UID: uid, ResourceVersion: resourceVersion, Body: body})
+	s.apply(copies.BodyRead{Source: slot, Resource: resource, UID: uid, ResourceVersion: resourceVersion, Body: body})
 	return body, nil
 }
 

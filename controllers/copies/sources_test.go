@@ -63,7 +63,8 @@ func testLargeSources(t *testing.T) {
 		Resource: secretKind.GroupVersion().WithResource("secrets")}})
 	for _, object := range all {
 		from := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "acme", Name: object.Name}
-		apply(copies.BodyRead{Source: from, UID: object.Name, ResourceVersion: "1", Body: &copies.Body{Content: object.Name, Size: size}})
+		apply(copies.BodyRead{Source: from, Resource: secretKind.GroupVersion().WithResource("secrets"), UID: object.Name,
+			ResourceVersion: "1", Body: &copies.Body{Content: object.Name, Size: size}})
 		apply(copies.SourceRead{Source: from})
 	}
 	if queue.Len() != children*count {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -186,7 +187,7 @@ func (a *apiServer) list(watch copies.Watch) (all []*metav1.PartialObjectMetadat
 func (a *apiServer) carryOut(request copies.Request, known *forest.Snapshot) []copies.Input {
 	switch one := request.(type) {
 	case copies.ReadSource:
-		read, err := a.read(one.Source)
+		read, err := a.read(one.Source, one.Resource)
 		return append(read, copies.SourceRead{Source: one.Source, Err: err})
 	case copies.FindLoss:
 		return []copies.Input{copies.LossFound{Source: one.Source, Loss: a.findLoss(one)}}
@@ -211,14 +212,22 @@ func (a *apiServer) carryOut(request copies.Request, known *forest.Snapshot) []c
 }
 
 // read reads a source whole.
-func (a *apiServer) read(slot copies.Slot) ([]copies.Input, error) {
+func (a *apiServer) read(slot copies.Slot, resource schema.GroupVersionResource) ([]copies.Input, error) {
 	object, exists := a.objects[slot]
 	if !exists {
 		return nil, notFound(slot)
 	}
-	body := &copies.Body{Content: object.content, Size: object.size, Meta: metaOf(object.meta)}
-	return []copies.Input{copies.BodyRead{Source: slot, UID: string(object.meta.UID), ResourceVersion: object.meta.ResourceVersion,
-		Body: body}}, nil
+	body := &copies.Body{Content: contentIn(object.content, resource), Size: object.size, Meta: metaOf(object.meta)}
+	return []copies.Input{copies.BodyRead{Source: slot, Resource: resource, UID: string(object.meta.UID),
+		ResourceVersion: object.meta.ResourceVersion, Body: body}}, nil
+}
+
+// contentIn returns the content of an object as the API server shows it in the version of resource: v2 has a field that v1 lacks.
+func contentIn(content string, resource schema.GroupVersionResource) string {
+	if resource.Version == "v2" {
+		return content + " and more"
+	}
+	return content
 }
 
 // metaOf returns the digest of the labels and annotations that a copy of this object would have.
@@ -244,6 +253,7 @@ func (a *apiServer) findLoss(request copies.FindLoss) copies.Loss {
 // write carries out one WriteCopy, as copyWrite in controllers/copies does.
 func (a *apiServer) write(w copies.WriteCopy) (read []copies.Input, result copies.Result, err error) {
 	source, hasSource := a.objects[w.Action.Source]
+	source.content = contentIn(source.content, w.Resource)
 	at, exists := a.objects[w.Slot]
 	same := exists && w.Over != nil && string(at.meta.UID) == w.Over.UID && at.meta.ResourceVersion == w.Over.ResourceVersion
 	switch {
@@ -261,7 +271,7 @@ func (a *apiServer) write(w copies.WriteCopy) (read []copies.Input, result copie
 		return nil, copies.Result{}, notFound(w.Action.Source)
 	}
 	if source.content != w.Action.Hash.Content {
-		read, _ = a.read(w.Action.Source)
+		read, _ = a.read(w.Action.Source, w.Resource)
 	}
 	if w.Action.Verb == copies.Inspect {
 		if at.content == source.content && metaOf(at.meta) == metaOf(source.meta) {

@@ -91,7 +91,7 @@ func large(b *testing.B, namespaces, sources int) (*scenario, []copies.Slot) {
 	}
 	s.state.Apply(s.now, copies.Elected{})
 	for j := range sources {
-		for _, input := range append(first(s.server.read(in("acme", secret, fmt.Sprint("s", j)))),
+		for _, input := range append(first(s.server.read(in("acme", secret, fmt.Sprint("s", j)), syncedStatus(secretKind).Resource)),
 			copies.SourceRead{Source: in("acme", secret, fmt.Sprint("s", j))}) {
 			s.state.Apply(s.now, input)
 		}

@@ -84,6 +84,7 @@ type RightsAsked struct{ Namespace string }
 // BodyRead describes what a read of a source has shown.
 type BodyRead struct {
 	Source               Slot
+	Resource             schema.GroupVersionResource
 	UID, ResourceVersion string
 	Body                 *Body
 }

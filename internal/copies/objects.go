@@ -218,6 +218,7 @@ func (s *State) dropCopy(slot Slot) {
 		return
 	}
 	delete(s.unlabelled, slot)
+	delete(s.drift, slot)
 	s.world.DeleteCopy(slot)
 	s.queueLimits(known.From)
 	s.queueKeys(slotKeys(s.world.BindingsTo(slot))...)
@@ -248,10 +249,12 @@ type readVersion struct {
 }
 
 func (r BodyRead) applyTo(s *State) {
-	b := r.Body
+	b, known := r.Body, s.world.Sources.At(r.Source)
+	if known == nil || r.Resource != s.kinds[r.Source.Kind].resource { // the source has gone, or must be read in another version
+		return
+	}
 	s.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
-	known := s.world.Sources.At(r.Source)
-	if known == nil || known.UID != r.UID || forest.IsNewer(known.ResourceVersion, r.ResourceVersion) {
+	if known.UID != r.UID || forest.IsNewer(known.ResourceVersion, r.ResourceVersion) {
 		return
 	}
 	s.world.NoteContent(r.Source, known, b)
@@ -277,7 +280,7 @@ func (s *State) takeResult(slot Slot, request WriteCopy, r Result, err error) {
 	if apierrors.IsConflict(err) && s.unlabelled[slot] != "" {
 		s.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
 	}
-	if r.FoundDrifted {
+	if r.FoundDrifted && s.world.Copies.At(slot) != nil {
 		s.drift[slot] = FoundAtStart
 	}
 	if r.Written != nil {

@@ -70,9 +70,7 @@ func (k Kind) Roles() []Role {
 func (c WatchChanged) applyTo(s *State) {
 	k := s.kinds[c.Kind]
 	w := k.watches[c.Role]
-	if c.Status.Resource.Resource != "" {
-		k.resource, k.served = c.Status.Resource, c.Status.Kind
-	}
+	s.setResource(k, c.Status)
 	if c.Status.Err != nil {
 		k.failure = c.Status.Err
 	}
@@ -81,6 +79,24 @@ func (c WatchChanged) applyTo(s *State) {
 		return
 	}
 	s.changeNarrowWatch(k, w, c)
+}
+
+// setResource records by which resource and in which version the API server serves a kind. In another version, sources may have other
+// content, so they are all read again.
+func (s *State) setResource(k *watchedKind, now watchset.Status) {
+	if now.Resource.Resource == "" || now.Resource == k.resource {
+		return
+	}
+	isFirst := k.resource.Resource == ""
+	if k.resource, k.served = now.Resource, now.Kind; isFirst {
+		return
+	}
+	sources, _ := s.world.KindIn(k.GroupKind(), Everywhere)
+	for _, slot := range sources {
+		delete(s.bodies, slot)
+		s.world.Sources.At(slot).Content = ""
+		s.queueKeys(sourceTask(slot))
+	}
 }
 
 // After returns the state of a kind that is watched in the whole cluster, after the watch has got this status. A new try to list changes

@@ -10,6 +10,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -80,6 +83,44 @@ var _ = Describe("a configured kind", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed())
 		put()
+	})
+
+	It("PROP-X13 is copied in the version that the API server prefers, also after that has changed", func(ctx SpecContext) {
+		w := start(ctx, setup{Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
+		crd := widgets("Gadget", "gadgets")
+		apply := func() {
+			GinkgoHelper()
+			manifests, err := manifest(crd)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), manifests)).To(Succeed())
+		}
+		apply()
+		f := grow(ctx, w)
+		g := build.Source(widget("Gadget", f.acme, "g", "blue"), v1alpha1.ModeUpdate)
+		f.create(ctx, g)
+		f.copied(ctx, g, f.tree()...)
+
+		By("the CRD gets v2, with one field more, beside v1; the field is set at once")
+		second := crd.Spec.Versions[0].DeepCopy()
+		second.Name, crd.Spec.Versions[0].Storage = "v2", false
+		spec := second.Schema.OpenAPIV3Schema.Properties["spec"]
+		spec.Properties["size"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		crd.Spec.Versions = append(crd.Spec.Versions, *second)
+		apply()
+		newer := widget("Gadget", f.acme, "g", "blue")
+		newer.SetAPIVersion("example.com/v2")
+		Eventually(ctx, func(ctx context.Context) error {
+			return w.Admin().Patch(ctx, newer, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"large"}}`)))
+		}).Should(Succeed())
+		for _, namespace := range f.tree() {
+			Eventually(ctx, func(ctx context.Context) (string, error) {
+				c := widget("Gadget", namespace, "g", "")
+				c.SetAPIVersion("example.com/v2")
+				err := w.Admin().Get(ctx, client.ObjectKeyFromObject(c), c)
+				size, _, _ := unstructured.NestedString(c.Object, "spec", "size")
+				return size, err
+			}).Should(Equal("large"), "the copy in %s has the new field without a restart", namespace)
+		}
 	})
 
 	for config, sentence := range map[string]string{
