@@ -197,7 +197,8 @@ func (r *Runner) runWorkers(ctx context.Context) error {
 // runTicks applies a Ticked every Timing.Tick until ctx is done.
 func (r *Runner) runTicks(ctx context.Context) {
 	for ctx.Err() == nil {
-		r.apply(copies.Ticked{Idle: r.View.Synced() && r.queue.IsIdle()})
+		synced := r.View.Synced()
+		r.apply(copies.Ticked{Synced: synced, Idle: synced && r.queue.IsIdle()})
 		select {
 		case <-ctx.Done():
 		case <-time.After(r.settings.Timing.Tick):

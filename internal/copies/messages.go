@@ -72,8 +72,9 @@ type FollowDue struct{}
 // Elected reports that this replica leads from now on: everything that is known is worked on.
 type Elected struct{}
 
-// Ticked comes on the leader only, once every Timing.Tick. Idle reports that no key waits in the queue, and that no worker has one.
-type Ticked struct{ Idle bool }
+// Ticked comes on the leader only, once every Timing.Tick. Synced reports that the forest is known. Idle reports that, too, and that no key
+// waits in the queue, and that no worker has one.
+type Ticked struct{ Synced, Idle bool }
 
 // Started reports that a worker has taken a Key from the queue. The worker gets at most one Request.
 type Started struct{ Key Key }

@@ -44,6 +44,10 @@ type slotTrouble struct {
 	reading   bool // the slot is that of a source that could not be read: nothing is known of its copies either
 }
 
+// isRetried reports whether the slot is tried again for a reason that passes by itself. A slot with a text does not count: an object may be
+// being deleted for ever.
+func (t slotTrouble) isRetried() bool { return t.reason == "" && t.text == "" }
+
 // isConflict reports whether another object is at the slot.
 func (t slotTrouble) isConflict() bool { return t.reason == v1alpha1.ReasonConflict }
 
@@ -52,14 +56,17 @@ type troubles struct {
 	slots map[string]map[Slot]*slotTrouble // by namespace
 	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
 	invalid map[string]map[Slot]string
-	// complete reports that every slot was worked on since this replica leads, except those in unknown. unknown has the slots whose first try
-	// has failed for a reason that passes by itself, but has not passed yet; the value is true for sources that could not be read.
-	complete bool
-	unknown  map[Slot]bool
+	// first is what must be done before everything is known. begun reports that all objects that must be worked on are known, complete that
+	// first is done. unknown has the slots whose first try has failed for a reason that passes by itself, but has not passed yet; the value is
+	// true for sources that could not be read.
+	first           firstWork
+	begun, complete bool
+	unknown         map[Slot]bool
 }
 
 func newTroubles() troubles {
-	return troubles{slots: map[string]map[Slot]*slotTrouble{}, invalid: map[string]map[Slot]string{}}
+	return troubles{slots: map[string]map[Slot]*slotTrouble{}, invalid: map[string]map[Slot]string{}, first: newFirstWork(),
+		unknown: map[Slot]bool{}}
 }
 
 // troubleOf returns the trouble of a slot; the zero value if it has none.
@@ -184,22 +191,30 @@ func (s *State) forgetTroubles(c ForestChanged) {
 const mostUnknown = 1000
 
 func (t Ticked) applyTo(s *State) {
-	if t.Idle && !s.troubles.complete && s.CheckSynced() == nil {
-		s.completeTroubles()
+	if (t.Idle || t.Synced) && !s.troubles.complete && s.CheckSynced() == nil {
+		s.completeTroubles(t.Idle)
 	}
 	s.reportStuck()
 }
 
-// completeTroubles records that every slot was worked on since this replica leads, and reports what may have something to report:
-// namespaces with troubles, with invalid sources or with sources that limits hold back, those that wait for removals, and those that may
-// report a trouble from before the start. Slots that are tried again for a reason that passes by itself become unknown: one slot that is
-// never answered must not hide what is known of all others.
-func (s *State) completeTroubles() {
-	unknown := s.findRetried()
-	if len(unknown) > mostUnknown {
+// completeTroubles records that the first work is known, or that it is done, if all keys are done or idle is true. It reports what may have
+// something to report. Slots that are tried again for a reason that passes by itself become unknown: one slot that is never answered must
+// not hide what is known of all others.
+func (s *State) completeTroubles(idle bool) {
+	t := &s.troubles
+	isDone := idle || len(t.first.open) == 0
+	if unknown := s.findRetried(); isDone && len(unknown) <= mostUnknown {
+		t.complete, t.unknown, t.first = true, unknown, newFirstWork()
+	} else if t.begun || isDone {
 		return
 	}
-	s.troubles.complete, s.troubles.unknown = true, unknown
+	t.begun = true
+	s.reportAll()
+}
+
+// reportAll reports namespaces with troubles, with invalid sources or with sources that limits hold back, those that wait for removals, and
+// those that may report a trouble from before the start.
+func (s *State) reportAll() {
 	s.reportNamespaces(slices.Collect(maps.Keys(s.troubles.slots))...)
 	s.reportNamespaces(slices.Collect(maps.Keys(s.troubles.invalid))...)
 	s.reportNamespaces(slices.Collect(maps.Keys(s.removals.barriers))...)
@@ -217,7 +232,7 @@ func (s *State) findRetried() map[Slot]bool {
 	all := map[Slot]bool{}
 	for _, here := range s.troubles.slots {
 		for slot, known := range here {
-			if known.reason == "" && known.text == "" { // a slot with a text does not count: an object may be being deleted for ever
+			if known.isRetried() {
 				all[slot] = known.reading
 			}
 		}
@@ -231,7 +246,9 @@ func (s *State) recordKnown(slot Slot) {
 	if !was {
 		return
 	}
-	delete(s.troubles.unknown, slot)
+	if delete(s.troubles.unknown, slot); len(s.troubles.unknown) == mostUnknown {
+		s.reportAll() // until now, nothing was known of any slot
+	}
 	s.reportNamespaces(slot.Namespace)
 	if reading {
 		for below := range s.world.Forest.Below(slot.Namespace) {
@@ -243,15 +260,18 @@ func (s *State) recordKnown(slot Slot) {
 // IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads: what is in it and
 // below it, and the sources above it. Before that, what is not in Troubles may be in trouble all the same.
 func (s *State) IsKnown(namespace string) bool {
-	f := s.world.Forest
+	t, f := &s.troubles, s.world.Forest
+	if !t.begun || len(t.unknown) > mostUnknown || !t.complete && s.awaitsFirst(namespace) {
+		return false
+	}
 	above, _ := f.Sources(namespace)
-	for slot, reading := range s.troubles.unknown {
+	for slot, reading := range t.unknown {
 		if slot.Namespace == namespace || slices.Contains(f.Place(slot.Namespace).Path, namespace) ||
 			reading && slices.Contains(above.Names, slot.Namespace) {
 			return false
 		}
 	}
-	return s.troubles.complete
+	return true
 }
 
 // reportNamespaces reports that these namespaces, and those above them, have something new to report.
@@ -271,9 +291,9 @@ func (s *State) reportAbove(f *forest.Snapshot, namespace string) {
 	}
 }
 
-// reportOne reports one namespace. Before every slot was worked on, there is nothing to report.
+// reportOne reports one namespace. Before all objects that must be worked on are known, there is nothing to report.
 func (s *State) reportOne(namespace string) {
-	if !s.troubles.complete {
+	if !s.troubles.begun {
 		return
 	}
 	if s.out.reports == nil {

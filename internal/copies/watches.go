@@ -255,13 +255,17 @@ func (k *watchedKind) combineStates() KindState {
 	return state
 }
 
-// queueKind queues all sources and copies of a kind.
+// queueKind queues all sources and copies of a kind. If this replica leads, and not everything was worked on, they are first work.
 func (s *State) queueKind(gk schema.GroupKind) {
 	sources, copies := s.world.KindIn(gk, Everywhere)
+	keys := slotKeys(copies)
 	for _, slot := range sources {
-		s.queueKeys(sourceTask(slot))
+		keys = append(keys, sourceTask(slot))
 	}
-	s.queueKeys(slotKeys(copies)...)
+	if s.measured.leading && !s.troubles.complete {
+		s.troubles.first.add(keys...)
+	}
+	s.queueKeys(keys...)
 }
 
 // areSyncing reports whether objects of some kind may exist that were not listed yet.

@@ -15,6 +15,7 @@ import (
 func (s *State) Apply(now time.Time, input Input) []Output {
 	s.now = now
 	input.applyTo(s)
+	s.followFirst(input)
 	return s.out.take()
 }
 

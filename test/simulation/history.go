@@ -245,7 +245,8 @@ func (h *history) pass(d time.Duration) {
 
 func (h *history) tickAll() string {
 	for _, r := range h.living(func(r *replica) bool { return r.leads }) {
-		r.applyCopies(copies.Ticked{Idle: r.view.Synced() && len(r.waiting)+len(r.workers) == 0})
+		synced := r.view.Synced()
+		r.applyCopies(copies.Ticked{Synced: synced, Idle: synced && len(r.waiting)+len(r.workers) == 0})
 	}
 	return ""
 }
