@@ -2,8 +2,8 @@ package copies
 
 import "slices"
 
-// firstWork holds the keys that were queued when this replica began to lead, or when a kind became active, and the keys that followed from
-// these, until they are done. What becomes of later keys does not matter: work without an end in one tenant must not hide what is known of
+// firstWork holds the keys that were queued when this replica began to lead, or when a kind became active. The keys that follow from these
+// belong to it, too. Each stays until it is done. Later keys do not matter: work without an end in one tenant must not hide what is known of
 // all others.
 type firstWork struct {
 	open map[Key]bool
@@ -60,8 +60,8 @@ func heldKeys(input Input) []Key {
 	return nil
 }
 
-// followFirst is called after each Input. If a key of the first work has led to it, the keys that follow belong to the first work, too, and
-// that key is done unless a request was made for it.
+// followFirst is called after each Input. If a key of the first work has led to the Input, the keys that follow belong to the first work,
+// too. That key is done unless a request was made for it.
 func (s *State) followFirst(input Input) {
 	w := &s.troubles.first
 	if len(w.open) == 0 {

@@ -192,8 +192,8 @@ func (w *ownWatches) keepOrExpire(own *part, needed bool) {
 	own.closeUnneededAfter(*w.set.options.IdleGrace)
 }
 
-// reviewAfterCRDEvent schedules reviews of the NotServed parts whose resource one of these CRDs defines, and of the parts that are
-// NotServed or may change their version and whose kind one of them may define.
+// reviewAfterCRDEvent schedules reviews of the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may
+// define. It also schedules reviews of the parts whose kind one of them may define in another version.
 func (w *ownWatches) reviewAfterCRDEvent(_ change, crds ...client.Object) {
 	w.set.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
 	resources, groups := map[schema.GroupResource]bool{}, map[string]bool{}

@@ -34,8 +34,8 @@ func (sel *selection) targetResource() schema.GroupVersionResource { return sel.
 // requestNamesKind reports whether the request names a kind instead of a resource.
 func (sel *selection) requestNamesKind() bool { return !sel.key.gvk.Empty() }
 
-// mayChangeVersion reports whether the server may prefer another version of the kind some day: the request names no version, and the group
-// is none of Kubernetes' own, whose versions stay the same while a server runs.
+// mayChangeVersion reports whether the server may prefer another version of the kind some day. Then the request names no version, and the
+// group is none of Kubernetes' own: the versions of those stay the same while a server runs.
 func (sel *selection) mayChangeVersion() bool {
 	return sel.requestNamesKind() && sel.key.gvk.Version == "" && !scheme.Scheme.IsGroupRegistered(sel.key.gvk.Group)
 }
