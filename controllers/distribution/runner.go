@@ -191,8 +191,9 @@ func (s *obstacleSink) Gone(object client.Object) {
 	s.runner.applyInput(distribute.ObstacleGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
-// State implements watchset.Sink. While the watch does not work, the obstacles are as it has shown them last.
-func (s *obstacleSink) State(string, watchset.Status) {}
+func (s *obstacleSink) State(_ string, now watchset.Status) {
+	s.runner.applyInput(distribute.ObstacleWatchChanged{Watch: s.watch, Status: now})
+}
 
 // as returns objects that are known to have the type T.
 func as[T client.Object](all []client.Object) []T {

@@ -224,13 +224,13 @@ func (s *State) DescribeUnseen(namespace string) []string {
 		if part.namespace != namespace {
 			where = " in namespace " + part.namespace
 		}
-		found[fmt.Sprintf("%s%s: %s", part.resource, where, describeStatus(part.status))] = true
+		found[fmt.Sprintf("%s%s: %s", part.resource, where, DescribeStatus(part.status))] = true
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
-// describeStatus returns why a watch shows nothing, in a few words.
-func describeStatus(now watchset.Status) string {
+// DescribeStatus returns why a watch shows nothing, in a few words.
+func DescribeStatus(now watchset.Status) string {
 	switch {
 	case now.State == watchset.Forbidden:
 		return "forbidden, missing " + strings.Join(now.Missing, ", ")

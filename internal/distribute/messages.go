@@ -92,6 +92,12 @@ type ObstacleGone struct {
 	Object *metav1.PartialObjectMetadata
 }
 
+// ObstacleWatchChanged is the state of the watch.
+type ObstacleWatchChanged struct {
+	Watch  *ObstacleWatch
+	Status watchset.Status
+}
+
 // Elected reports that this replica leads from now on: it reviews all known distributions.
 type Elected struct{}
 

@@ -70,7 +70,7 @@ func (s *State) reviewRun(r *run, looked bool) {
 		return
 	}
 	results := s.planAll(r)
-	if !looked && r.mustLook(results) {
+	if !looked && (r.isLookDue(s.now) || r.mustLook(results)) {
 		s.emitOutput(ListObstacles{s.obstacleWatchOf(r), r.Distribution})
 		return
 	}
@@ -132,10 +132,14 @@ func (f ObstaclesFound) applyTo(s *State) {
 	switch {
 	case r == nil || r.Distribution != f.of: // the next review is queued
 	case f.Err != nil:
+		if r.isLookDue(s.now) { // a list that fails delays no more than one review of what is known
+			r.lookAt = s.now.Add(s.options.RetryMax)
+		}
 		s.emitOutput(copies.Log{Message: "looking for conflicts of ResourceDistribution " + r.Name + "; it is tried again", Err: f.Err})
 		s.queueAfter(reviewKey(r.Name), s.options.Timing.Pace)
 	default:
-		r.looked, r.obstacles = true, s.readObstacles(f.Kind, f.Objects)
+		r.looked = true
+		s.queue(r.replaceObstacles(s.readObstacles(f.Kind, f.Objects))...)
 		s.reviewRun(r, true)
 	}
 }
@@ -204,6 +208,10 @@ func (s *State) decideWrites(r *run, results []Result) Review {
 	s.followObstacles(r, found.Results)
 	found.NotFound, found.Replaced = r.Targets.NotFound(s.forest), r.named.Replaced(s.forest)
 	found.Admitted, found.Named = r.admitted, r.named
+	if r.unwatched.Err != nil {
+		found.Unwatched = fmt.Sprintf("the operator lists these objects every %s instead of watching them: %s", s.options.RetryMax,
+			copies.DescribeStatus(r.unwatched))
+	}
 	return found
 }
 
@@ -286,10 +294,11 @@ func (s *State) keepBatch(r *run, open []string, count int) (begins bool) {
 	return true
 }
 
-// followObstacles watches the obstacles of a distribution while there are any.
+// followObstacles watches the obstacles of a distribution while there are any. While the watch does not run, they are listed now and then.
 func (s *State) followObstacles(r *run, results []Result) {
 	if slices.ContainsFunc(results, func(one Result) bool { return one.State == InConflict && one.copy == nil }) {
 		s.keepWatch(r)
+		s.queueLook(r)
 		return
 	}
 	s.stopWatch(r)

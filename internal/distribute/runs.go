@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // run is what is known of one ResourceDistribution, as long as it is the same object (UID).
@@ -38,7 +39,9 @@ type run struct {
 	obstacles map[string]*Obstacle // by namespace
 	looked    bool                 // obstacles have been listed since this replica knows the distribution
 	watch     *ObstacleWatch       // nil while there is no obstacle
-	watching  bool                 // the watch has shown all obstacles
+	watching  bool                 // the watch shows all obstacles
+	unwatched watchset.Status      // why the watch shows nothing, as it has reported last; zero if it has reported no error
+	lookAt    time.Time            // when obstacles that are not watched are listed again; zero if that was not planned yet
 }
 
 // failedStatus describes the writes of the status that have failed in a row, up to the last one.
@@ -74,7 +77,7 @@ func (r *run) changeObstacle(namespace string, now *Obstacle) {
 func (s *State) keepWatch(r *run) {
 	if r.watch == nil {
 		w := s.obstacleWatchOf(r)
-		r.watch, r.watching = &w, false
+		r.watch, r.watching, r.unwatched, r.lookAt = &w, false, watchset.Status{}, time.Time{}
 		s.emitOutput(FollowObstacles{})
 	}
 }
@@ -111,22 +114,51 @@ func (s *State) findWatching(w *ObstacleWatch) *run {
 	return nil
 }
 
-func (l ObstaclesListed) applyTo(s *State) {
-	r := s.findWatching(l.Watch)
+// queueLook queues the next list of obstacles that no watch shows, unless one is queued already.
+func (s *State) queueLook(r *run) {
+	if r.watching || s.now.Before(r.lookAt) {
+		return
+	}
+	r.lookAt = s.now.Add(s.options.RetryMax)
+	s.queueAfter(reviewKey(r.Name), s.options.RetryMax)
+}
+
+// isLookDue reports whether obstacles that no watch shows must be listed again.
+func (r *run) isLookDue(now time.Time) bool {
+	return r.watch != nil && !r.watching && !r.lookAt.IsZero() && !now.Before(r.lookAt)
+}
+
+func (c ObstacleWatchChanged) applyTo(s *State) {
+	r := s.findWatching(c.Watch)
 	if r == nil {
 		return
 	}
-	found := s.readObstacles(l.Watch.Kind, l.Objects)
-	keys := []Key{reviewKey(r.Name)}
+	switch r.watching = c.Status.State == watchset.Synced; {
+	case r.watching:
+		r.unwatched = watchset.Status{}
+	case c.Status.Err != nil: // a new try to list changes nothing before it has ended
+		r.unwatched = c.Status
+	}
+	s.queue(reviewKey(r.Name))
+}
+
+func (l ObstaclesListed) applyTo(s *State) {
+	if r := s.findWatching(l.Watch); r != nil {
+		s.queue(append(r.replaceObstacles(s.readObstacles(l.Watch.Kind, l.Objects)), reviewKey(r.Name))...)
+	}
+}
+
+// replaceObstacles replaces all known obstacles, and returns the keys of the targets that have none any more.
+func (r *run) replaceObstacles(found map[string]*Obstacle) (gone []Key) {
 	for namespace, known := range r.obstacles {
 		if found[namespace] == nil {
-			keys = append(keys, Key{r.Name, namespace})
+			gone = append(gone, Key{r.Name, namespace})
 		} else {
 			found[namespace] = keepExamined(known, found[namespace])
 		}
 	}
-	r.watching, r.obstacles = true, found
-	s.queue(keys...)
+	r.obstacles = found
+	return gone
 }
 
 func (o ObstacleSeen) applyTo(s *State) {

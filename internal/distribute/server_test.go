@@ -44,10 +44,12 @@ type cluster struct {
 	queue   []Key
 	later   []Queue // in the order in which they are due: After counts from epoch
 	writes  []string
-	reports []string                  // Events, by reason
-	watches int                       // the number of watches for obstacles
-	covered bool                      // whether the kind is in mode All of propagation
-	kinds   []schema.GroupVersionKind // distribution.kinds from the next start on
+	reports []string // Events, by reason
+	watches int      // the number of watches for obstacles
+	// unwatched is the status of the watches of obstacles; the zero Status stands for Synced.
+	unwatched watchset.Status
+	covered   bool                      // whether the kind is in mode All of propagation
+	kinds     []schema.GroupVersionKind // distribution.kinds from the next start on
 	// refuse returns the error of a write of a copy; nil accepts every write.
 	refuse func(verb Verb, slot copies.Slot) error
 }
@@ -134,10 +136,14 @@ func (c *cluster) follow() {
 		return
 	}
 	for w := range wanted {
+		if c.unwatched.State != "" {
+			c.events = append(c.events, ObstacleWatchChanged{w, c.unwatched})
+			continue
+		}
 		objects := c.list(func(meta *metav1.PartialObjectMetadata) bool {
 			return meta.Name == w.Name && meta.Labels[v1alpha1.LabelDistributedBy] != w.Distribution
 		})
-		c.events = append(c.events, ObstaclesListed{w, objects})
+		c.events = append(c.events, ObstaclesListed{w, objects}, ObstacleWatchChanged{w, synced})
 	}
 }
 
@@ -315,6 +321,9 @@ func (c *cluster) show(meta *metav1.PartialObjectMetadata, exists bool) {
 		c.events = append(c.events, CopyGone{gk, meta})
 	}
 	for w := range c.state.ObstacleWatches() {
+		if c.unwatched.State != "" {
+			continue
+		}
 		if exists && meta.Labels[v1alpha1.LabelDistributedBy] != w.Distribution {
 			c.events = append(c.events, ObstacleSeen{w, meta})
 		} else {

@@ -55,6 +55,8 @@ type Review struct {
 	Checked bool
 	// Unobserved is why the copies can't be watched; "" if they can.
 	Unobserved string
+	// Unwatched is a clause that says why the obstacles aren't watched; "" if they are, or are about to be.
+	Unwatched string
 	// Admitted is the Distribution.Check that has passed, or "".
 	Admitted string
 	// Held is how many copies the partition keeps outdated. NextBatch is when the next batch begins; zero if none waits.
@@ -269,10 +271,14 @@ func (d *Distribution) conflictMessage(r Review, s *v1alpha1.ResourceDistributio
 	if int(s.Conflicts) > len(names) {
 		more = fmt.Sprintf(" and %d more", int(s.Conflicts)-len(names))
 	}
-	return fmt.Sprintf("%s: %s%s; rename or remove them, or choose another spec.conflictPolicy; kubectl get %s -A --field-selector "+
+	message := fmt.Sprintf("%s: %s%s; rename or remove them, or choose another spec.conflictPolicy; kubectl get %s -A --field-selector "+
 		"metadata.name=%s -l '%s!=%s' lists all",
 		d.Template.TakenIn(int(s.Conflicts)), strings.Join(names, ", "), more,
 		r.Resource, d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
+	if r.Unwatched != "" {
+		message += "; " + r.Unwatched
+	}
+	return message
 }
 
 // TakenIn returns the sentence that this number of namespaces have somebody else's object in the slot of a copy.

@@ -210,7 +210,7 @@ func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree strin
 		return Chosen
 	case !place.Halted():
 		return Unchosen
-	case slices.Contains(f.Subtree(tree), namespace), f.StoodBelow(namespace, tree):
+	case f.IsBelow(namespace, tree), f.StoodBelow(namespace, tree):
 		return Frozen
 	}
 	return Unchosen

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -129,4 +130,28 @@ func TestBounded(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, targets.Bounded(), err)
 		}
 	}
+}
+
+func TestAHaltedTreeCostsOneClimbForEachNamespace(t *testing.T) {
+	t.Run("DIST-D120 the choice of a halted namespace does not walk over its tree", func(t *testing.T) {
+		allocations := func(size int) float64 {
+			namespaces := []string{"big type=root gone=1"}
+			for i := range size {
+				namespaces = append(namespaces, fmt.Sprintf("big-%d parent=big", i))
+			}
+			f := woods(namespaces...)
+			targets, err := ReadTargets(v1alpha1.DistributionTargets{ExcludedTrees: []v1alpha1.NamespaceName{"big"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return testing.AllocsPerRun(10, func() {
+				if got := targets.Choose(f, "big-0", protected, nil); got != Frozen {
+					t.Fatalf("a halted namespace is %v, want Frozen", got)
+				}
+			})
+		}
+		if small, large := allocations(10), allocations(1000); large > 2*small {
+			t.Errorf("%g allocations in a tree of 1,000 namespaces, %g in one of 10", large, small)
+		}
+	})
 }

@@ -131,6 +131,21 @@ func (s *Snapshot) Subtree(name string) []string {
 	return below
 }
 
+// IsBelow reports whether Subtree of ancestor has the namespace called name. It costs a climb from name, however large the tree is.
+func (s *Snapshot) IsBelow(name, ancestor string) bool {
+	for seen := map[string]bool{ancestor: true}; !seen[name]; {
+		seen[name] = true
+		n := s.Namespace(name)
+		if n == nil || n.Parent() == "" {
+			return false
+		}
+		if name = n.Parent(); name == ancestor {
+			return true
+		}
+	}
+	return false
+}
+
 // Descendants counts the namespaces below name in its tree, halted or not, and how many of them are terminating.
 func (s *Snapshot) Descendants(name string) (count, terminating int) {
 	for _, below := range s.Subtree(name) {

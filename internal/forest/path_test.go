@@ -200,3 +200,17 @@ func TestSelectableLabels(t *testing.T) {
 		t.Error("SelectableLabels changed the snapshot")
 	}
 }
+
+func TestIsBelow(t *testing.T) {
+	f := grown(namespace("acme", root), namespace("a", below("acme")), namespace("a1", below("a")), namespace("lost", below("nowhere")),
+		namespace("deep", below("lost")), namespace("x", below("y")), namespace("y", below("x")), namespace("self", below("self")))
+	names := append(slices.Collect(f.All()), "nowhere", "")
+	for _, ancestor := range names {
+		tree := f.Subtree(ancestor)
+		for _, name := range names {
+			if got, want := f.IsBelow(name, ancestor), slices.Contains(tree, name); got != want {
+				t.Errorf("%q is below %q: %t, want %t", name, ancestor, got, want)
+			}
+		}
+	}
+}
