@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -44,6 +45,20 @@ func Refused(err error) bool { return apierrors.IsForbidden(err) && !Impersonati
 // Unavailable reports whether an optional object can't be read: the user may not read it, or the API server answers 404, because it has no
 // such object or doesn't serve the kind.
 func Unavailable(err error) bool { return Refused(err) || apierrors.IsNotFound(err) }
+
+// IsTransient reports whether the same read may succeed in a moment: the API server was not reached, for example while it restarts, or it
+// answered with 429 or a status of 500 and above.
+func IsTransient(err error) bool {
+	var status apierrors.APIStatus
+	var request *url.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return false
+	case errors.As(err, &status):
+		return status.Status().Code == http.StatusTooManyRequests || status.Status().Code >= http.StatusInternalServerError
+	}
+	return errors.As(err, &request)
+}
 
 func host(request *url.Error) string {
 	address, err := url.Parse(request.URL)

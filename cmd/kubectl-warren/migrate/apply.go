@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/pause"
@@ -26,12 +27,15 @@ import (
 // atOnce is how many requests are under way at once.
 const atOnce = 16
 
+// The run takes these times from its last progress, without those in which it reads and plans: of a big cluster, that takes longer.
 const (
 	// patience is how long the migration waits for the other operator to stop, and for Warren to write its copies.
 	patience = 2 * time.Minute
 	// refusalPatience is how long a refused request is tried again: Warren's webhooks may not have seen the last write yet.
 	refusalPatience = 20 * time.Second
-	retryPause      = time.Second
+	// retryPause and longestPause bound the time between two attempts. It grows with the time since the last progress, because each attempt
+	// reads the whole cluster.
+	retryPause, longestPause = time.Second, 10 * time.Second
 )
 
 // executor carries out plans, wave by wave; a wave is the set of steps of one phase that may be done in parallel. After each wave
@@ -39,6 +43,8 @@ const (
 // repeated.
 type executor struct {
 	*reader
+	// read is readEverything of the reader.
+	read func(context.Context) (*Estate, Cluster, error)
 	plan func(*Estate, Cluster) (Plan, error)
 	// tenants are the LNamespaces of the plan to which the user has agreed. The run ends if one of them can't be migrated any more.
 	tenants []string
@@ -58,21 +64,28 @@ type executor struct {
 }
 
 // runUntilDone carries out all steps up to phase until, and returns the plan of what is left.
-func (x *executor) runUntilDone(ctx context.Context) (Plan, error) {
+func (x *executor) runUntilDone(ctx context.Context) (plan Plan, err error) {
 	x.lastDone = time.Now()
 	for {
-		estate, c, err := x.readEverything(ctx)
-		if err != nil {
-			return Plan{}, err
+		began := time.Now()
+		estate, c, err := x.read(ctx)
+		if failure.IsTransient(err) && time.Since(x.lastDone) <= patience {
+			if err := x.pauseBeforeRetry(ctx); err != nil {
+				return plan, err
+			}
+			continue
 		}
-		if err := x.lostTenant(estate); err != nil {
-			return Plan{}, err
+		if err == nil {
+			err = x.lostTenant(estate)
 		}
-		c.Agreed, x.begun, x.stopped = x.agreed, x.begun || c.Peer.Record != nil, c.Peer.isScaledDown()
-		plan, err := x.plan(estate, c)
 		if err != nil {
 			return plan, err
 		}
+		c.Agreed, x.begun, x.stopped = x.agreed, x.begun || c.Peer.Record != nil, c.Peer.isScaledDown()
+		if plan, err = x.plan(estate, c); err != nil {
+			return plan, err
+		}
+		x.lastDone = x.lastDone.Add(time.Since(began))
 		wave, limit := x.nextWave(plan.Steps), refusalPatience
 		if awaited := x.reasonToWait(wave, estate, c); awaited != "" {
 			err, limit = errors.New("timed out waiting for "+awaited), patience
@@ -90,10 +103,15 @@ func (x *executor) runUntilDone(ctx context.Context) (Plan, error) {
 		if time.Since(x.lastDone) > limit || !isTransientRefusal(err) {
 			return plan, err
 		}
-		if err := pause.For(ctx, retryPause); err != nil {
+		if err := x.pauseBeforeRetry(ctx); err != nil {
 			return plan, err
 		}
 	}
+}
+
+// pauseBeforeRetry waits for half the time since the last progress, within retryPause and longestPause.
+func (x *executor) pauseBeforeRetry(ctx context.Context) error {
+	return pause.For(ctx, min(max(time.Since(x.lastDone)/2, retryPause), longestPause))
 }
 
 // planOn returns the plan, or an error if the estate reports that the migration must not go on.

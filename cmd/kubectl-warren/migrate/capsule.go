@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -55,6 +57,9 @@ type capsuleEstate struct {
 	covered map[string]bool
 	// unlisted are the owners, by Tenant, whom its LNamespace can't list: their rights come from RoleBindings in the root.
 	unlisted map[string][]unlistedOwner
+	// bindings are the RoleBindings that Capsule wrote, and made those that a migration has made, by namespace.
+	bindings map[string][]rbacv1.RoleBinding
+	made     map[string][]string
 }
 
 // tenantOfCapsule is a Tenant with its namespaces, sorted.
@@ -66,16 +71,17 @@ type tenantOfCapsule struct {
 // EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an LNamespace of its name. The
 // root is its namespace of that name or, if it has none, one that Warren makes; its other namespaces become children of the root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
-	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c},
-		covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
+	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: newCapsuleClaims(c),
+		covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}, bindings: bindingsByNamespace(peer.Replicas),
+		made: namesByNamespace(peer.Made)}
 	e.OwnerGroup = capsuleGroup
-	e.missSharedNamespaces()
+	namespaces := e.divideNamespaces()
 	if len(peer.Tenants) > 0 && !c.Peer.Record.isMigrationFinished() {
 		e.addEstateGap("deletion of a Tenant", "delete no Tenant and no CustomResourceDefinition of Capsule before kubectl warren migrate "+
 			"capsule --finish: until then the garbage collector would delete the namespaces too")
 	}
 	for _, object := range peer.Tenants {
-		t := tenantOfCapsule{object, e.namespacesOf(object.GetName())}
+		t := tenantOfCapsule{object, namespaces[object.GetName()]}
 		if why := e.obstacleTo(t); why != "" {
 			e.addEstateGap("Tenant "+t.GetName(), why)
 			e.stopBelowForeignRoot(t, why)
@@ -90,43 +96,41 @@ func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	return e.Estate
 }
 
-// namespacesOf returns the namespaces of a Tenant: those that only this Tenant owns, or that it owned until the last step of a
-// migration, which has placed them. A label alone doesn't count, because only Capsule keeps users from writing it.
-func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
-	for name, n := range e.cluster.Namespaces {
-		owners := e.ownersAmongTenants(n)
-		owned := len(owners) == 1 && owners[0] == tenant
-		if owned || len(owners) == 0 && e.cluster.Peer.Record.isMigrationFinished() && n.Labels[capsuleTenant] == tenant &&
-			isPlacedIn(tenant, n) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// ownersAmongTenants returns the names of the Tenants that own a namespace, by name and UID: a Tenant that was deleted and created
-// again owns none of its predecessor's namespaces.
-func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (owners []string) {
+// divideNamespaces returns the namespaces of each Tenant, sorted: those that only this Tenant owns, or that it owned until the last step
+// of a migration, which has placed them. A label alone doesn't count, because only Capsule keeps users from writing it. It adds a gap for
+// each namespace that several Tenants own.
+func (e *capsuleEstate) divideNamespaces() map[string][]string {
+	uids := map[string]types.UID{}
 	for _, tenant := range e.peer.Tenants {
-		owned := slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool {
-			return apiGroupOfOwner(r) == capsuleGroup && r.Kind == "Tenant" && r.Name == tenant.GetName() && r.UID == tenant.GetUID()
-		})
-		if owned {
-			owners = append(owners, tenant.GetName())
-		}
+		uids[tenant.GetName()] = tenant.GetUID()
 	}
-	return owners
-}
-
-// missSharedNamespaces adds a gap for each namespace that several Tenants own.
-func (e *capsuleEstate) missSharedNamespaces() {
+	divided := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
-		if owners := e.ownersAmongTenants(e.cluster.Namespaces[name]); len(owners) > 1 {
+		n := e.cluster.Namespaces[name]
+		owners, labeled := ownersAmongTenants(n, uids), n.Labels[capsuleTenant]
+		switch {
+		case len(owners) == 1:
+			divided[owners[0]] = append(divided[owners[0]], name)
+		case len(owners) > 1:
 			e.addEstateGap("Namespace "+name, "several Tenants own it ("+strings.Join(owners, ", ")+
 				"), so it is placed below none of them: remove the wrong ownerReferences, and plan again")
+		case labeled != "" && e.cluster.Peer.Record.isMigrationFinished() && isPlacedIn(labeled, n):
+			divided[labeled] = append(divided[labeled], name)
 		}
 	}
+	return divided
+}
+
+// ownersAmongTenants returns the names of the Tenants that own a namespace, sorted, by name and UID: a Tenant that was deleted and created
+// again owns none of its predecessor's namespaces.
+func ownersAmongTenants(n *metav1.PartialObjectMetadata, uids map[string]types.UID) (owners []string) {
+	for _, r := range n.OwnerReferences {
+		if uid, exists := uids[r.Name]; exists && apiGroupOfOwner(r) == capsuleGroup && r.Kind == "Tenant" && r.UID == uid {
+			owners = append(owners, r.Name)
+		}
+	}
+	slices.Sort(owners)
+	return slices.Compact(owners)
 }
 
 // isPlacedIn reports whether a namespace has the labels of the root called root, or those of a child of it.

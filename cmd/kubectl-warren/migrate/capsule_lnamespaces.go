@@ -2,15 +2,22 @@ package migrate
 
 import (
 	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sync"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // capsuleClaims finds out who made the LNamespaces with the names of Tenants, and which of the Tenants' namespaces are in the trees of
 // these LNamespaces.
-type capsuleClaims struct{ cluster Cluster }
+type capsuleClaims struct {
+	cluster Cluster
+	// marked is findMarkedPairs of the cluster's kinds, which is computed only if a Tenant needs it.
+	marked func() map[markedPair]bool
+}
+
+func newCapsuleClaims(c Cluster) *capsuleClaims {
+	return &capsuleClaims{c, sync.OnceValue(func() map[markedPair]bool { return findMarkedPairs(c.Kinds) })}
+}
 
 // reasonNotToAdopt returns why an LNamespace of the Tenant's name must not get the Tenant's namespaces; "" if it may. Where users may make
 // LNamespaces, another user may have made one with this name. Then its lists would grant rights in the namespaces.
@@ -50,23 +57,32 @@ func (c *capsuleClaims) ownsAllNamespaces(lns *v1alpha1.LNamespace, t tenantOfCa
 	return !slices.ContainsFunc(t.namespaces, func(name string) bool { return !isPlacedIn(lns.Name, c.cluster.Namespaces[name]) })
 }
 
-// hasMigrationTraces reports whether a migration has written something in a namespace of a Tenant, or about it, that an undo removes.
-func (c *capsuleClaims) hasMigrationTraces(root, namespace string) bool {
-	if isPlacedIn(root, c.cluster.Namespaces[namespace]) {
-		return true
-	}
-	if c.cluster.Peer.Record == nil {
-		return false
-	}
-	if sub := c.cluster.Subs[root+"/"+namespace]; sub != nil && sub.Labels[v1alpha1.LabelCreatedBy] == madeHere {
-		return true
-	}
-	return slices.ContainsFunc(c.cluster.Kinds, func(k Kind) bool {
-		return slices.ContainsFunc(k.Objects, func(o *metav1.PartialObjectMetadata) bool {
-			return o.Namespace == namespace && (o.Labels[v1alpha1.LabelInheritedFrom] == root || namespace == root &&
-				o.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate)
-		})
+// hasMigrationTraces reports whether a migration has written something in the namespaces of a Tenant, or about them, that an undo removes.
+func (c *capsuleClaims) hasMigrationTraces(t tenantOfCapsule) bool {
+	root := t.GetName()
+	return slices.ContainsFunc(t.namespaces, func(namespace string) bool {
+		sub := c.cluster.Subs[root+"/"+namespace]
+		return isPlacedIn(root, c.cluster.Namespaces[namespace]) || c.cluster.Peer.Record != nil &&
+			(sub != nil && sub.Labels[v1alpha1.LabelCreatedBy] == madeHere || c.marked()[markedPair{namespace, root}])
 	})
+}
+
+// markedPair is a namespace that has a copy or a source with marks of a migration, and the root of the Tenant by which it got them.
+type markedPair struct{ namespace, root string }
+
+func findMarkedPairs(kinds []Kind) map[markedPair]bool {
+	marked := map[markedPair]bool{}
+	for _, kind := range kinds {
+		for _, object := range kind.Objects {
+			if from := object.Labels[v1alpha1.LabelInheritedFrom]; from != "" {
+				marked[markedPair{object.Namespace, from}] = true
+			}
+			if object.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {
+				marked[markedPair{object.Namespace, object.Namespace}] = true
+			}
+		}
+	}
+	return marked
 }
 
 // stopBelowForeignRoot sets Stop, so that the migration can only be undone, if two things are true. A migration has already changed some of
@@ -76,7 +92,7 @@ func (e *capsuleEstate) stopBelowForeignRoot(t tenantOfCapsule, why string) {
 	if e.cluster.LNamespaces[t.GetName()] == nil || t.GetDeletionTimestamp() != nil {
 		return
 	}
-	if slices.ContainsFunc(t.namespaces, func(name string) bool { return e.claims.hasMigrationTraces(t.GetName(), name) }) {
+	if e.claims.hasMigrationTraces(t) {
 		e.Stop = "Tenant " + t.GetName() + ": " + why
 		e.placeNamespaces(t)
 		e.addTenantRights(t)

@@ -188,10 +188,8 @@ func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 		e.addBindingSource(slotOfBinding(root, names[i]), b)
 	}
 	e.missUnlistableOwners(root, kept, names)
-	for _, made := range e.peer.Made {
-		if made.GetNamespace() == root { // made by an earlier run: it needs its final mode, even if the Tenant has changed
-			e.Sources[slotOfBinding(root, made.GetName())] = Source{Mode: v1alpha1.ModeUpdate}
-		}
+	for _, made := range e.made[root] { // by an earlier run: it needs its final mode, even if the Tenant has changed
+		e.Sources[slotOfBinding(root, made)] = Source{Mode: v1alpha1.ModeUpdate}
 	}
 	if len(left) > 0 {
 		e.addEstateGap("RoleBindings of some namespaces of Tenant "+root,
@@ -250,17 +248,31 @@ func (b bindingOfCapsule) hasSameGrant(binding rbacv1.RoleBinding) bool {
 
 // bindingsOfTenant returns the RoleBindings that Capsule wrote into the namespaces of a Tenant.
 func (e *capsuleEstate) bindingsOfTenant(t tenantOfCapsule) (found []rbacv1.RoleBinding) {
-	for _, replica := range e.peer.Replicas {
+	for _, namespace := range t.namespaces {
+		found = append(found, e.bindings[namespace]...)
+	}
+	return found
+}
+
+// bindingsByNamespace returns the RoleBindings among replicas that Capsule keeps in every namespace of a Tenant.
+func bindingsByNamespace(replicas []unstructured.Unstructured) map[string][]rbacv1.RoleBinding {
+	found := map[string][]rbacv1.RoleBinding{}
+	for _, replica := range replicas {
 		binding := rbacv1.RoleBinding{}
-		if replica.GroupVersionKind().GroupKind() != roleBindings.GroupKind() || !slices.Contains(t.namespaces, replica.GetNamespace()) ||
-			replica.GetLabels()[capsuleBinding] == "" {
-			continue
-		}
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(replica.Object, &binding) == nil {
-			found = append(found, binding)
+		if replica.GroupVersionKind().GroupKind() == roleBindings.GroupKind() && replica.GetLabels()[capsuleBinding] != "" &&
+			runtime.DefaultUnstructuredConverter.FromUnstructured(replica.Object, &binding) == nil {
+			found[binding.Namespace] = append(found[binding.Namespace], binding)
 		}
 	}
 	return found
+}
+
+func namesByNamespace(objects []unstructured.Unstructured) map[string][]string {
+	names := map[string][]string{}
+	for _, object := range objects {
+		names[object.GetNamespace()] = append(names[object.GetNamespace()], object.GetName())
+	}
+	return names
 }
 
 func slotOfBinding(namespace, name string) copies.Slot {

@@ -138,14 +138,13 @@ func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, an
 	return spec
 }
 
-// hasDependants reports whether any namespace has this one as parent or template.
-func (e *Estate) hasDependants(namespace string) bool {
+// namespacesAbove returns the namespaces that are the parent or the template of another one.
+func (e *Estate) namespacesAbove() map[string]bool {
+	above := map[string]bool{}
 	for _, place := range e.Places {
-		if place.Parent == namespace || place.Template == namespace {
-			return true
-		}
+		above[place.Parent], above[place.Template] = true, true
 	}
-	return false
+	return above
 }
 
 // Kind are the objects of a kind that Warren is configured to propagate.

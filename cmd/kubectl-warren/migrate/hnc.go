@@ -52,7 +52,7 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 			"Warren has no quota over a whole tree: a ResourceQuota in a template limits each namespace, spec.limits of the LNamespace "+
 				"limits the number of namespaces; delete the ResourceQuotas "+hncQuotaOfNamespace+" that HNC left")
 	}
-	modes := modesOfHNC(peer)
+	modes, above := modesOfHNC(peer), e.namespacesAbove()
 	for _, kind := range kinds {
 		mode := modes[schema.GroupResource{Group: kind.Group, Resource: kind.Resource}]
 		for _, object := range kind.Objects {
@@ -60,7 +60,7 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 				e.Copies[kind.slotOfObject(object)] = from
 				continue
 			}
-			e.recordHNCSource(kind, object, mode, peer.settings)
+			e.recordHNCSource(kind, object, mode, peer.settings, above)
 		}
 	}
 	return e
@@ -216,8 +216,9 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	}
 }
 
-// recordHNCSource records an object as a source, if Warren copies it as HNC does only with a label or a selector.
-func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings) {
+// recordHNCSource records an object as a source, if Warren copies it as HNC does only with a label or a selector. above is what
+// namespacesAbove returns.
+func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings, above map[string]bool) {
 	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate ||
 		object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {
 		return
@@ -238,7 +239,7 @@ func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata
 		if kind.Mode == copies.All {
 			e.Sources[kind.slotOfObject(object)] = Source{Mode: v1alpha1.ModeNone}
 		}
-	case selector != "" || kind.Mode != copies.All && e.hasDependants(object.Namespace):
+	case selector != "" || kind.Mode != copies.All && above[object.Namespace]:
 		e.Sources[kind.slotOfObject(object)] = Source{Mode: v1alpha1.ModeUpdate, Select: selector}
 	}
 }
