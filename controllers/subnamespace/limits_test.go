@@ -82,5 +82,6 @@ func TestFullTrees(t *testing.T) {
 				t.Error("a forest that was replaced stays in memory")
 			}
 		}
+		runtime.KeepAlive(r)
 	})
 }
