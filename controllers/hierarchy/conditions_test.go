@@ -118,8 +118,8 @@ func TestFindings(t *testing.T) {
 		"Rejected": {"", grown(root("x")), "admission webhook says no", []string{"False MetadataRejected: admission webhook says no",
 			"MetadataSynced"}},
 		"SUB-K9 SubNamespaceMissing": {"as after a restore of the namespace alone", grown(root("p"), bound("x", "p")), "",
-			[]string{"False SubNamespaceMissing: the namespace is bound, but its SubNamespace p/x is missing: kubectl warren sub create x p puts it " +
-				"back", "MetadataSynced"}},
+			[]string{"False SubNamespaceMissing: the namespace is bound, but its SubNamespace p/x is missing: kubectl warren sub create x p " +
+				"puts it back", "MetadataSynced"}},
 		"SUB-K9 it is there": {"", grown(root("p"), bound("x", "p"), &forest.Sub{Parent: "p", Name: "x"}), "",
 			[]string{"True Settled: x has everything that its ancestors and this object ask for"}},
 		"SUB-K9 it ends": {"", grown(root("p"), going(bound("x", "p"))), "",

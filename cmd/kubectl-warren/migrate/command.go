@@ -168,7 +168,8 @@ func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 
 // confirmAndCarryOut asks the user to confirm the plan, and carries it out.
 func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate, plan Plan) error {
-	x := &executor{reader: r, read: r.readEverything, out: inv.Streams.Out, plan: planOn, tenants: slices.Sorted(maps.Keys(estate.Tenants)), agreed: plan.agreed}
+	x := &executor{reader: r, read: r.readEverything, out: inv.Streams.Out, plan: planOn, agreed: plan.agreed,
+		tenants: slices.Sorted(maps.Keys(estate.Tenants))}
 	switch {
 	case o.apply:
 		x.until = Hierarchy
