@@ -26,8 +26,8 @@ func TestPoliciesAreThoseOfTheSpecification(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(specified)), slices.Sorted(maps.Keys(policies))); diff != "" {
 		t.Fatalf("names (-specification +config/policy):\n%s", diff)
 	}
-	if len(specified) != 16 {
-		t.Errorf("the specification has %d policies, want 16", len(specified))
+	if len(specified) != 17 {
+		t.Errorf("the specification has %d policies, want 17", len(specified))
 	}
 	for name, want := range specified {
 		got := policies[name]

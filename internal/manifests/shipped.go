@@ -46,6 +46,7 @@ var Shipped = []Policy{
 	plain("rail-names", NotTheOperator),
 	plain("rail-quotas", NotTheOperator),
 	plain("tenant-limits", ""),
+	plain("object-metadata", NotTheOperator),
 	plain("operator-cage-rbac", TheOperator),
 	plain("operator-cage-namespaces", TheOperator),
 	{Name: "operator-cage-objects", Identity: TheOperator, ListsKinds: true, Bindings: []Binding{{Name: "operator-cage-objects"}}},

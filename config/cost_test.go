@@ -1,0 +1,184 @@
+package config_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/devcluster"
+)
+
+const (
+	// mostCost is what one policy may cost for one request. Kubernetes says that a million is about 100 ms of the API server.
+	mostCost = 1_000_000
+	// questionCost is what Kubernetes adds for a question to the authorizer, which needs no time of CEL.
+	questionCost = 350_000
+)
+
+// SEC-X53: no request, however large, makes a policy of ours expensive, or ends in an error of cost, which nobody can act on.
+func TestPoliciesAreCheapForTheLargestObjects(t *testing.T) {
+	for _, p := range policies(t) {
+		t.Run("SEC-X53 "+p.Name, func(t *testing.T) {
+			evaluated := compile(t, &p)
+			for _, r := range requestsFor(&p) {
+				cost, err := evaluated.cost(t.Context(), r)
+				if cost > mostCost || err != nil {
+					t.Errorf("%s: cost %d, want at most %d; error %v", r.name, cost, mostCost, err)
+				}
+			}
+		})
+	}
+}
+
+// policies returns the policies of every overlay and component. Those that list kinds are generated, as `make manifests` does.
+func policies(t *testing.T) []admissionregistrationv1.ValidatingAdmissionPolicy {
+	t.Helper()
+	text, err := os.ReadFile("manager/config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated, err := devcluster.KindsOf(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("policy/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("policies: %q, %v", files, err)
+	}
+	components, err := filepath.Glob("components/*/policy.yaml")
+	if err != nil || len(components) == 0 {
+		t.Fatalf("policies of components: %q, %v", components, err)
+	}
+	found := map[string]admissionregistrationv1.ValidatingAdmissionPolicy{}
+	for _, file := range append(files, components...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p admissionregistrationv1.ValidatingAdmissionPolicy // the binding follows it
+		if err := yaml.Unmarshal([]byte(strings.Split(string(text), "\n---\n")[0]), &p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Kind == "ValidatingAdmissionPolicy" {
+			found[p.Name] = p
+		}
+	}
+	for _, u := range generated {
+		if u.GetKind() == "ValidatingAdmissionPolicy" {
+			found[u.GetName()] = read[admissionregistrationv1.ValidatingAdmissionPolicy](t, u.Object)
+		}
+	}
+	return slices.Collect(maps.Values(found))
+}
+
+// expression is one of a policy's, with the type of its result.
+type expression struct {
+	name, text string
+	result     *celgo.Type
+}
+
+func (e *expression) GetName() string            { return e.name }
+func (e *expression) GetExpression() string      { return e.text }
+func (e *expression) ReturnTypes() []*celgo.Type { return []*celgo.Type{e.result} }
+
+// compiled is a policy in the form in which the API server evaluates it (compilePolicy in apiserver's package validating).
+type compiled struct {
+	compiler                          *cel.CompositedCompiler
+	conditions, validations, messages cel.ConditionEvaluator
+}
+
+func compile(t *testing.T, p *admissionregistrationv1.ValidatingAdmissionPolicy) compiled {
+	t.Helper()
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 34)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorized := cel.OptionalVariableDeclarations{HasAuthorizer: true}
+	for _, v := range p.Spec.Variables {
+		result := compiler.CompileAndStoreVariable(&expression{v.Name, v.Expression, celgo.AnyType}, authorized, environment.StoredExpressions)
+		if result.Error != nil {
+			t.Fatalf("%s: variable %s: %v", p.Name, v.Name, result.Error)
+		}
+	}
+	var conditions, validations, messages []cel.ExpressionAccessor
+	for _, c := range p.Spec.MatchConditions {
+		conditions = append(conditions, &expression{c.Name, c.Expression, celgo.BoolType})
+	}
+	for _, v := range p.Spec.Validations {
+		validations = append(validations, &expression{"", v.Expression, celgo.BoolType})
+		if v.MessageExpression != "" {
+			messages = append(messages, &expression{"", v.MessageExpression, celgo.StringType})
+		}
+	}
+	return compiled{
+		compiler,
+		compiler.CompileCondition(conditions, authorized, environment.StoredExpressions),
+		compiler.CompileCondition(validations, authorized, environment.StoredExpressions),
+		compiler.CompileCondition(messages, cel.OptionalVariableDeclarations{}, environment.StoredExpressions),
+	}
+}
+
+// cost returns what a request costs without the questions to the authorizer, and the errors of expressions.
+func (c compiled) cost(ctx context.Context, r request) (int64, error) {
+	var asked questions
+	bindings := cel.OptionalVariableBindings{Authorizer: &asked}
+	reviewed := cel.CreateAdmissionRequest(r.attributes.Attributes, metav1.GroupVersionResource(r.attributes.GetResource()),
+		metav1.GroupVersionKind(r.attributes.VersionedKind))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "payments", Labels: map[string]string{v1alpha1.LabelType: "root"}}}
+	var cost int64
+	var failed []error
+	for _, step := range []struct {
+		expressions cel.ConditionEvaluator
+		bindings    cel.OptionalVariableBindings
+		budget      int64
+	}{
+		{c.conditions, bindings, celconfig.RuntimeCELCostBudgetMatchConditions},
+		{c.validations, bindings, celconfig.RuntimeCELCostBudget},
+		{c.messages, cel.OptionalVariableBindings{}, celconfig.RuntimeCELCostBudget},
+	} {
+		shared := c.compiler.CreateContext(ctx)
+		evaluations, left, err := step.expressions.ForInput(shared, r.attributes, reviewed, step.bindings, namespace, step.budget)
+		if err != nil {
+			return cost + step.budget, err
+		}
+		cost += step.budget - left
+		matches := true
+		for _, e := range evaluations {
+			if e.Error != nil && strings.Contains(e.Error.Error(), "cost") { // the objects lack fields that a schema requires
+				failed = append(failed, e.Error)
+			}
+			matches = matches && e.EvalResult != types.False
+		}
+		if step.expressions == c.conditions && !matches {
+			break
+		}
+	}
+	return cost - int64(asked)*questionCost, errors.Join(failed...)
+}
+
+// questions counts the questions to the authorizer, which allows nothing.
+type questions int
+
+// Authorize implements authorizer.Authorizer.
+func (q *questions) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	*q++
+	return authorizer.DecisionNoOpinion, "", nil
+}

@@ -1,0 +1,57 @@
+package attack_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// many returns n items, made from a format with their number, with commas between them.
+func many(n int, format string) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(items, ", ")
+}
+
+func labelled(n int) string { return `{metadata: {labels: {` + many(n, "l%d: x") + `}}}` }
+
+// What users may put into the objects that the operator holds in memory, and into those that its policies judge.
+var memoryRows = []row{
+	{name: "SEC-X50 a user fills the metadata of our objects", tries: []try{
+		invalid(alice, "metadata.labels has 65 labels", create("subnamespace payments/heavy", labelled(65))),
+		invalid(mia, "metadata.labels has 65 labels", merge("lnamespace payments", labelled(65))),
+		invalid(bob, "metadata.finalizers has 33 items",
+			create("subnamespace payments/heavy", `{metadata: {finalizers: [`+many(33, "example.com/f%d")+`]}}`)),
+		invalid(bob, "of 1024 characters each", create("subnamespace payments/heavy",
+			`{metadata: {ownerReferences: [`+many(17, "{apiVersion: v1, kind: ConfigMap, name: gone, uid: u%d}")+`]}}`),
+			create("subnamespace payments/heavy",
+				`{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: `+strings.Repeat("n", 1024)+`, uid: u}]}}`)),
+		allowed(alice, create("subnamespace payments/light", labelled(64))),
+		allowed(op, create("subnamespace payments/laden", labelled(70))), // stands for an object that was above the bound before
+		allowed(bob, merge("subnamespace payments/laden", `{spec: {labels: {team: web}}}`),
+			merge("subnamespace payments/laden", `{metadata: {labels: {l0: null}}}`)),
+		{by: bob, requests: []request{merge("subnamespace payments/laden", `{metadata: {labels: {more: x}}}`)},
+			refuser: "metadata.labels has 70 labels", code: http.StatusUnprocessableEntity},
+		allowed(bob, remove("subnamespace payments/laden")),
+	}},
+	{name: "SEC-X51 a sudoer fills the status of a SubNamespace", tries: []try{
+		{by: bob, requests: []request{
+			merge("subnamespace payments/pay-web", `{status: {conditions: [`+many(17, aCondition("c%d", "x"))+`]}}`, "status"),
+		}, refuser: "must have at most 16 items", code: http.StatusUnprocessableEntity},
+		{by: bob, requests: []request{
+			merge("subnamespace payments/pay-web", `{status: {conditions: [`+aCondition("Ready", strings.Repeat("x", 4097))+`]}}`, "status"),
+		}, refuser: "at most 4096 characters", code: http.StatusUnprocessableEntity},
+	}},
+	{name: "SEC-X54 a user makes a policy expensive by a binding with very many subjects", tries: []try{
+		refused(alice, "subjects has 1001 items", create("rolebinding pay-web/crowd", binding("view", many(1001, user("u%d"))))),
+		allowed(alice, create("rolebinding pay-web/many", binding("view", many(1000, user("u%d"))))),
+		refused(alice, "subjects: Group 0-sudoers is what sudoers become",
+			create("rolebinding pay-web/crowd", binding("view", many(1000, group("%d-sudoers"))))),
+	}},
+}
+
+func aCondition(kind, message string) string {
+	return `{type: ` + kind + `, status: "True", reason: Planted, message: "` + message + `", lastTransitionTime: "2026-01-01T00:00:00Z"}`
+}
