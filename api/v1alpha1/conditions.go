@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,12 +27,47 @@ const (
 	ConditionConflictFree    ConditionType = "ConflictFree"
 )
 
-// SetCondition sets a condition and reports whether that changed anything. The transition time changes only when the status does.
+var conditionTypes = []ConditionType{ConditionReady, ConditionStalled, ConditionNamespaceReady, ConditionAccessReady,
+	ConditionMetadataSynced, ConditionHalted, ConditionParentApplied, ConditionChildrenReady, ConditionPropagated, ConditionBillingExported,
+	ConditionBillingLabelled, ConditionConflictFree}
+
+// mostMessage bounds the message of a condition, in bytes: the operator holds the conditions of all tenants in its memory. A rule of the
+// CRDs refuses longer messages of others.
+const mostMessage = 4096
+
+// SetCondition sets a condition and reports whether that changed anything. The transition time changes only when the status does. A long
+// message is cut.
 func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionType, status metav1.ConditionStatus, reason Reason,
 	message string) bool {
 	return meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: string(t), Status: status, ObservedGeneration: generation, Reason: string(reason), Message: message,
+		Type: string(t), Status: status, ObservedGeneration: generation, Reason: string(reason), Message: cutMessage(message),
 	})
+}
+
+func cutMessage(message string) string {
+	const more = "…"
+	if len(message) <= mostMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:mostMessage-len(more)], "") + more
+}
+
+// TrimConditions prepares conditions for a cache: it cuts what nobody but a user with the right to write the status can have written. Of the
+// conditions of other types than the operator's, only one remains, without its texts, so that the operator sees that there is one to remove.
+func TrimConditions(conditions []metav1.Condition) []metav1.Condition {
+	var kept []metav1.Condition
+	foreign := false
+	for _, c := range conditions {
+		switch {
+		case slices.Contains(conditionTypes, ConditionType(c.Type)):
+			c.Message = cutMessage(c.Message)
+			kept = append(kept, c)
+		case !foreign:
+			foreign = true
+			kept = append(kept, metav1.Condition{Type: c.Type})
+		}
+	}
+	return kept
 }
 
 // KeepConditions removes the conditions of all other types: a user with the right to write the status could add a condition that the

@@ -67,6 +67,7 @@ type HierarchyConfigurationStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration"`
 
 	// parent of the namespace, as its label says.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Parent string `json:"parent,omitempty"`
 
@@ -81,12 +82,15 @@ type HierarchyConfigurationStatus struct {
 	// children are the first 1,000 of them, in alphabetical order.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Children []string `json:"children,omitempty"`
 
 	// conditions are Ready, ParentApplied, Halted, MetadataSynced, ChildrenReady, Propagated.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.message) <= 4096)",message="a message may have at most 4096 characters: shorten it"
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

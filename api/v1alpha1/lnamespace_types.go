@@ -104,6 +104,7 @@ type LNamespaceStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// namespace is the name of the root namespace, once it is this LNamespace's.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -125,6 +126,7 @@ type LNamespaceStatus struct {
 	// +listType=map
 	// +listMapKey=namespace
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1536
 	// +optional
 	ServiceAccounts []ListedServiceAccount `json:"serviceAccounts,omitempty"`
 
@@ -136,6 +138,8 @@ type LNamespaceStatus struct {
 	// configuration has billing.namespaceLabels.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.message) <= 4096)",message="a message may have at most 4096 characters: shorten it"
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -143,10 +147,12 @@ type LNamespaceStatus struct {
 // ListedServiceAccount is a service account on a list, and the namespace that was meant.
 type ListedServiceAccount struct {
 	// namespace of the account.
+	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Namespace string `json:"namespace"`
 
 	// name of the account.
+	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Name string `json:"name"`
 
@@ -160,10 +166,12 @@ type ListedServiceAccount struct {
 // BillingStatus is who pays, and since when.
 type BillingStatus struct {
 	// costCenter that pays.
+	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	CostCenter string `json:"costCenter,omitempty"`
 
 	// owner whom finance asks.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Owner string `json:"owner,omitempty"`
 
@@ -185,10 +193,12 @@ const (
 // SudoStatus describes how a sudoer of the tenant raises its rights.
 type SudoStatus struct {
 	// group that a sudoer impersonates.
+	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Group string `json:"group"`
 
 	// user that sudoers who are groups or service accounts impersonate.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	User string `json:"user,omitempty"`
 
@@ -197,6 +207,7 @@ type SudoStatus struct {
 	Mode SudoMode `json:"mode"`
 
 	// command is kubectl with the flags that raise the rights.
+	// +kubebuilder:validation:MaxLength=2048
 	// +required
 	Command string `json:"command"`
 }

@@ -341,6 +341,8 @@ type ResourceDistributionStatus struct {
 	// conditions are Ready, ConflictFree, Stalled.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.message) <= 4096)",message="a message may have at most 4096 characters: shorten it"
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

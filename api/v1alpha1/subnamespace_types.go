@@ -40,6 +40,8 @@ type SubNamespaceStatus struct {
 	// conditions are Ready, Stalled, MetadataSynced.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.message) <= 4096)",message="a message may have at most 4096 characters: shorten it"
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

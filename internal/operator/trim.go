@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,28 +12,59 @@ import (
 )
 
 // trimObject removes from an object what the operator never reads, before a cache keeps the object, so that users can't fill the
-// operator's memory. It removes managedFields of all objects, kubectl's last-applied annotation of Namespaces, and all annotations outside
-// our domain of objects of our own kinds. The operator changes objects of these kinds by patches alone, never by a PUT, so that nothing is
-// lost in the cluster.
+// operator's memory. It removes managedFields of all objects; of Namespaces kubectl's last-applied annotation, finalizers and owners; of
+// objects of our own kinds all labels, owners and annotations but the creator, and conditions of others. The finalizers stay, because a
+// patch lists all of them; policy warren-object-metadata bounds them. The operator changes objects of these kinds by patches alone, never by
+// a PUT, so that nothing is lost in the cluster.
 func trimObject(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return object, nil //nolint:nilerr // a tombstone has no metadata, and holds an object that was trimmed
 	}
 	accessor.SetManagedFields(nil)
-	annotations := accessor.GetAnnotations()
-	switch object.(type) {
+	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-	case *v1alpha1.LNamespace, *v1alpha1.SubNamespace, *v1alpha1.HierarchyConfiguration:
-		for key := range annotations {
-			if !strings.HasPrefix(key, v1alpha1.Domain+"/") {
-				delete(annotations, key)
-			}
-		}
+		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
+		o.Finalizers, o.OwnerReferences, o.GenerateName, o.SelfLink = nil, nil, "", ""
+		trimLabels(o.Labels)
+	case *v1alpha1.LNamespace:
+		trimMetadata(&o.ObjectMeta)
+		o.Status.Conditions = v1alpha1.TrimConditions(o.Status.Conditions)
+	case *v1alpha1.SubNamespace:
+		trimMetadata(&o.ObjectMeta)
+		o.Status.Conditions = v1alpha1.TrimConditions(o.Status.Conditions)
+	case *v1alpha1.HierarchyConfiguration:
+		trimMetadata(&o.ObjectMeta)
+		o.Status.Conditions = v1alpha1.TrimConditions(o.Status.Conditions)
 	}
-	if len(annotations) == 0 {
+	if len(accessor.GetAnnotations()) == 0 {
 		accessor.SetAnnotations(nil)
 	}
 	return object, nil
+}
+
+// mostLabels bounds the labels of a Namespace, keys and values together, in bytes.
+const mostLabels = 16 << 10
+
+// trimLabels removes the labels of a Namespace that has too many, except ours and those of Kubernetes. The owner of a namespace in no tree
+// may set any number; in a tree, only cluster admins may.
+func trimLabels(labels map[string]string) {
+	size := 0
+	for key, value := range labels {
+		size += len(key) + len(value)
+	}
+	if size <= mostLabels {
+		return
+	}
+	maps.DeleteFunc(labels, func(key, _ string) bool {
+		return !v1alpha1.IsReservedKey(key) && !strings.HasPrefix(key, "pod-security.kubernetes.io/") && key != corev1.LabelMetadataName
+	})
+}
+
+func trimMetadata(m *metav1.ObjectMeta) {
+	creator, created := m.Annotations[v1alpha1.AnnotationCreator]
+	m.Labels, m.Annotations, m.OwnerReferences, m.GenerateName, m.SelfLink = nil, nil, nil, "", ""
+	if created {
+		m.Annotations = map[string]string{v1alpha1.AnnotationCreator: creator}
+	}
 }

@@ -1,13 +1,21 @@
 package operator
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -46,4 +54,112 @@ func TestTrim(t *testing.T) {
 	if got, err := trimObject(gone); err != nil || got != any(gone) {
 		t.Errorf("a tombstone became %v, %v", got, err)
 	}
+}
+
+// Users write each field of our kinds, so each needs a bound, except those that trimObject removes.
+func TestTrimLargest(t *testing.T) {
+	const mebibyte = 1 << 20
+	long := strings.Repeat("x", mebibyte)
+	largest := func() metav1.ObjectMeta {
+		m := metav1.ObjectMeta{Name: "n", GenerateName: long, SelfLink: long, Labels: map[string]string{"l": long},
+			Annotations:   map[string]string{"a": long, v1alpha1.Domain + "/own": long, v1alpha1.AnnotationCreator: "mia"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: long}}, OwnerReferences: []metav1.OwnerReference{{Name: long}}}
+		for i := range 32 {
+			m.Finalizers = append(m.Finalizers, fmt.Sprintf("%s/%063d", long[:253], i))
+		}
+		return m
+	}
+	var conditions []metav1.Condition
+	for _, kind := range []v1alpha1.ConditionType{"A", "B", v1alpha1.ConditionReady, v1alpha1.ConditionPropagated, v1alpha1.ConditionStalled} {
+		conditions = append(conditions, metav1.Condition{Type: string(kind), Reason: "Planted", Message: long})
+	}
+	for name, object := range map[string]client.Object{
+		"SubNamespace": &v1alpha1.SubNamespace{ObjectMeta: largest(), Status: v1alpha1.SubNamespaceStatus{Conditions: conditions}},
+		"LNamespace":   &v1alpha1.LNamespace{ObjectMeta: largest(), Status: v1alpha1.LNamespaceStatus{Conditions: conditions}},
+		"HierarchyConfiguration": &v1alpha1.HierarchyConfiguration{ObjectMeta: largest(),
+			Status: v1alpha1.HierarchyConfigurationStatus{Conditions: conditions}},
+		"Namespace": &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: manyLabels(mebibyte / 10),
+			OwnerReferences: largest().OwnerReferences, Finalizers: []string{long}}},
+	} {
+		t.Run("SEC-X52 "+name+" takes little memory, whatever a user writes into it", func(t *testing.T) {
+			if _, err := trimObject(object); err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(text) > 32<<10 {
+				t.Errorf("the cache keeps %d bytes", len(text))
+			}
+		})
+	}
+}
+
+func manyLabels(n int) map[string]string {
+	labels := map[string]string{v1alpha1.LabelTemplate: "t"}
+	for i := range n {
+		labels[fmt.Sprintf("l%08d", i)] = ""
+	}
+	return labels
+}
+
+// What trimObject leaves is what the schema allows.
+func TestSchemasAreBounded(t *testing.T) {
+	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("CRDs: %q, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+			t.Fatal(err)
+		}
+		t.Run("SEC-X52 each field of "+crd.Spec.Names.Kind+" has a bound", func(t *testing.T) {
+			for _, version := range crd.Spec.Versions {
+				for _, part := range []string{"spec", "status"} {
+					schema := version.Schema.OpenAPIV3Schema.Properties[part]
+					for _, field := range unboundedFields(part, &schema) {
+						t.Errorf("%s has no bound: add maxLength, maxItems or maxProperties", field)
+					}
+				}
+			}
+		})
+	}
+}
+
+// unboundedFields returns the paths of the texts, lists and maps in a schema to which a user may give any size. A map whose values have no
+// bound of their own needs a rule.
+func unboundedFields(path string, s *apiextensionsv1.JSONSchemaProps) []string {
+	var found []string
+	switch s.Type {
+	case "string":
+		// controller-gen drops the bound of a UID, which is in the status of an LNamespace: only cluster admins write that beside the operator.
+		if s.MaxLength == nil && s.Enum == nil && s.Format == "" && !strings.HasSuffix(path, "UID") {
+			found = append(found, path)
+		}
+	case "array":
+		if s.MaxItems == nil {
+			found = append(found, path)
+		}
+		found = append(found, unboundedFields(path+"[]", s.Items.Schema)...)
+	case "object":
+		for name, property := range s.Properties {
+			found = append(found, unboundedFields(path+"."+name, &property)...)
+		}
+		if s.AdditionalProperties == nil {
+			break
+		}
+		if s.MaxProperties == nil {
+			found = append(found, path)
+		}
+		if len(s.XValidations) == 0 {
+			found = append(found, unboundedFields(path+"[]", s.AdditionalProperties.Schema)...)
+		}
+	}
+	return found
 }
