@@ -263,6 +263,23 @@ func TestAConflictEndsWithoutAWatchOfObstacles(t *testing.T) {
 	}
 }
 
+func TestAFailingListOfObstaclesStopsNothing(t *testing.T) {
+	t.Run("DIST-D121 (6) while neither a watch nor a list shows the obstacle, other targets are served", func(t *testing.T) {
+		c := newCluster(t, "d0", "d1")
+		c.unwatched = watchset.Status{State: watchset.Degraded, Err: errors.New("no answer")}
+		c.stranger("d1", "theirs")
+		c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
+		c.settle(5 * time.Second)
+		c.listFails = errors.New("no answer")
+		c.settle(10 * time.Minute)
+		c.distribute("newer", conflictPolicy(v1alpha1.ConflictSkip))
+		c.settle(10 * time.Second)
+		if diff := cmp.Diff(map[string]string{"d0": "newer", "d1": "theirs"}, c.data()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestAWatchOfObstaclesIsReportedAgain(t *testing.T) {
 	t.Run("DIST-D121 (5) when the watch runs again, the status does not say that it does not", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")

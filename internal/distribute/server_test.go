@@ -46,6 +46,8 @@ type cluster struct {
 	writes  []string
 	reports []string // Events, by reason
 	watches int      // the number of watches for obstacles
+	// listFails is the error of each list of obstacles; nil if they succeed.
+	listFails error
 	// unwatched is the status of the watches of obstacles; the zero Status stands for Synced.
 	unwatched watchset.Status
 	covered   bool                      // whether the kind is in mode All of propagation
@@ -208,7 +210,7 @@ func (c *cluster) work(key Key) {
 		var answer Input
 		switch one := request.(type) {
 		case ListObstacles:
-			answer = ObstaclesFound{ListObstacles: one, Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool {
+			answer = ObstaclesFound{ListObstacles: one, Err: c.listFails, Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool {
 				return meta.Name == one.Name && meta.Labels[v1alpha1.LabelDistributedBy] != one.Distribution
 			})}
 		case WriteStatus:
