@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	// mostCost is what one policy may cost for one request. Kubernetes says that a million is about 100 ms of the API server.
-	mostCost = 1_000_000
+	// mostCost is what one policy may cost for one request with a tenth of the largest object. Kubernetes says that a million is about 100 ms
+	// of the API server. A cost that grows with the square of the size is far above.
+	mostCost = 100_000
 	// questionCost is what Kubernetes adds for a question to the authorizer, which needs no time of CEL.
 	questionCost = 350_000
 )

@@ -15,12 +15,13 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// What fits into about 1.3 MB, which etcd would store. Kubernetes bounds the annotations of an object to 256 KiB together, and nothing else
-// in its metadata.
+// A tenth of what fits into about 1.3 MB, which etcd would store, so that the test takes seconds. Kubernetes bounds the annotations of an
+// object to 256 KiB together, and nothing else in its metadata. Some policies judge objects only up to a limit, which fewItems meets.
 const (
-	mostLabels      = 100_000
-	mostAnnotations = 40_000
-	mostItems       = 30_000
+	fewItems        = 500
+	mostLabels      = 10_000
+	mostAnnotations = 4_000
+	mostItems       = 3_000
 )
 
 // request is one that a policy judges.
@@ -36,6 +37,8 @@ type shape struct{ old, now map[string]any }
 var metadataShapes = map[string]shape{
 	"labels":          {metadata("labels", texts("o", mostLabels)), metadata("labels", texts("n", mostLabels))},
 	"annotations":     {metadata("annotations", texts("o", mostAnnotations)), metadata("annotations", texts("n", mostAnnotations))},
+	"few labels":      {metadata("labels", texts("o", fewItems)), metadata("labels", texts("n", fewItems))},
+	"few annotations": {metadata("annotations", texts("o", 2*fewItems)), metadata("annotations", texts("n", 2*fewItems))},
 	"equal labels":    {metadata("labels", texts("n", mostLabels)), metadata("labels", texts("n", mostLabels))},
 	"marked labels":   {metadata("labels", texts("a.tenancy.warren.dev/o", mostItems)), metadata("labels", texts("a.tenancy.warren.dev/n", mostItems))},
 	"finalizers":      {metadata("finalizers", list(finalizer("o"))), metadata("finalizers", list(finalizer("n")))},
@@ -45,8 +48,10 @@ var metadataShapes = map[string]shape{
 // contents are large in what a resource has beside its metadata. Strings in a list are names of fields.
 var contents = map[string]map[string]shape{
 	"rolebindings": {
-		"subjects": {field(subjects("view"), "subjects"), field(subjects("edit"), "subjects")},
-		"sudoers":  {field(subjects("o-sudoers"), "subjects"), field(subjects("n-sudoers"), "subjects")},
+		"subjects":     {field(subjects("view"), "subjects"), field(subjects("edit"), "subjects")},
+		"sudoers":      {field(subjects("o-sudoers"), "subjects"), field(subjects("n-sudoers"), "subjects")},
+		"few sudoers":  {field(subjects("o-sudoers")[:2*fewItems], "subjects"), field(subjects("n-sudoers")[:2*fewItems], "subjects")},
+		"few subjects": {field(subjects("view")[:2*fewItems], "subjects"), field(subjects("edit")[:2*fewItems], "subjects")},
 		"sudoers that stay": {field(subjects("n-sudoers"), "subjects"),
 			field(append(slices.Clone(subjects("n-sudoers")), subject("x")), "subjects")},
 	},
