@@ -49,6 +49,33 @@ func TestPoliciesAreCheapForTheLargestObjects(t *testing.T) {
 	}
 }
 
+// SEC-X50: what is above a bound already may stay, in every update of another field.
+func TestObjectsAboveABoundCanBeChanged(t *testing.T) {
+	long := owner(strings.Repeat("k", 1100))
+	was := map[string]shape{
+		"a long owner": {metadata("ownerReferences", []any{long(1), long(2)}), metadata("ownerReferences", []any{long(1)})},
+		"owners":       {metadata("ownerReferences", list(long)), metadata("ownerReferences", list(long)[1:])},
+		"finalizers":   {metadata("finalizers", list(finalizer("f"))), metadata("finalizers", list(finalizer("f"))[1:])},
+		"labels":       {metadata("labels", texts("l", mostLabels)), metadata("labels", texts("l", mostLabels-1))},
+	}
+	for _, p := range policies(t) {
+		if p.Name != "warren-object-metadata" {
+			continue
+		}
+		evaluated := compile(t, &p)
+		for what, s := range was {
+			t.Run("SEC-X50 "+what, func(t *testing.T) {
+				if refused := evaluated.refuses(t, newRequest(&p, v1alpha1.GroupVersion.Group, "subnamespaces", "", what, s.old, s.now)); refused {
+					t.Error("a user can't take one off")
+				}
+				if refused := evaluated.refuses(t, newRequest(&p, v1alpha1.GroupVersion.Group, "subnamespaces", "", what, nil, s.now)); !refused {
+					t.Error("a user can create such an object")
+				}
+			})
+		}
+	}
+}
+
 // policies returns the policies of every overlay and component. Those that list kinds are generated, as `make manifests` does.
 func policies(t *testing.T) []admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
@@ -173,6 +200,19 @@ func (c compiled) cost(ctx context.Context, r request) (int64, error) {
 		}
 	}
 	return cost - int64(asked)*questionCost, errors.Join(failed...)
+}
+
+// refuses reports whether a validation is false.
+func (c compiled) refuses(t *testing.T, r request) bool {
+	t.Helper()
+	reviewed := cel.CreateAdmissionRequest(r.attributes.Attributes, metav1.GroupVersionResource(r.attributes.GetResource()),
+		metav1.GroupVersionKind(r.attributes.VersionedKind))
+	evaluations, _, err := c.validations.ForInput(c.compiler.CreateContext(t.Context()), r.attributes, reviewed,
+		cel.OptionalVariableBindings{Authorizer: new(questions)}, nil, celconfig.RuntimeCELCostBudget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(evaluations, func(e cel.EvaluationResult) bool { return e.Error != nil || e.EvalResult == types.False })
 }
 
 // questions counts the questions to the authorizer, which allows nothing.

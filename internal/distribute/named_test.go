@@ -3,6 +3,8 @@ package distribute
 import (
 	"encoding/json"
 	"maps"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +57,12 @@ func TestNamedNamespaces(t *testing.T) {
 		return empty.WithNamespace(root(uid, later)).
 			WithTenant(&forest.Tenant{Name: "d1", UID: "lns", Creator: creator, Created: written.Add(after)})
 	}
+	unmarked := func(f *forest.Snapshot) *forest.Snapshot {
+		n := *f.Namespace("d1")
+		n.Labels = maps.Clone(n.Labels)
+		delete(n.Labels, v1alpha1.LabelCreatedBy)
+		return f.WithNamespace(&n)
+	}
 	gone := plain("d1", "first")
 	gone.Terminating = true
 	for name, c := range map[string]struct {
@@ -85,14 +93,16 @@ func TestNamedNamespaces(t *testing.T) {
 		"DIST-D93 taken before the operator saw the spec":  {[]*forest.Snapshot{sub(time.Second)}, false},
 		"DIST-D93 of an LNamespace, whose namespace nobody knew so far": {[]*forest.Snapshot{empty,
 			empty.WithNamespace(root("root", later)), tenant("root", "", 0)}, true},
-		"DIST-D119 moved by its tenant":          {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(moved)}, false},
-		"DIST-D119 moved before it was seen":     {[]*forest.Snapshot{empty, empty.WithNamespace(moved)}, false},
-		"DIST-D119 cut":                          {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(cut)}, false},
-		"DIST-D119 cut before it was seen":       {[]*forest.Snapshot{empty.WithNamespace(cut)}, false},
-		"DIST-D119 adopted":                      {[]*forest.Snapshot{empty, sub(time.Hour), tenant("sub", "", 2*time.Hour)}, false},
-		"DIST-D119 cut, and then adopted":        {[]*forest.Snapshot{empty, empty.WithNamespace(cut), tenant("sub", "", 0)}, false},
-		"DIST-D119 below an older SubNamespace":  {[]*forest.Snapshot{empty, sub(time.Hour), sub(-time.Hour)}, false},
-		"DIST-D119 gone, and made by an admin's": {[]*forest.Snapshot{empty, sub(time.Hour), empty, tenant("root", "", 0)}, true},
+		"DIST-D119 bound, without the label of its maker":      {[]*forest.Snapshot{empty, unmarked(sub(time.Hour))}, false},
+		"DIST-D119 of a user's LNamespace, without that label": {[]*forest.Snapshot{empty, unmarked(tenant("root", "alice", time.Second))}, false},
+		"DIST-D119 moved by its tenant":                        {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(moved)}, false},
+		"DIST-D119 moved before it was seen":                   {[]*forest.Snapshot{empty, empty.WithNamespace(moved)}, false},
+		"DIST-D119 cut":                                        {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(cut)}, false},
+		"DIST-D119 cut before it was seen":                     {[]*forest.Snapshot{empty.WithNamespace(cut)}, false},
+		"DIST-D119 adopted":                                    {[]*forest.Snapshot{empty, sub(time.Hour), tenant("sub", "", 2*time.Hour)}, false},
+		"DIST-D119 cut, and then adopted":                      {[]*forest.Snapshot{empty, empty.WithNamespace(cut), tenant("sub", "", 0)}, false},
+		"DIST-D119 below an older SubNamespace":                {[]*forest.Snapshot{empty, sub(time.Hour), sub(-time.Hour)}, false},
+		"DIST-D119 gone, and made by an admin's":               {[]*forest.Snapshot{empty, sub(time.Hour), empty, tenant("root", "", 0)}, true},
 	} {
 		for kind, rd := range map[string]*v1alpha1.ResourceDistribution{
 			"included": naming(written, []string{"d1"}, nil), "tree": naming(written, nil, []string{"d1"}),
@@ -146,6 +156,18 @@ func TestRecordOfNames(t *testing.T) {
 		changed.Spec.ConflictPolicy = v1alpha1.ConflictSkip
 		if d := Read(changed, Settings{}); d.Named == nil {
 			t.Error("the record is lost by a change of another field")
+		}
+	})
+	t.Run("DIST-D92 a digest that begins as the record of nobody means one namespace", func(t *testing.T) {
+		uid := ""
+		for i := 0; !strings.HasPrefix(digestOf(uid), nobody); i++ {
+			uid = strconv.Itoa(i)
+		}
+		first := f.WithNamespace(&forest.Namespace{Name: "ghost", UID: uid})
+		record, _ := d.RecordNames(first, record)
+		other := f.WithNamespace(&forest.Namespace{Name: "ghost", UID: "other"})
+		if record, changed := d.RecordNames(other, record); changed || record.Means(other, "ghost") {
+			t.Errorf("another namespace is meant: %v", record)
 		}
 	})
 	t.Run("DIST-D119 a later change of another field doesn't date the targets anew", func(t *testing.T) {

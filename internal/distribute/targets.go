@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -225,6 +224,9 @@ type Named map[string]string
 // decision stays, whatever becomes of the namespace later.
 const nobody = "-"
 
+// digestLength is the length of a record that digestOf returns, which may begin with "-", too.
+const digestLength = 8
+
 // digestOf returns the record of a UID: 48 bits of its SHA-256. More are not needed, because nobody can choose the UID of a namespace. A
 // short record keeps the status small, which holds up to 600 of them.
 func digestOf(uid string) string {
@@ -289,7 +291,7 @@ func (d *Distribution) RecordNames(f *forest.Snapshot, known Named) (named Named
 		if recorded := known[name]; recorded != "" {
 			named[name] = recorded
 		}
-		if n := f.Namespace(name); n != nil && !n.Terminating && strings.HasPrefix(named[name], nobody) {
+		if n := f.Namespace(name); n != nil && !n.Terminating && len(named[name]) != digestLength {
 			named[name] = d.judge(f, n, named[name], known == nil && d.unrecorded)
 		}
 		changed = changed || named[name] != known[name]
@@ -321,12 +323,12 @@ func (d *Distribution) isMeant(f *forest.Snapshot, n *forest.Namespace) (meant, 
 	before := func(created time.Time) bool { return !created.IsZero() && created.Before(d.written) }
 	sub, tenant := f.Sub(n.Parent(), n.Name), f.Tenant(n.Name)
 	switch {
-	case before(n.Created) || n.Labels[v1alpha1.LabelCreatedBy] != v1alpha1.OperatorName:
+	case before(n.Created):
 		return true, true
 	case n.Bound():
 		return sub != nil && before(sub.Created), sub != nil
-	case n.TenantUID() == "":
-		return false, true
+	case n.TenantUID() == "": // made directly, or by the operator and then taken out of its tree
+		return n.Labels[v1alpha1.LabelCreatedBy] != v1alpha1.OperatorName, true
 	case tenant == nil || tenant.UID != n.TenantUID():
 		return false, false
 	}

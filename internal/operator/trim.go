@@ -46,9 +46,13 @@ func trimObject(object any) (any, error) {
 // mostLabels bounds the labels of a Namespace, keys and values together, in bytes.
 const mostLabels = 16 << 10
 
-// trimLabels removes the labels of a Namespace that has too many, except ours and those of Kubernetes. The owner of a namespace in no tree
-// may set any number; in a tree, only cluster admins may.
+// trimLabels removes the labels of a Namespace that has too many, except those that decide what the operator does there. The owner of a
+// namespace in no tree may set any number. A namespace in a tree keeps its labels, for the schemas and the configuration bound them there,
+// and the operator would write again and again what it doesn't see.
 func trimLabels(labels map[string]string) {
+	if labels[v1alpha1.LabelParent] != "" || labels[v1alpha1.LabelType] != "" {
+		return
+	}
 	size := 0
 	for key, value := range labels {
 		size += len(key) + len(value)
@@ -57,7 +61,8 @@ func trimLabels(labels map[string]string) {
 		return
 	}
 	maps.DeleteFunc(labels, func(key, _ string) bool {
-		return !v1alpha1.IsReservedKey(key) && !strings.HasPrefix(key, "pod-security.kubernetes.io/") && key != corev1.LabelMetadataName
+		return !v1alpha1.IsReservedKey(key) && !strings.HasPrefix(key, "pod-security.kubernetes.io/") && key != corev1.LabelMetadataName &&
+			key != v1alpha1.LabelCreatedBy
 	})
 }
 

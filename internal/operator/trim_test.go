@@ -96,6 +96,28 @@ func TestTrimLargest(t *testing.T) {
 	}
 }
 
+// What a Namespace's labels decide doesn't depend on how many there are.
+func TestTrimmedLabels(t *testing.T) {
+	trimmed := func(label, value string) map[string]string {
+		n := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: manyLabels(10_000)}}
+		n.Labels[label] = value
+		if _, err := trimObject(n); err != nil {
+			t.Fatal(err)
+		}
+		return n.Labels
+	}
+	t.Run("DIST-D119 who made a namespace is known, however many labels it has", func(t *testing.T) {
+		if got := trimmed(v1alpha1.LabelCreatedBy, v1alpha1.OperatorName); len(got) != 2 || got[v1alpha1.LabelCreatedBy] == "" {
+			t.Errorf("%d labels stay, created-by=%q", len(got), got[v1alpha1.LabelCreatedBy])
+		}
+	})
+	t.Run("SEC-X52 a namespace in a tree keeps its labels", func(t *testing.T) {
+		if got := len(trimmed(v1alpha1.LabelParent, "pay")); got != 10_002 {
+			t.Errorf("%d labels stay", got)
+		}
+	})
+}
+
 func manyLabels(n int) map[string]string {
 	labels := map[string]string{v1alpha1.LabelTemplate: "t"}
 	for i := range n {

@@ -15,6 +15,9 @@ func many(n int, format string) string {
 	return strings.Join(items, ", ")
 }
 
+// longOwner is an owner above the bound.
+var longOwner = `{apiVersion: v1, kind: ConfigMap, name: ` + strings.Repeat("n", 1024) + `, uid: u}`
+
 func labelled(n int) string { return `{metadata: {labels: {` + many(n, "l%d: x") + `}}}` }
 
 // What users may put into the objects that the operator holds in memory, and into those that its policies judge.
@@ -24,10 +27,10 @@ var memoryRows = []row{
 		invalid(mia, "metadata.labels has 65 labels", merge("lnamespace payments", labelled(65))),
 		invalid(bob, "metadata.finalizers has 33 items",
 			create("subnamespace payments/heavy", `{metadata: {finalizers: [`+many(33, "example.com/f%d")+`]}}`)),
-		invalid(bob, "of 1024 characters each", create("subnamespace payments/heavy",
+		invalid(bob, "more than 1024 characters", create("subnamespace payments/heavy",
 			`{metadata: {ownerReferences: [`+many(17, "{apiVersion: v1, kind: ConfigMap, name: gone, uid: u%d}")+`]}}`),
 			create("subnamespace payments/heavy",
-				`{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: `+strings.Repeat("n", 1024)+`, uid: u}]}}`)),
+				`{metadata: {ownerReferences: [`+longOwner+`]}}`)),
 		allowed(alice, create("subnamespace payments/light", labelled(64))),
 		allowed(op, create("subnamespace payments/laden", labelled(70))), // stands for an object that was above the bound before
 		allowed(bob, merge("subnamespace payments/laden", `{spec: {labels: {team: web}}}`),
