@@ -57,7 +57,8 @@ func (e *eventSource) startFeedingFrom(ctx context.Context, f *feed) error {
 	}
 	s.listeners.addEventFeed(f)
 	for _, p := range s.parts.all {
-		if slices.Contains(f.feedKeys(), feedKey{f.controller, p.selection.feedResource()}) && p.demand.controllers[f.controller] > 0 && p.hasCompleteStore() {
+		if slices.Contains(f.feedKeys(), feedKey{f.controller, p.selection.feedResource()}) &&
+			p.demand.controllers[f.controller] > 0 && p.hasCompleteStore() {
 			f.queueDifferences(p, compareStores(nil, p.contents.store))
 		}
 	}
