@@ -36,7 +36,7 @@ func main() {
 // runJob runs a command, records what it cost, and returns its exit code.
 func runJob(name string, command []string) int {
 	begun := time.Now()
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // hack/test.sh names the command
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
@@ -45,8 +45,7 @@ func runJob(name string, command []string) int {
 	}
 	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	facts.Write(facts.Record{Kind: facts.Job, Name: name, CPU: used.Seconds(), Wall: time.Since(begun).Seconds()})
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return max(exit.ExitCode(), 1) // -1 if a signal ended it
 	}
 	return 0

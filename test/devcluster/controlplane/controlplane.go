@@ -81,7 +81,9 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 }
 
 // CPU returns the CPU time of the processes that run now.
-func (cp *ControlPlane) CPU() time.Duration { return cp.Etcd.CPU() + cp.APIServer.CPU() + cp.Controllers.CPU() }
+func (cp *ControlPlane) CPU() time.Duration {
+	return cp.Etcd.CPU() + cp.APIServer.CPU() + cp.Controllers.CPU()
+}
 
 func prepareDir(options Options) (*ControlPlane, error) {
 	if options.Version == "" {
