@@ -40,7 +40,8 @@ var metadataShapes = map[string]shape{
 	"few labels":      {metadata("labels", texts("o", fewItems)), metadata("labels", texts("n", fewItems))},
 	"few annotations": {metadata("annotations", texts("o", 2*fewItems)), metadata("annotations", texts("n", 2*fewItems))},
 	"equal labels":    {metadata("labels", texts("n", mostLabels)), metadata("labels", texts("n", mostLabels))},
-	"marked labels":   {metadata("labels", texts("a.tenancy.warren.dev/o", mostItems)), metadata("labels", texts("a.tenancy.warren.dev/n", mostItems))},
+	"marked labels": {metadata("labels", texts("a.tenancy.warren.dev/o", mostItems)), metadata("labels", texts("a.tenancy.warren.dev/n",
+		mostItems))},
 	"finalizers":      {metadata("finalizers", list(finalizer("o"))), metadata("finalizers", list(finalizer("n")))},
 	"ownerReferences": {metadata("ownerReferences", list(owner("o"))), metadata("ownerReferences", list(owner("n")))},
 }
@@ -162,7 +163,8 @@ func newRequest(p *admissionregistrationv1.ValidatingAdmissionPolicy, group, res
 	}
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: resource}
-	attributes := admission.NewAttributesRecord(after, before, gvk, "payments", "x", gvr, sub, operation, &metav1.UpdateOptions{}, false, asker(p))
+	attributes := admission.NewAttributesRecord(after, before, gvk, "payments", "x", gvr, sub, operation, &metav1.UpdateOptions{}, false,
+		asker(p))
 	v := &admission.VersionedAttributes{Attributes: attributes, VersionedKind: gvk, VersionedObject: admission.NewLazyObject(after)}
 	if before != nil {
 		v.VersionedOldObject = admission.NewLazyObject(before)

@@ -125,8 +125,8 @@ func (c *namespaceChange) checkNotProtected() {
 }
 
 // checkPlaceKept judges a change after which the namespace is in no tree. Whoever replaces a whole Namespace by a manifest without our keys
-// doesn't mean that: it is refused if an LNamespace or a SubNamespace owns the namespace. Whoever removes the labels alone does mean it, and
-// is warned of what it costs.
+// doesn't mean that: it is refused if an LNamespace or a SubNamespace owns the namespace. Whoever removes the labels alone does mean it,
+// and is warned of what it costs.
 func (c *namespaceChange) checkPlaceKept() {
 	was := c.before.KindOf(c.old)
 	if !isInTrees(was) || isInTrees(c.after.KindOf(c.now)) {
@@ -143,13 +143,15 @@ func (c *namespaceChange) checkPlaceKept() {
 		}
 		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), why))
 	case undo != "" && len(c.problems) == 0:
-		c.addWarnings("namespace " + c.now.Name + " leaves its tree: the operator deletes the rights and copies that it has from there; to undo " +
+		c.addWarnings("namespace " + c.now.Name + " leaves its tree: the operator deletes the rights and copies that it has from there; to " +
+			"undo " +
 			"this: " + undo)
 	}
 }
 
 // findOwner returns what keeps the namespace in its tree, and the command for a cluster admin that puts it back there. The owner is "" if
-// nothing but its labels kept it there. Both are "" for a root that the change doesn't take from its LNamespace, and for one of no LNamespace.
+// nothing but its labels kept it there. Both are "" for a root that the change doesn't take from its LNamespace, and for one of no
+// LNamespace.
 func (c *namespaceChange) findOwner() (owner, undo string) {
 	name, parent := c.now.Name, c.old.Parent()
 	tenant := c.before.TenantOf(name)

@@ -74,8 +74,9 @@ func checkNewKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.
 		now.Annotations)...)
 }
 
-// misplacedKeys warns of new labels and annotations of a SubNamespace itself that its namespace would get by spec.labels or spec.annotations.
-// Users of other operators write them there. Keys that the configuration doesn't allow in the spec are left out, and so are those of tools.
+// misplacedKeys warns of new labels and annotations of a SubNamespace itself that its namespace would get by spec.labels or
+// spec.annotations. Users of other operators write them there. Keys that the configuration doesn't allow in the spec are left out, and so
+// are those of tools.
 func misplacedKeys(rules forest.Rules, old, now *v1alpha1.SubNamespace) []string {
 	warnings := keysOutsideSpec("labels", rules.SubLabel, old.Labels, now.Labels, now.Spec.Labels)
 	return append(warnings, keysOutsideSpec("annotations", rules.SubAnnotation, old.Annotations, now.Annotations, now.Spec.Annotations)...)
@@ -96,7 +97,8 @@ func keysOutsideSpec[V ~string](what string, allowed func(string) bool, old, now
 // isToolKey reports whether a tool writes the key on each object that it manages, or the operator writes it.
 func isToolKey(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	return v1alpha1.IsReservedKey(key) || slices.Contains([]string{"app.kubernetes.io", "kubectl.kubernetes.io", "argocd.argoproj.io", "helm.sh",
+	return v1alpha1.IsReservedKey(key) || slices.Contains([]string{"app.kubernetes.io", "kubectl.kubernetes.io", "argocd.argoproj.io",
+		"helm.sh",
 		"meta.helm.sh"}, domain) || strings.HasSuffix(domain, ".toolkit.fluxcd.io")
 }
 

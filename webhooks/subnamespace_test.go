@@ -118,14 +118,16 @@ func TestSubNamespaces(t *testing.T) {
 		"AwaitedByAdmin": {"", waiting().allowing("update namespaces"), nil, build.SubNamespace("payments", "p"), allowed()},
 
 		"SUB-T18 KeysInMetadata": {
-			"HNC's users write them there; what tools write is no mistake", payments(), nil, carrying(build.SubNamespace("payments", "w"), "team", "memo"),
+			"HNC's users write them there; what tools write is no mistake", payments(), nil, carrying(build.SubNamespace("payments", "w"), "team",
+				"memo"),
 			allowed("metadata.labels[team] doesn't reach the namespace: put it into spec.labels",
 				"metadata.annotations[memo] doesn't reach the namespace: put it into spec.annotations"),
 		},
 		"SUB-T18 KeysInMetadataAndSpec": {"", payments(), nil, carrying(build.SubNamespace("payments", "w", "team", "x"), "team", ""), allowed()},
 		"SUB-T18 KeysNotAllowed": {"the spec can't have them", payments(), nil,
 			carrying(build.SubNamespace("payments", "w"), "memo", "team"), allowed()},
-		"SUB-T18 KeysOfTools": {"", payments().configured(func(c *config.OperatorConfiguration) { c.SubNamespaces.Labels = config.Globs{"*/*"} }), nil,
+		"SUB-T18 " +
+			"KeysOfTools": {"", payments().configured(func(c *config.OperatorConfiguration) { c.SubNamespaces.Labels = config.Globs{"*/*"} }), nil,
 			carrying(build.SubNamespace("payments", "w"), "app.kubernetes.io/instance", ""), allowed()},
 		"SUB-T18 KeysKnown": {"once is enough", payments(), carrying(build.SubNamespace("payments", "w"), "team", ""),
 			carrying(build.SubNamespace("payments", "w", "app", "x"), "team", ""), allowed()},

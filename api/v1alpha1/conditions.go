@@ -52,8 +52,9 @@ func cutMessage(message string) string {
 	return strings.ToValidUTF8(message[:mostMessage-len(more)], "") + more
 }
 
-// TrimConditions prepares conditions for a cache: it cuts what nobody but a user with the right to write the status can have written. Of the
-// conditions of other types than the operator's, only one remains, without its texts, so that the operator sees that there is one to remove.
+// TrimConditions prepares conditions for a cache: it cuts what nobody but a user with the right to write the status can have written. Of
+// the conditions of other types than the operator's, only one remains, without its texts, so that the operator sees that there is one to
+// remove.
 func TrimConditions(conditions []metav1.Condition) []metav1.Condition {
 	var kept []metav1.Condition
 	foreign := false

@@ -134,7 +134,8 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
-			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; if that namespace belongs here, a cluster " +
+			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; if that namespace belongs here, a " +
+				"cluster " +
 				"admin can bind it: kubectl warren sub graft b x; the operator tries again only when this SubNamespace is created again or its " +
 				"spec changes, while the name is free", "ChildrenReady"},
 		},

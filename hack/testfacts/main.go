@@ -3,8 +3,8 @@
 //	testfacts job NAME COMMAND [ARG...]   runs a command, and records its CPU time with that of all its children
 //	testfacts print FOLDER                prints tables of the records and reports in a folder
 //
-// Records come from the environment variable WARREN_FACTS (package test/facts); reports are the output of `go test -json` (unit.json) and of
-// Ginkgo's --json-report (suites-N.json).
+// Records come from the environment variable WARREN_FACTS (package test/facts); reports are the output of `go test -json` (unit.json) and
+// of Ginkgo's --json-report (suites-N.json).
 package main
 
 import (

@@ -44,7 +44,8 @@ func addUp(records []facts.Record, kind facts.Kind) (byName map[string]*sum, all
 	return byName, all
 }
 
-// printCosts prints what suites, jobs and control planes cost. A suite's processes run side by side, so its wall time is that of the longest.
+// printCosts prints what suites, jobs and control planes cost. A suite's processes run side by side, so its wall time is that of the
+// longest.
 func printCosts(out io.Writer, records []facts.Record) {
 	suites, inSuites := addUp(records, facts.Suite)
 	jobs, inJobs := addUp(records, facts.Job)
@@ -66,7 +67,8 @@ func printCosts(out io.Writer, records []facts.Record) {
 		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%d\t\n", name, planes[name].cpu, planes[name].wall, planes[name].count)
 	}
 	_ = w.Flush()
-	fmt.Fprintf(out, "\n%d control planes started: %.0f CPU-seconds, %.0f s each until ready. With manifests and policies in force, %d of them: "+
+	fmt.Fprintf(out, "\n%d control planes started: %.0f CPU-seconds, %.0f s each until ready. With manifests and policies in force, %d "+
+		"of them: "+
 		"%.0f CPU-seconds, %.0f s each.\n", allPlanes.count, allPlanes.cpu, allPlanes.mean(), worlds.count, worlds.cpu, worlds.mean())
 	fmt.Fprintf(out, "All jobs used %.0f CPU-seconds; suites used %.0f of them, and compilers, linkers and unit tests the rest.\n",
 		inJobs.cpu, inSuites.cpu)

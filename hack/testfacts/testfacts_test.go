@@ -57,7 +57,8 @@ func TestReadCases(t *testing.T) {
 {"Action":"pass","Package":"a/b","Elapsed":3}
 `,
 		"suites-1.json": `[{"SuiteDescription":"trees","SpecReports":[
-{"State":"passed","LeafNodeType":"It","LeafNodeText":"SUB-D4 deletes","ContainerHierarchyTexts":["deletion"],"RunTime":1500000000,"NumAttempts":2},
+{"State":"passed","LeafNodeType":"It","LeafNodeText":"SUB-D4 deletes","ContainerHierarchyTexts":["deletion"],
+"RunTime":1500000000,"NumAttempts":2},
 {"State":"passed","LeafNodeType":"BeforeSuite","RunTime":1000000000,"NumAttempts":1},
 {"State":"skipped","LeafNodeType":"It","LeafNodeText":"SUB-D5"}]}]`,
 	} {

@@ -3,8 +3,8 @@ package copies
 import "slices"
 
 // firstWork holds the keys that were queued when this replica began to lead, or when a kind became active. The keys that follow from these
-// belong to it, too. Each stays until it is done. Later keys do not matter: work without an end in one tenant must not hide what is known of
-// all others.
+// belong to it, too. Each stays until it is done. Later keys do not matter: work without an end in one tenant must not hide what is known
+// of all others.
 type firstWork struct {
 	open map[Key]bool
 	// slots and sources count the keys by namespace. What a look at a source finds out concerns the namespaces below it, too.

@@ -14,8 +14,8 @@ import (
 // trimObject removes from an object what the operator never reads, before a cache keeps the object, so that users can't fill the
 // operator's memory. It removes managedFields of all objects; of Namespaces kubectl's last-applied annotation, finalizers and owners; of
 // objects of our own kinds all labels, owners and annotations but the creator, and conditions of others. The finalizers stay, because a
-// patch lists all of them; policy warren-object-metadata bounds them. The operator changes objects of these kinds by patches alone, never by
-// a PUT, so that nothing is lost in the cluster.
+// patch lists all of them; policy warren-object-metadata bounds them. The operator changes objects of these kinds by patches alone, never
+// by a PUT, so that nothing is lost in the cluster.
 func trimObject(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -68,7 +68,8 @@ func trimLabels(labels map[string]string) {
 
 func trimMetadata(m *metav1.ObjectMeta) {
 	creator, created := m.Annotations[v1alpha1.AnnotationCreator]
-	m.Labels, m.Annotations, m.OwnerReferences, m.GenerateName, m.SelfLink = nil, nil, nil, "", "" //nolint:staticcheck // a client may still send it
+	m.Labels, m.Annotations, m.OwnerReferences, m.GenerateName, m.SelfLink = nil, nil, nil, "",
+		"" //nolint:staticcheck // a client may still send it
 	if created {
 		m.Annotations = map[string]string{v1alpha1.AnnotationCreator: creator}
 	}

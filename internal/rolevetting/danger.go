@@ -20,7 +20,8 @@ var guarded = []schema.GroupResource{
 var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 
 // mirrors are the API groups of OpenShift whose kinds stand for namespaces, RBAC, users or privileges of Pods.
-var mirrors = []string{"authorization.openshift.io", "oauth.openshift.io", "project.openshift.io", "security.openshift.io", "user.openshift.io"}
+var mirrors = []string{"authorization.openshift.io", "oauth.openshift.io", "project.openshift.io", "security.openshift.io",
+	"user.openshift.io"}
 
 // Dangerous reports whether a right lets its holder write a guarded resource, or gain rights that nobody granted. A right with a * is
 // dangerous, too, because nobody knows today what it will include. The exception is every verb on a single kind that is not part of the

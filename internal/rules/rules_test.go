@@ -24,7 +24,8 @@ var meaningful = []string{
 
 // Each of these is the state of the one object that has it, or by it a tool would take the copy for its own.
 var ofOneObject = []string{
-	"kubectl.kubernetes.io/last-applied-configuration", "applyset.kubernetes.io/contains-group-kinds", "control-plane.alpha.kubernetes.io/leader",
+	"kubectl.kubernetes.io/last-applied-configuration", "applyset.kubernetes.io/contains-group-kinds",
+	"control-plane.alpha.kubernetes.io/leader",
 	"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation",
 	"autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/current-metrics",
 	"pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-provisioner",

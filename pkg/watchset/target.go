@@ -40,8 +40,8 @@ func (sel *selection) mayChangeVersion() bool {
 	return sel.requestNamesKind() && sel.key.gvk.Version == "" && !scheme.Scheme.IsGroupRegistered(sel.key.gvk.Group)
 }
 
-// feedResource returns the resource by which feeds get the part's events. Where the version may change, it has none, so that the change cuts
-// no feed off.
+// feedResource returns the resource by which feeds get the part's events. Where the version may change, it has none, so that the change
+// cuts no feed off.
 func (sel *selection) feedResource() schema.GroupVersionResource {
 	if sel.mayChangeVersion() {
 		return sel.targetResource().GroupResource().WithVersion("")

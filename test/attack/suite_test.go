@@ -50,7 +50,8 @@ var walls = func() []*fixture {
 var running = &fixture{}
 
 func rows() []row {
-	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, limitRows, memoryRows, reviewRows, strangersRows, withdrawalRows, operatorRows())
+	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, limitRows, memoryRows, reviewRows, strangersRows, withdrawalRows,
+		operatorRows())
 }
 
 func TestAttack(t *testing.T) { suite.Run(t, "attack") }

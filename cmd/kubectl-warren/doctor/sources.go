@@ -38,7 +38,8 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 		return ok(name, "the operator can copy every object that has the label propagate")
 	}
 	return warning(name, "these objects have the label propagate, but the operator can't copy them: "+forest.Few(unsound),
-		"kubectl warren trace KIND/NAME -n NAMESPACE says why: place the namespace in a tree, mend the selector, or take the finalizers or the label off")
+		"kubectl warren trace KIND/NAME -n NAMESPACE says why: place the namespace in a tree, mend the selector, or take the finalizers or "+
+			"the label off")
 }
 
 // findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, that have the label propagate, but that the operator can't copy.

@@ -218,7 +218,8 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 
 // recordHNCSource records an object as a source, if Warren copies it as HNC does only with a label or a selector. above is what
 // namespacesAbove returns.
-func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings, above map[string]bool) {
+func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings,
+	above map[string]bool) {
 	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate ||
 		object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {
 		return

@@ -112,9 +112,9 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	return change.PrintDone(inv, sub, n.change, "created")
 }
 
-// checkNameFree returns an error if another namespace has the name of the sub-namespace. A namespace that is bound to parent is the one that
-// the new SubNamespace takes over: its SubNamespace is missing, for example after the restore of a backup. If the user may not read the
-// namespace, the error comes later, from the SubNamespace.
+// checkNameFree returns an error if another namespace has the name of the sub-namespace. A namespace that is bound to parent is the one
+// that the new SubNamespace takes over: its SubNamespace is missing, for example after the restore of a backup. If the user may not read
+// the namespace, the error comes later, from the SubNamespace.
 func checkNameFree(ctx context.Context, api client.Reader, parent, name string) error {
 	namespace, err := gather.ReadNamespace(ctx, api, name)
 	if err == nil && isBoundTo(namespace, parent) {

@@ -84,15 +84,16 @@ func (c Case) leftOut(from string) []string {
 		return nil
 	}
 	notes := excludedKeys("labels", "excludedLabels", source.Labels, c.Here.Labels, c.Rules.ExcludedLabel)
-	notes = append(notes, excludedKeys("annotations", "excludedAnnotations", source.Annotations, c.Here.Annotations, c.Rules.ExcludedAnnotation)...)
+	notes = append(notes, excludedKeys("annotations", "excludedAnnotations", source.Annotations, c.Here.Annotations,
+		c.Rules.ExcludedAnnotation)...)
 	if fields := copies.OwnFields(c.Slot.Kind); fields != "" {
 		notes = append(notes, "these fields of its source are never copied: "+fields)
 	}
 	return notes
 }
 
-// excludedKeys returns a note on the labels or annotations of a source that its copy lacks because the configuration excludes them. kubectl's
-// own annotation is left out: everybody who applies a source has it there, and nobody misses it.
+// excludedKeys returns a note on the labels or annotations of a source that its copy lacks because the configuration excludes them.
+// kubectl's own annotation is left out: everybody who applies a source has it there, and nobody misses it.
 func excludedKeys(what, by string, source, here map[string]string, excluded func(key string) bool) []string {
 	var missing []string
 	for key := range source {
@@ -104,5 +105,6 @@ func excludedKeys(what, by string, source, here map[string]string, excluded func
 	if len(missing) == 0 {
 		return nil
 	}
-	return []string{"these " + what + " of its source are never copied: " + forest.Few(missing) + " (propagation." + by + " of the configuration)"}
+	return []string{"these " + what + " of its source are never copied: " + forest.Few(missing) + " (propagation." + by +
+		" of the configuration)"}
 }
