@@ -25,7 +25,8 @@ func trimObject(object any) (any, error) {
 	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
 		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
-		o.Finalizers, o.OwnerReferences, o.GenerateName, o.SelfLink = nil, nil, "", "" //nolint:staticcheck // a client may still send it
+		o.Finalizers, o.OwnerReferences, o.GenerateName = nil, nil, ""
+		o.SetSelfLink("")
 		trimLabels(o.Labels)
 	case *v1alpha1.LNamespace:
 		trimMetadata(&o.ObjectMeta)
@@ -68,8 +69,8 @@ func trimLabels(labels map[string]string) {
 
 func trimMetadata(m *metav1.ObjectMeta) {
 	creator, created := m.Annotations[v1alpha1.AnnotationCreator]
-	m.Labels, m.Annotations, m.OwnerReferences, m.GenerateName, m.SelfLink = nil, nil, nil, "",
-		"" //nolint:staticcheck // a client may still send it
+	m.Labels, m.Annotations, m.OwnerReferences, m.GenerateName = nil, nil, nil, ""
+	m.SetSelfLink("")
 	if created {
 		m.Annotations = map[string]string{v1alpha1.AnnotationCreator: creator}
 	}

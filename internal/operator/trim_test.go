@@ -61,9 +61,10 @@ func TestTrimLargest(t *testing.T) {
 	const mebibyte = 1 << 20
 	long := strings.Repeat("x", mebibyte)
 	largest := func() metav1.ObjectMeta {
-		m := metav1.ObjectMeta{Name: "n", GenerateName: long, SelfLink: long, Labels: map[string]string{"l": long}, //nolint:staticcheck // a client may still send it
+		m := metav1.ObjectMeta{Name: "n", GenerateName: long, Labels: map[string]string{"l": long},
 			Annotations:   map[string]string{"a": long, v1alpha1.Domain + "/own": long, v1alpha1.AnnotationCreator: "mia"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: long}}, OwnerReferences: []metav1.OwnerReference{{Name: long}}}
+		m.SetSelfLink(long)
 		for i := range 32 {
 			m.Finalizers = append(m.Finalizers, fmt.Sprintf("%s/%063d", long[:253], i))
 		}
