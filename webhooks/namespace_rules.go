@@ -144,8 +144,7 @@ func (c *namespaceChange) checkPlaceKept() {
 		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), why))
 	case undo != "" && len(c.problems) == 0:
 		c.addWarnings("namespace " + c.now.Name + " leaves its tree: the operator deletes the rights and copies that it has from there; to " +
-			"undo " +
-			"this: " + undo)
+			"undo this: " + undo)
 	}
 }
 

@@ -135,9 +135,8 @@ func TestFindings(t *testing.T) {
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
 			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; if that namespace belongs here, a " +
-				"cluster " +
-				"admin can bind it: kubectl warren sub graft b x; the operator tries again only when this SubNamespace is created again or its " +
-				"spec changes, while the name is free", "ChildrenReady"},
+				"cluster admin can bind it: kubectl warren sub graft b x; the operator tries again only when this SubNamespace is created again " +
+				"or its spec changes, while the name is free", "ChildrenReady"},
 		},
 		"ChildAwaited": {
 			"who requires it would get a namespace of others", grown(root("x"), below("y", "c"), requiring("x", "c")), "",

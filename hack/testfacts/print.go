@@ -68,8 +68,7 @@ func printCosts(out io.Writer, records []facts.Record) {
 	}
 	_ = w.Flush()
 	fmt.Fprintf(out, "\n%d control planes started: %.0f CPU-seconds, %.0f s each until ready. With manifests and policies in force, %d "+
-		"of them: "+
-		"%.0f CPU-seconds, %.0f s each.\n", allPlanes.count, allPlanes.cpu, allPlanes.mean(), worlds.count, worlds.cpu, worlds.mean())
+		"of them: %.0f CPU-seconds, %.0f s each.\n", allPlanes.count, allPlanes.cpu, allPlanes.mean(), worlds.count, worlds.cpu, worlds.mean())
 	fmt.Fprintf(out, "All jobs used %.0f CPU-seconds; suites used %.0f of them, and compilers, linkers and unit tests the rest.\n",
 		inJobs.cpu, inSuites.cpu)
 }

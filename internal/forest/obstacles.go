@@ -60,8 +60,7 @@ func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 		return Obstacle{}
 	case n.Parent() == parent:
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name; %s",
-			name,
-			parent, graft(name, parent))
+			name, parent, graft(name, parent))
 	case shareTree(s, parent, n) && n.Parent() == "":
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s is the root of this tree: choose another name", name)
 	case shareTree(s, parent, n):

@@ -36,6 +36,6 @@ func (p Patient) checkOwners(ctx context.Context) Check {
 		return ok(name, "each LNamespace and SubNamespace has the namespace of its name, or waits for it")
 	}
 	return warning(name, "the namespaces of these names are not theirs: "+forest.Few(without),
-		"if one was theirs before, its message names the "+
-			"command that puts it back: kubectl describe lns NAME, or kubectl describe subns NAME -n PARENT; else delete the object")
+		"if one was theirs before, its message names the command "+
+			"that puts it back: kubectl describe lns NAME, or kubectl describe subns NAME -n PARENT; else delete the object")
 }
