@@ -45,6 +45,9 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	case apierrors.IsNotFound(err):
 		return soleTenant(me)
 	case apierrors.IsForbidden(err) && len(me.sudoTenants()) > 0:
+		if err := c.checkImpersonation(ctx, me, me.sudoTenants()[0]); err != nil {
+			return "", err
+		}
 		return "", fmt.Errorf("namespace %s does not exist, or belongs to no tenant of which %s is a sudoer: those are %s", name, me.user,
 			strings.Join(me.sudoTenants(), ", "))
 	case apierrors.IsForbidden(err):
