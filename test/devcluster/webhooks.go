@@ -12,19 +12,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// withoutWebhooks returns the manifests without the webhook configurations, so that the API server doesn't call the operator.
-func (m Manifests) withoutWebhooks() Manifests {
-	return m.where(func(u *unstructured.Unstructured) bool { return !callsWebhooks(u) })
+// installWebhooks applies webhook configurations with a free port.
+func (w *World) installWebhooks(ctx context.Context, configurations Manifests) error {
+	port, err := process.FreePort()
+	if err != nil {
+		return err
+	}
+	w.WebhookPort, w.options.Operator.WebhookPort = port, port
+	if err := configurations.callAt(port); err != nil {
+		return err
+	}
+	return Apply(ctx, w.Config(controlplane.Admin), configurations)
 }
 
 // callAt sets the port at which the API server calls the operator, in place of the port of overlay loopback.
 func (m Manifests) callAt(port int) error {
 	for _, u := range m {
-		if !callsWebhooks(u) {
-			continue
-		}
 		webhooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
 		if err != nil {
 			return fmt.Errorf("reading %s %s: %w", u.GetKind(), u.GetName(), err)

@@ -37,7 +37,6 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/devcluster/cache"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
-	"github.com/warren-tenancy/warren/test/devcluster/process"
 	"github.com/warren-tenancy/warren/test/facts"
 )
 
@@ -99,112 +98,91 @@ type World struct {
 // Start starts a World. When it fails, nothing is left behind.
 func Start(ctx context.Context, options Options) (*World, error) {
 	begun := time.Now()
-	switch {
-	case options.Overlay != "":
-	case options.Webhooks:
-		options.Overlay = "config/overlays/loopback"
-	default:
-		options.Overlay = "config/overlays/standard"
-	}
+	options = options.withDefaults()
 	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := options.manifestsToApply()
+	rendered, err := RenderWith(options.Overlay, options.Components...)
 	if err != nil {
 		return nil, err
 	}
-	options.ControlPlane.Audit = true
-	if options.ControlPlane.EmulatedVersion == "" {
-		options.ControlPlane.EmulatedVersion = os.Getenv(EmulatedVersionEnv)
+	manifests, err := options.fit(rendered)
+	if err != nil {
+		return nil, err
 	}
-	before := options.ControlPlane.BeforeControllers
-	options.ControlPlane.BeforeControllers = func(cp *controlplane.ControlPlane) error {
-		if err := Apply(ctx, cp.Config(controlplane.Admin), manifests.Definitions()); err != nil || before == nil {
-			return err
-		}
-		return before(cp)
-	}
-	if options.Webhooks {
-		options.Operator.WebhookPort, err = process.FreePort()
-		if err != nil {
-			return nil, err
-		}
-		if err := manifests.callAt(options.Operator.WebhookPort); err != nil {
-			return nil, err
-		}
+	options.ControlPlane.Data, err = options.furnished(ctx, manifests)
+	if err != nil {
+		return nil, err
 	}
 	cp, err := controlplane.Start(ctx, options.ControlPlane)
 	if err != nil {
 		return nil, err
 	}
 	w := &World{
-		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(),
-		WebhookPort:  options.Operator.WebhookPort,
-		ControlPlane: cp, options: options,
+		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: rendered.Configuration(), ControlPlane: cp, options: options,
 	}
-	if err := w.furnishCluster(ctx, manifests.Rest()); err != nil {
+	if err := w.complete(ctx, rendered); err != nil {
 		return nil, errors.Join(err, w.Stop())
 	}
 	facts.Write(facts.Record{Kind: facts.World, Name: filepath.Base(os.Args[0]), CPU: cp.CPU().Seconds(), Wall: time.Since(begun).Seconds()})
 	return w, nil
 }
 
-// manifestsToApply returns the manifests to apply, as the Options ask.
-func (o Options) manifestsToApply() (Manifests, error) {
-	manifests, err := RenderWith(o.Overlay, o.Components...)
-	if o.PlacesFreely {
-		manifests = manifests.where(func(u *unstructured.Unstructured) bool { return u.GetName() != "warren-strict-placement" })
+func (o Options) withDefaults() Options {
+	switch {
+	case o.Overlay != "":
+	case o.Webhooks:
+		o.Overlay = "config/overlays/loopback"
+	default:
+		o.Overlay = "config/overlays/standard"
 	}
-	if err != nil || o.Webhooks {
+	o.ControlPlane.Audit = true
+	if o.ControlPlane.EmulatedVersion == "" {
+		o.ControlPlane.EmulatedVersion = os.Getenv(EmulatedVersionEnv)
+	}
+	return o
+}
+
+// fit returns the manifests as the Options ask, without webhooks, which have a port of their own in each World.
+func (o Options) fit(rendered Manifests) (Manifests, error) {
+	configuration := rendered.Configuration()
+	switch {
+	case o.Operator.Config != "":
+		configuration = o.Operator.Config
+	case o.Operator.ConfigFile != "":
+		text, err := os.ReadFile(o.Operator.ConfigFile)
+		if err != nil {
+			return nil, err
+		}
+		configuration = string(text)
+	}
+	manifests, err := rendered.where(func(u *unstructured.Unstructured) bool {
+		return !callsWebhooks(u) && !(o.PlacesFreely && u.GetName() == "warren-strict-placement")
+	}).withKindsOf(configuration)
+	if err != nil || !o.WithoutPolicies {
 		return manifests, err
 	}
-	return manifests.withoutWebhooks(), nil
+	return manifests.withoutPolicies(), nil
 }
 
-// kindsConfiguration returns the configuration that says which kinds the operator may write.
-func (w *World) kindsConfiguration() (string, error) {
-	switch options := w.options.Operator; {
-	case options.Config != "":
-		return options.Config, nil
-	case options.ConfigFile != "":
-		text, err := os.ReadFile(options.ConfigFile)
-		return string(text), err
-	}
-	return w.OperatorConfig, nil
-}
-
-func (w *World) furnishCluster(ctx context.Context, rest Manifests) error {
-	configuration, err := w.kindsConfiguration()
-	if err != nil {
-		return err
-	}
-	if rest, err = rest.withKindsOf(configuration); err != nil {
-		return err
-	}
-	if w.options.WithoutPolicies {
-		rest = rest.withoutPolicies()
-	}
-	if err := Apply(ctx, w.Config(controlplane.Admin), rest); err != nil {
+// complete adds to a World what etcd's data don't have: clients, webhooks and an operator.
+func (w *World) complete(ctx context.Context, rendered Manifests) error {
+	if err := waitUntilServed(ctx, w.ControlPlane, rendered); err != nil {
 		return err
 	}
 	if err := w.connectClients(); err != nil {
 		return err
 	}
-	if w.ControlPlane.Controllers != nil {
-		if err := waitForAggregation(ctx, w.Admin(), rest); err != nil {
-			return err
-		}
-	}
-	if !w.options.WithoutPolicies {
-		if err := w.inForce(ctx); err != nil {
+	if w.options.Webhooks {
+		if err := w.installWebhooks(ctx, rendered.where(callsWebhooks)); err != nil {
 			return err
 		}
 	}
 	if w.options.WithoutOperator {
 		return nil
 	}
-	_, err = w.StartOperator(ctx)
+	_, err := w.StartOperator(ctx)
 	return err
 }
 

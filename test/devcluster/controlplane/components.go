@@ -35,6 +35,11 @@ func (cp *ControlPlane) newProcess(name string, args []string) *process.Process 
 }
 
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+	if cp.options.Data != "" {
+		if err := os.CopyFS(cp.file("etcd"), os.DirFS(cp.options.Data)); err != nil {
+			return fmt.Errorf("copying etcd's data: %w", err)
+		}
+	}
 	return process.OnFreePort(func(port int) (*process.Process, error) {
 		address := "http://127.0.0.1:" + strconv.Itoa(port)
 		cp.Etcd = cp.newProcess("etcd", []string{

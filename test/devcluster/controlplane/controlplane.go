@@ -43,6 +43,8 @@ type Options struct {
 	// WithoutControllers starts no controller manager: no object is deleted because its owner is gone, no ClusterRole is aggregated, and no
 	// namespace is emptied.
 	WithoutControllers bool
+	// Data is a folder that SaveEtcd wrote, from which etcd starts; it is copied. Empty means an empty etcd.
+	Data string
 	// BeforeControllers runs when the API server is ready and before the controller manager starts.
 	BeforeControllers func(*ControlPlane) error
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
@@ -25,6 +26,41 @@ func (cp *ControlPlane) SaveEtcd(ctx context.Context, to string) error {
 		return err
 	}
 	return cp.Ready(ctx)
+}
+
+// StopAndKeep ends the control plane as Stop does, but first moves etcd's data into a folder that must not exist yet.
+func (cp *ControlPlane) StopAndKeep(dir string) error {
+	for _, p := range []*process.Process{cp.Controllers, cp.APIServer, cp.Etcd} {
+		if p != nil {
+			if err := p.Stop(); err != nil {
+				return errors.Join(err, cp.Stop())
+			}
+		}
+	}
+	err := trimLog(filepath.Join(cp.file("etcd"), "member", "wal"))
+	if err == nil {
+		err = os.Rename(cp.file("etcd"), dir)
+	}
+	return errors.Join(err, cp.Stop())
+}
+
+// trimLog cuts the zeros off etcd's log, which has 64 MB from the beginning.
+func trimLog(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	for _, file := range files {
+		if filepath.Ext(file) != ".wal" { // the next log, with nothing but zeros
+			err = errors.Join(err, os.Remove(file))
+			continue
+		}
+		content, readErr := os.ReadFile(file)
+		if readErr != nil {
+			return readErr
+		}
+		const page = 4096
+		used := len(bytes.TrimRight(content, "\x00")) + page
+		err = errors.Join(err, os.Truncate(file, int64(min(len(content), used-used%page+page))))
+	}
+	return err
 }
 
 // RestoreEtcd replaces etcd's data by the copy of SaveEtcd. API server and controllers are stopped meanwhile, as Kubernetes'
