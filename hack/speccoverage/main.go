@@ -1,13 +1,17 @@
 // Speccoverage counts the numbered cases of the specification for which a test passed and none failed. Such a test has the case's number in
 // its name. The program lists the other cases.
 //
-//	go run ./hack/speccoverage [-spec DIR] [-all] [REPORT...]
+//	go run ./hack/speccoverage [-spec DIR] [-all] [-enforce] [REPORT...]
+//
+// With -enforce it prints only the cases that `make test` should show and did not, and fails if there are any. Not demanded are the cases whose
+// rows name `make test-long`, and those that README.md of the specification lists as shown by another target.
 //
 // Reports are the output of `go test -json` and of Ginkgo's --json-report; without any, those of .reports and .reports/long.
 // Reports in a folder called long are of `make test-long`: only they count for a case whose row names that target.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,8 +28,13 @@ const shown = 90
 func main() {
 	spec := flag.String("spec", "docs/behaviour", "folder of the specification")
 	all := flag.Bool("all", false, "list every missing number")
+	enforced := flag.Bool("enforce", false, "fail if a case that make test should show was not shown")
 	flag.Parse()
-	if err := run(*spec, flag.Args(), *all, os.Stdout); err != nil {
+	job := func() error { return run(*spec, flag.Args(), *all, os.Stdout) }
+	if *enforced {
+		job = func() error { return enforce(*spec, flag.Args()) }
+	}
+	if err := job(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -54,6 +63,40 @@ func run(spec string, files []string, all bool, out io.Writer) error {
 	}
 	printReport(out, pages, tests, long, all)
 	return nil
+}
+
+// enforce returns an error that names the cases which `make test` should show and the reports don't.
+func enforce(spec string, files []string) error {
+	tests, err := readReports(files)
+	if err != nil {
+		return err
+	}
+	pages, err := readPages(spec)
+	if err != nil {
+		return err
+	}
+	excused, err := readElsewhere(filepath.Join(spec, "README.md"))
+	if err != nil {
+		return err
+	}
+	var missing, idle []string
+	for _, p := range pages {
+		for _, number := range p.cases {
+			switch {
+			case excused.Has(number) && tests.isMet(number):
+				idle = append(idle, number)
+			case !excused.Has(number) && !slices.Contains(p.long, number) && !tests.isMet(number):
+				missing = append(missing, number)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		err = fmt.Errorf("no test with the number of a case passed: %s", listCases(missing, true))
+	}
+	if len(idle) > 0 {
+		err = errors.Join(err, fmt.Errorf("README.md of %s excuses cases that passed: %s", spec, listCases(idle, true)))
+	}
+	return err
 }
 
 func printReport(out io.Writer, pages []page, tests, long outcomes, all bool) {

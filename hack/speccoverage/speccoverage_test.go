@@ -78,3 +78,34 @@ in names of tests, but no case: SUB-Z9
 		t.Error("a report that is cut off passes")
 	}
 }
+
+func TestEnforce(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"README.md": "Shown by `make test-ui`: SUB-A2.\nSUB-A1 is no excuse.\n",
+		"sub.md":    "| SUB-A1 | |\n| SUB-A2 | |\n| SUB-A3 | (" + longRun + ") |\n",
+		"none.json": `{"Action":"fail","Test":"TestPlan/SUB-A1"}`,
+		"all.json":  `{"Action":"pass","Test":"TestPlan/SUB-A1"}`,
+		"more.json": `{"Action":"pass","Test":"TestPlan/SUB-A2"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, reports := range map[string][]string{
+		"": {"all.json"},
+		"no test with the number of a case passed: SUB-A1":           {"none.json"},
+		"README.md of " + dir + " excuses cases that passed: SUB-A2": {"all.json", "more.json"},
+	} {
+		for i := range reports {
+			reports[i] = filepath.Join(dir, reports[i])
+		}
+		got := ""
+		if err := enforce(dir, reports); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -7,10 +7,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
 	numberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
+
+	// elsewhere begins the lines that list the cases which another target than `make test` shows.
+	elsewhere = "Shown by `make "
 
 	// longRun, in the row of a case, means that `make test` does less than the row demands. So reports of `make test` do not count there.
 	longRun = "`make test-long`"
@@ -28,6 +33,21 @@ type page struct {
 	name  string
 	cases []string // sorted, each once
 	long  []string // those for which only reports of `make test-long` count
+}
+
+// readElsewhere returns the cases that a page lists as shown by another target.
+func readElsewhere(file string) (sets.Set[string], error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	listed := sets.New[string]()
+	for line := range strings.Lines(string(text)) {
+		if _, after, found := strings.Cut(line, elsewhere); found {
+			listed.Insert(number.FindAllString(after, -1)...)
+		}
+	}
+	return listed, nil
 }
 
 // readPages reads the pages of a specification that have cases, in the order of their names.

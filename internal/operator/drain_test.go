@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/warren-tenancy/warren/internal/servingcert"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // Clients write into their connections all the time, as the API server does. Before a pod ends, its Service already sends new connections
@@ -73,13 +75,12 @@ func startDraining(t *testing.T, address *atomic.Value) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = free.Close()
 	server := &drainingServer{Server: webhook.NewServer(webhook.Options{
-		Host: "127.0.0.1", Port: free.Addr().(*net.TCPAddr).Port,
+		Host: "127.0.0.1", Port: port,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 			c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
 		}},
@@ -89,9 +90,13 @@ func startDraining(t *testing.T, address *atomic.Value) (end func()) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start(ctx) }()
 	for server.StartedChecker()(nil) != nil {
-		time.Sleep(time.Millisecond)
+		select {
+		case err := <-ended:
+			t.Fatalf("the server ended before it served: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 	}
-	address.Store(free.Addr().String())
+	address.Store("127.0.0.1:" + strconv.Itoa(port))
 	return func() {
 		stop()
 		if err := <-ended; err != nil {

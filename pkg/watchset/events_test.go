@@ -272,28 +272,30 @@ func manyOwners(t *testing.T) {
 		set := watchset.NewNamespaceSet("a", "b")
 		scopes := []watchset.Scope{watchset.Cluster(), watchset.Namespace("a"), watchset.Object("b", "s"), watchset.Namespaces(set),
 			watchset.Auto(set)}
+		seed := rand.Uint64()
+		t.Logf("what the goroutines do is drawn by seed %d", seed)
 		var working sync.WaitGroup
 		for i := range 64 {
 			working.Go(func() {
-				me := owner(fmt.Sprint("o", i%8))
+				me, random := owner(fmt.Sprint("o", i%8)), rand.New(rand.NewPCG(seed, uint64(i)))
 				for range 10000 / 64 {
 					session := w.Session(me)
-					l, err := session.Acquire(watchset.Request{Resource: secrets, Scope: scopes[rand.IntN(len(scopes))]})
+					l, err := session.Acquire(watchset.Request{Resource: secrets, Scope: scopes[random.IntN(len(scopes))]})
 					if err != nil {
 						t.Error(err)
 						return
 					}
 					_, _ = l.List("", nil)
 					_ = l.Status()
-					switch rand.IntN(8) {
+					switch random.IntN(8) {
 					case 0:
 						session.Commit()
 					case 1:
 						w.Release(me)
 					case 2:
-						set.Add("b", types.UID(fmt.Sprint(rand.IntN(3))))
+						set.Add("b", types.UID(fmt.Sprint(random.IntN(3))))
 					case 3:
-						w.set(rand.IntN(2) == 0, both("secrets", "*")...)
+						w.set(random.IntN(2) == 0, both("secrets", "*")...)
 						w.Poke()
 					case 4:
 						a.put("secrets", "a", "s")

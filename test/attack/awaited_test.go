@@ -16,10 +16,10 @@ import (
 
 var _ = Describe("with the webhook configuration deleted while the operator runs", func() {
 	It("HIER-O12 an outsider doesn't get the name that a namespace waits for", func(ctx SpecContext) {
-		f := &fixture{version: versions()[0]}
+		f := &fixture{}
 		var err error
 		f.World, err = devcluster.Start(ctx, devcluster.Options{
-			ControlPlane: controlplane.Options{Users: users(), EmulatedVersion: f.version}, Webhooks: true,
+			ControlPlane: controlplane.Options{Users: users()}, Webhooks: true,
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(f.Stop)

@@ -13,10 +13,9 @@ import (
 
 var _ = Describe("the rows", func() {
 	It("have an attack for each validation of each policy", func(ctx SpecContext) {
-		f := walls[0]
-		refusals := f.refusals(ctx)
+		refusals := wall.refusals(ctx)
 		policies := &admissionregistrationv1.ValidatingAdmissionPolicyList{}
-		Expect(f.Admin().List(ctx, policies)).To(Succeed())
+		Expect(wall.Admin().List(ctx, policies)).To(Succeed())
 		var idle []string
 		for _, p := range policies.Items {
 			if strings.HasPrefix(p.Name, manifests.HintPrefix) { // a hint only warns

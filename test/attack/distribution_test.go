@@ -148,39 +148,37 @@ var overwriteRow = row{name: "SEC-O33 with component distribution-overwrite it t
 }}
 
 var _ = Describe("the cage of a component", func() {
-	for _, version := range versions() {
-		It("SEC-O32 SEC-O33 DIST-D79 DIST-D80 opens no further than it must, on Kubernetes "+version, func(ctx SpecContext) {
-			f := &fixture{version: version}
-			var err error
-			f.World, err = devcluster.Start(ctx, devcluster.Options{
-				ControlPlane:    controlplane.Options{Users: users(), EmulatedVersion: version},
-				Components:      []string{"config/components/distribution"},
-				Operator:        devcluster.OperatorOptions{Config: kindsConfig},
-				WithoutOperator: true,
-			})
-			Expect(err).NotTo(HaveOccurred())
-			DeferCleanup(f.Stop)
-			f.given(ctx, admin, strangers...)
-			f.given(ctx, op, create("configmap tree/copied", `{metadata: {labels: {$D/inherited-from: tree}}, data: {key: one}}`))
-			f.holds(ctx, distributionRow)
-			f.given(ctx, admin,
-				create("clusterrole distributors",
-					`{rules: [{apiGroups: [$D], resources: [resourcedistributions], verbs: [get, create, update, delete]}]}`),
-				create("clusterrolebinding distributors", bindingTo("distributors", "erin")),
-				create("clusterrolebinding collectors", bindingTo("distributors", garbageCollector.user)))
-			probe := create("resourcedistribution probe", `{spec: {`+regcred+bounded+`}}`)
-			for _, by := range []actor{admin, erin} { // until the API server knows their rights
-				Eventually(ctx, func(ctx context.Context) error { return probe.send(ctx, f.caller(by).rehearsing()) }).Should(Succeed())
-			}
-			nameless := create("resourcedistribution nameless", resource(`metadata: {labels: {a: b}}`))
-			Eventually(ctx, func(ctx context.Context) error { return nameless.send(ctx, f.caller(admin).rehearsing()) }).
-				ShouldNot(Succeed(), "policy distribution is in force: the API server takes a policy on a kind in when it has heard of the kind")
-			f.holds(ctx, contentRow)
-			f.holds(ctx, openRow)
-			f.widen(ctx, "config/components/distribution-overwrite", put("secret plain/theirs", adopting))
-			f.holds(ctx, overwriteRow)
+	It("SEC-O32 SEC-O33 DIST-D79 DIST-D80 opens no further than it must", func(ctx SpecContext) {
+		f := &fixture{}
+		var err error
+		f.World, err = devcluster.Start(ctx, devcluster.Options{
+			ControlPlane:    controlplane.Options{Users: users()},
+			Components:      []string{"config/components/distribution"},
+			Operator:        devcluster.OperatorOptions{Config: kindsConfig},
+			WithoutOperator: true,
 		})
-	}
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(f.Stop)
+		f.given(ctx, admin, strangers...)
+		f.given(ctx, op, create("configmap tree/copied", `{metadata: {labels: {$D/inherited-from: tree}}, data: {key: one}}`))
+		f.holds(ctx, distributionRow)
+		f.given(ctx, admin,
+			create("clusterrole distributors",
+				`{rules: [{apiGroups: [$D], resources: [resourcedistributions], verbs: [get, create, update, delete]}]}`),
+			create("clusterrolebinding distributors", bindingTo("distributors", "erin")),
+			create("clusterrolebinding collectors", bindingTo("distributors", garbageCollector.user)))
+		probe := create("resourcedistribution probe", `{spec: {`+regcred+bounded+`}}`)
+		for _, by := range []actor{admin, erin} { // until the API server knows their rights
+			Eventually(ctx, func(ctx context.Context) error { return probe.send(ctx, f.caller(by).rehearsing()) }).Should(Succeed())
+		}
+		nameless := create("resourcedistribution nameless", resource(`metadata: {labels: {a: b}}`))
+		Eventually(ctx, func(ctx context.Context) error { return nameless.send(ctx, f.caller(admin).rehearsing()) }).
+			ShouldNot(Succeed(), "policy distribution is in force: the API server takes a policy on a kind in when it has heard of the kind")
+		f.holds(ctx, contentRow)
+		f.holds(ctx, openRow)
+		f.widen(ctx, "config/components/distribution-overwrite", put("secret plain/theirs", adopting))
+		f.holds(ctx, overwriteRow)
+	})
 })
 
 // widen applies the policy warren-operator-cage-distribution as component has it. It waits until the operator's request proof would

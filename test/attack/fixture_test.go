@@ -58,7 +58,6 @@ func users() map[string][]string {
 // fixture is a World whose API server behaves like one minor version of Kubernetes. furnish adds the tenants of the specification.
 type fixture struct {
 	*devcluster.World
-	version string
 }
 
 // kindsConfig makes the operator propagate every kind whose copies a row attacks. The policies and the operator's rights fit these kinds.
@@ -84,7 +83,7 @@ propagation:
 func (f *fixture) start(ctx context.Context) (err error) {
 	f.World, err = devcluster.Start(ctx, devcluster.Options{
 		ControlPlane: controlplane.Options{
-			Users: users(), EmulatedVersion: f.version,
+			Users: users(),
 			// Objects that are created before a quota has a status are counted only at the next full count, by default every five minutes.
 			ControllerManagerArgs: []string{"--resource-quota-sync-period=5s"},
 		},

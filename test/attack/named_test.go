@@ -43,11 +43,11 @@ func (f *fixture) says(ctx context.Context, distribution string, reason v1alpha1
 const forgedNames = `{status: {named: null}}`
 
 var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
-	f := &fixture{version: versions()[0]}
+	f := &fixture{}
 	BeforeAll(func(ctx SpecContext) {
 		var err error
 		f.World, err = devcluster.Start(ctx, devcluster.Options{
-			ControlPlane: controlplane.Options{Users: users(), EmulatedVersion: f.version},
+			ControlPlane: controlplane.Options{Users: users()},
 			Components:   []string{"config/components/distribution"},
 		})
 		Expect(err).NotTo(HaveOccurred())

@@ -154,12 +154,15 @@ func (s *site) plan() Plan { return NewPlan(s.estate(s.Cluster), s.Cluster) }
 // apply carries out the steps up to phase until: writes of them at most, each from a new plan.
 func (s *site) apply(t *testing.T, until Phase, plan func() Plan, writes int) {
 	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("the order of steps is drawn by seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
 	for range writes {
 		steps := (&executor{until: until}).nextWave(plan().Steps)
 		if len(steps) == 0 {
 			return
 		}
-		s.do(t, steps[rand.IntN(len(steps))])
+		s.do(t, steps[random.IntN(len(steps))])
 	}
 }
 

@@ -295,7 +295,7 @@ func seed() uint64 {
 }
 
 var _ = Describe("any sequence of conflicts, edits, moves, deletions and kills", func() {
-	It("DIST-D85 changes or removes no object that is not the operator's own", func(ctx SpecContext) {
+	It("DIST-D85 changes or removes no object that is not the operator's own", SpecTimeout(4*suite.Patience), func(ctx SpecContext) {
 		number, from := int64(60), seed()
 		if test.IsLong() {
 			number = 1000

@@ -252,6 +252,7 @@ func (s *stage) checkProcess() {
 	Expect(slices.ContainsFunc(s.codes, func(code int) bool { return code != 0 })).To(BeFalse(), "FLT-I7: %v", s.codes)
 	Expect(s.Operator.Sound()).To(Succeed(), "FLT-I7")
 	if s.calmPeak > 0 {
+		AddReportEntry("memory", fmt.Sprintf("%d KiB without faults, %d KiB with", s.calmPeak, s.peak), ReportEntryVisibilityFailureOrVerbose)
 		Expect(s.peak).To(BeNumerically("<=", 2*s.calmPeak), "FLT-I7: KiB")
 	}
 }

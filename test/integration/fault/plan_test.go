@@ -190,6 +190,7 @@ func (s *stage) rehearse(ctx context.Context, story story) ending {
 	defer s.mu.Unlock()
 	calm = ending{state: state, writes: c.count(), objects: c.objects}
 	s.endings[story.id] = calm
+	s.calmPeak = max(s.calmPeak, peakOf(s.Operator.Process().PID()))
 	return calm
 }
 

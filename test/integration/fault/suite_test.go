@@ -59,7 +59,7 @@ type stage struct {
 	alive    bool
 	ends     []string          // how lives ended that the stage did not end
 	peak     int               // the most memory of any life, in KiB
-	calmPeak int               // the peak of the life in which the stories were rehearsed, 0 for none
+	calmPeak int               // the most memory while stories were rehearsed, in KiB; 0 if none was
 	endings  map[string]ending // by story, how it ends without a fault
 	codes    []int             // the exit codes of lives that SIGTERM ended
 	blinded  int               // how often its watches were frozen, lost events or were late
