@@ -46,12 +46,10 @@ func plough(ctx context.Context, w *devcluster.World) *field {
 	return f
 }
 
+// namespace makes a namespace. It stays when the case ends: to empty a namespace takes an API server 70 requests.
 func (f *field) namespace(ctx context.Context, name string, labels ...string) {
 	GinkgoHelper()
 	Expect(f.Admin().Create(ctx, build.Namespace(name, labels...))).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) { // what is left would be a target of the cases that select all
-		_ = f.Admin().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	})
 }
 
 // namespaces makes so many namespaces, which no label selects, and returns their names, sorted.

@@ -140,10 +140,6 @@ var lacks = []lack{
 	{key: "f34c", title: "a token", lasts: 45 * time.Second, begin: withoutToken, names: logs("asked for the client to provide credentials")},
 }
 
-// healed is how long the state may differ after the end of a lack. The row's 30 s count from the moment when informers are built anew
-// (FLT-I4).
-const healed = time.Minute
-
 func (l lack) run(ctx context.Context, calm ending) {
 	GinkgoHelper()
 	s := guarded.scene(l.key)
@@ -170,7 +166,7 @@ func (l lack) run(ctx context.Context, calm ending) {
 			return err
 		}
 		return differs(state, calm.state)
-	}).WithTimeout(healed).Should(Succeed(), s.explain)
+	}).Should(Succeed(), s.explain)
 	begun.stop()
 	Expect(touchedOf(begun)).To(BeEmpty(), "FLT-I1")
 	Expect(s.rights.broken(ctx, s)).To(BeEmpty(), "FLT-I2")

@@ -235,7 +235,7 @@ func customKindGoes(ctx context.Context, s *scene) {
 		for _, child := range children {
 			Eventually(ctx, func() error {
 				return s.Admin().Get(ctx, client.ObjectKey{Namespace: s.own(child), Name: "g"}, gadget(s.own(child)))
-			}).WithTimeout(healed).Should(Succeed(), s.explain)
+			}).Should(Succeed(), s.explain)
 		}
 		select {
 		case <-played:

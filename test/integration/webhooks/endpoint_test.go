@@ -60,20 +60,14 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		f.othersWork(ctx, "w3")
 		Expect(calls.Load()).To(BeZero(), "a request was sent that doesn't concern Warren")
 
-		// 9 s is an upper bound, not a claim about speed: the webhook's timeout is 3 s.
-		began := time.Now()
 		Expect(f.Admin().Delete(ctx, build.Namespace("pay-web-w3"))).To(Succeed())
-		Expect(time.Since(began)).To(BeNumerically("<", 9*time.Second))
 		Expect(calls.Load()).NotTo(BeZero())
 		f.drains(ctx, "holder-w3")
 
-		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "another parent": 3 * time.Second,
-			"a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second,
-			"a HierarchyConfiguration": 8 * time.Second}
+		timeouts := map[string]string{"type=root on plain": "3s", "another parent": "3s", "a SubNamespace": "5s", "an LNamespace's spec": "5s",
+			"a HierarchyConfiguration": "8s"}
 		for what, r := range f.askedAbout() {
-			began := time.Now()
-			Expect(r(ctx)).To(MatchError(ContainSubstring("failed calling webhook")), what)
-			Expect(time.Since(began)).To(BeNumerically("<", timeouts[what]+4*time.Second), what)
+			Expect(r(ctx)).To(MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("?timeout="+timeouts[what]))), what)
 		}
 		Expect(f.metadata(ctx)).To(Succeed())
 	}, SpecTimeout(8*time.Minute))
