@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the unit tests, then the suites of integration and attack, even if unit tests fail: hack/test.sh REPORTS [FLAG…]
+# Runs the unit tests, and beside them the suites of integration and attack: hack/test.sh REPORTS [FLAG…]
 # REPORTS gets unit.json (go test -json) and suites-1.json to suites-3.json (Ginkgo's --json-report). The flags, such as -race,
-# are for both. UNIT_ONLY=1 runs the unit tests alone. At the end hack/testfacts prints what the run cost; REPORTS/facts.jsonl has the records.
+# are for both. UNIT_ONLY=1 runs the unit tests alone. At the end hack/testfacts prints what the run cost (REPORTS/facts.jsonl has the records),
+# and hack/speccoverage names the cases of docs/behaviour that no test has shown: then the run fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 reports=$1
@@ -14,8 +15,8 @@ WARREN_FACTS=$(realpath "$reports")/facts.jsonl
 export WARREN_FACTS
 go build -o bin/testfacts ./hack/testfacts
 
-# Ginkgo runs the suites; the other packages have unit tests. Three lanes of suites run side by side, for most of their cases wait rather
-# than compute; each takes about as long as the others.
+# Ginkgo runs the suites; the other packages have unit tests. These and three lanes of suites run side by side, for most cases wait rather than
+# compute; each lane takes about as long as the others.
 suites=(./test/integration/... ./test/attack/...)
 packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
 lane1=(./test/integration/{propagation,distribution} ./test/attack)
@@ -44,27 +45,37 @@ flags=("$@" "-ldflags=-s -w" -vet=off)
 limit=75m
 [ "${TEST_WINDOW:-}" != full ] || limit=3h
 
-unit=passed first=passed second=passed third=passed
-# shellcheck disable=SC2086 # one package a word
-bin/testfacts job unit go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
-	-- -timeout=30m "${flags[@]}" $packages || unit=FAILED
+unit() {
+	# shellcheck disable=SC2086 # one package a word
+	bin/testfacts job unit go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg \
+		--jsonfile="$reports/unit.json" -- -timeout=30m "${flags[@]}" $packages
+}
+unit=passed first=passed second=passed third=passed shown=passed
 if [ "${UNIT_ONLY:-}" = 1 ]; then
+	unit || unit=FAILED
 	bin/testfacts print "$reports" || true
 	[ $unit = passed ]
 	exit
 fi
+unit >"$reports/unit.txt" 2>&1 &
+units=$!
 run suites-2 "${lane2[@]}" >"$reports/suites-2.txt" 2>&1 &
 lane2=$!
 run suites-3 "${lane3[@]}" >"$reports/suites-3.txt" 2>&1 &
 lane3=$!
 run suites-1 "${lane1[@]}" 2>&1 | tee "$reports/suites-1.txt" || first=FAILED
+wait "$units" || unit=FAILED
 wait "$lane2" || second=FAILED
 wait "$lane3" || third=FAILED
-cat "$reports"/suites-[23].txt
+cat "$reports"/suites-[23].txt "$reports/unit.txt"
 bin/testfacts print "$reports" || true
+if [ "$unit$first$second$third${WARREN_RACE:-}" = passedpassedpassedpassed ]; then
+	go run ./hack/speccoverage -enforce "$reports"/*.json || shown=FAILED
+fi
 
 # The last lines say what failed, why, and how much room and memory the machine has left: whoever sees only them sees enough.
 if [ "$unit$first$second$third" != passedpassedpassedpassed ]; then
+	grep -hF '=== FAIL' "$reports/unit.txt" || true
 	grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
 	echo 'what the first failures of the suites say:'
 	grep -hF -A4 '[FAILED] ' "$reports"/suites-?.txt | grep -v -e '\[FAILED\] \[' -e '^--$' | cut -c1-300 | head -30 || true
@@ -75,4 +86,5 @@ printf '\nunit tests       %s (%s)\n' "$unit" "$reports/unit.json"
 printf 'suites, lane 1   %s (%s)\n' "$first" "$reports/suites-1.json"
 printf 'suites, lane 2   %s (%s)\n' "$second" "$reports/suites-2.json"
 printf 'suites, lane 3   %s (%s)\n' "$third" "$reports/suites-3.json"
-[ "$unit$first$second$third" = passedpassedpassedpassed ]
+printf 'cases shown      %s\n' "$shown"
+[ "$unit$first$second$third$shown" = passedpassedpassedpassedpassed ]

@@ -51,6 +51,7 @@ func printCosts(out io.Writer, records []facts.Record) {
 	jobs, inJobs := addUp(records, facts.Job)
 	planes, allPlanes := addUp(records, facts.Plane)
 	_, worlds := addUp(records, facts.World)
+	_, lives := addUp(records, facts.Life)
 
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "suite\tCPU s\twall s\tprocesses\t\n")
@@ -69,6 +70,7 @@ func printCosts(out io.Writer, records []facts.Record) {
 	_ = w.Flush()
 	fmt.Fprintf(out, "\n%d control planes started: %.0f CPU-seconds, %.0f s each until ready. With manifests and policies in force, %d "+
 		"of them: %.0f CPU-seconds, %.0f s each.\n", allPlanes.count, allPlanes.cpu, allPlanes.mean(), worlds.count, worlds.cpu, worlds.mean())
+	fmt.Fprintf(out, "From start to end, etcd, API servers and controller managers used %.0f CPU-seconds in %.0f s.\n", lives.cpu, lives.wall)
 	fmt.Fprintf(out, "All jobs used %.0f CPU-seconds; suites used %.0f of them, and compilers, linkers and unit tests the rest.\n",
 		inJobs.cpu, inSuites.cpu)
 }

@@ -16,12 +16,14 @@ const FileEnv = "WARREN_FACTS"
 type Kind string
 
 // The kinds. Job is one line of hack/test.sh with all that it starts, compilers and linkers included. Suite is one process of a suite with
-// its children. Plane is the start of a control plane, World that of a control plane with our manifests and an operator.
+// its children. Plane is the start of a control plane, World that of a control plane with our manifests and an operator. Life is a control
+// plane from its start to its end.
 const (
 	Job   Kind = "job"
 	Suite Kind = "suite"
 	Plane Kind = "plane"
 	World Kind = "world"
+	Life  Kind = "life"
 )
 
 // Record is what one thing has cost. CPU is in seconds of all cores, user and system; Wall is in seconds.

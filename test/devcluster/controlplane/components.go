@@ -48,7 +48,7 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 			// A single member has no peers, so any port will do.
 			"--listen-peer-urls", "http://127.0.0.1:0",
 			// A single member elects itself after one election timeout; the default is a second.
-			"--heartbeat-interval", "20", "--election-timeout", "200",
+			"--heartbeat-interval", "50", "--election-timeout", "500",
 			"--unsafe-no-fsync", "--log-level", "error", "--quota-backend-bytes", "8589934592",
 		})
 		cp.etcdURL = address

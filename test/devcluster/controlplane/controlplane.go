@@ -64,6 +64,7 @@ type ControlPlane struct {
 	port    int // of the API server
 	users   *credentials
 	lock    *flock.Flock
+	begun   time.Time
 }
 
 // Start starts a control plane and returns when it is ready: the API server is ready, the default ServiceAccount is there, and the
@@ -101,7 +102,7 @@ func prepareDir(options Options) (*ControlPlane, error) {
 	}
 	return &ControlPlane{
 		Access:  Access{Dir: dir, KubectlPath: filepath.Join(bin, "kubectl")},
-		Version: options.Version, options: options, bin: bin, lock: lock,
+		Version: options.Version, options: options, bin: bin, lock: lock, begun: time.Now(),
 	}, nil
 }
 
@@ -151,6 +152,9 @@ func (cp *ControlPlane) startComponents(ctx context.Context) error {
 
 // Stop ends all processes, waits for them, and removes the folder. It may be called more than once.
 func (cp *ControlPlane) Stop() error {
+	if used := cp.CPU(); used > 0 {
+		facts.Write(facts.Record{Kind: facts.Life, Name: filepath.Base(os.Args[0]), CPU: used.Seconds(), Wall: time.Since(cp.begun).Seconds()})
+	}
 	var problems []error
 	for _, p := range []*process.Process{cp.Controllers, cp.APIServer, cp.Etcd} {
 		if p != nil {
