@@ -166,13 +166,17 @@ verify-modules: ## Check that go.mod and go.sum are complete and tidy.
 test: build controlplane ## Run unit, integration and attack tests; reports in .reports.
 	@hack/test.sh .reports
 
+.PHONY: test-unit test-suites
+test-unit test-suites: build controlplane ## Run one half of `make test`: the unit tests, or the suites of integration and attack.
+	@ONLY=$(@:test-%=%) hack/test.sh .reports
+
 .PHONY: test-race
 test-race: build controlplane ## Run the tests in which races are possible, with the race detector: before a release. Reports in .reports/race.
 	@hack/test.sh .reports/race -race
 
 .PHONY: test-race-unit
 test-race-unit: build controlplane ## Run the unit tests with the race detector; reports in .reports/race.
-	@UNIT_ONLY=1 hack/test.sh .reports/race -race
+	@ONLY=unit hack/test.sh .reports/race -race
 
 .PHONY: test-long
 test-long: export TEST_WINDOW = full

@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+export SIMULATION_SEED=1 SIMULATION_HISTORIES=20000 # enough of them, and the same each time
 [ $# -gt 0 ] || set -- $(basename -s .patch test/defects/*.patch)
 
 # patch_copies NAME copies the files of a patch to $tmp/NAME, patches them there, and writes the overlay for Go beside them.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the unit tests, and beside them the suites of integration and attack: hack/test.sh REPORTS [FLAG…]
 # REPORTS gets unit.json (go test -json) and suites-1.json to suites-3.json (Ginkgo's --json-report). The flags, such as -race,
-# are for both. UNIT_ONLY=1 runs the unit tests alone. At the end hack/testfacts prints what the run cost (REPORTS/facts.jsonl has the records),
+# are for both. ONLY=unit or ONLY=suites runs one of the two. At the end hack/testfacts prints what the run cost (REPORTS/facts.jsonl has the records),
 # and hack/speccoverage names the cases of docs/behaviour that no test has shown: then the run fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,13 +51,13 @@ unit() {
 		--jsonfile="$reports/unit.json" -- -timeout=30m "${flags[@]}" $packages
 }
 unit=passed first=passed second=passed third=passed shown=passed
-if [ "${UNIT_ONLY:-}" = 1 ]; then
+if [ "${ONLY:-}" = unit ]; then
 	unit || unit=FAILED
 	bin/testfacts print "$reports" || true
 	[ $unit = passed ]
 	exit
 fi
-unit >"$reports/unit.txt" 2>&1 &
+[ "${ONLY:-}" = suites ] || unit >"$reports/unit.txt" 2>&1 &
 units=$!
 run suites-2 "${lane2[@]}" >"$reports/suites-2.txt" 2>&1 &
 lane2=$!
@@ -67,15 +67,16 @@ run suites-1 "${lane1[@]}" 2>&1 | tee "$reports/suites-1.txt" || first=FAILED
 wait "$units" || unit=FAILED
 wait "$lane2" || second=FAILED
 wait "$lane3" || third=FAILED
-cat "$reports"/suites-[23].txt "$reports/unit.txt"
+cat "$reports"/suites-[23].txt
+[ "${ONLY:-}" = suites ] || cat "$reports/unit.txt"
 bin/testfacts print "$reports" || true
-if [ "$unit$first$second$third${WARREN_RACE:-}" = passedpassedpassedpassed ]; then
+if [ "$unit$first$second$third${WARREN_RACE:-}${ONLY:-}" = passedpassedpassedpassed ]; then
 	go run ./hack/speccoverage -enforce "$reports"/*.json || shown=FAILED
 fi
 
 # The last lines say what failed, why, and how much room and memory the machine has left: whoever sees only them sees enough.
 if [ "$unit$first$second$third" != passedpassedpassedpassed ]; then
-	grep -hF '=== FAIL' "$reports/unit.txt" || true
+	grep -hF '=== FAIL' "$reports/unit.txt" 2>/dev/null || true
 	grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
 	echo 'what the first failures of the suites say:'
 	grep -hF -A4 '[FAILED] ' "$reports"/suites-?.txt | grep -v -e '\[FAILED\] \[' -e '^--$' | cut -c1-300 | head -30 || true

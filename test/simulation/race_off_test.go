@@ -3,4 +3,4 @@
 package simulation
 
 // usualHistories is how many histories a plain go test runs.
-const usualHistories = 20_000
+const usualHistories = 5_000

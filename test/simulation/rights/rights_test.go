@@ -2,6 +2,7 @@ package rights
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
@@ -34,7 +35,7 @@ var invariants = map[string]string{
 }
 
 func TestRights(t *testing.T) {
-	histories, first := numberFrom("SIMULATION_HISTORIES", usualHistories), numberFrom("SIMULATION_SEED", 1)
+	histories, first := numberFrom("SIMULATION_HISTORIES", usualHistories), numberFrom("SIMULATION_SEED", rand.Uint64N(1_000_000_000))
 	failed := runMany(first, histories)
 	t.Logf("%d histories of grants and of moves each, seeds %d to %d", histories, first, first+histories-1)
 	for number, says := range invariants {
