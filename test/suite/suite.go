@@ -20,7 +20,7 @@ import (
 const Patience = 3 * time.Minute
 
 // limit is how long a case may take that has no SpecTimeout of its own: a request that hangs ends the case, and not the lane.
-const limit = 5 * time.Minute
+const limit = 10 * time.Minute
 
 // Run runs the cases of a package.
 func Run(t *testing.T, name string) {

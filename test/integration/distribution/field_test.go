@@ -118,6 +118,11 @@ func (f *field) object(changes ...change) *v1alpha1.ResourceDistribution {
 func (f *field) create(ctx context.Context, changes ...change) {
 	GinkgoHelper()
 	rd := f.object(changes...)
+	if len(rd.Spec.Targets.IncludedNamespaces)+len(rd.Spec.Targets.Trees) > 0 {
+		begun := time.Now().Unix()
+		Eventually(ctx, func() int64 { return time.Now().Unix() }).
+			Should(BeNumerically(">", begun), "what a tenant made in the second in which a name is written counts as made later (DIST-D93)")
+	}
 	Expect(f.Admin().Create(ctx, rd)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
 }
