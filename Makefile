@@ -166,9 +166,13 @@ verify-modules: ## Check that go.mod and go.sum are complete and tidy.
 test: build controlplane ## Run unit, integration and attack tests; reports in .reports.
 	@hack/test.sh .reports
 
-.PHONY: test-unit test-suites
-test-unit test-suites: build controlplane ## Run one half of `make test`: the unit tests, or the suites of integration and attack.
-	@ONLY=$(@:test-%=%) hack/test.sh .reports
+.PHONY: test-unit
+test-unit: build controlplane ## Run the unit tests of `make test` alone.
+	@ONLY=unit hack/test.sh .reports
+
+.PHONY: test-suites
+test-suites: build controlplane ## Run the suites of `make test` alone: integration and attack.
+	@ONLY=suites hack/test.sh .reports
 
 .PHONY: test-race
 test-race: build controlplane ## Run the tests in which races are possible, with the race detector: before a release. Reports in .reports/race.
