@@ -3,8 +3,8 @@
 //
 //	go run ./hack/speccoverage [-spec DIR] [-all] [-enforce] [REPORT...]
 //
-// With -enforce it prints only the cases that `make test` should show and did not, and fails if there are any. Not demanded are the cases whose
-// rows name `make test-long`, and those that README.md of the specification lists as shown by another target.
+// With -enforce it prints only the cases that `make test` should show and did not, and fails if there are any. Not demanded are the cases
+// whose rows name `make test-long`, and those that README.md of the specification lists as shown by another target.
 //
 // Reports are the output of `go test -json` and of Ginkgo's --json-report; without any, those of .reports and .reports/long.
 // Reports in a folder called long are of `make test-long`: only they count for a case whose row names that target.

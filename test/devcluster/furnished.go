@@ -23,9 +23,9 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// Every World starts from etcd's data of a furnished cluster: one that has the manifests, and in which the controllers have done their part.
-// Such data are made once for each set of manifests and each version of Kubernetes, and stay in the cache folder. A start from them takes a
-// third of the time: nothing is applied, and an API server enforces the policies that it finds in etcd from its first request on.
+// Every World starts from etcd's data of a furnished cluster: one that has the manifests, and in which the controllers have done their
+// part. Such data are made once for each set of manifests and each version of Kubernetes, and stay in the cache folder. A start from them
+// takes a third of the time: nothing is applied, and an API server enforces the policies that it finds in etcd from its first request on.
 
 // unusedFor is how long data stay that no World starts from.
 const unusedFor = 24 * time.Hour
@@ -71,7 +71,8 @@ func (o Options) key(manifests Manifests) (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	err = json.NewEncoder(sum).Encode([]any{"layout 1", binaries, o.ControlPlane.EmulatedVersion, o.ControlPlane.WithoutControllers, manifests})
+	shaped := []any{"layout 1", binaries, o.ControlPlane.EmulatedVersion, o.ControlPlane.WithoutControllers, manifests}
+	err = json.NewEncoder(sum).Encode(shaped)
 	return hex.EncodeToString(sum.Sum(nil))[:16], err
 }
 

@@ -158,7 +158,8 @@ func (o Options) fit(rendered Manifests) (Manifests, error) {
 		configuration = string(text)
 	}
 	manifests, err := rendered.where(func(u *unstructured.Unstructured) bool {
-		return !callsWebhooks(u) && !(o.PlacesFreely && u.GetName() == "warren-strict-placement")
+		leftOut := callsWebhooks(u) || o.PlacesFreely && u.GetName() == "warren-strict-placement"
+		return !leftOut
 	}).withKindsOf(configuration)
 	if err != nil || !o.WithoutPolicies {
 		return manifests, err

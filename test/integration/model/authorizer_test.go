@@ -40,7 +40,7 @@ func usually(few, many int) int {
 var patience = wait.Backoff{Steps: 200, Duration: 5 * time.Millisecond, Jitter: 1}
 
 var _ = Describe("access", func() {
-	It("as the server's authorizer answers differs nowhere from what the LNamespaces say, nor does it after many edits", func(ctx SpecContext) {
+	It("as the server's authorizer answers is what the LNamespaces say, and so it is after many edits", func(ctx SpecContext) {
 		s := seed()
 		AddReportEntry("seed", fmt.Sprintf("MODEL_SEED=%d", s))
 		p := populated(tenants)

@@ -234,7 +234,6 @@ var _ = Describe("the access objects", func() {
 		By("a cluster admin")
 		f.create(ctx, hello, build.ClusterRoleBinding(f.own("standing"), "view", group))
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(shop)) // this right is from the cluster admin
-		f.eventOn(ctx, hello, "names group "+payments+"-sudoers")
 
 		By("a manager who takes all sudoers off, and lists one again")
 		f.set(ctx, f.as("mia"), payments, sudoers())
