@@ -248,7 +248,7 @@ var _ = Describe("many copies", Ordered, func() {
 			To(BeNumerically("<", fleetSize*fleetSources/2), "the copies go before most of the others are written")
 	})
 
-	It("PROP-Q3 of a large source need little memory", func(ctx SpecContext) {
+	It("PROP-Q3 of a large source need little memory", SpecTimeout(2*fleetTime), func(ctx SpecContext) {
 		if os.Getenv("WARREN_RACE") == "1" {
 			Skip("the race detector takes memory of its own")
 		}
