@@ -31,3 +31,11 @@ func Quiet(d time.Duration) time.Duration {
 // IsLong reports whether the tests run with TEST_WINDOW=full, as `make test-long` runs them. A case that takes longer than `make test`
 // allows names `make test-long` in its row. It counts as passed only from such a run.
 func IsLong() bool { return os.Getenv("TEST_WINDOW") == "full" }
+
+// Many is the size of a case: many in `make test-long`, few in other runs.
+func Many(many, few int) int {
+	if IsLong() {
+		return many
+	}
+	return few
+}

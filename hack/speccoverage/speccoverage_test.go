@@ -101,7 +101,7 @@ func TestEnforce(t *testing.T) {
 			reports[i] = filepath.Join(dir, reports[i])
 		}
 		got := ""
-		if err := enforce(dir, reports); err != nil {
+		if err := enforceCases(dir, reports); err != nil {
 			got = err.Error()
 		}
 		if got != want {

@@ -30,13 +30,13 @@ import (
 // unusedFor is how long data stay that no World starts from.
 const unusedFor = 24 * time.Hour
 
-// furnished returns the folder of etcd's data, and makes it if it is missing. Only one process makes it; others wait.
-func (o Options) furnished(ctx context.Context, manifests Manifests) (string, error) {
+// furnishedData returns the folder of etcd's data, and makes it if it is missing. Only one process makes it; others wait.
+func (o Options) furnishedData(ctx context.Context, manifests Manifests) (string, error) {
 	root, err := cache.Root()
 	if err != nil {
 		return "", err
 	}
-	key, err := o.key(manifests)
+	key, err := o.dataKey(manifests)
 	if err != nil {
 		return "", err
 	}
@@ -54,19 +54,15 @@ func (o Options) furnished(ctx context.Context, manifests Manifests) (string, er
 		return dir, nil
 	}
 	removeUnused(filepath.Dir(dir))
-	if err := o.furnish(ctx, manifests, dir); err != nil {
+	if err := o.makeFurnishedData(ctx, manifests, dir); err != nil {
 		return "", fmt.Errorf("furnishing a cluster: %w", err)
 	}
 	return dir, nil
 }
 
-// key is a hash of all that shapes etcd's data.
-func (o Options) key(manifests Manifests) (string, error) {
-	version := o.ControlPlane.Version
-	if version == "" {
-		version = cache.Version()
-	}
-	binaries, err := cache.Dir(version)
+// dataKey is a hash of all that shapes etcd's data.
+func (o Options) dataKey(manifests Manifests) (string, error) {
+	binaries, err := cache.Dir(o.ControlPlane.Version)
 	if err != nil {
 		return "", err
 	}
@@ -76,18 +72,19 @@ func (o Options) key(manifests Manifests) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], err
 }
 
-// removeUnused removes data that no World has started from for long. It ignores errors, because another process may do the same.
+// removeUnused removes data that no World has started from for long. Locks stay: another process may hold one. It ignores errors, because
+// another process may do the same.
 func removeUnused(root string) {
 	entries, _ := os.ReadDir(root)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > unusedFor {
+		if info, err := e.Info(); err == nil && info.IsDir() && time.Since(info.ModTime()) > unusedFor {
 			_ = os.RemoveAll(filepath.Join(root, e.Name()))
 		}
 	}
 }
 
-// furnish starts a cluster, applies the manifests, and keeps etcd's data.
-func (o Options) furnish(ctx context.Context, manifests Manifests, dir string) error {
+// makeFurnishedData starts a cluster, applies the manifests, and keeps etcd's data.
+func (o Options) makeFurnishedData(ctx context.Context, manifests Manifests, dir string) error {
 	making := dir + ".making"
 	if err := os.RemoveAll(making); err != nil { // of a process that was killed
 		return err
@@ -102,14 +99,14 @@ func (o Options) furnish(ctx context.Context, manifests Manifests, dir string) e
 	if err != nil {
 		return err
 	}
-	if err := install(ctx, cp, manifests.Rest()); err != nil {
+	if err := applyAndSettle(ctx, cp, manifests.Rest()); err != nil {
 		return errors.Join(err, cp.Stop())
 	}
 	return cp.StopAndKeep(dir)
 }
 
-// install applies manifests, and waits until the controllers have aggregated roles and checked the policies.
-func install(ctx context.Context, cp *controlplane.ControlPlane, rest Manifests) error {
+// applyAndSettle applies manifests, and waits until the controllers have aggregated roles and checked the policies.
+func applyAndSettle(ctx context.Context, cp *controlplane.ControlPlane, rest Manifests) error {
 	if err := Apply(ctx, cp.Config(controlplane.Admin), rest); err != nil || cp.Controllers == nil {
 		return err
 	}

@@ -136,18 +136,6 @@ func needsNodes(u *unstructured.Unstructured) bool {
 	return false
 }
 
-// Install renders a kustomization and applies its manifests, except those that need nodes.
-func Install(ctx context.Context, admin *rest.Config, dir string) error {
-	manifests, err := Render(dir)
-	if err != nil {
-		return err
-	}
-	if err := Apply(ctx, admin, manifests.Definitions()); err != nil {
-		return err
-	}
-	return Apply(ctx, admin, manifests.Rest())
-}
-
 // Apply applies manifests in their order by server-side apply, and waits until the CRDs among them are served.
 func Apply(ctx context.Context, admin *rest.Config, manifests Manifests) error {
 	c, err := client.New(admin, client.Options{Scheme: Scheme()})

@@ -20,6 +20,7 @@
 package devcluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,11 +108,11 @@ func Start(ctx context.Context, options Options) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := options.fit(rendered)
+	manifests, err := options.fitManifests(rendered)
 	if err != nil {
 		return nil, err
 	}
-	options.ControlPlane.Data, err = options.furnished(ctx, manifests)
+	options.ControlPlane.Data, err = options.furnishedData(ctx, manifests)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func Start(ctx context.Context, options Options) (*World, error) {
 	w := &World{
 		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: rendered.Configuration(), ControlPlane: cp, options: options,
 	}
-	if err := w.complete(ctx, rendered); err != nil {
+	if err := w.addServices(ctx, rendered); err != nil {
 		return nil, errors.Join(err, w.Stop())
 	}
 	facts.Write(facts.Record{Kind: facts.World, Name: filepath.Base(os.Args[0]), CPU: cp.CPU().Seconds(), Wall: time.Since(begun).Seconds()})
@@ -138,14 +139,15 @@ func (o Options) withDefaults() Options {
 		o.Overlay = "config/overlays/standard"
 	}
 	o.ControlPlane.Audit = true
+	o.ControlPlane.Version = cmp.Or(o.ControlPlane.Version, cache.Version())
 	if o.ControlPlane.EmulatedVersion == "" {
 		o.ControlPlane.EmulatedVersion = os.Getenv(EmulatedVersionEnv)
 	}
 	return o
 }
 
-// fit returns the manifests as the Options ask, without webhooks, which have a port of their own in each World.
-func (o Options) fit(rendered Manifests) (Manifests, error) {
+// fitManifests returns the manifests as the Options ask, without webhooks, which have a port of their own in each World.
+func (o Options) fitManifests(rendered Manifests) (Manifests, error) {
 	configuration := rendered.Configuration()
 	switch {
 	case o.Operator.Config != "":
@@ -167,8 +169,8 @@ func (o Options) fit(rendered Manifests) (Manifests, error) {
 	return manifests.withoutPolicies(), nil
 }
 
-// complete adds to a World what etcd's data don't have: clients, webhooks and an operator.
-func (w *World) complete(ctx context.Context, rendered Manifests) error {
+// addServices adds to a World what etcd's data don't have: clients, webhooks and an operator.
+func (w *World) addServices(ctx context.Context, rendered Manifests) error {
 	if err := waitUntilServed(ctx, w.ControlPlane, rendered); err != nil {
 		return err
 	}

@@ -36,8 +36,8 @@ func (cp *ControlPlane) newProcess(name string, args []string) *process.Process 
 
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	if cp.options.Data != "" {
-		if err := os.CopyFS(cp.file("etcd"), os.DirFS(cp.options.Data)); err != nil {
-			return fmt.Errorf("copying etcd's data: %w", err)
+		if err := cp.fillEtcd(cp.options.Data); err != nil {
+			return err
 		}
 	}
 	return process.OnFreePort(func(port int) (*process.Process, error) {

@@ -43,7 +43,7 @@ type Options struct {
 	// WithoutControllers starts no controller manager: no object is deleted because its owner is gone, no ClusterRole is aggregated, and no
 	// namespace is emptied.
 	WithoutControllers bool
-	// Data is a folder that SaveEtcd wrote, from which etcd starts; it is copied. Empty means an empty etcd.
+	// Data is a folder that SaveEtcd or StopAndKeep wrote, from which etcd starts; it is copied. Empty means an empty etcd.
 	Data string
 	// BeforeControllers runs when the API server is ready and before the controller manager starts.
 	BeforeControllers func(*ControlPlane) error
@@ -152,6 +152,11 @@ func (cp *ControlPlane) startComponents(ctx context.Context) error {
 
 // Stop ends all processes, waits for them, and removes the folder. It may be called more than once.
 func (cp *ControlPlane) Stop() error {
+	return errors.Join(cp.stopProcesses(), os.RemoveAll(cp.Dir), cp.lock.Unlock())
+}
+
+// stopProcesses ends all processes, in order, and records what they cost.
+func (cp *ControlPlane) stopProcesses() error {
 	if used := cp.CPU(); used > 0 {
 		facts.Write(facts.Record{Kind: facts.Life, Name: filepath.Base(os.Args[0]), CPU: used.Seconds(), Wall: time.Since(cp.begun).Seconds()})
 	}
@@ -161,6 +166,5 @@ func (cp *ControlPlane) Stop() error {
 			problems = append(problems, p.Stop())
 		}
 	}
-	problems = append(problems, os.RemoveAll(cp.Dir), cp.lock.Unlock())
 	return errors.Join(problems...)
 }

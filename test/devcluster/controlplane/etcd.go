@@ -30,14 +30,10 @@ func (cp *ControlPlane) SaveEtcd(ctx context.Context, to string) error {
 
 // StopAndKeep ends the control plane as Stop does, but first moves etcd's data into a folder that must not exist yet.
 func (cp *ControlPlane) StopAndKeep(dir string) error {
-	for _, p := range []*process.Process{cp.Controllers, cp.APIServer, cp.Etcd} {
-		if p != nil {
-			if err := p.Stop(); err != nil {
-				return errors.Join(err, cp.Stop())
-			}
-		}
+	err := cp.stopProcesses()
+	if err == nil {
+		err = trimLog(filepath.Join(cp.file("etcd"), "member", "wal"))
 	}
-	err := trimLog(filepath.Join(cp.file("etcd"), "member", "wal"))
 	if err == nil {
 		err = os.Rename(cp.file("etcd"), dir)
 	}
@@ -69,13 +65,21 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context, from string) error {
 	if err := errors.Join(cp.Controllers.Stop(), cp.APIServer.Stop(), cp.Etcd.Stop(), os.RemoveAll(cp.file("etcd"))); err != nil {
 		return err
 	}
-	if err := os.CopyFS(cp.file("etcd"), os.DirFS(from)); err != nil {
-		return fmt.Errorf("restoring etcd: %w", err)
+	if err := cp.fillEtcd(from); err != nil {
+		return err
 	}
 	if err := cp.resumeEtcd(ctx); err != nil {
 		return err
 	}
 	return errors.Join(cp.APIServer.Start(), cp.Controllers.Start(), cp.Ready(ctx))
+}
+
+// fillEtcd copies saved data to where etcd, which doesn't run, has its own.
+func (cp *ControlPlane) fillEtcd(from string) error {
+	if err := os.CopyFS(cp.file("etcd"), os.DirFS(from)); err != nil {
+		return fmt.Errorf("filling etcd: %w", err)
+	}
+	return nil
 }
 
 func (cp *ControlPlane) resumeEtcd(ctx context.Context) error {

@@ -295,11 +295,8 @@ func seed() uint64 {
 }
 
 var _ = Describe("any sequence of conflicts, edits, moves, deletions and kills", func() {
-	It("DIST-D85 changes or removes no object that is not the operator's own", SpecTimeout(4*suite.Patience), func(ctx SpecContext) {
-		number, from := int64(60), seed()
-		if test.IsLong() {
-			number = 1000
-		}
+	It("DIST-D85 changes or removes no object that is not the operator's own", func(ctx SpecContext) {
+		number, from := int64(test.Many(1000, 60)), seed()
 		GinkgoWriter.Printf("DISTRIBUTION_SEED=%d draws these %d sequences\n", from, number)
 		w, err := devcluster.Start(ctx, devcluster.Options{Components: []string{overwriteComponent},
 			Operator: devcluster.OperatorOptions{Config: configuration}})

@@ -22,14 +22,6 @@ import (
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
-// ofMany is the size of a case: many in `make test-long`, few in other runs.
-func ofMany(many, few int) int {
-	if test.IsLong() {
-		return many
-	}
-	return few
-}
-
 // inParallel does something n times, some of them at once.
 func inParallel(n int, do func(i int)) {
 	var all errgroup.Group
@@ -162,7 +154,7 @@ var _ = Describe("an operator that is flooded", Ordered, ContinueOnFailure, func
 	It("FLT-F42 sees thousands of events and edits, in memory that is bounded, and acts on the last ones", func(ctx SpecContext) {
 		s := st.scene("f42")
 		const namespaces, tenants = 50, 20
-		events, changes := ofMany(20_000, 1_000), ofMany(10_000, 500)
+		events, changes := test.Many(20_000, 1_000), test.Many(10_000, 500)
 		place := func(i int) *corev1.Namespace { return build.Namespace(s.own(fmt.Sprint("p", i))) }
 		lns := func(i int) *build.LNamespace { return build.Tenant(s.own(fmt.Sprint("t", i))).Users("first") }
 		s.create(ctx, build.Root(s.own("payments")), s.source("s", "1"))
@@ -216,7 +208,7 @@ var _ = Describe("an operator that is flooded", Ordered, ContinueOnFailure, func
 	}, SpecTimeout(30*time.Minute))
 
 	It("FLT-F46 has very many namespaces refuse a copy at once, serves others meanwhile, and then all of them", func(ctx SpecContext) {
-		c := &crowd{scene: st.scene("f46"), size: ofMany(5_000, 300)}
+		c := &crowd{scene: st.scene("f46"), size: test.Many(5_000, 300)}
 		c.gather(ctx)
 		c.create(ctx, c.source("s", "1"))
 		Eventually(c.refused).Should(BeNumerically(">", 0), c.explain)

@@ -179,10 +179,7 @@ func bothDeleted(ctx context.Context, s *scene) {
 func madeAgain(ctx context.Context, s *scene) {
 	s.bush(ctx)
 	s.create(ctx, s.source("s", "1"), build.Child(s.own("below"), s.own("n0")))
-	lives := 15
-	if test.IsLong() {
-		lives = 50
-	}
+	lives := test.Many(50, 15)
 	for life := range lives {
 		s.create(ctx, build.Source(build.Secret(s.own("n0"), fmt.Sprint("life", life), "1"), v1alpha1.ModeUpdate))
 		s.remove(ctx, build.Namespace(s.own("n0")))

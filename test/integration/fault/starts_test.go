@@ -25,10 +25,7 @@ var _ = Describe("an operator that starts", Ordered, ContinueOnFailure, func() {
 		s.copied(ctx, "n2", "s", "0")
 		s.copied(ctx, "n2", "goes", "1")
 		st.down()
-		events := 200
-		if test.IsLong() {
-			events = 10_000
-		}
+		events := test.Many(10_000, 200)
 		for n := 1; n <= events; n++ {
 			change(ctx, s, s.source("s", ""), func(o *corev1.Secret) { o.Data["key"] = []byte(strconv.Itoa(n)) })
 		}

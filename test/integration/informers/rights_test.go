@@ -251,10 +251,7 @@ var _ = Describe("a right", func() {
 		becomes(busy, watchset.Synced)
 		becomes(calm, watchset.Synced)
 		calmFirst, busyFirst := w.rests("review", "", names[1]), w.rests("review", "", names[0])
-		bindings := 200
-		if test.IsLong() {
-			bindings = 1000
-		}
+		bindings := test.Many(1000, 200)
 		var storm errgroup.Group
 		storm.SetLimit(8)
 		for i := range bindings {

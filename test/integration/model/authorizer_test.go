@@ -27,14 +27,7 @@ const (
 )
 
 // questions are asked before and after so many edits. `make test-load` asks a million.
-var questions, edits = usually(1_000, 10_000), usually(100, 1_000)
-
-func usually(few, many int) int {
-	if test.IsLong() {
-		return many
-	}
-	return few
-}
+var questions, edits = test.Many(10_000, 1_000), test.Many(1_000, 100)
 
 // patience is the back-off after conflicts: other editors and the operator write the same LNamespaces.
 var patience = wait.Backoff{Steps: 200, Duration: 5 * time.Millisecond, Jitter: 1}

@@ -248,16 +248,13 @@ var _ = Describe("many copies", Ordered, func() {
 			To(BeNumerically("<", fleetSize*fleetSources/2), "the copies go before most of the others are written")
 	})
 
-	It("PROP-Q3 of a large source need little memory", SpecTimeout(2*fleetTime), func(ctx SpecContext) {
+	It("PROP-Q3 of a large source need little memory", func(ctx SpecContext) {
 		if os.Getenv("WARREN_RACE") == "1" {
 			Skip("the race detector takes memory of its own")
 		}
 		f.settles(ctx)
 		// With either size, the copies together are larger than the limit below: an operator that kept them would exceed it.
-		size := 1 << 19
-		if test.IsLong() {
-			size = 1<<20 - 1<<10
-		}
+		size := test.Many(1<<20-1<<10, 1<<19)
 		s := build.Source(build.Secret(f.acme, "large", strings.Repeat("x", size)), v1alpha1.ModeUpdate)
 		secrets := f.ledger(ctx, "secrets")
 		f.create(ctx, s)
