@@ -191,7 +191,7 @@ var _ = Describe("an operator that meets a fault", Ordered, ContinueOnFailure, f
 	})
 
 	for _, c := range faultCases {
-		It(fmt.Sprintf("FLT-%s %s", strings.TrimRight(c.number, "abcd"), c.title), func(ctx SpecContext) {
+		It(fmt.Sprintf("FLT-%s %s", strings.TrimRight(c.number, "abcd"), c.title), SpecTimeout(16*time.Minute), func(ctx SpecContext) {
 			var well bool
 			Eventually(ctx, ended[c.number]).WithTimeout(15 * time.Minute).Should(Receive(&well))
 			Expect(well).To(BeTrue(), "this case has failed; its message may stand at another")
