@@ -61,6 +61,7 @@ func printFolder(folder string) error {
 		return err
 	}
 	printCosts(os.Stdout, records)
+	printPlanes(os.Stdout, records)
 	printCases(os.Stdout, cases)
 	return nil
 }

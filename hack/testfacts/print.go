@@ -6,13 +6,14 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/warren-tenancy/warren/test/facts"
 )
 
-// slowest is how many cases the table of the slowest has.
-const slowest = 15
+// slowest is how many cases the table of the slowest has, and costliest how many control planes that of the costliest.
+const slowest, costliest = 15, 15
 
 // sum adds up records of one kind and name.
 type sum struct {
@@ -73,6 +74,16 @@ func printCosts(out io.Writer, records []facts.Record) {
 	fmt.Fprintf(out, "From start to end, etcd, API servers and controller managers used %.0f CPU-seconds in %.0f s.\n", lives.cpu, lives.wall)
 	fmt.Fprintf(out, "All jobs used %.0f CPU-seconds; suites used %.0f of them, and compilers, linkers and unit tests the rest.\n",
 		inJobs.cpu, inSuites.cpu)
+}
+
+// printPlanes prints the control planes that used most, with the case that was running when each ended.
+func printPlanes(out io.Writer, records []facts.Record) {
+	lives := slices.DeleteFunc(slices.Clone(records), func(r facts.Record) bool { return r.Kind != facts.Life })
+	slices.SortFunc(lives, func(a, b facts.Record) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.Case, b.Case)) })
+	fmt.Fprintln(out, "\nthe costliest control planes, and what ran when they ended")
+	for _, one := range lives[:min(costliest, len(lives))] {
+		fmt.Fprintf(out, "%6.0f CPU s  %4.0f s  %s %s\n", one.CPU, one.Wall, strings.TrimSuffix(one.Name, ".test"), one.Case)
+	}
 }
 
 func (s sum) mean() float64 { return s.wall / float64(max(s.count, 1)) }

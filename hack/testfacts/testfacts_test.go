@@ -17,11 +17,12 @@ func TestPrintedTables(t *testing.T) {
 		{Kind: facts.Suite, Name: "guard", CPU: 50, Wall: 20},
 		{Kind: facts.Job, Name: "lane 1", CPU: 120, Wall: 90},
 		{Kind: facts.Plane, Name: "trees.test", CPU: 4, Wall: 8}, {Kind: facts.Plane, Name: "guard.test", CPU: 6, Wall: 12},
-		{Kind: facts.World, Name: "trees.test", CPU: 7, Wall: 15}, {Kind: facts.Life, Name: "trees.test", CPU: 30, Wall: 50},
+		{Kind: facts.World, Name: "trees.test", CPU: 7, Wall: 15}, {Kind: facts.Life, Name: "trees.test", Case: "SUB-D7", CPU: 30, Wall: 50},
 	}
 	cases := []testCase{{"trees SUB-D4", 3, 1}, {"guard SEC-G1", 12, 2}}
 	var out bytes.Buffer
 	printCosts(&out, records)
+	printPlanes(&out, records)
 	printCases(&out, cases)
 	want := `              suite  CPU s  wall s  processes
               guard     50      20          1
@@ -38,6 +39,9 @@ func TestPrintedTables(t *testing.T) {
 2 control planes started: 10 CPU-seconds, 10 s each until ready. With manifests and policies in force, 1 of them: 7 CPU-seconds, 15 s each.
 From start to end, etcd, API servers and controller managers used 30 CPU-seconds in 50 s.
 All jobs used 120 CPU-seconds; suites used 90 of them, and compilers, linkers and unit tests the rest.
+
+the costliest control planes, and what ran when they ended
+    30 CPU s    50 s  trees SUB-D7
 
 the slowest of 2 cases and tests
     12 s  guard SEC-G1

@@ -5,6 +5,7 @@ package facts
 import (
 	"encoding/json"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,13 +27,21 @@ const (
 	Life  Kind = "life"
 )
 
-// Record is what one thing has cost. CPU is in seconds of all cores, user and system; Wall is in seconds.
+// Record is what one thing has cost. CPU is in seconds of all cores, user and system; Wall is in seconds. Case is the case of a suite that
+// ran, if any.
 type Record struct {
 	Kind Kind    `json:"kind"`
 	Name string  `json:"name"`
+	Case string  `json:"case,omitempty"`
 	CPU  float64 `json:"cpu"`
 	Wall float64 `json:"wall"`
 }
+
+// current is the case that this process runs.
+var current atomic.Value
+
+// InCase tells which case this process runs from now on.
+func InCase(name string) { current.Store(name) }
 
 // Write appends a record. An error is ignored: no test fails because its cost could not be noted.
 func Write(r Record) {
@@ -40,6 +49,7 @@ func Write(r Record) {
 	if name == "" {
 		return
 	}
+	r.Case, _ = current.Load().(string)
 	line, err := json.Marshal(r)
 	if err != nil {
 		return

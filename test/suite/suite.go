@@ -33,6 +33,7 @@ func Run(t *testing.T, name string) {
 	gomega.SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	gomega.SetDefaultConsistentlyPollingInterval(200 * time.Millisecond)
 	ginkgo.AddTreeConstructionNodeArgsTransformer(limitCase)
+	ginkgo.ReportBeforeEach(func(report ginkgo.SpecReport) { facts.InCase(report.FullText()) })
 	begun := time.Now()
 	ginkgo.RunSpecs(t, name)
 	facts.Write(facts.Record{Kind: facts.Suite, Name: name, CPU: facts.OwnCPU().Seconds(), Wall: time.Since(begun).Seconds()})
