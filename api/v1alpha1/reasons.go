@@ -269,8 +269,6 @@ const (
 	ReasonDistributed Reason = "Distributed"
 	// Condition Ready is True: every target has its copy, except those in conflict, which `conflictPolicy: Skip` leaves out.
 	ReasonSkipped Reason = "Skipped"
-	// Condition Ready is True: the roll-out has reached `spec.rollout.partition`.
-	ReasonPartitioned Reason = "Partitioned"
 	// Condition Ready is True: `spec.targets` selects no namespace.
 	ReasonNoTargets Reason = "NoTargets"
 	// Condition Ready is False: `distribution.kinds` does not have the kind.
@@ -287,7 +285,7 @@ const (
 	ReasonNamespaceNotFound Reason = "NamespaceNotFound"
 	// Condition Ready is False, Event: a later namespace has a name of `spec.targets`, and gets no copy.
 	ReasonNamespaceReplaced Reason = "NamespaceReplaced"
-	// Condition Ready is False: copies are still to be written, deleted or handed back, or a roll-out waits for its next batch.
+	// Condition Ready is False: copies are still to be written, deleted or handed back.
 	ReasonProgressing Reason = "Progressing"
 	// Condition ConflictFree: no other object is in the way.
 	ReasonNoConflict Reason = "NoConflict"

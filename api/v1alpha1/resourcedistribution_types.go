@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // NamespaceName is the name of a namespace.
@@ -18,16 +17,6 @@ type NamespaceReference struct {
 	// +required
 	Name NamespaceName `json:"name"`
 }
-
-// Combination describes how the options of targets go together.
-// +kubebuilder:validation:Enum=Intersection;Union
-type Combination string
-
-// The combinations.
-const (
-	CombinationIntersection Combination = "Intersection"
-	CombinationUnion        Combination = "Union"
-)
 
 // ConflictPolicy describes what happens where an object of that kind and name stands already.
 // +kubebuilder:validation:Enum=Fail;Skip;AdoptIdentical;Overwrite
@@ -61,10 +50,9 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// DistributionTargets states which namespaces get a copy. Protected and terminating namespaces never do.
+// DistributionTargets states which namespaces get a copy: those that meet each option that is set. Protected and terminating namespaces never do.
 // +kubebuilder:validation:XValidation:rule="!(has(self.allNamespaces) && self.allNamespaces) || !(has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees))",message="allNamespaces can't be combined with includedNamespaces, namespaceLabelSelector or trees"
 // +kubebuilder:validation:XValidation:rule="!has(self.allNamespaces) || self.allNamespaces || has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees)",message="no target: set includedNamespaces, namespaceLabelSelector or trees"
-// +kubebuilder:validation:XValidation:rule="!has(self.combination) || self.combination != 'Union' || !has(self.namespaceLabelSelector) || (has(self.namespaceLabelSelector.matchLabels) && size(self.namespaceLabelSelector.matchLabels) > 0) || (has(self.namespaceLabelSelector.matchExpressions) && size(self.namespaceLabelSelector.matchExpressions) > 0)",message="namespaceLabelSelector: an empty selector would select everything"
 type DistributionTargets struct {
 	// allNamespaces is true where the default, all namespaces, is written out.
 	// +optional
@@ -104,37 +92,6 @@ type DistributionTargets struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +optional
 	ExcludedTrees []NamespaceName `json:"excludedTrees,omitempty"`
-
-	// combination of the options that are set.
-	// +kubebuilder:default=Intersection
-	// +optional
-	Combination Combination `json:"combination,omitempty"`
-}
-
-// DistributionRollout holds back updates of copies that exist. A namespace without a copy always gets the newest at once.
-type DistributionRollout struct {
-	// partition is how many existing copies, or how many percent of them rounded up, keep what they have.
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == string ? self.matches('^(100|[0-9]{1,2})%$') : self >= 0",message="partition must be a number that is not negative, or 0% to 100%"
-	// +optional
-	Partition *intstr.IntOrString `json:"partition,omitempty"`
-
-	// batchSize is how many updates, or how many percent of the copies, at least 1, follow each other without a pause. Default: 100%.
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == string ? self.matches('^(100|[0-9]{1,2})%$') : self >= 1",message="batchSize must be a number of at least 1, or 0% to 100%"
-	// +optional
-	BatchSize *intstr.IntOrString `json:"batchSize,omitempty"`
-
-	// interval is the pause between batches, at most 24h. Default: none.
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) <= duration('24h')",message="interval must be a duration from 0s to 24h, such as 5m"
-	// +optional
-	Interval *metav1.Duration `json:"interval,omitempty"`
-
-	// first selects the namespaces whose copies are updated before all others.
-	// +optional
-	First *metav1.LabelSelector `json:"first,omitempty"`
 }
 
 // ResourceDistributionSpec holds one object and states which namespaces get a copy of it.
@@ -171,10 +128,6 @@ type ResourceDistributionSpec struct {
 	// suspend stops all writes to namespaces; status.plan describes what would be written.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-
-	// rollout of changes to copies that exist.
-	// +optional
-	Rollout DistributionRollout `json:"rollout,omitempty"`
 }
 
 // ConflictingNamespace is a target in which another object is in the way.
@@ -202,19 +155,6 @@ type FailedNamespace struct {
 	// values may be secret. It may also have the operator's advice.
 	// +optional
 	Message string `json:"message,omitempty"`
-}
-
-// RolloutStatus tells of updates that are under way or held back.
-type RolloutStatus struct {
-	// updated copies have what spec.resource has now.
-	// +required
-	Updated int32 `json:"updated"`
-	// held copies keep what they have because of the partition.
-	// +required
-	Held int32 `json:"held"`
-	// nextBatchTime is when the next updates begin.
-	// +optional
-	NextBatchTime *metav1.Time `json:"nextBatchTime,omitempty"`
 }
 
 // PlannedNamespaces are those in which one thing would be done.
@@ -285,7 +225,7 @@ type ResourceDistributionStatus struct {
 	// current copies are what spec.resource says.
 	// +optional
 	Current int32 `json:"current"`
-	// outdated copies are ours, and held back or not written yet.
+	// outdated copies are ours, and not written yet.
 	// +optional
 	Outdated int32 `json:"outdated"`
 	// missing copies do not exist yet.
@@ -329,10 +269,6 @@ type ResourceDistributionStatus struct {
 	// admitted is what the check for conflicts before the first copy has passed for.
 	// +optional
 	Admitted string `json:"admitted,omitempty"`
-
-	// rollout stands here only while updates are under way or held back.
-	// +optional
-	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
 	// plan stands here only while the ResourceDistribution is suspended.
 	// +optional

@@ -42,7 +42,6 @@ type Distribution struct {
 	Suspend  bool
 	// Deleting reports that the object has a deletionTimestamp. From then on the garbage collector decides about its copies.
 	Deleting bool
-	Rollout  Rollout
 	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed stays valid as long as Check is
 	// the same.
 	Check string
@@ -82,9 +81,6 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	var err error
 	if d.Template, err = ReadTemplate(rd.Spec.Resource.Raw); err == nil {
 		d.Targets, err = ReadTargets(rd.Spec.Targets)
-	}
-	if err == nil {
-		d.Rollout, err = readRollout(rd.Spec.Rollout)
 	}
 	switch {
 	case err != nil:
@@ -197,13 +193,6 @@ func (d *Distribution) AllOrNothing() bool {
 
 // Distributes reports whether anything may be written for d.
 func (d *Distribution) Distributes() bool { return d.Problem == "" && !d.Suspend && !d.Deleting }
-
-func secondsOf(d *metav1.Duration) time.Duration {
-	if d == nil {
-		return 0
-	}
-	return d.Duration
-}
 
 // Template is a parsed spec.resource, from which the copies are written.
 type Template struct {

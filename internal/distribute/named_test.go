@@ -21,7 +21,7 @@ func naming(written time.Time, included, trees []string) *v1alpha1.ResourceDistr
 	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: "regcred", UID: "uid",
 		CreationTimestamp: metav1.NewTime(written)}}
 	rd.Spec.Resource = runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"regcred"}}`)}
-	rd.Spec.Targets = v1alpha1.DistributionTargets{IncludedNamespaces: named(included...), Combination: v1alpha1.CombinationUnion}
+	rd.Spec.Targets = v1alpha1.DistributionTargets{IncludedNamespaces: named(included...)}
 	for _, one := range trees {
 		rd.Spec.Targets.Trees = append(rd.Spec.Targets.Trees, v1alpha1.NamespaceName(one))
 	}

@@ -1,5 +1,5 @@
-// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy: targets, conflicts,
-// roll-out. The package is pure: it computes actions from the distribution, the forest of namespaces, the copies and the obstacles,
+// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy: targets and
+// conflicts. The package is pure: it computes actions from the distribution, the forest of namespaces, the copies and the obstacles,
 // and makes no requests. A slot is the place of one object: kind, namespace and name. A copy is the object that the operator writes
 // into a target's slot; an obstacle is somebody else's object there.
 package distribute
@@ -49,14 +49,6 @@ const (
 type Gate struct {
 	// Create reports that missing copies may be created, because the check for conflicts has passed.
 	Create bool
-	// Updates are the copies that may be updated in the present batch; nil means all.
-	Updates map[string]bool
-	// Held are the namespaces whose copies stay outdated because of spec.rollout.partition.
-	Held map[string]bool
-}
-
-func (g Gate) updates(namespace string) bool {
-	return !g.Held[namespace] && (g.Updates == nil || g.Updates[namespace])
 }
 
 // Target is one namespace, and the object in the slot of its copy.
@@ -87,7 +79,7 @@ func (d *Distribution) Plan(t Target, gate Gate) Action {
 		if t.Choice == Unchosen {
 			return d.planRemoval(t.Copy)
 		}
-		return d.planCopy(t, gate)
+		return d.planCopy(t.Copy)
 	}
 	if t.Choice == Unchosen {
 		return Action{}
@@ -153,20 +145,15 @@ func (d *Distribution) planRemoval(c *Copy) Action {
 }
 
 // planCopy plans for a target that has a copy of d.
-func (d *Distribution) planCopy(t Target, gate Gate) Action {
-	c := t.Copy
+func (d *Distribution) planCopy(c *Copy) Action {
 	if c.Terminating {
 		return Action{State: InConflict, Conflict: &Obstacle{UID: c.UID, ResourceVersion: c.ResourceVersion, Reason: v1alpha1.ReasonBeingDeleted}}
 	}
 	revert := d.Drift == v1alpha1.DriftRevert
 	marked := d.marked(c)
 	switch {
-	case c.Content != d.Template.Content && gate.updates(t.Namespace):
-		return Action{Verb: Update, State: Outdated}
-	case c.Content != d.Template.Content && !marked:
-		return Action{Verb: Remark, State: Outdated}
 	case c.Content != d.Template.Content:
-		return Action{State: Outdated}
+		return Action{Verb: Update, State: Outdated}
 	case revert && (c.Drifted || !marked):
 		return Action{Verb: Update, State: Outdated}
 	case !marked:

@@ -19,7 +19,6 @@ func distribution(t testing.TB, conflict v1alpha1.ConflictPolicy, drift v1alpha1
 
 func TestPlan(t *testing.T) {
 	open, shut := Gate{Create: true}, Gate{}
-	held := Gate{Create: true, Held: map[string]bool{"d1": true}}
 	ours := func(d *Distribution, change func(*Copy)) *Copy {
 		c := &Copy{By: "regcred", Ours: true, Content: d.Template.Content, Known: true, Locked: d.Drift == v1alpha1.DriftRevert}
 		if d.Deletion == v1alpha1.DeletionDelete {
@@ -49,11 +48,6 @@ func TestPlan(t *testing.T) {
 			state: Current},
 		"other content": {choice: Chosen, gate: shut,
 			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, verb: Update, state: Outdated},
-		"other content, held": {choice: Chosen, gate: held,
-			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, state: Outdated},
-		"other content, held, another owner": {choice: Chosen, gate: held, copy: func(d *Distribution) *Copy {
-			return ours(d, func(c *Copy) { c.Content, c.Owner = "old", "x" })
-		}, verb: Remark, state: Outdated},
 		"DIST-D36 drift is ignored": {choice: Chosen, gate: open,
 			copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Drifted, c.Foreign = true, true }) }, state: Current},
 		"DIST-D39 drift is reverted": {drift: revert, choice: Chosen, gate: open,
@@ -121,9 +115,6 @@ func FuzzPlan(f *testing.F) {
 			[]v1alpha1.DeletionPolicy{v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan}[take(2)])
 		at := Target{Namespace: "d1", Choice: Choice(take(3))}
 		gate := Gate{Create: flag()}
-		if flag() {
-			gate.Held = map[string]bool{"d1": true}
-		}
 		switch take(3) {
 		case 1:
 			at.Copy = &Copy{

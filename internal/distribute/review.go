@@ -3,7 +3,6 @@ package distribute
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -200,9 +199,6 @@ func (r *run) mustLook(results []Result) bool {
 func (s *State) decideWrites(r *run, results []Result) Review {
 	found := Review{Checked: true}
 	isNew := r.admitCopies(results)
-	if s.gateUpdates(r, results, &found) {
-		isNew = true
-	}
 	r.judged, r.unreported = r.Distribution, r.unreported || isNew
 	found.Results = s.planAll(r)
 	s.followObstacles(r, found.Results)
@@ -232,66 +228,6 @@ func (r *run) admitCopies(results []Result) (isNew bool) {
 	}
 	r.admitted = r.Check
 	return slices.ContainsFunc(results, func(one Result) bool { return one.State == Missing || one.State == InConflict })
-}
-
-// gateUpdates decides which outdated copies may be updated now. It reports whether a batch begins, which the status must record first.
-func (s *State) gateUpdates(r *run, results []Result, found *Review) (isNew bool) {
-	count := 0
-	var outdated []string
-	for _, one := range results {
-		if one.State == None || !r.isOwn(one.copy) || one.copy.Terminating {
-			continue
-		}
-		count++
-		if one.copy.Content != r.Template.Content {
-			outdated = append(outdated, one.Namespace)
-		}
-	}
-	r.gate.Held, r.gate.Updates = nil, nil
-	if len(outdated) == 0 {
-		r.batch = nil
-		return false
-	}
-	r.Rollout.Order(s.forest, outdated)
-	open := r.Rollout.Open(outdated, count)
-	if found.Held = len(outdated) - len(open); found.Held > 0 {
-		r.gate.Held = map[string]bool{}
-		for _, namespace := range outdated[len(open):] {
-			r.gate.Held[namespace] = true
-		}
-	}
-	if !r.Rollout.Batched() || r.Suspend || len(open) == 0 {
-		return false
-	}
-	isNew = s.keepBatch(r, open, count)
-	r.gate.Updates, found.NextBatch = maps.Clone(r.batch), r.next
-	return isNew
-}
-
-// keepBatch continues the batch that is under way, or begins the next one when the pause is over. The pause counts from the end of a batch;
-// after a restart, when the end is unknown, it counts from the batch's beginning.
-func (s *State) keepBatch(r *run, open []string, count int) (begins bool) {
-	underWay := slices.ContainsFunc(open, func(namespace string) bool { return r.batch[namespace] && r.troubles[namespace].tries == 0 })
-	if underWay {
-		return false
-	}
-	pause := s.now.Add(r.Rollout.Interval()).Truncate(time.Second).Add(time.Second) // a status holds whole seconds
-	if len(r.batch) > 0 {
-		r.next = pause
-	}
-	r.batch = map[string]bool{}
-	if r.next.After(pause) { // r.next was set while the clock was ahead
-		r.next = pause
-	}
-	if wait := r.next.Sub(s.now); wait > 0 {
-		s.queueAfter(reviewKey(r.Name), wait)
-		return false
-	}
-	for _, namespace := range open[:min(len(open), r.Rollout.Batch(count))] {
-		r.batch[namespace] = true
-	}
-	r.next = pause
-	return true
 }
 
 // followObstacles watches the obstacles of a distribution while there are any. While the watch does not run, they are listed now and then.

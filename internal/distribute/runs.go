@@ -26,9 +26,6 @@ type run struct {
 	// named, before anything is written.
 	judged     *Distribution
 	unreported bool
-	// batch are the targets of the present batch of updates, and next is when the next batch may begin.
-	batch map[string]bool
-	next  time.Time
 
 	open     map[string]bool    // the targets that are queued
 	dueAt    time.Time          // when a review is due that was put off
@@ -51,14 +48,10 @@ type failedStatus struct {
 }
 
 func newRun(d *Distribution, status v1alpha1.ResourceDistributionStatus, now time.Time) *run {
-	r := &run{
+	return &run{
 		Distribution: d, resourceVersion: d.ResourceVersion, reported: status, admitted: status.Admitted, named: d.Named, began: now,
 		open: map[string]bool{}, obstacles: map[string]*Obstacle{}, troubles: map[string]trouble{}, vanished: map[string]bool{},
 	}
-	if status.Rollout != nil && status.Rollout.NextBatchTime != nil {
-		r.next = status.Rollout.NextBatchTime.Time
-	}
-	return r
 }
 
 // isOwn reports whether c, which may be nil, is a copy of this distribution.

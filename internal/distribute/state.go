@@ -238,12 +238,9 @@ func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
 	return true
 }
 
-// takeSpec replaces the spec. It restarts the batches if the template's content has changed, and clears all troubles, because the API
-// server may accept the new template. All obstacles become unexamined, because they were compared with the old spec.
+// takeSpec replaces the spec. It clears all troubles, because the API server may accept the new template. All obstacles become unexamined,
+// because they were compared with the old spec.
 func (s *State) takeSpec(r *run, d *Distribution, status v1alpha1.ResourceDistributionStatus) {
-	if r.Template == nil || d.Template == nil || r.Template.Content != d.Template.Content {
-		r.batch = nil
-	}
 	if d.Problem != "" { // nothing is written, so obstacles do not matter; they are listed anew when the problem is solved
 		s.stopWatch(r)
 		r.obstacles, r.looked = map[string]*Obstacle{}, false

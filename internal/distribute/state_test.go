@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -30,12 +28,6 @@ func conflictPolicy(p v1alpha1.ConflictPolicy) func(*spec) {
 
 func reverts(s *spec) { s.DriftPolicy = v1alpha1.DriftRevert }
 func orphans(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan }
-
-// inBatches makes the roll-out update one copy at a time, with a minute in between.
-func inBatches(s *spec) {
-	one := intstr.FromInt32(1)
-	s.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: time.Minute}}
-}
 
 func TestAStatusComesBeforeTheFirstCopy(t *testing.T) {
 	c := newCluster(t, "d0")
@@ -73,74 +65,6 @@ func TestAStatusOfAnOlderSpecOpensNoGate(t *testing.T) {
 	}
 	if request := c.applyTo(ObstaclesFound{ListObstacles: look}); request != nil {
 		t.Errorf("got %T for a look that was made for the older spec", request)
-	}
-}
-
-func TestUpdatesInBatches(t *testing.T) {
-	c := newCluster(t, "d0", "d1", "d2")
-	one := intstr.FromInt32(1)
-	c.distribute("old")
-	c.settle(time.Minute)
-	c.writes = nil
-	partitioned := func(s *spec) { s.Rollout.Partition = &one }
-	c.distribute("new", inBatches, partitioned)
-	c.settle(10 * time.Second)
-	if diff := cmp.Diff([]string{"update d0"}, c.writes); diff != "" || c.status().Rollout.NextBatchTime == nil {
-		t.Errorf("rollout %+v, want the first batch, and when the next comes: %s", c.status().Rollout, diff)
-	}
-	c.start() // a new process continues where the status says
-	c.settle(10 * time.Second)
-	if len(c.writes) != 1 {
-		t.Errorf("got %v: the pause does not outlive a restart", c.writes)
-	}
-	c.settle(3 * time.Minute)
-	if diff := cmp.Diff([]string{"update d0", "update d1"}, c.writes); diff != "" || c.ready() != string(v1alpha1.ReasonPartitioned) {
-		t.Errorf("ready: %s; want one held back: %s", c.ready(), diff)
-	}
-	c.distribute("new", inBatches)
-	c.settle(3 * time.Minute)
-	if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "new", "d2": "new"}, c.data()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestAClockThatWasAhead(t *testing.T) {
-	t.Run("DIST-D100 the pause is never longer than the interval", func(t *testing.T) {
-		c := newCluster(t, "d0", "d1")
-		c.distribute("old")
-		c.settle(time.Minute)
-		rd := c.rds["rd"].DeepCopy()
-		next := metav1.NewTime(c.now.Add(365 * 24 * time.Hour)) // as written by an operator whose clock was ahead
-		rd.Status.Rollout = &v1alpha1.RolloutStatus{NextBatchTime: &next}
-		c.storeDistribution(rd)
-		c.distribute("new", inBatches)
-		c.start()
-		c.settle(3 * time.Minute)
-		if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "new"}, c.data()); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-func TestABatchThatFailsEnds(t *testing.T) {
-	c := newCluster(t, "d0", "d1")
-	c.distribute("old")
-	c.settle(time.Minute)
-	c.refuse = func(verb Verb, slot copies.Slot) error {
-		if slot.Namespace == "d0" && verb == Update {
-			return apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil)
-		}
-		return nil
-	}
-	c.distribute("new", inBatches)
-	c.settle(10 * time.Minute)
-	if diff := cmp.Diff(map[string]string{"d0": "old", "d1": "old"}, c.data()); diff != "" {
-		t.Errorf("want that the first of the order is tried again before the next: %s", diff)
-	}
-	c.refuse = nil
-	c.settle(10 * time.Minute)
-	if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "new"}, c.data()); diff != "" {
-		t.Error(diff)
 	}
 }
 

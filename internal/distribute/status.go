@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,9 +58,6 @@ type Review struct {
 	Unwatched string
 	// Admitted is the Distribution.Check that has passed, or "".
 	Admitted string
-	// Held is how many copies the partition keeps outdated. NextBatch is when the next batch begins; zero if none waits.
-	Held      int
-	NextBatch time.Time
 }
 
 // Status returns the status for a review. was is the status reported before: unchanged conditions keep their times, and
@@ -128,12 +124,6 @@ func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionSt
 	}
 	if d.Suspend {
 		s.Plan = planOf(r.Results)
-	} else if s.Outdated > 0 {
-		s.Rollout = &v1alpha1.RolloutStatus{Updated: s.Current, Held: int32(r.Held)}
-		if !r.NextBatch.IsZero() {
-			next := metav1.NewTime(r.NextBatch)
-			s.Rollout.NextBatchTime = &next
-		}
 	}
 }
 
@@ -229,13 +219,10 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 			fmt.Sprintf("%s of spec.targets %s: %s; create each, or take its name out",
 				text.Count(len(r.NotFound), "namespace", "namespaces"), isOrAre(len(r.NotFound))+" missing",
 				strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
-	case s.Missing > 0, s.Outdated > int32(r.Held), removing, unmarked:
+	case s.Missing > 0, s.Outdated > 0, removing, unmarked:
 		return metav1.ConditionFalse, v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d copies are current", s.Current, s.Targets)
 	case s.Targets == 0:
 		return metav1.ConditionTrue, v1alpha1.ReasonNoTargets, "spec.targets selects no namespace"
-	case s.Outdated > 0:
-		return metav1.ConditionTrue, v1alpha1.ReasonPartitioned, fmt.Sprintf("%d of %d copies are current; the partition holds back %d",
-			s.Current, s.Targets, s.Outdated)
 	case s.Conflicts > 0:
 		return metav1.ConditionTrue, v1alpha1.ReasonSkipped, d.conflictMessage(r, s)
 	}

@@ -31,14 +31,12 @@ type Targets struct {
 	included, excluded   map[string]bool
 	selector             labels.Selector // nil where none is set
 	trees, excludedTrees []string
-	union                bool
 	hash                 string // of spec.targets; a record of names (Named) with another hash was made for other targets
 }
 
 // ReadTargets reads spec.targets.
 func ReadTargets(spec v1alpha1.DistributionTargets) (Targets, error) {
-	t := Targets{included: nameSet(spec.IncludedNamespaces), excluded: nameSet(spec.ExcludedNamespaces),
-		union: spec.Combination == v1alpha1.CombinationUnion}
+	t := Targets{included: nameSet(spec.IncludedNamespaces), excluded: nameSet(spec.ExcludedNamespaces)}
 	for _, tree := range spec.Trees {
 		t.trees = append(t.trees, string(tree))
 	}
@@ -70,12 +68,7 @@ func nameSet(references []v1alpha1.NamespaceReference) map[string]bool {
 }
 
 // Bounded reports whether all targets are named, or lie in a named tree.
-func (t Targets) Bounded() bool {
-	if len(t.included) == 0 && len(t.trees) == 0 {
-		return false
-	}
-	return !t.union || t.selector == nil
-}
+func (t Targets) Bounded() bool { return len(t.included) > 0 || len(t.trees) > 0 }
 
 // Named are the namespaces in includedNamespaces and trees, in alphabetical order, each once.
 func (t Targets) Named() []string {
@@ -117,17 +110,17 @@ func (t Targets) DescribeEverybody(count int) string {
 		"if all are meant, set allNamespaces: true", count, but)
 }
 
-// Covers returns where targets that are bounded may lie: the namespaces named, and the trees. There are no trees if the combination is
-// Intersection and includedNamespaces is set, because then the names alone limit the targets.
+// Covers returns where targets that are bounded may lie: the namespaces named, and the trees. There are no trees if
+// includedNamespaces is set, because then the names alone limit the targets.
 func (t Targets) Covers() (names, trees []string) {
 	names = slices.DeleteFunc(t.Included(), func(name string) bool { return t.excluded[name] })
-	if len(t.included) > 0 && !t.union {
+	if len(t.included) > 0 {
 		return names, nil
 	}
 	return names, t.trees
 }
 
-// Choose reports whether a namespace is a target. named records which namespaces the names in spec.targets mean. A namespace is never a
+// Choose reports whether a namespace is a target: each option that is set must choose it. named records which namespaces the names in spec.targets mean. A namespace is never a
 // target if protected returns true for its name, or if it has the label for protected namespaces.
 func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool, named Named) Choice {
 	n := f.Namespace(namespace)
@@ -164,10 +157,6 @@ func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(str
 		votes = append(votes, anyOf(inOne))
 	}
 	switch {
-	case len(votes) == 0:
-		return Chosen
-	case t.union:
-		return anyOf(votes)
 	case slices.Contains(votes, Unchosen):
 		return Unchosen
 	case slices.Contains(votes, Frozen):

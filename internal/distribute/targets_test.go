@@ -61,8 +61,6 @@ func TestTargets(t *testing.T) {
 			ExcludedNamespaces: named("d2", "pay-b")}, "d1 d3"},
 		"DIST-D06 an intersection": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1")},
 			"d1"},
-		"DIST-D06 a union": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1"),
-			Combination: v1alpha1.CombinationUnion}, "d1 d2 d3 pay-b x1"},
 		"DIST-D07 a tree": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}}, "pay pay-a pay-b"},
 		"DIST-D08 tree and selector": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
 			NamespaceLabelSelector: dist}, "pay-b"},
@@ -120,10 +118,7 @@ func TestBounded(t *testing.T) {
 		"a selector":               {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, false},
 		"names":                    {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1")}, true},
 		"names among the selected": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), NamespaceLabelSelector: dist}, true},
-		"names and all that are selected": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), NamespaceLabelSelector: dist,
-			Combination: v1alpha1.CombinationUnion}, false},
-		"names and trees": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), Trees: []v1alpha1.NamespaceName{"pay"},
-			Combination: v1alpha1.CombinationUnion}, true},
+		"names and trees": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), Trees: []v1alpha1.NamespaceName{"pay"}}, true},
 	} {
 		targets, err := ReadTargets(c.spec)
 		if err != nil || targets.Bounded() != c.want {

@@ -105,10 +105,7 @@ var contentRow = row{name: "DIST-D79 a ResourceDistribution holds one object tha
 var openRow = row{name: "DIST-D80 open-ended targets need the right to create everywhere", tries: []try{
 	refused(erin, `user "erin" may not create secrets cluster-wide, as this ResourceDistribution requires`,
 		create("resourcedistribution everywhere", `{spec: {`+regcred+`}}`),
-		create("resourcedistribution chosen", `{spec: {`+regcred+`, targets: {namespaceLabelSelector: {matchLabels: {a: b}}}}}`),
-		create("resourcedistribution both",
-			`{spec: {`+regcred+
-				`, targets: {combination: Union, includedNamespaces: [{name: plain}], namespaceLabelSelector: {matchLabels: {a: b}}}}}`)),
+		create("resourcedistribution chosen", `{spec: {`+regcred+`, targets: {namespaceLabelSelector: {matchLabels: {a: b}}}}}`)),
 	allowed(admin, create("resourcedistribution wide", `{spec: {`+regcred+`, deletionPolicy: Orphan}}`)),
 	refused(erin, `user "erin" may not create secrets cluster-wide, as this ResourceDistribution requires`,
 		put("resourcedistribution wide", `{spec: {resource: {data: {key: dHdv}}}}`),

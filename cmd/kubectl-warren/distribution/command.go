@@ -25,7 +25,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		},
 	}
 	describe := &cobra.Command{
-		Use: "describe NAME", Short: "Show one ResourceDistribution with its conflicts, failures and roll-out",
+		Use: "describe NAME", Short: "Show one ResourceDistribution with its conflicts and failures",
 		Args: invocation.ExactlyAsUsage("one ResourceDistribution"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return showDistributions(cmd.Context(), inv, names, func(w io.Writer, all []v1alpha1.ResourceDistribution) error {

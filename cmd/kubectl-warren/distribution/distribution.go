@@ -79,13 +79,6 @@ func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
 		text.WriteString("\n")
 		said = c.Message
 	}
-	if r := s.Rollout; r != nil {
-		fmt.Fprintf(&text, "Roll-out: %d updated, %d held back", r.Updated, r.Held)
-		if r.NextBatchTime != nil {
-			fmt.Fprintf(&text, ", the next batch at %s", r.NextBatchTime.UTC().Format("15:04:05 MST"))
-		}
-		text.WriteString("\n")
-	}
 	section(&text, "In conflict", int(s.Conflicts), s.ConflictingNamespaces, func(one v1alpha1.ConflictingNamespace) string {
 		return strings.TrimSpace(fmt.Sprintf("%s: %s %s", one.Name, one.Reason, one.By))
 	})

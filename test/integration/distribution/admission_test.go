@@ -65,9 +65,6 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(tries(ctx, "admin", included("kube-system"))).To(says("kube-system is a protected namespace"))
 		both := v1alpha1.DistributionTargets{IncludedNamespaces: references(f.d1), ExcludedNamespaces: references(f.d1)}
 		Expect(tries(ctx, "admin", targeting(both))).To(says("is both included and excluded"))
-		empty := v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, Combination: v1alpha1.CombinationUnion,
-			IncludedNamespaces: references(f.d1)}
-		Expect(tries(ctx, "admin", targeting(empty))).To(says("an empty selector would select everything"))
 
 		By("DIST-D04: a name with dots is the value of the copies' label")
 		dotted := f.object(naming(f.id + ".b-c"))
@@ -164,9 +161,6 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(tries(ctx, "carol", targeting(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{v1alpha1.NamespaceName(f.d2)}}))).
 			To(says("may not create secrets"))
 		Expect(tries(ctx, "carol", included(f.d1), onConflict(v1alpha1.ConflictAdoptIdentical))).To(says("may not update secrets"))
-		union := f.selecting()
-		union.IncludedNamespaces, union.Combination = references(f.d1), v1alpha1.CombinationUnion
-		Expect(tries(ctx, "carol", targeting(union))).To(says("cluster-wide, as this ResourceDistribution requires"))
 		rd := f.object(included(f.d1))
 		Expect(f.As("carol").Create(ctx, rd)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })

@@ -81,7 +81,10 @@ var _ = Describe("a conflict", func() {
 	})
 
 	It("DIST-D26 of what other targets would add stops all that is new, and no update", func(ctx SpecContext) {
-		f.create(ctx)
+		naming := func(names ...string) change {
+			return targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
+		}
+		f.create(ctx, naming(f.d1, f.d2, f.d3))
 		f.becomes(ctx, "True/Distributed")
 		var more []string
 		for i := range 5 {
@@ -90,9 +93,7 @@ var _ = Describe("a conflict", func() {
 		}
 		obstacle := f.obstacle(ctx, more[3], "mine")
 		f.seen(ctx, more...)
-		targets := f.selecting()
-		targets.IncludedNamespaces, targets.Combination = references(more...), v1alpha1.CombinationUnion
-		f.change(ctx, targeting(targets))
+		f.change(ctx, naming(append(more, f.d1, f.d2, f.d3)...))
 		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{more[3] + ":Unrelated"}))
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)

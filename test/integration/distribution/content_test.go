@@ -2,7 +2,6 @@ package distribution_test
 
 import (
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -10,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -136,48 +134,9 @@ var _ = Describe("content", func() {
 	})
 })
 
-var _ = Describe("a roll-out", func() {
+var _ = Describe("a suspended distribution", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
-	two, one := intstr.FromInt32(2), intstr.FromInt32(1)
-
-	It("DIST-D63 the partition holds copies back, DIST-D64 whatever comes", func(ctx SpecContext) {
-		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Rollout.Partition = &two })
-		f.becomes(ctx, "True/Distributed")
-		f.change(ctx, f.holding(map[string]string{"v": "2"}))
-		f.distributed(ctx, "v=2", f.d1)
-		Expect(f.becomes(ctx, "True/Partitioned").Status.Outdated).To(BeEquivalentTo(2))
-		f.change(ctx, f.holding(map[string]string{"v": "3"}))
-		f.distributed(ctx, "v=3", f.d1)
-		d0 := f.id + "-d0"
-		f.namespace(ctx, d0, "dist", f.id)
-		f.distributed(ctx, "v=3", d0)
-		f.becomes(ctx, "True/Partitioned")
-		Expect([]string{f.data(ctx, f.d2), f.data(ctx, f.d3)}).To(Equal([]string{"v=1", "v=1"}))
-		f.change(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Rollout.Partition = nil })
-		f.distributed(ctx, "v=3", f.d2, f.d3)
-		f.becomes(ctx, "True/Distributed")
-	})
-
-	It("DIST-D65 batches follow each other with pauses, the chosen first", func(ctx SpecContext) {
-		Expect(f.Admin().Patch(ctx, build.Namespace(f.d3), client.RawPatch("application/merge-patch+json",
-			[]byte(`{"metadata":{"labels":{"early":"yes"}}}`)))).To(Succeed())
-		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
-			rd.Spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: 3 * time.Second},
-				First: &metav1.LabelSelector{MatchLabels: map[string]string{"early": "yes"}}}
-		})
-		f.becomes(ctx, "True/Distributed")
-		mark := f.mark(ctx)
-		f.change(ctx, f.holding(map[string]string{"v": "2"}))
-		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)
-		f.becomes(ctx, "True/Distributed")
-		order, times := f.updates(ctx, mark)
-		Expect(order).To(Equal([]string{f.d3, f.d1, f.d2}))
-		for i := range 2 {
-			Expect(times[i+1].Sub(times[i])).To(BeNumerically(">=", 3*time.Second))
-		}
-	})
-
 	It("DIST-D62 while suspended there is a plan, and no write", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")

@@ -3,7 +3,6 @@ package distribution_test
 import (
 	"context"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,11 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
@@ -148,39 +145,6 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect(written()).To(ConsistOf(writes))
 	})
 
-	It("DIST-D65 goes on with a roll-out where it was, not sooner", func(ctx SpecContext) {
-		f, one, pause := plough(ctx, w), intstr.FromInt32(1), 5*time.Second
-		early := &metav1.LabelSelector{MatchLabels: map[string]string{"early": f.id}}
-		Expect(f.Admin().Patch(ctx, build.Namespace(f.d3), client.RawPatch("application/merge-patch+json",
-			[]byte(`{"metadata":{"labels":{"early":"`+f.id+`"}}}`)))).To(Succeed())
-		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
-			rd.Spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: pause}, First: early}
-		})
-		f.becomes(ctx, "True/Distributed")
-		mark := f.mark(ctx)
-		f.change(ctx, f.holding(map[string]string{"v": "2"}))
-		f.distributed(ctx, "v=2", f.d3)
-		_, times := f.updates(ctx, mark)
-		var next *metav1.Time
-		Eventually(ctx, func() time.Time { // reported after the copy is written; at first as it was when the batch began
-			if rollout := f.read(ctx).Status.Rollout; rollout != nil && rollout.NextBatchTime != nil {
-				next = rollout.NextBatchTime
-				return next.Time
-			}
-			return time.Time{}
-		}).Should(BeTemporally(">=", times[0].Add(pause)), f.explain)
-		Expect(w.Operator.Kill()).To(Succeed())
-		Expect(w.Operator.Start(ctx)).To(Succeed())
-		f.distributed(ctx, "v=2", f.d1, f.d2)
-		f.becomes(ctx, "True/Distributed")
-		order, times := f.updates(ctx, mark)
-		Expect(order).To(Equal([]string{f.d3, f.d1, f.d2}))
-		Expect(times[1]).To(BeTemporally(">=", next.Time))
-		for i := range 2 {
-			Expect(times[i+1].Sub(times[i])).To(BeNumerically(">=", pause))
-		}
-	})
-
 	It("DIST-D76 checks all targets again before it creates a copy, if the status has lost admitted", func(ctx SpecContext) {
 		wiped, kept := plough(ctx, w), plough(ctx, w)
 		both := []*field{wiped, kept}
@@ -215,22 +179,6 @@ var _ = Describe("an operator that ends", Ordered, func() {
 			Expect(f.becomes(ctx, "True/Distributed").Status.Admitted).NotTo(BeEmpty())
 		}
 		wiped.untouched(ctx, was)
-	})
-
-	It("DIST-D63 holds back what the partition holds back", func(ctx SpecContext) {
-		f, two := plough(ctx, w), intstr.FromInt32(2)
-		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Rollout.Partition = &two })
-		f.becomes(ctx, "True/Distributed")
-		f.change(ctx, f.holding(map[string]string{"v": "2"}))
-		f.distributed(ctx, "v=2", f.d1)
-		f.becomes(ctx, "True/Partitioned")
-		f.rests(ctx)
-		mark := f.mark(ctx)
-		for range 3 {
-			Expect(w.Operator.Restart(ctx)).To(Succeed())
-			f.rests(ctx)
-		}
-		Expect(f.requests(ctx, mark)).To(BeEmpty())
 	})
 
 	It("DIST-D69 goes on after a SIGKILL, without writing twice", func(ctx SpecContext) {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -191,8 +190,6 @@ func (s *scene) distribution(value string) *v1alpha1.ResourceDistribution {
 	rd.Spec.Resource = runtime.RawExtension{Raw: fmt.Appendf(nil,
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"given"},"stringData":{"key":%q}}`, value)}
 	rd.Spec.Targets.NamespaceLabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"scene": s.key}}
-	batch := intstr.FromInt32(2)
-	rd.Spec.Rollout.BatchSize = &batch
 	return rd
 }
 
