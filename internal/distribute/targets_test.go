@@ -118,7 +118,7 @@ func TestBounded(t *testing.T) {
 		"a selector":               {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, false},
 		"names":                    {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1")}, true},
 		"names among the selected": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), NamespaceLabelSelector: dist}, true},
-		"names and trees": {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), Trees: []v1alpha1.NamespaceName{"pay"}}, true},
+		"names and trees":          {v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), Trees: []v1alpha1.NamespaceName{"pay"}}, true},
 	} {
 		targets, err := ReadTargets(c.spec)
 		if err != nil || targets.Bounded() != c.want {
