@@ -131,6 +131,9 @@ func TestScansForOthersDelayNoGrant(t *testing.T) {
 				t.Fatalf("the scan found %v", found)
 			}
 			api.items = nil
+			if found := g.found["shop"]; len(found) != 1 {
+				t.Errorf("the first grant is made before the bindings are read again: %v", found)
+			}
 			if found := look("other"); len(found) > 0 {
 				t.Errorf("after a scan for another tenant, %v still stops the first grant", found)
 			}

@@ -232,5 +232,8 @@ func TestASolePairThatStaysHoldsNobodyElse(t *testing.T) {
 		if may(actual, "mallory", "users", "mia") {
 			t.Error("mallory may become mia")
 		}
+		if !may(actual, "mia", "users", "mia") {
+			t.Error("mia has lost the sole pair")
+		}
 	})
 }
