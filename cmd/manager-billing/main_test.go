@@ -19,9 +19,10 @@ func TestWhoLinksWhat(t *testing.T) {
 				t.Fatal(err)
 			}
 			packages := string(out)
-			if got := strings.Contains(packages, "modernc.org/sqlite\n") && strings.Contains(packages, "github.com/jackc/pgx/v5\n"); got !=
-				want.drivers {
-				t.Errorf("it links the drivers of SQLite and PostgreSQL: %t, want %t", got, want.drivers)
+			for _, driver := range []string{"modernc.org/sqlite", "github.com/jackc/pgx/v5"} {
+				if got := strings.Contains(packages, driver+"\n"); got != want.drivers {
+					t.Errorf("it links %s: %t, want %t", driver, got, want.drivers)
+				}
 			}
 			if got := strings.Contains(packages, "/warren/controllers/") || strings.Contains(packages, "/warren/webhooks"); got != want.controllers {
 				t.Errorf("it links controllers or webhooks: %t, want %t", got, want.controllers)
