@@ -4,6 +4,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -62,6 +64,18 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			HaveField("Err", ContainSubstring("p16-pay belongs to LNamespace p16-pay and stays a root"))))
 		Expect(metadata("p16-org")(ctx)).NotTo(HaveKey(v1alpha1.LabelType))
 		Expect(metadata("p16-pay")(ctx)).NotTo(HaveKey(v1alpha1.AnnotationAdopt))
+
+		By("which a quota refuses after the command has marked the namespace")
+		full := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "p16-x", Name: "full"}}
+		full.Spec.Hard = corev1.ResourceList{"count/hierarchyconfigurations." + v1alpha1.Domain: resource.MustParse("0")}
+		create(ctx, build.Namespace("p16-x"), full)
+		Eventually(asAdmin).WithContext(ctx).WithArguments("get", "resourcequotas", "-n", "p16-x", "-o", "jsonpath={.items[0].status.hard}").
+			Should(HaveField("Out", ContainSubstring("hierarchyconfigurations")))
+		Expect(asAdmin(ctx, "warren", "set", "p16-x", "--parent", "p16-org")).To(And(HaveField("Code", 1),
+			HaveField("Out", ContainSubstring("namespace/p16-org made a root\nnamespace/p16-x marked\n")),
+			HaveField("Err", ContainSubstring("exceeded quota"))))
+		Expect(metadata("p16-org")(ctx)).NotTo(HaveKey(v1alpha1.LabelType))
+		Expect(metadata("p16-x")(ctx)).NotTo(HaveKey(v1alpha1.AnnotationAdopt))
 	})
 
 	It("HIER-P17 is reported with status 2 to a user whose request waits", func(ctx SpecContext) {
