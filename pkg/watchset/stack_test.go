@@ -25,15 +25,19 @@ func watchesKeepFewStacks(t *testing.T) {
 		for i := range watches {
 			leases = append(leases, w.lease(in(fmt.Sprintf("n%d", i))))
 		}
+		judge := func() {
+			t.Helper()
+			all := make([]byte, 16<<20)
+			stacks := string(all[:runtime.Stack(all, true)])
+			if n := strings.Count(stacks, "cache.handleAnyWatch("); n < watches {
+				t.Errorf("%d goroutines follow a stream, want %d: the names in client-go have changed, and this test with them", n, watches)
+			}
+			if n := strings.Count(stacks, "cache.(*Reflector).startResync("); n != 0 {
+				t.Errorf("%d goroutines wait for a resync of %d watches, want none", n, watches)
+			}
+		}
 		w.after(time.Second)
-		all := make([]byte, 16<<20)
-		stacks := string(all[:runtime.Stack(all, true)])
-		if n := strings.Count(stacks, "cache.handleAnyWatch("); n < watches {
-			t.Errorf("%d goroutines follow a stream, want %d: the names in client-go have changed, and this test with them", n, watches)
-		}
-		if n := strings.Count(stacks, "cache.(*Reflector).startResync("); n != 0 {
-			t.Errorf("%d goroutines wait for a resync of %d watches, want none", n, watches)
-		}
+		judge()
 		a.drop() // each watch must follow its next stream, too
 		w.after(5 * time.Second)
 		for i, l := range leases {
@@ -44,5 +48,6 @@ func watchesKeepFewStacks(t *testing.T) {
 				t.Errorf("the watch of %s brings nothing", namespace)
 			}
 		}
+		judge()
 	})
 }

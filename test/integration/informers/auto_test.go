@@ -72,6 +72,7 @@ var _ = Describe("namespaces", func() {
 		everywhere := w.grantAll(ctx, "everywhere", rule(secrets, see))
 		becomes(l, watchset.Synced)
 		Eventually(w.open(secrets.Resource, names[0])).Should(BeZero())
+		Eventually(w.open(secrets.Resource, names[1])).Should(BeZero())
 		Eventually(w.open(secrets.Resource, "")).Should(Equal(1), "one watch for the cluster")
 		enough()
 		Expect(missed).NotTo(Receive(HaveOccurred()), "a reader sees no gap")

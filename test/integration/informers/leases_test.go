@@ -170,6 +170,7 @@ var _ = Describe("a lease", func() {
 		close(first.ended)
 		Expect(first.open("", "")()).To(BeZero())
 		second := begin(49, blind())
+		Expect(second.Informers()).To(BeEmpty())
 		becomes(second.lease(in(a)), watchset.Synced)
 		Expect(second.count("", "", "")).To(Equal(1))
 	})
