@@ -82,5 +82,21 @@ func TestUndoWithoutThePeersDefinitions(t *testing.T) {
 		if _, err := NewUndo(estate, s.Cluster); err == nil || !strings.Contains(err.Error(), "migrate hnc --finish takes the last step") {
 			t.Errorf("%v", err)
 		}
+
+		none, every := HNC{}, func(string) bool { return true }
+		none.settings, _ = settingsOfHNC(nil)
+		s.estate = func(c Cluster) *Estate { return EstateOfHNC(none, c.Namespaces, c.Kinds, AllowedKeys{every, every}) }
+		for _, step := range s.plan().Steps {
+			if step.Phase != Finish {
+				t.Errorf("%s must be done before --finish", step.Object)
+			}
+		}
+		s.apply(t, Finish, s.plan, 1000)
+		s.follow()
+		for _, copied := range []string{"Secret team/every", "Secret svc/every", "Secret team/some"} {
+			if keys := s.keys()[copied]; !strings.HasPrefix(keys["@"+v1alpha1.AnnotationSourceHash], "update:") || keys["hnc.x-k8s.io/inherited-from"] != "" {
+				t.Errorf("%s doesn't follow its source: %v", copied, keys)
+			}
+		}
 	})
 }
