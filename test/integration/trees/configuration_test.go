@@ -142,10 +142,13 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 			file := filepath.Join(GinkgoT().TempDir(), "config.yaml")
 			Expect(os.WriteFile(file, []byte(without), 0o600)).To(Succeed())
 			Expect(own.done(ctx, controlplane.Admin, "config", "diff", file)).
-				To(ContainSubstring("The operator would not accept this file: propagation.kinds no longer names kinds of which copies exist"))
+				To(And(ContainSubstring("The operator would not accept this file: propagation.kinds no longer names kinds of which copies exist"),
+					ContainSubstring("ConfigMap (1 copy). Set the kinds to mode Remove first")))
 			own.expectHeld(ctx, without,
 				`propagation.kinds no longer names kinds of which copies exist; these would stay, and no user could change them: `+
 					`ConfigMap \(1 copy\). Set the kinds to mode Remove first`)
+			Eventually(own.fileEvents(v1alpha1.ReasonRemovalsHeld)).WithContext(ctx).
+				Should(ContainElement(ContainSubstring("ConfigMap (1 copy). Set the kinds to mode Remove first")))
 			own.configure(ctx, accepting(without))
 			own.configure(ctx, fixture+kinds+"{kind: Secret}, {kind: ConfigMap, mode: Remove}]}\n")
 			Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(gone())
