@@ -53,7 +53,7 @@ var _ = Describe("the exporter", Ordered, func() {
 		Eventually(periods(ctx, store, "pay")).WithContext(ctx).Should(Equal([]string{"pay 4711"}))
 	})
 
-	It("BILL-36 keeps each of the changes that follow each other at once", func(ctx SpecContext) {
+	It("BILL-36 BILL-54 keeps each of the changes that follow each other at once, and reports the last generation", func(ctx SpecContext) {
 		want := []string{"pay 4711"}
 		for i := range 5 {
 			costCenter := fmt.Sprint(5000 + i)
@@ -61,6 +61,12 @@ var _ = Describe("the exporter", Ordered, func() {
 			want = append(want, "pay "+costCenter)
 		}
 		Eventually(periods(ctx, store, "pay")).WithContext(ctx).Should(Equal(want))
+		Eventually(func(g Gomega) {
+			lns := &v1alpha1.LNamespace{}
+			g.Expect(world.Admin().Get(ctx, client.ObjectKey{Name: "pay"}, lns)).To(Succeed())
+			g.Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingExported)).
+				To(HaveField("ObservedGeneration", lns.Generation))
+		}).WithContext(ctx).Should(Succeed())
 	})
 
 	It("BILL-37 follows a sub-namespace to another tenant, and closes what is deleted", func(ctx SpecContext) {

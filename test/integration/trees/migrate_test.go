@@ -75,6 +75,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			To(HaveSuffix("must be done before the last step: run kubectl warren migrate hnc --apply"))
 		Expect(s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(Equal("There is no migration from HNC to undo\n"))
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply")...)).To(HaveSuffix("nothing was done"))
+		_, asked, _ := s.warren(ctx, controlplane.Admin, s.args("--apply")...)
+		Expect(asked).To(MatchRegexp(`(?s)\ncopies +13 .*\[y/N\] `), "MIG-P6 the table comes before the question")
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
 

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 )
@@ -197,7 +196,7 @@ var _ = Describe("the operator is away while a cascade begins", Ordered, Continu
 			HaveField("Status.Children", Equal(first))))
 		reports := own.writesThat(since, func(r audit.Request) bool { return r.Resource == "hierarchyconfigurations" && r.Namespace == "a5-x" })
 		most := max(20, int(time.Since(began)/(2*time.Second))+2) // one in two seconds, where they come more slowly than the page says
-		Consistently(reports).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).
+		Consistently(reports).WithContext(ctx).WithTimeout(10 * time.Second).WithPolling(500 * time.Millisecond).
 			Should(WithTransform(func(all []string) int { return len(all) }, BeNumerically("<=", most)))
 	})
 })
