@@ -94,7 +94,8 @@ func TestUndoWithoutThePeersDefinitions(t *testing.T) {
 		s.apply(t, Finish, s.plan, 1000)
 		s.follow()
 		for _, copied := range []string{"Secret team/every", "Secret svc/every", "Secret team/some"} {
-			if keys := s.keys()[copied]; !strings.HasPrefix(keys["@"+v1alpha1.AnnotationSourceHash], "update:") || keys["hnc.x-k8s.io/inherited-from"] != "" {
+			keys := s.keys()[copied]
+			if keys["hnc.x-k8s.io/inherited-from"] != "" || !strings.HasPrefix(keys["@"+v1alpha1.AnnotationSourceHash], "update:") {
 				t.Errorf("%s doesn't follow its source: %v", copied, keys)
 			}
 		}
