@@ -132,6 +132,7 @@ func testCreation(t *testing.T, c *cluster) {
 			}
 			return nil
 		})
+		equal(p, "Run", browser.Eval[bool](p, hasRun), false)
 		t.Logf("the page: %s", browser.Eval[string](p, `document.querySelector("[role=alert].bad, [role=alert].good, .warning")?.textContent ?? ""`))
 		r.lastWrite(before)
 	})
