@@ -53,7 +53,7 @@ func oneConflict(ctx context.Context, s *scene) {
 	s.admit(ctx, "ann")
 	Eventually(ctx, s.users).Should(ContainElement(s.own("ann")), s.explain)
 	s.ready(ctx)
-	Consistently(ctx, sent.count).WithTimeout(test.Quiet(soon)).Should(BeNumerically("<=", 3))
+	Consistently(ctx, sent.count).WithTimeout(soon).Should(BeNumerically("<=", 3))
 }
 
 func conflictsForAMinute(ctx context.Context, s *scene) {
@@ -146,13 +146,13 @@ func timeoutsWithSuccess(ctx context.Context, s *scene) {
 	s.remove(ctx, binding)
 	s.gone(ctx, build.RoleBinding(s.own("web"), "b", ""))
 	Eventually(ctx, sent.count).Should(BeNumerically(">", 0))
-	Consistently(ctx, sent.count).WithTimeout(test.Quiet(soon)).Should(BeNumerically("<=", 2))
+	Consistently(ctx, sent.count).WithTimeout(soon).Should(BeNumerically("<=", 2))
 
 	sent = once(onPath("", "/clusterrolebindings/warren:sudo:"+s.own("payments")))
 	change(ctx, s, s.payments().Object(), func(l *v1alpha1.LNamespace) { l.Spec.Sudoers = build.Users(s.own("sue")) })
 	Eventually(ctx, s.sudoers).Should(ConsistOf(s.own("sue")))
 	s.ready(ctx)
-	Consistently(ctx, sent.count).WithTimeout(test.Quiet(soon)).Should(BeNumerically("<=", 2))
+	Consistently(ctx, sent.count).WithTimeout(soon).Should(BeNumerically("<=", 2))
 	Expect(s.bound(ctx, "payments", "web").UID).To(Equal(made.UID), "one object")
 }
 

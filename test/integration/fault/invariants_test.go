@@ -114,7 +114,7 @@ func touched(s *scene, events []event, requests []audit.Request) (wrong []string
 		}
 		place := placeOf(e.object)
 		resource := strings.ToLower(e.object.GetKind()) + "s " + e.object.GetNamespace() + "/" + e.object.GetName()
-		if r, there := byOperator[resource]; there && !isOurs(e.object) {
+		if r, there := byOperator[resource]; there {
 			wrong = append(wrong, fmt.Sprintf("%s %s: %s", place, e.kind, r))
 		}
 		if e.object.GetName() != planted {

@@ -75,7 +75,7 @@ func terminates(ctx context.Context, s *scene, when string) {
 	}
 	sent := &recorder{}
 	s.scripts.set(s.key, func(q gate.Request) (gate.Fault, bool) {
-		if !isWrite(q.Request) || !strings.Contains(q.URL.Path, s.own("n0")+"/secrets") {
+		if !isWrite(q.Request) || !strings.Contains(q.URL.Path, "/"+s.own("n0")+"/") {
 			return gate.Fault{}, false
 		}
 		if sent.record(q) == 1 && when == "between" {
@@ -90,7 +90,8 @@ func terminates(ctx context.Context, s *scene, when string) {
 	}
 	s.copied(ctx, "n1", "s", value)
 	s.copied(ctx, "n2", "s", value)
-	Consistently(ctx, sent.count).WithTimeout(test.Quiet(time.Minute)).Should(BeNumerically("<=", 1), "0 retries until it changes")
+	Consistently(ctx, sent.count).WithTimeout(time.Minute).WithPolling(time.Second).
+		Should(BeNumerically("<=", 1), "0 retries until it changes")
 	s.noTrouble(ctx, "payments")
 	letGo()
 	s.gone(ctx, build.Namespace(s.own("n0")))
@@ -117,7 +118,7 @@ func (s *scene) noTrouble(ctx context.Context, namespace string) {
 func distributedTerminates(ctx context.Context, s *scene) {
 	plainNamespaces(ctx, s)
 	letGo := s.hold(ctx, s.own("t0"))
-	sent := s.meet(func(q gate.Request) bool { return strings.Contains(q.URL.Path, s.own("t0")+"/secrets") }, func(n int) gate.Fault {
+	sent := s.meet(func(q gate.Request) bool { return strings.Contains(q.URL.Path, "/"+s.own("t0")+"/") }, func(n int) gate.Fault {
 		if n == 1 {
 			s.condemn(ctx, s.own("t0"))
 		}
@@ -128,7 +129,8 @@ func distributedTerminates(ctx context.Context, s *scene) {
 	for i := 1; i < 6; i++ {
 		s.copied(ctx, fmt.Sprint("t", i), "given", "1")
 	}
-	Consistently(ctx, sent.count).WithTimeout(test.Quiet(time.Minute)).Should(BeNumerically("<=", 1), "0 retries until it changes")
+	Consistently(ctx, sent.count).WithTimeout(time.Minute).WithPolling(time.Second).
+		Should(BeNumerically("<=", 1), "0 retries until it changes")
 	s.says(ctx, rd, func() []metav1.Condition { return rd.Status.Conditions }, v1alpha1.ConditionReady, metav1.ConditionTrue, "")
 	letGo()
 	s.gone(ctx, build.Namespace(s.own("t0")))

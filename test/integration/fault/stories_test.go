@@ -28,6 +28,8 @@ var stories = []story{
 		play: func(ctx context.Context, s *scene) {
 			s.remove(ctx, s.payments().Object())
 			s.rights.revoke(s.own("bob"))
+			s.rights.revokeAs("user", s.own("alice"))
+			s.rights.revokeAs("manager", s.own("mia"))
 			familyIsGone(ctx, s)
 		},
 	},

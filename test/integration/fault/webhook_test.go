@@ -84,18 +84,26 @@ func mutated(ctx context.Context, s *scene, hangs bool) {
 	s.create(ctx, s.source("s", "1"))
 	s.copied(ctx, "n1", "s", "1")
 	s.copied(ctx, "n0", "s", "1")
+	s.copied(ctx, "n2", "s", "1")
 	written := func(g Gomega) int {
 		writes, err := s.Writes(ctx, mark)
 		g.Expect(err).NotTo(HaveOccurred())
 		n := 0
 		for _, w := range writes {
-			if w.Code < 300 && w.Resource == "secrets" && strings.HasPrefix(w.Namespace, s.own("n0")) {
+			if w.Resource != "secrets" || !strings.HasPrefix(w.Namespace, s.own("")) {
+				continue
+			}
+			g.Expect(w.Verb).NotTo(HavePrefix("delete"), "%s", w)
+			if w.Namespace == s.own("n0") && (w.Code < 300 || !hangs) {
 				n++
 			}
 		}
 		return n
 	}
-	Consistently(ctx, written).WithTimeout(test.Quiet(10 * time.Minute)).WithPolling(time.Second).Should(BeNumerically("<=", 2))
+	Consistently(ctx, written).WithTimeout(max(time.Minute, test.Quiet(10*time.Minute))).WithPolling(time.Second).
+		Should(BeNumerically("<=", 2))
 	Expect(reviews.Load()).To(BeNumerically(">", 1))
-	s.exist(ctx, build.Secret(s.own("n1"), "s", ""))
+	for _, child := range []string{"n0", "n1", "n2"} {
+		s.copied(ctx, child, "s", "1")
+	}
 }
