@@ -192,17 +192,23 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 
 	It("FLT-F11 is blind to Namespaces while one moves and the source of its old tree changes", func(ctx SpecContext) {
 		p := newPair(ctx, guarded, "f11")
+		below := func(name string) client.Object { return build.Secret(p.own("below"), name, "") }
+		p.create(ctx, build.Child(p.own("below"), p.moves))
+		p.exist(ctx, below("of-first"))
 		guarded.Freeze(watches("namespaces", ""))
 		p.move(ctx)
 		p.wrote(ctx, "new-value")
 		p.has(ctx, "of-first", "new-value") // the operator still sees the old tree
 		guarded.Thaw()
-		p.gone(ctx, build.Secret(p.moves, "of-first", ""))
+		p.gone(ctx, build.Secret(p.moves, "of-first", ""), below("of-first"))
 		p.has(ctx, "of-second", "old-value")
+		p.exist(ctx, below("of-second"))
 		p.wrote(ctx, "newer-value")
-		Consistently(ctx, func() error {
-			return p.Admin().Get(ctx, client.ObjectKey{Namespace: p.moves, Name: "of-first"}, &corev1.Secret{})
-		}).WithTimeout(test.Quiet(soon)).ShouldNot(Succeed())
+		for _, object := range []client.Object{build.Secret(p.moves, "of-first", ""), below("of-first")} {
+			Consistently(ctx, func() error {
+				return p.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)
+			}).WithTimeout(test.Quiet(soon)).ShouldNot(Succeed())
+		}
 	})
 
 	It("FLT-F12 is blind to a source that is made anew", func(ctx SpecContext) {
