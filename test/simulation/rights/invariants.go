@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
@@ -37,10 +39,27 @@ func (h *history) check(p *pass, step grants.Step, before grants.Actual) {
 			fail("FLT-M14", "%s gives %+v, which nobody has granted since the pass began", key, r)
 		}
 	}
+	if binding, is := h.server.objects[key].(*rbacv1.ClusterRoleBinding); is && before[key] == nil {
+		if excess := excessOf(h.server.objects, binding); excess != "" {
+			fail("FLT-M14", "%s is made: %s", key, excess)
+		}
+		h.checkSelf(p, binding)
+	}
 	if isGrant && !step.Revokes { // one PUT of a list may both revoke and grant
 		h.checkOrder(p, key)
 	}
 	h.checkShared(p, key, before)
+}
+
+// checkSelf: FLT-M14. A pair by which a user may impersonate themselves is made only for a sudoer.
+func (h *history) checkSelf(p *pass, binding *rbacv1.ClusterRoleBinding) {
+	isSelf := slices.Contains(selfIn(grants.Actual{grants.KeyOf(binding): binding}), binding.Name)
+	isWanted := slices.ContainsFunc(h.tenants[p.tenant.Name][p.since:], func(t *v1alpha1.LNamespace) bool {
+		return slices.Contains(selfOf(t), binding.Name)
+	})
+	if isSelf && !isWanted {
+		fail("FLT-M14", "%s is made for tenant %s, which does not list this sudoer", binding.Name, p.tenant.Name)
+	}
 }
 
 // excessIn returns, by object, the rights that the lists of a tenant do not give.
@@ -117,6 +136,10 @@ func (h *history) checkEnd() {
 			step := h.passes[name].steps[0]
 			fail("FLT-M17", "the work of tenant %s does not end: %s %s", name, step.Deed, grants.KeyOf(step.Desired))
 		}
+	}
+	h.checkRules("FLT-M17")
+	if got, want := selfIn(h.server.objects), selfOf(h.newest("acme"), h.newest("zeta")); !slices.Equal(got, want) {
+		fail("FLT-M17", "users may impersonate themselves by %v, and the lists say %v", got, want)
 	}
 	if got := rightsIn(h.server.objects); !maps.Equal(got, want) {
 		fail("FLT-M17", "the rights are %v, and the lists say %v", got, want)
