@@ -102,6 +102,7 @@ func (c client) Update(_ context.Context, r schema.GroupVersionResource, slot co
 			return apierrors.NewInvalid(slot.Kind, slot.Name, field.ErrorList{field.Invalid(field.NewPath("roleRef"), "…", "cannot change roleRef")})
 		}
 		o.meta.CreationTimestamp, o.meta.DeletionTimestamp = known.meta.CreationTimestamp, known.meta.DeletionTimestamp
+		o.edited = known.edited && reflect.DeepEqual(o.rest, known.rest)
 		c.checkWrite(slot, known, o)
 		meta = s.put(slot, o).meta
 		c.countWrite(slot)
@@ -225,7 +226,7 @@ func (s *server) parse(slot copies.Slot, body []byte) *object {
 	delete(o.rest, "metadata")
 	o.meta.TypeMeta, o.meta.Namespace, o.meta.Name = metav1.TypeMeta{}, slot.Namespace, slot.Name
 	s.version++
-	o.written = s.version
+	o.written, o.from = s.version, o.meta.Labels[v1alpha1.LabelInheritedFrom]+o.meta.Labels[v1alpha1.LabelDistributedBy]
 	o.meta.ManagedFields = []metav1.ManagedFieldsEntry{s.fieldsOf(v1alpha1.OperatorName, &o.meta.ObjectMeta)}
 	return o
 }

@@ -137,7 +137,7 @@ func (h *history) judge(slot copies.Slot) string {
 	var by string
 	ours := false
 	if o != nil {
-		by, ours = ownerOf(slot, o)
+		by, ours = o.from, o.from != ""
 		if isRun(o) || o.meta.DeletionTimestamp != nil || !ours {
 			return ""
 		}
@@ -148,7 +148,7 @@ func (h *history) judge(slot copies.Slot) string {
 	switch {
 	case wish == asIs || ours && above.Frozen(by):
 		return ""
-	case wish == nothing && ours && o.hash().Mode == v1alpha1.ModeUpdate:
+	case wish == nothing && ours && o.mode() == v1alpha1.ModeUpdate:
 		return "is left, and nobody wants it"
 	case wish == nothing || h.isHeldBack(slot.Namespace):
 		return ""
@@ -157,7 +157,7 @@ func (h *history) judge(slot copies.Slot) string {
 	role := roleOf(source)
 	switch {
 	case role != "" && (modeOf(from, source) == v1alpha1.ModeCreate || !w.meansSameRole(slot, from, role)):
-		if ours && o.hash().Mode == v1alpha1.ModeUpdate {
+		if ours && o.mode() == v1alpha1.ModeUpdate {
 			return "binds to another Role than its source"
 		}
 		return ""
@@ -165,12 +165,21 @@ func (h *history) judge(slot copies.Slot) string {
 		return ""
 	case o == nil:
 		return "is missing"
-	case o.hash().Mode == v1alpha1.ModeCreate && by != from.Namespace:
+	case o.mode() == v1alpha1.ModeCreate && by != from.Namespace:
 		return ""
-	case !h.script.setup.isLimited() && (!w.holds(slot, o, from) || o.hash().Mode != modeOf(from, source)):
+	case h.mayHoldBack(slot, o, source):
+		return ""
+	case !w.holds(slot, o, from) || o.mode() != modeOf(from, source):
 		return fmt.Sprintf("is not what %s says: %v, not %v", from, o.rest, source.rest)
 	}
 	return ""
+}
+
+// mayHoldBack reports whether a limit in bytes may keep a copy from an update: the copy would become larger, or would become the copy of
+// another source, which is held back. Copies of RBAC kinds are always updated.
+func (h *history) mayHoldBack(slot copies.Slot, o, source *object) bool {
+	isLarger := source.length() > o.length() || source.meta.Namespace != o.from
+	return h.script.setup.bytes > 0 && slot.Kind.Group == "" && isLarger
 }
 
 // isHeldBack reports whether no new copies are written to a namespace, because a copy that must be deleted there is held by a finalizer.
@@ -178,34 +187,12 @@ func (h *history) isHeldBack(namespace string) bool {
 	above, _ := h.server.forest.Sources(namespace)
 	for it := h.server.objects.Iterator(); !it.Done(); {
 		slot, o, _ := it.Next()
-		by, ours := ownerOf(slot, o)
-		if slot.Namespace == namespace && ours && !isRun(o) && o.hash().Mode == v1alpha1.ModeUpdate && !above.Has(by) && !above.Frozen(by) {
+		isCopy := o.from != "" && !isRun(o) && o.mode() == v1alpha1.ModeUpdate
+		if slot.Namespace == namespace && isCopy && !above.Has(o.from) && !above.Frozen(o.from) {
 			return true
 		}
 	}
 	return false
-}
-
-// judgeDistribution checks the status of a ResourceDistribution: if it says that everything is distributed, that must be true.
-func (h *history) judgeDistribution(rd *v1alpha1.ResourceDistribution) {
-	ready := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.ObservedGeneration != rd.Generation {
-		h.fail("FLT-M11", "ResourceDistribution %s: the status is not that of its spec", rd.Name)
-	}
-	d := distribute.Read(rd, h.options.Settings)
-	if ready.Reason != string(v1alpha1.ReasonDistributed) {
-		return
-	}
-	for _, name := range names {
-		if d.Choose(h.server.forest, name, h.options.Protected) != distribute.Chosen {
-			continue
-		}
-		slot := d.Template.Slot(name)
-		if o := h.server.at(slot); o == nil || o.meta.Labels[v1alpha1.LabelDistributedBy] != rd.Name || d.Drift == v1alpha1.DriftRevert &&
-			!d.Holds(o.whole(), false) {
-			h.fail("FLT-M11", "ResourceDistribution %s is ready, and %s is not its copy", rd.Name, slot)
-		}
-	}
 }
 
 // severity orders the states of kinds. A replica is in the first of them that one of its watches is in.

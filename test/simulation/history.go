@@ -30,9 +30,10 @@ type history struct {
 	settings copies.Settings
 	options  distribute.Options
 	replicas []*replica
-	late     []lateCall // of processes that have died
-	faults   []fault    // of the next calls
-	quiet    bool       // everything was done, and nothing is to be written any more
+	late     []lateCall        // of processes that have died
+	faults   []fault           // of the next calls
+	places   map[string]placed // by the place in a hash
+	quiet    bool              // everything was done, and nothing is to be written any more
 	// isUnsteady means that one of the ops in unsteady was done. From then on, limits may be exceeded for a while.
 	isUnsteady bool
 	coverage   coverage
@@ -82,7 +83,7 @@ func newHistory(s script, coverage coverage) *history {
 	if s.setup.bytes > 0 {
 		rules.Limits.Bytes = new(int64(s.setup.bytes))
 	}
-	h := &history{script: s, server: newServer(forest.New(rules)), coverage: coverage}
+	h := &history{script: s, server: newServer(forest.New(rules)), coverage: coverage, places: map[string]placed{}}
 	mode := copies.OptIn
 	if s.setup.removed {
 		mode = copies.Remove
@@ -218,8 +219,7 @@ func (h *history) beginTask(e event) string {
 	}
 	r := leaders[e.a%len(leaders)]
 	free := r.free()
-	t := free[e.b%len(free)]
-	r.begin(t)
+	r.begin(free[e.b%len(free)])
 	return ""
 }
 

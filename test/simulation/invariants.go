@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
-	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -34,12 +32,21 @@ func (c client) checkWrite(slot copies.Slot, before, after *object) {
 	if before != nil {
 		c.checkStranger(slot, before, after, decided)
 	}
-	if before != nil && after == nil && !isRun(before) {
-		c.checkDeletion(slot, before, decided)
+	if before != nil && after == nil {
+		if isRun(before) {
+			c.checkRunDeletion(slot, before, decided)
+		} else {
+			c.checkDeletion(slot, before, decided)
+		}
+	}
+	if after != nil {
+		c.checkPlace(slot, after)
 	}
 	if before != nil && after != nil && isRun(before) && !isRun(after) {
 		c.checkHandBack(slot, before, after)
-	} else if after != nil && !isRun(after) {
+	} else if after != nil && isRun(after) {
+		c.checkRun(slot, before, after, decided)
+	} else if after != nil {
 		c.checkCopy(slot, after, decided)
 	}
 	if before == nil && !isRun(after) {
@@ -72,33 +79,25 @@ func (s *server) everSinceBoth(n, forestSince int, match func(world) bool) bool 
 
 // checkStranger: FLT-M2. No object of somebody else is deleted, and none is written unless a ResourceDistribution takes it over.
 func (c client) checkStranger(slot copies.Slot, before, after *object, decided int) {
-	if _, ours := ownerOf(slot, before); ours {
+	if before.from != "" {
 		return
 	}
-	taken := c.server.everSince(decided, func(w world) bool { return mayTake(w, slot, before) })
-	if after == nil || !isRun(after) || !taken {
+	if after == nil || !isRun(after) {
 		c.fail("FLT-M2", "%s is somebody else's, and the operator changes it", slot)
 	}
-}
-
-// mayTake reports whether a ResourceDistribution allows the operator to take over the object at slot.
-func mayTake(w world, slot copies.Slot, o *object) bool {
-	for _, one := range w.list(isDistribution) {
-		d := distribute.Read(one.distribution, distribute.Settings{Kinds: []schema.GroupVersionKind{configMaps}, AllowOverwrite: true})
-		if d.Template == nil || d.Template.Slot(slot.Namespace) != slot {
-			continue
-		}
-		if d.Conflict == v1alpha1.ConflictOverwrite || d.Conflict == v1alpha1.ConflictAdoptIdentical && d.Template.Identical(o.whole()) {
-			return true
-		}
+	taken := c.server.everSince(decided, func(w world) bool {
+		one := w.at(distributionSlot(after.from))
+		return one != nil && mayTake(one.distribution, before) != no
+	})
+	if !taken {
+		c.fail("FLT-M2", "%s is somebody else's, and the operator changes it", slot)
 	}
-	return false
 }
 
 // checkDeletion: FLT-M3. A copy is not deleted if it was wanted ever since the last moment of which the operator knew everything for
 // certain. The forest must be as new as the copy, because the operator reads the namespaces above live before a deletion.
 func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
-	from, _ := ownerOf(slot, before)
+	from := before.from
 	forestSince := decided
 	for forestSince < len(c.server.log) && c.server.versionAt(forestSince) < before.written {
 		forestSince++
@@ -116,6 +115,28 @@ func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 	if !c.server.everSinceBoth(decided, forestSince, unwanted) {
 		c.fail("FLT-M3", "%s is deleted although its source %s exists and wants it", slot, slot.At(from))
 	}
+}
+
+// checkPlace: FLT-M4. The place in the hash of a copy is that of no other slot or source.
+func (c client) checkPlace(slot copies.Slot, after *object) {
+	parts := strings.Split(after.meta.Annotations[v1alpha1.AnnotationSourceHash], ":")
+	if after.from == "" {
+		return
+	}
+	if len(parts) != 3 || len(parts[1]) != 16 || len(parts[2]) != 32 {
+		c.fail("FLT-M4", "%s gets the hash %q", slot, parts)
+	}
+	now := placed{slot, after.from}
+	if known, there := c.places[parts[1]]; there && known != now {
+		c.fail("FLT-M4", "%s has the place of %s from %s", slot, known.slot, known.from)
+	}
+	c.places[parts[1]] = now
+}
+
+// placed is what the place in a hash stands for.
+type placed struct {
+	slot copies.Slot
+	from string
 }
 
 // checkHandBack: FLT-M4. An object is handed back only if a ResourceDistribution took it over. Everything beside its metadata stays.
@@ -164,7 +185,7 @@ func (c client) checkLimit(slot copies.Slot, after *object) {
 	count, size := 1, sizeOf(slot, after)
 	for it := c.server.objects.Iterator(); !it.Done(); {
 		at, o, _ := it.Next()
-		if _, ours := ownerOf(at, o); ours && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root &&
+		if o.from != "" && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root &&
 			o.meta.Labels[v1alpha1.LabelInheritedFrom] != "tmpl" {
 			count, size = count+1, size+sizeOf(at, o)
 		}
@@ -262,8 +283,7 @@ func (r *replica) isInConflict(slot copies.Slot) bool {
 	if o == nil || r.obstacles[slot] {
 		return r.obstacles[slot]
 	}
-	_, ours := ownerOf(slot, o)
-	return !ours || isRun(o) || o.meta.DeletionTimestamp != nil
+	return o.from == "" || isRun(o) || o.meta.DeletionTimestamp != nil
 }
 
 // recordObstacle keeps whether another object, or one that is being deleted, was where the operator wanted to write. No watch may show when

@@ -14,8 +14,7 @@ func TestConflictsOfRails(t *testing.T) {
 	slot := slotOf(configMaps, "a", "s")
 	marked := func(from string, labels ...string) func(*metav1.ObjectMeta) {
 		return func(meta *metav1.ObjectMeta) {
-			hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(slot, from), Content: copies.Unwritten}
-			meta.Annotations[v1alpha1.AnnotationSourceHash] = hash.String()
+			meta.Annotations["from"] = from
 			for _, key := range labels {
 				meta.Labels[key] = from
 			}
@@ -42,6 +41,8 @@ func TestConflictsOfRails(t *testing.T) {
 			r := newReplica(h, "r1")
 			if tt.object != nil {
 				h.putObject(slot, contentOf(slot.Kind, 1, nil), tt.object)
+				o := h.server.at(slot)
+				o.from = o.meta.Annotations["from"]
 			}
 			r.recordObstacle(copies.CopyWritten{WriteCopy: copies.WriteCopy{Slot: slot}, Err: tt.err})
 			if got := r.isInConflict(slot); got != tt.want {

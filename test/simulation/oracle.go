@@ -1,10 +1,9 @@
 package simulation
 
 import (
+	"maps"
 	"reflect"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -12,7 +11,7 @@ import (
 )
 
 // The functions of this file say what the objects of a world ask for, by the text of docs/behaviour/propagation.md. They are a second
-// opinion on the planner: they share only the forest with it.
+// opinion on the planner: they share only the forest with it. The model itself knows which objects are copies (field from of an object).
 
 // wish is what a world asks for at a slot.
 type wish int
@@ -79,37 +78,15 @@ func (w world) holds(slot copies.Slot, o *object, from copies.Slot) bool {
 	if source == nil {
 		return false
 	}
-	own := func(m *metav1.PartialObjectMetadata) map[string]string {
-		kept := map[string]string{}
-		for key, value := range m.Labels {
-			if !v1alpha1.IsReservedKey(key) {
-				kept[key] = value
-			}
-		}
-		return kept
-	}
-	hash := o.hash()
-	return reflect.DeepEqual(o.rest, source.rest) && reflect.DeepEqual(own(o.meta), own(source.meta)) &&
-		o.meta.Labels[v1alpha1.LabelInheritedFrom] == from.Namespace && hash.Place == copies.PlaceOf(slot, from.Namespace)
-}
-
-// ownerOf returns where the copy at slot is from: the namespace of its source, or the name of its ResourceDistribution. ours is false for
-// an object without marks, or with those of another slot. A copy whose label somebody has removed is still the operator's.
-func ownerOf(slot copies.Slot, o *object) (from string, ours bool) {
-	hash := o.hash()
-	if hash.Place == "" {
-		return "", false
-	}
-	candidates := append(slices.Clone(names), "rd1", "rd2")
-	if from, labelled := o.meta.Labels[v1alpha1.LabelInheritedFrom]; labelled {
-		candidates = []string{from}
-	}
-	for _, from := range candidates {
-		if hash.Place == copies.PlaceOf(slot, from) {
-			return from, true
-		}
-	}
-	return "", false
+	wantedLabels, wantedAnnotations := maps.Clone(source.meta.Labels), maps.Clone(source.meta.Annotations)
+	delete(wantedLabels, v1alpha1.LabelPropagate)
+	delete(wantedAnnotations, v1alpha1.AnnotationSelect)
+	annotations := maps.Clone(o.meta.Annotations)
+	delete(annotations, v1alpha1.AnnotationSourceHash)
+	labels := maps.Clone(o.meta.Labels)
+	delete(labels, v1alpha1.LabelInheritedFrom)
+	return reflect.DeepEqual(o.rest, source.rest) && maps.Equal(labels, wantedLabels) && maps.Equal(annotations, wantedAnnotations) &&
+		o.meta.Labels[v1alpha1.LabelInheritedFrom] == from.Namespace && o.from == from.Namespace
 }
 
 // isRun reports whether the object is a copy of a ResourceDistribution.
@@ -135,8 +112,8 @@ func (w world) meansSameRole(slot, from copies.Slot, role string) bool {
 		if o == nil || o.meta.DeletionTimestamp != nil {
 			return ""
 		}
-		if by, ours := ownerOf(at, o); ours && o.meta.Labels[v1alpha1.LabelInheritedFrom] != "" && o.hash().Mode == v1alpha1.ModeUpdate {
-			return by
+		if o.meta.Labels[v1alpha1.LabelInheritedFrom] != "" && o.mode() == v1alpha1.ModeUpdate {
+			return o.from
 		}
 		return ""
 	}

@@ -39,6 +39,11 @@ type object struct {
 	rest map[string]any
 	// written is the version that the operator's last write gave the object; 0 for an object that it has not written.
 	written int
+	// from is the namespace of the source, or the name of the ResourceDistribution, of which the operator has made the object a copy. It is ""
+	// for an object that the operator has not written, or has handed back. Users may take the marks off a copy, or forge them.
+	from string
+	// edited is true if a user has changed the content of a copy since the operator wrote it.
+	edited bool
 	// distribution is the whole object, if it is a ResourceDistribution.
 	distribution *v1alpha1.ResourceDistribution
 }

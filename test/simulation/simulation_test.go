@@ -30,6 +30,9 @@ func numberFrom(t *testing.T, variable string, otherwise uint64) uint64 {
 // freshSeeds bounds the first seed, which is drawn: short numbers are easier to copy.
 const freshSeeds = 1_000_000_000
 
+// enoughHistories are so many that each of the usual events happens.
+const enoughHistories = 5_000
+
 func TestHistories(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	histories := numberFrom(t, "SIMULATION_HISTORIES", usualHistories)
@@ -42,6 +45,9 @@ func TestHistories(t *testing.T) {
 	}
 	if missing := all.unknown(); len(missing) > 0 {
 		t.Errorf("the table of Inputs lacks %v", missing)
+	}
+	if lacking := all.lacking(); failed == nil && histories >= enoughHistories && len(lacking) > 0 {
+		t.Errorf("no history has met %v", lacking)
 	}
 	for number, says := range invariants {
 		t.Run(number+" "+says, func(t *testing.T) {

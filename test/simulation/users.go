@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,7 +12,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
-	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
 // user is the field manager of everybody who is not the operator.
@@ -127,12 +127,20 @@ func (h *history) pickObject(n int, match selection) (slot copies.Slot) {
 func any1(slot copies.Slot, _ *object) bool           { return slot.Namespace != "" }
 func isHeld(_ copies.Slot, o *object) bool            { return len(o.meta.Finalizers) > 0 }
 func isDistribution(slot copies.Slot, _ *object) bool { return slot.Kind == distributions }
-func isCopy(_ copies.Slot, o *object) bool            { return o.hash() != copies.Hash{} }
 
-// hash returns the source hash that the operator has written on a copy.
-func (o *object) hash() copies.Hash {
-	return copies.ParseHash(o.meta.Annotations[v1alpha1.AnnotationSourceHash])
+// isCopy reports whether the object has the marks of a copy, which may be forged.
+func isCopy(_ copies.Slot, o *object) bool {
+	return o.meta.Annotations[v1alpha1.AnnotationSourceHash] != ""
 }
+
+// mode returns the mode in which the operator has written a copy.
+func (o *object) mode() string {
+	mode, _, _ := strings.Cut(o.meta.Annotations[v1alpha1.AnnotationSourceHash], ":")
+	return mode
+}
+
+// length returns the length of an object's content.
+func (o *object) length() int { return len(fmt.Sprint(o.rest, o.meta.Labels)) }
 
 func (h *history) change(slot copies.Slot, verb string, do func(copies.Slot, *object)) string {
 	o := h.server.at(slot)
@@ -164,7 +172,7 @@ func (h *history) edit(e event) string {
 		if e.b%2 == 0 {
 			o.meta.Labels["drift"] = fmt.Sprint(e.c)
 		} else {
-			o.rest = contentOf(slot.Kind, 100+e.c, o.rest["roleRef"])
+			o.rest, o.edited = contentOf(slot.Kind, 100+e.c, o.rest["roleRef"]), true
 		}
 	})
 }
@@ -190,7 +198,7 @@ func (h *history) putSource(slot copies.Slot, b, c int) string {
 		v1alpha1.ModeNone, "typo"}[b%7]
 	h.putObject(slot, contentOf(slot.Kind, c%50, nil), func(meta *metav1.ObjectMeta) {
 		meta.Labels[v1alpha1.LabelPropagate] = mode
-		meta.Labels["team"] = fmt.Sprint("t", c%2)
+		meta.Labels["team"], meta.Annotations["note"] = fmt.Sprint("t", c%2), fmt.Sprint("n", c%3)
 		if b%5 == 0 {
 			meta.Annotations[v1alpha1.AnnotationSelect] = "tier=web"
 		}
@@ -315,8 +323,7 @@ func (h *history) distributeObject(e event) string {
 	name := []string{"shared", "shared", "s", "own"}[e.b%4]
 	if known := h.server.at(slot); known != nil {
 		o = known.clone()
-		d := distribute.Read(o.distribution, h.options.Settings)
-		name = d.Template.Name // the webhook lets nobody change it
+		name, _ = template(o.distribution) // the webhook lets nobody change it
 	}
 	o.meta.Generation++
 	spec := v1alpha1.ResourceDistributionSpec{
