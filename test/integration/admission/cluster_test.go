@@ -22,13 +22,13 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
 // cluster is a World with the words in which the cases are written.
-type cluster struct{ *devcluster.World }
+type cluster struct{ words.Cluster }
 
 // answer is what kubectl said.
 type answer struct {
@@ -105,18 +105,10 @@ func warn(words ...string) types.GomegaMatcher {
 	return And(all...)
 }
 
-// put creates objects that are not what the case is about.
-func (c cluster) put(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(c.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s", object, object.GetName())
-	}
-}
-
 // tenant makes an LNamespace and waits for its root.
 func (c cluster) tenant(ctx context.Context, lns *build.LNamespace) {
 	GinkgoHelper()
-	c.put(ctx, lns.Object())
+	c.Create(ctx, lns.Object())
 	Eventually(c.ns(lns.Name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel(lns.Name), "0"))
 }
 
@@ -125,7 +117,7 @@ func (c cluster) grow(ctx context.Context, subs ...string) {
 	GinkgoHelper()
 	for _, text := range subs {
 		parent, name, _ := strings.Cut(text, "/")
-		c.put(ctx, build.SubNamespace(parent, name))
+		c.Create(ctx, build.SubNamespace(parent, name))
 		Eventually(c.ns(name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel(parent), "1"))
 	}
 }
@@ -162,17 +154,6 @@ func (c cluster) lns(ctx context.Context, name string) *v1alpha1.LNamespace {
 	return lns
 }
 
-// gone asks for an object until it isn't there.
-func (c cluster) gone(object client.Object) func(context.Context) error {
-	return func(ctx context.Context) error {
-		err := c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
-		if err == nil {
-			return fmt.Errorf("%T %s is there", object, object.GetName())
-		}
-		return client.IgnoreNotFound(err)
-	}
-}
-
 func carry(key, value string) types.GomegaMatcher {
 	return HaveField("ObjectMeta.Labels", HaveKeyWithValue(key, value))
 }
@@ -186,14 +167,6 @@ func active() types.GomegaMatcher { return HaveField("ObjectMeta.DeletionTimesta
 // ready is said of an object's condition Ready.
 func ready(status metav1.ConditionStatus, reason v1alpha1.Reason) types.GomegaMatcher {
 	return condition(v1alpha1.ConditionReady, status, reason)
-}
-
-// letGo takes the finalizer off that build.Held has set.
-func (c cluster) letGo(ctx context.Context, object client.Object) {
-	GinkgoHelper()
-	// the namespace controller may write it, too
-	nobody := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-	Expect(c.Admin().Patch(ctx, object, nobody)).To(Succeed())
 }
 
 // patches sends an LNamespace to the defaulting webhook, as the API server does, and returns the JSON patch.

@@ -86,10 +86,10 @@ func (c cluster) let(ctx context.Context, user, role, namespace string) {
 	GinkgoHelper()
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}
 	if namespace == "" {
-		c.put(ctx, build.ClusterRoleBinding(user+"-"+role, role, subject))
+		c.Create(ctx, build.ClusterRoleBinding(user+"-"+role, role, subject))
 		return
 	}
-	c.put(ctx, &rbacv1.RoleBinding{
+	c.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user + "-" + role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{subject},
 	})
@@ -132,10 +132,10 @@ func unlawful(ctx SpecContext, x, target string, words ...string) {
 
 var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		shared.put(ctx, build.Root("org"), build.Child("team-a", "org"), build.Child("svc-1", "team-a"), build.Child("job", "svc-1"),
+		shared.Create(ctx, build.Root("org"), build.Child("team-a", "org"), build.Child("svc-1", "team-a"), build.Child("job", "svc-1"),
 			build.Child("team-b", "org"), build.Root("other"), build.Child("lab", "other"), build.Namespace("solo"), build.Child("hut", "solo"))
 		shared.tenant(ctx, build.Tenant("payments"))
-		shared.put(ctx, build.Child("pay-x", "payments"), build.Child("pay-y", "pay-x"))
+		shared.Create(ctx, build.Child("pay-x", "payments"), build.Child("pay-y", "pay-x"))
 		shared.tenant(ctx, build.Tenant("shop"))
 		// The right to create a HierarchyConfiguration is as good as the right to update it only where none exists.
 		for _, namespace := range []string{"org", "payments"} {
@@ -161,8 +161,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		// second may.
 		shared.tenant(ctx, build.Tenant("m25-a").Users("alice", "dave").Sudoers("dave"))
 		shared.tenant(ctx, build.Tenant("m25-b").Users("alice", "dave"))
-		shared.put(ctx, build.Child("m25-x", "m25-a"))
-		Eventually(shared.there(build.RoleBinding("m25-x", "warren:sudoers", "cluster-admin"))).WithContext(ctx).Should(Succeed())
+		shared.Create(ctx, build.Child("m25-x", "m25-a"))
+		shared.Exists(ctx, build.RoleBinding("m25-x", "warren:sudoers", "cluster-admin"))
 		leave := func(as ...string) answer {
 			return shared.wish(ctx, build.Hierarchy("m25-x", build.Below("m25-b")), append(as, "--dry-run=server")...)
 		}
@@ -173,7 +173,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	It("HIER-M26 joins a tenant by all rights in it, or by a cluster admin's mark", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m26-eves").Users("eve").Sudoers("eve"))
 		uid := string(shared.lns(ctx, "m26-eves").UID)
-		shared.put(ctx, build.Namespace("m26-legacy"), build.Namespace("m26-marked"))
+		shared.Create(ctx, build.Namespace("m26-legacy"), build.Namespace("m26-marked"))
 		for _, namespace := range []string{"m26-legacy", "m26-marked"} {
 			shared.let(ctx, "eve", "admin", namespace)
 		}
@@ -201,8 +201,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.tenant(ctx, build.Tenant("m27-b").Users("alice"))
 		shared.grow(ctx, "m27-a/m27-mid", "m27-a/m27-den")
 		for x, parent := range map[string]string{"m27-x": "m27-mid", "m27-y": "m27-den"} {
-			shared.put(ctx, build.Child(x, parent))
-			Eventually(shared.there(build.RoleBinding(x, "warren:users", "admin"))).WithContext(ctx).Should(Succeed())
+			shared.Create(ctx, build.Child(x, parent))
+			shared.Exists(ctx, build.RoleBinding(x, "warren:users", "admin"))
 			Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", parent, "-n", "m27-a", "--as=alice").
 				Should(HaveField("Code", 0), "a warning tells of %s", x)
 			Eventually(func() error { _, err := shared.ns(parent)(ctx); return err }).WithContext(ctx).
@@ -220,7 +220,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		staysWithItsTenant("m27-x")
 
 		By("a plain namespace takes the name")
-		shared.put(ctx, build.Namespace("m27-den"))
+		shared.Create(ctx, build.Namespace("m27-den"))
 		shared.let(ctx, "alice", "adm", "m27-den")
 		staysWithItsTenant("m27-y")
 	})
@@ -253,7 +253,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo"), whole("svc-1")},
 			warning: "solo is not a root or a sub-namespace yet"},
 			move{x: "hut", target: "lab", asks: []grant{rooted("solo"), proposed("lab"), whole("hut")}})
-		shared.put(ctx, build.Child("m10-svc", "org"), build.Namespace("m10-solo"))
+		shared.Create(ctx, build.Child("m10-svc", "org"), build.Namespace("m10-solo"))
 		Eventually(shared.ns("m10-svc")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("org"), "1"))
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m10-svc", build.Below("m10-solo"))).Should(allow())
 		Eventually(shared.ns("m10-svc")).WithContext(ctx).Should(carry(v1alpha1.LabelParent, "m10-solo"))
@@ -265,8 +265,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			move{x: "svc-1", target: "nosuch", asks: append(append([]grant{rooted("org")}, missing("nosuch")...), whole("svc-1")), warning: warning})
 	})
 	It("HIER-M12 whose parent is gone asks the root that was", func(ctx SpecContext) {
-		shared.put(ctx, build.Child("m12-gone", "org"), build.Child("m12-x", "m12-gone"), build.Root("m12-r"), build.Child("m12-lost", "m12-r"),
-			build.Child("m12-y", "m12-lost"), build.Child("m12-pay", "payments"), build.Child("m12-z", "m12-pay"))
+		shared.Create(ctx, build.Child("m12-gone", "org"), build.Child("m12-x", "m12-gone"), build.Root("m12-r"),
+			build.Child("m12-lost", "m12-r"), build.Child("m12-y", "m12-lost"), build.Child("m12-pay", "payments"), build.Child("m12-z", "m12-pay"))
 		for name, tree := range map[string]string{"m12-x": "org", "m12-y": "m12-r", "m12-z": "payments"} {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel(tree), "2"))
 		}
@@ -274,7 +274,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			Expect(shared.Admin().Delete(ctx, build.Namespace(name))).To(Succeed())
 		}
 		for _, name := range []string{"m12-gone", "m12-lost", "m12-r", "m12-pay"} {
-			Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+			shared.Gone(ctx, build.Namespace(name))
 		}
 		judged(ctx, "M12", move{x: "m12-x", target: "", asks: []grant{rooted("org")}},
 			move{x: "m12-x", target: "org", asks: []grant{rooted("org")}},
@@ -283,7 +283,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			move{x: "m12-y", target: "org", asks: []grant{proposed("org"), whole("m12-y")}})
 	})
 	It("HIER-M14 and HIER-M15 is in a cycle, or below one", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"),
+		shared.Create(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"),
 			build.Child("m15-w", "m15-z"))
 		Eventually(shared.ns("m15-w")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m15-r"), "3"))
 		// Only the operator can close a cycle here: the webhooks don't check its requests. So the case writes as the operator, as if no webhook
@@ -311,7 +311,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		unlawful(ctx, "shop", "org", "shop belongs to LNamespace shop and stays a root")
 	})
 	It("HIER-M18 touches nothing that is protected", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("m18-p", v1alpha1.LabelProtected, v1alpha1.True), build.Namespace("locked-m18"))
+		shared.Create(ctx, build.Namespace("m18-p", v1alpha1.LabelProtected, v1alpha1.True), build.Namespace("locked-m18"))
 		unlawful(ctx, "m18-p", "org", "m18-p is a protected namespace")
 		for _, target := range []string{"kube-public", "default", "warren-system", "locked-m18"} {
 			unlawful(ctx, "solo", target, target+" is a protected namespace")
@@ -325,11 +325,11 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		going, content := build.Root("m19-going"), build.Held(build.ConfigMap("m19-going", "hangs", "x"))
 		ending := build.Namespace("m19-ending")
 		held := build.Held(build.Hierarchy("m19-ending"))
-		shared.put(ctx, build.Template("m19-t"), build.Namespace("m19-i", v1alpha1.LabelTemplate, "m19-t"), going, content, ending, held)
+		shared.Create(ctx, build.Template("m19-t"), build.Namespace("m19-i", v1alpha1.LabelTemplate, "m19-t"), going, content, ending, held)
 		for _, n := range []client.Object{going, ending} {
 			Expect(shared.Admin().Delete(ctx, n)).To(Succeed())
 		}
-		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content); shared.letGo(ctx, held) })
+		DeferCleanup(func(ctx SpecContext) { shared.LetGo(ctx, content); shared.LetGo(ctx, held) })
 		unlawful(ctx, "solo", "m19-t", "m19-t is a template")
 		unlawful(ctx, "m19-i", "org", "a sub-namespace can't reference a template")
 		unlawful(ctx, "solo", "m19-going", "m19-going is being terminated")
@@ -350,7 +350,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	})
 	It("HIER-M24 is judged in a rehearsal as in earnest, and by the rights of whom one impersonates", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m24-t").Users("alice").Sudoers("alice"))
-		shared.put(ctx, build.Child("m24-x", "m24-t"), build.Namespace("m24-solo"))
+		shared.Create(ctx, build.Child("m24-x", "m24-t"), build.Namespace("m24-solo"))
 		Eventually(shared.ns("m24-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m24-t"), "1"))
 		shared.let(ctx, "m24-user", "author", "m24-x")
 		shared.let(ctx, "m24-user", "author", "m24-solo")
@@ -366,7 +366,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m24-solo", build.Below("org")), "--as=m24-user",
 				"--dry-run="+rehearsal).Should(allow())
 			if rehearsal == "server" {
-				Expect(shared.gone(build.Hierarchy("m24-solo"))(ctx)).To(Succeed())
+				shared.Absent(ctx, build.Hierarchy("m24-solo"))
 			}
 		}
 	})

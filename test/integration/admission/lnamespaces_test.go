@@ -30,7 +30,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		for _, user := range []string{"alice", "mia", "dave", "eve", "mallory", "system:serviceaccount:ci:deployer", "system:admin"} {
 			makers = append(makers, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user})
 		}
-		shared.put(ctx, build.ClusterRole("lnamespace-maker", build.Rule(v1alpha1.Domain, "lnamespaces", "create", "get", "list")),
+		shared.Create(ctx, build.ClusterRole("lnamespace-maker", build.Rule(v1alpha1.Domain, "lnamespaces", "create", "get", "list")),
 			build.ClusterRoleBinding("lnamespace-maker", "lnamespace-maker", makers...))
 		Eventually(shared.kubectl).WithArguments(ctx, "auth", "can-i", "create", "lnamespaces", "--as=alice").Should(HaveField("Code", 0))
 	})
@@ -96,7 +96,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 	})
 
 	It("ACC-W03 is its maker's, if that is somebody who can be listed", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("ci"))
+		shared.Create(ctx, build.Namespace("ci"))
 		Expect(by(ctx, build.Tenant("w03-ci").Object(), "system:serviceaccount:ci:deployer")).To(allow())
 		Expect(by(ctx, build.Tenant("w03-alice").Object(), "alice")).To(allow())
 		Expect(by(ctx, build.Tenant("w03-nobody").Object(), "system:admin")).
@@ -141,7 +141,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 	It("ACC-N02 takes no name that is reserved or taken", func(ctx SpecContext) {
 		Expect(by(ctx, build.Tenant("istio-system").Object(), "alice")).To(refuse("istio-system is a reserved name"))
 		Expect(by(ctx, build.Tenant("warren-system").Object(), "alice")).To(refuse("warren-system is a reserved name"))
-		shared.put(ctx, build.Namespace("n02-legacy"), build.Root("n02-root"))
+		shared.Create(ctx, build.Namespace("n02-legacy"), build.Root("n02-root"))
 		mark := "exists; a cluster admin can name who may adopt it: kubectl annotate namespace "
 		for _, name := range []string{"n02-legacy", "n02-root"} {
 			Expect(by(ctx, build.Tenant(name).Object(), "alice")).
@@ -150,7 +150,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 	})
 
 	It("ACC-N13 takes what is marked for its maker, and nobody else does", func(ctx SpecContext) {
-		shared.put(ctx, build.Annotated(build.Namespace("n12-legacy"), v1alpha1.AnnotationAdopt, "alice"),
+		shared.Create(ctx, build.Annotated(build.Namespace("n12-legacy"), v1alpha1.AnnotationAdopt, "alice"),
 			build.Secret("n12-legacy", "theirs", "v"),
 			build.Annotated(build.Namespace("n12-old"), v1alpha1.AnnotationAdopt, "true"))
 		Expect(by(ctx, build.Tenant("n12-legacy").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
@@ -158,7 +158,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 			To(refuse("a cluster admin can name who may adopt it"))
 		By("telling of the mark only to who may see the namespace")
 		Expect(by(ctx, build.Tenant("n12-old").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
-		shared.put(ctx, build.RoleBinding("n12-old", "viewer", "view", build.RBACUser("alice")))
+		shared.Create(ctx, build.RoleBinding("n12-old", "viewer", "view", build.RBACUser("alice")))
 		Eventually(by).WithArguments(ctx, build.Tenant("n12-old").Object(), "alice").Should(refuse("adopt=true names no user",
 			"adopt=alice --overwrite"))
 		Expect(by(ctx, build.Tenant("n12-legacy").Object(), "alice")).To(allow())
@@ -168,9 +168,9 @@ var _ = Describe("an LNamespace", Ordered, func() {
 
 	It("ACC-X02 is not made again while its namespace ends", func(ctx SpecContext) {
 		namespace, content := build.Namespace("x02-payments"), build.Held(build.ConfigMap("x02-payments", "hangs", "x"))
-		shared.put(ctx, namespace, content)
+		shared.Create(ctx, namespace, content)
 		Expect(shared.Admin().Delete(ctx, namespace)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
+		DeferCleanup(func(ctx SpecContext) { shared.LetGo(ctx, content) })
 		Eventually(shared.create).WithArguments(ctx, build.Tenant("x02-payments").Managers("mia").Object(), "--dry-run=server").
 			Should(refuse("x02-payments is being terminated"), "as soon as the operator knows it")
 		Expect(by(ctx, build.Tenant("x02-payments").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
@@ -199,7 +199,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 
 	It("HIER-O8 of a name that namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
 		p := build.Root("o8-p")
-		shared.put(ctx, p, build.Child("o8-x", "o8-p"), build.Source(build.Secret("o8-p", "s", "x"), v1alpha1.ModeUpdate))
+		shared.Create(ctx, p, build.Child("o8-x", "o8-p"), build.Source(build.Secret("o8-p", "s", "x"), v1alpha1.ModeUpdate))
 		Eventually(func(ctx SpecContext) error {
 			secret := &corev1.Secret{}
 			return shared.Admin().Get(ctx, client.ObjectKey{Namespace: "o8-x", Name: "s"}, secret)
@@ -209,7 +209,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 			Should(refuse(`namespaces that you may not see wait for a parent named "o8-p"`))
 		Expect(shared.create(ctx, build.Tenant("o8-p").Managers("mia").Object())).To(allow())
 		// The tree is repaired, and the operator deletes the copy, whose source is gone.
-		Eventually(shared.gone(build.Secret("o8-x", "s", ""))).WithContext(ctx).Should(Succeed())
+		shared.Gone(ctx, build.Secret("o8-x", "s", ""))
 		Expect(shared.now(ctx, "o8-x")).To(carry(v1alpha1.TreeLabel("o8-p"), "1"))
 	})
 })

@@ -12,7 +12,7 @@ import (
 
 var _ = Describe("a Namespace", func() {
 	It("SUB-T4 closes no longer cycle, of parents or of templates", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("t4-a"), build.Child("t4-b", "t4-a"), build.Child("t4-c", "t4-b"), build.Template("t4-t1"),
+		shared.Create(ctx, build.Root("t4-a"), build.Child("t4-b", "t4-a"), build.Child("t4-c", "t4-b"), build.Template("t4-t1"),
 			build.Template("t4-t2", v1alpha1.LabelTemplate, "t4-t1"), build.Template("t4-t3", v1alpha1.LabelTemplate, "t4-t2"))
 		Eventually(shared.ns("t4-c")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t4-a"), "2"))
 		Expect(shared.label(ctx, "t4-b", "parent=t4-c")).To(refuse("would make a cycle: t4-b -> t4-c -> t4-b"))
@@ -24,9 +24,9 @@ var _ = Describe("a Namespace", func() {
 
 	It("SUB-T5 goes below no template and nothing that ends, and waits below a plain one", func(ctx SpecContext) {
 		going, content := build.Root("t5-going"), build.Held(build.ConfigMap("t5-going", "hangs", "x"))
-		shared.put(ctx, build.Template("t5-template"), going, content, build.Namespace("t5-plain"))
+		shared.Create(ctx, build.Template("t5-template"), going, content, build.Namespace("t5-plain"))
 		Expect(shared.Admin().Delete(ctx, going)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
+		DeferCleanup(func(ctx SpecContext) { shared.LetGo(ctx, content) })
 		Expect(shared.create(ctx, build.Child("t5-a", "t5-template"))).To(refuse("t5-template is a template"))
 		Eventually(shared.create).WithArguments(ctx, build.Child("t5-b", "t5-going"), "--dry-run=server").
 			Should(refuse("t5-going is being terminated"))
@@ -37,15 +37,15 @@ var _ = Describe("a Namespace", func() {
 	})
 
 	It("SUB-T8 references a template, and one that does not exist yet", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("t8-a"))
+		shared.Create(ctx, build.Root("t8-a"))
 		Expect(shared.label(ctx, "t8-a", "template=default")).To(refuse("default is not a template namespace"))
 		Expect(shared.label(ctx, "t8-a", "template=t8-missing")).To(warn("template namespace t8-missing does not exist"))
-		shared.put(ctx, build.Template("t8-missing", "team", "t"))
+		shared.Create(ctx, build.Template("t8-missing", "team", "t"))
 		Eventually(shared.ns("t8-a")).WithContext(ctx).Should(carry("team", "t"))
 	})
 
 	It("SUB-T9 with children stays a root", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("t9-root"), build.Child("t9-pay-web", "t9-root"), build.Root("t9-alone"), build.Root("t9-lonely"))
+		shared.Create(ctx, build.Root("t9-root"), build.Child("t9-pay-web", "t9-root"), build.Root("t9-alone"), build.Root("t9-lonely"))
 		Eventually(shared.ns("t9-pay-web")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t9-root"), "1"))
 		Expect(shared.label(ctx, "t9-root", "type-")).To(refuse("has 1 child (t9-pay-web)"))
 		Expect(shared.label(ctx, "t9-root", "type=template")).To(refuse("has 1 child (t9-pay-web)"))
@@ -55,7 +55,7 @@ var _ = Describe("a Namespace", func() {
 
 	It("SUB-T16 is not taken from its owner by a manifest that knows nothing of it", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("t16"))
-		shared.put(ctx, build.SubNamespace("t16", "t16-bound"), build.Child("t16-placed", "t16"))
+		shared.Create(ctx, build.SubNamespace("t16", "t16-bound"), build.Child("t16-placed", "t16"))
 		for _, name := range []string{"t16-bound", "t16-placed"} {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t16"), "1"))
 		}
@@ -74,14 +74,14 @@ var _ = Describe("a Namespace", func() {
 	})
 
 	It("SUB-T10 that is referenced stays a template", func(ctx SpecContext) {
-		shared.put(ctx, build.Template("t10-base"), build.Root("t10-r1", v1alpha1.LabelTemplate, "t10-base"))
+		shared.Create(ctx, build.Template("t10-base"), build.Root("t10-r1", v1alpha1.LabelTemplate, "t10-base"))
 		Eventually(shared.label).WithArguments(ctx, "t10-base", "type-").Should(refuse("is referenced by: t10-r1"))
 		Expect(shared.label(ctx, "t10-r1", "template-")).To(allow())
 		Eventually(shared.label).WithArguments(ctx, "t10-base", "type-").Should(allow())
 	})
 
 	It("SUB-T11 leaves its parent with its children only as a root", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("t11-a"), build.Child("t11-b", "t11-a"), build.Child("t11-c", "t11-b"))
+		shared.Create(ctx, build.Root("t11-a"), build.Child("t11-b", "t11-a"), build.Child("t11-c", "t11-b"))
 		Eventually(shared.ns("t11-c")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t11-a"), "2"))
 		Expect(shared.label(ctx, "t11-b", "parent-")).To(refuse("has 1 child (t11-c)"))
 		Expect(shared.label(ctx, "t11-b", "parent-", "type=root")).To(allow())
@@ -89,7 +89,7 @@ var _ = Describe("a Namespace", func() {
 	})
 
 	It("SUB-L5 moves with all below it only where there is room", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("l5-a"), build.Child("l5-b", "l5-a"), build.Child("l5-c", "l5-b"), build.Child("l5-d", "l5-c"))
+		shared.Create(ctx, build.Root("l5-a"), build.Child("l5-b", "l5-a"), build.Child("l5-c", "l5-b"), build.Child("l5-d", "l5-c"))
 		shared.tenant(ctx, build.Tenant("l5-small").Limits(2, -1))
 		shared.tenant(ctx, build.Tenant("l5-flat").Limits(-1, 2))
 		Eventually(shared.ns("l5-d")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("l5-a"), "3"))
@@ -100,18 +100,18 @@ var _ = Describe("a Namespace", func() {
 	// SUB-T6 and SUB-T7 in part: the tests of the reconcilers have the whole rows, with the ten seconds in which nothing happens.
 	It("whose parent is missing comes with a Warning", func(ctx SpecContext) {
 		Expect(shared.create(ctx, build.Child("t6-c", "t6-r"))).To(warn("parent namespace t6-r does not exist"))
-		shared.put(ctx, build.Root("t7-a", "team", "neco"), build.Child("t7-c", "t7-a"))
+		shared.Create(ctx, build.Root("t7-a", "team", "neco"), build.Child("t7-c", "t7-a"))
 		Eventually(shared.ns("t7-c")).WithContext(ctx).Should(carry("team", "neco"))
 		Expect(shared.label(ctx, "t7-c", "parent=t7-nowhere")).To(warn("parent namespace t7-nowhere does not exist"))
 	})
 
 	It("SUB-D10 that is bound is deleted by its SubNamespace", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("d10-payments"))
+		shared.Create(ctx, build.Root("d10-payments"))
 		shared.grow(ctx, "d10-payments/d10-pay-web")
 		Expect(shared.kubectl(ctx, "delete", "namespace", "d10-pay-web")).
 			To(refuse("delete the SubNamespace d10-pay-web in namespace d10-payments instead"))
 		Expect(shared.now(ctx, "d10-pay-web")).To(active())
 		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d10-pay-web", "-n", "d10-payments")).To(allow())
-		Eventually(shared.gone(build.Namespace("d10-pay-web"))).WithContext(ctx).Should(Succeed())
+		shared.Gone(ctx, build.Namespace("d10-pay-web"))
 	})
 })

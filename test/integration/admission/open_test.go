@@ -11,6 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // These cases need a configuration of their own: that of component open-access, with settings that would disturb other cases.
@@ -21,7 +22,7 @@ var _ = Describe("with open-access", Ordered, func() {
 		w, err := devcluster.Start(ctx, devcluster.Options{Webhooks: true, Components: []string{"config/components/open-access"}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
-		open = cluster{w}
+		open = cluster{words.Cluster{World: w}}
 	})
 
 	It("ACC-T01 everybody may look, and make as many LNamespaces as the configuration says", func(ctx SpecContext) {
@@ -45,7 +46,7 @@ var _ = Describe("with open-access", Ordered, func() {
 	})
 
 	It("ACC-W04 who made it with sudo is nobody who could be listed", func(ctx SpecContext) {
-		open.put(ctx, build.Tenant("w04-payments").Sudoers("bob").SudoerSubjects(build.Group("w04-oncall")).Object())
+		open.Create(ctx, build.Tenant("w04-payments").Sudoers("bob").SudoerSubjects(build.Group("w04-oncall")).Object())
 		var made answer
 		Eventually(func() int {
 			out, err, code := open.KubectlWith(ctx, "bob", "apiVersion: tenancy.warren.dev/v1alpha1\nkind: LNamespace\nmetadata: {name: w04-x}\n",
@@ -70,7 +71,7 @@ var _ = Describe("with open-access", Ordered, func() {
 	It("SUB-S6 and a configuration that has just lost a key, a SubNamespace keeps it until somebody touches it", func(ctx SpecContext) {
 		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n",
 			"subNamespaces:\n  labels: [s6-app]\n  annotations: [memo]\n", 1))).To(Succeed())
-		open.put(ctx, build.Root("s6-payments"), build.SubNamespace("s6-payments", "s6-web", "s6-app", "web"))
+		open.Create(ctx, build.Root("s6-payments"), build.SubNamespace("s6-payments", "s6-web", "s6-app", "web"))
 		Eventually(open.ns("s6-web")).WithContext(ctx).Should(carry("s6-app", "web"))
 		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n", "subNamespaces:\n  annotations: [memo]\n",
 			1))).To(Succeed())
@@ -83,7 +84,7 @@ var _ = Describe("with open-access", Ordered, func() {
 	})
 
 	It("SUB-D4 and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
-		open.put(ctx, build.Root("d4-root"))
+		open.Create(ctx, build.Root("d4-root"))
 		open.grow(ctx, "d4-root/d4-sub", "d4-sub/d4-deep1", "d4-sub/d4-deep2")
 		Expect(open.kubectl(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root")).
 			To(refuse("d4-sub has sub-namespaces (d4-deep1, d4-deep2)"))
@@ -91,12 +92,12 @@ var _ = Describe("with open-access", Ordered, func() {
 			"subNamespaces:\n  allowCascadingDeletion: true\n  namingPolicies: [{root: a, match: \"^z-$0\"}]\n", 1))).To(Succeed())
 		Eventually(open.kubectl).WithArguments(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root", "--wait=false").Should(allow())
 		for _, name := range []string{"d4-sub", "d4-deep1", "d4-deep2"} {
-			Eventually(open.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+			open.Gone(ctx, build.Namespace(name))
 		}
 	})
 
 	It("SUB-D9 and cascading in the configuration, a template that is referenced stays", func(ctx SpecContext) {
-		open.put(ctx, build.Template("d9-base"), build.Root("d9-r1", v1alpha1.LabelTemplate, "d9-base"))
+		open.Create(ctx, build.Template("d9-base"), build.Root("d9-r1", v1alpha1.LabelTemplate, "d9-base"))
 		Eventually(open.kubectl).WithArguments(ctx, "delete", "namespace", "d9-base", "--dry-run=server").
 			Should(refuse("is referenced by: d9-r1"))
 		Expect(open.kubectl(ctx, "delete", "namespace", "d9-base")).To(refuse("is referenced by: d9-r1"))
@@ -104,20 +105,19 @@ var _ = Describe("with open-access", Ordered, func() {
 	})
 
 	It("SUB-N4 and a policy that matches a root's name twice, the leftmost match counts", func(ctx SpecContext) {
-		open.put(ctx, build.Root("banana"))
+		open.Create(ctx, build.Root("banana"))
 		Eventually(open.create).WithArguments(ctx, build.SubNamespace("banana", "z-na"), "--dry-run=server").Should(refuse("must match ^z-a"))
 		Expect(open.create(ctx, build.SubNamespace("banana", "z-a"))).To(allow())
 	})
 
 	It("HIER-M01 and nothing that moves, nobody is asked", func(ctx SpecContext) {
-		open.put(ctx, clusterRoles()...)
-		open.put(ctx, build.Root("m01-org"), build.Child("m01-x", "m01-org"))
+		open.Create(ctx, clusterRoles()...)
+		open.Create(ctx, build.Root("m01-org"), build.Child("m01-x", "m01-org"))
 		Eventually(open.ns("m01-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m01-org"), "1"))
 		open.let(ctx, "m01-user", "author", "m01-x")
 		Eventually(open.kubectl).WithArguments(ctx, "auth", "can-i", "create", "hierarchyconfigurations", "-n", "m01-x", "--as=m01-user").
 			Should(HaveField("Code", 0))
-		since, err := open.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		since := open.Mark(ctx)
 		patch := func(fields string) answer {
 			return open.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m01-x", "--as=m01-user", "--type=merge", "-p",
 				`{"spec":`+fields+`}`)

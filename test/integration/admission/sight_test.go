@@ -13,9 +13,9 @@ var _ = Describe("An answer", func() {
 		shared.tenant(ctx, build.Tenant(payments).Users("w33-alice").Managers("mia"))
 		shared.tenant(ctx, build.Tenant(shop).Users("w33-dave").Managers("mia").Limits(1, 3))
 		shared.grow(ctx, shop+"/"+till)
-		shared.put(ctx, build.Namespace(solo), build.Child(orphan, "w33-gone"))
+		shared.Create(ctx, build.Namespace(solo), build.Child(orphan, "w33-gone"))
 		shared.let(ctx, "w33-alice", "cluster-admin", solo)
-		shared.put(ctx, build.RoleBinding(payments, "viewer", "admin", build.RBACUser("w33-viewer")))
+		shared.Create(ctx, build.RoleBinding(payments, "viewer", "admin", build.RBACUser("w33-viewer")))
 		shared.let(ctx, "w33-viewer", "view", "")
 		unsaid := func(said answer, words ...string) {
 			GinkgoHelper()

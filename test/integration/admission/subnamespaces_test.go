@@ -16,7 +16,7 @@ import (
 
 var _ = Describe("a SubNamespace", func() {
 	It("SUB-S4 names only keys that are allowed", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s4-payments"))
+		shared.Create(ctx, build.Root("s4-payments"))
 		sub := build.SubNamespace("s4-payments", "s4-web", "foo", "a", "app", "b")
 		sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{"bar": "c"}
 		Eventually(shared.create).WithArguments(ctx, sub).Should(refuse("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels",
@@ -25,7 +25,7 @@ var _ = Describe("a SubNamespace", func() {
 
 	// SUB-S9 with webhooks. The tests of the reconcilers have it without webhooks.
 	It("stands in a root or a sub-namespace", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("s9-p"), build.Template("s9-t"))
+		shared.Create(ctx, build.Namespace("s9-p"), build.Template("s9-t"))
 		for _, parent := range []string{"s9-p", "s9-t"} {
 			Expect(shared.create(ctx, build.SubNamespace(parent, parent+"-c"))).
 				To(refuse("forbidden", parent+" is neither a root nor a sub-namespace"))
@@ -33,7 +33,7 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	It("SUB-S10 SUB-K7 has neither its parent's name nor a protected or reserved one", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s10-payments"))
+		shared.Create(ctx, build.Root("s10-payments"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("s10-payments", "s10-payments")).Should(refuse("own name"))
 		// SUB-K7 with webhooks. The tests of the reconcilers have it without webhooks.
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "istio-system"))).
@@ -43,16 +43,15 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	It("SUB-S14 has its finalizer from the first version on, and costs the operator two writes", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s14-payments"))
+		shared.Create(ctx, build.Root("s14-payments"))
 		Eventually(shared.ns("s14-payments")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("s14-payments"), "0"))
-		mark, err := shared.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		mark := shared.Mark(ctx)
 		sub := build.SubNamespace("s14-payments", "s14-web")
 		sub.Finalizers = []string{"example.com/theirs"}
-		shared.put(ctx, sub)
+		shared.Create(ctx, sub)
 		Expect(sub.Finalizers).To(Equal([]string{"example.com/theirs", v1alpha1.FinalizerSubNamespace}), "what the API server answered")
 		bare := build.SubNamespace("s14-payments", "s14-db")
-		shared.put(ctx, bare)
+		shared.Create(ctx, bare)
 		Expect(bare.Finalizers).To(Equal([]string{v1alpha1.FinalizerSubNamespace}))
 		for _, name := range []string{"s14-web", "s14-db"} {
 			Eventually(shared.sub("s14-payments", name)).WithContext(ctx).Should(active())
@@ -72,7 +71,7 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	It("SUB-K1 of a name that is taken comes with a Warning, and that is final", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("k1-payments"), build.Namespace("k1-web"))
+		shared.Create(ctx, build.Root("k1-payments"), build.Namespace("k1-web"))
 		version := shared.now(ctx, "k1-web").ResourceVersion
 		Expect(shared.create(ctx, build.SubNamespace("k1-payments", "k1-web"))).To(warn("namespace k1-web exists"))
 		Eventually(shared.sub("k1-payments", "k1-web")).WithContext(ctx).Should(And(
@@ -82,7 +81,7 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	It("SUB-D3 with children is not deleted", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("d3-payments"))
+		shared.Create(ctx, build.Root("d3-payments"))
 		shared.grow(ctx, "d3-payments/d3-pay-web", "d3-pay-web/d3-deep2", "d3-pay-web/d3-deep1")
 		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d3-pay-web", "-n", "d3-payments")).
 			To(refuse("forbidden", "d3-pay-web has sub-namespaces (d3-deep1, d3-deep2)"))
@@ -101,7 +100,7 @@ var _ = Describe("a SubNamespace", func() {
 			allowIt(ctx, tenant, child)
 			Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", child, "-n", tenant, "--wait=false").Should(allow())
 			for _, name := range append(below, child) {
-				Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+				shared.Gone(ctx, build.Namespace(name))
 			}
 		},
 		Entry("by its own HierarchyConfiguration", "d4a", func(ctx context.Context, _, child string) {
@@ -118,21 +117,21 @@ var _ = Describe("a SubNamespace", func() {
 		}))
 
 	It("SUB-N1 keeps to the naming policy of its root", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("app-team1"))
+		shared.Create(ctx, build.Root("app-team1"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("app-team1", "app-team1-a")).Should(allow())
 		Expect(shared.create(ctx, build.SubNamespace("app-team1", "app-team2-a"))).To(refuse(`"app-team2-a"`, "must match ^app-team1-.*"))
 		Expect(shared.create(ctx, build.SubNamespace("app-team1", "x-app-team1-a"))).To(refuse(`"x-app-team1-a"`, "must match ^app-team1-.*"))
 	})
 
 	It("SUB-N2 is judged by the root's name, however deep it stands", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("app-n2"))
+		shared.Create(ctx, build.Root("app-n2"))
 		shared.grow(ctx, "app-n2/app-n2-a")
 		Expect(shared.create(ctx, build.SubNamespace("app-n2-a", "app-n2-b"))).To(allow())
 		Expect(shared.create(ctx, build.SubNamespace("app-n2-a", "zzz"))).To(refuse("must match ^app-n2-.*"))
 	})
 
 	It("SUB-N3 is judged only where a policy applies", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("two-i"), build.Root("n3-other"))
+		shared.Create(ctx, build.Root("two-i"), build.Root("n3-other"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("two-i", "n3-foo")).Should(refuse("must match -x$"))
 		Expect(shared.create(ctx, build.SubNamespace("two-i", "n3-foo-x"))).To(allow())
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("n3-other", "n3-anything")).Should(allow())
@@ -151,8 +150,8 @@ var _ = Describe("a SubNamespace", func() {
 		shared.tenant(ctx, build.Tenant("l2-none").Limits(0, -1))
 		shared.grow(ctx, "l2-t/l2-u", "l2-t/l2-v", "l2-t/l2-w")
 		content := build.Held(build.ConfigMap("l2-w", "hangs", "x"))
-		shared.put(ctx, content)
-		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
+		shared.Create(ctx, content)
+		DeferCleanup(func(ctx SpecContext) { shared.LetGo(ctx, content) })
 		Expect(shared.kubectl(ctx, "delete", "subnamespace", "l2-w", "-n", "l2-t")).To(allow())
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("l2-t", "l2-x"), "--dry-run=server").
 			Should(refuse("allows 3 sub-namespaces (3 in use, 1 terminating)"))
@@ -160,19 +159,19 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	It("HIER-O7 whose name namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("o7-mallory"), build.Child("o7-x", "o7-p"))
-		shared.put(ctx, build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")))
+		shared.Create(ctx, build.Root("o7-mallory"), build.Child("o7-x", "o7-p"))
+		shared.Create(ctx, build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o7-mallory", "o7-p"), "--as=mallory").
 			Should(refuse(`namespaces that you may not see wait for a parent named "o7-p"`))
 		Expect(shared.create(ctx, build.SubNamespace("o7-mallory", "o7-p"))).To(allow())
 	})
 
 	It("HIER-O11 whose name was taken doesn't get it, by a change of its spec, from those who wait for it", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("o11-mallory"), build.Namespace("o11-p"))
-		shared.put(ctx, build.RoleBinding("o11-mallory", "mallory", "admin", build.RBACUser("mallory")))
+		shared.Create(ctx, build.Root("o11-mallory"), build.Namespace("o11-p"))
+		shared.Create(ctx, build.RoleBinding("o11-mallory", "mallory", "admin", build.RBACUser("mallory")))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o11-mallory", "o11-p"), "--as=mallory").Should(HaveField("Code", 0),
 			"a warning tells that the name is taken")
-		shared.put(ctx, build.Child("o11-x", "o11-p"))
+		shared.Create(ctx, build.Child("o11-x", "o11-p"))
 		Expect(shared.Admin().Delete(ctx, build.Namespace("o11-p"))).To(Succeed())
 		Eventually(func() error { _, err := shared.ns("o11-p")(ctx); return err }).WithContext(ctx).
 			Should(MatchError(apierrors.IsNotFound, "IsNotFound"))

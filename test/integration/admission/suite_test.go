@@ -16,6 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // configuration is the one at the head of the cases in subnamespaces.md, with the naming policies and billing that other cases need.
@@ -51,12 +52,12 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 		Operator: devcluster.OperatorOptions{Config: configuration}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	cluster{w}.put(ctx, clusterRoles()...)
+	cluster{words.Cluster{World: w}}.Create(ctx, clusterRoles()...)
 	return w.Bytes()
 }, func(data []byte) {
 	w, err := devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
-	shared = cluster{w}
+	shared = cluster{words.Cluster{World: w}}
 })
 
 var _ = ReportAfterEach(func(report SpecReport) {

@@ -1,16 +1,14 @@
 package admission_test
 
 import (
-	"context"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // hier reads the HierarchyConfiguration of a namespace.
@@ -28,22 +26,12 @@ func applied(parent string) types.GomegaMatcher {
 }
 
 // condition matches an object with such a condition.
-func condition(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason) types.GomegaMatcher {
-	return HaveField("Status.Conditions", ContainElement(And(
-		HaveField("Type", string(t)), HaveField("Status", status), HaveField("Reason", string(reason)))))
-}
-
-// there is for Eventually: it fails until the object exists.
-func (c cluster) there(object client.Object) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
-	}
-}
+var condition = words.HaveCondition
 
 // The operator carries out what these objects ask for.
 var _ = Describe("a user's HierarchyConfiguration", func() {
 	It("HIER-P4 HIER-P5 may say what a label has done, and change what moves nothing", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("p4-org"), build.Root("p4-other"), build.Namespace("p4-solo"))
+		shared.Create(ctx, build.Root("p4-org"), build.Root("p4-other"), build.Namespace("p4-solo"))
 		shared.let(ctx, "p4-user", "author", "p4-solo")
 		Expect(shared.wish(ctx, build.Hierarchy("p4-solo", build.Below("p4-org")))).To(allow())
 		Eventually(shared.hier(ctx, "p4-solo")).Should(applied("p4-org"))
@@ -63,7 +51,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 	})
 
 	It("HIER-S4 is judged by where the label says the namespace stands", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s4-org"), build.Root("s4-other"))
+		shared.Create(ctx, build.Root("s4-org"), build.Root("s4-other"))
 		shared.grow(ctx, "s4-org/s4-x")
 		shared.let(ctx, "s4-user", "author", "s4-x")
 		shared.let(ctx, "s4-user", "adm", "s4-org")
@@ -76,12 +64,13 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("s4-x", build.Below("s4-org")), "--as=s4-user").Should(allow())
 		Eventually(shared.hier(ctx, "s4-x")).Should(applied("s4-org"))
 		Expect(shared.kubectl(ctx, "delete", "subns", "s4-x", "-n", "s4-org")).To(HaveField("Code", 0))
-		Eventually(shared.gone(build.SubNamespace("s4-org", "s4-x"))).WithContext(ctx).Should(Succeed())
+		shared.Gone(ctx, build.SubNamespace("s4-org", "s4-x"))
 		Consistently(shared.ns("s4-x")).WithContext(ctx).WithTimeout(quiet).Should(And(active(), carry(v1alpha1.TreeLabel("s4-org"), "1")))
 	})
 
 	It("HIER-M03 places a root, with all below it", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("m03-org"), build.Child("m03-team", "m03-org"), build.Root("m03-other"), build.Child("m03-lab", "m03-other"))
+		shared.Create(ctx, build.Root("m03-org"), build.Child("m03-team", "m03-org"), build.Root("m03-other"),
+			build.Child("m03-lab", "m03-other"))
 		Eventually(shared.ns("m03-team")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m03-org"), "1"))
 		judged(ctx, "M03", move{x: "m03-other", target: "m03-team", asks: []grant{proposed("m03-team"), whole("m03-other")}})
 		Expect(shared.wish(ctx, build.Hierarchy("m03-other", build.Below("m03-team")), "--as=m03-0-without-2")).To(allow())
@@ -91,7 +80,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 	})
 
 	It("HIER-M21 gives a namespace to no SubNamespace that waits for its name", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("m21-org"), build.Namespace("m21-solo", v1alpha1.LabelBound, v1alpha1.True))
+		shared.Create(ctx, build.Root("m21-org"), build.Namespace("m21-solo", v1alpha1.LabelBound, v1alpha1.True))
 		Expect(shared.create(ctx, build.SubNamespace("m21-org", "m21-solo"))).To(HaveField("Code", 0))
 		Eventually(shared.sub("m21-org", "m21-solo")).WithContext(ctx).Should(ready("False", v1alpha1.ReasonNameTaken))
 		judged(ctx, "M21", move{x: "m21-solo", target: "m21-org", asks: []grant{proposed("m21-org"), whole("m21-solo")}})
@@ -100,12 +89,12 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Expect(shared.now(ctx, "m21-solo")).To(lack(v1alpha1.LabelBound))
 		Eventually(shared.sub("m21-org", "m21-solo")).WithContext(ctx).Should(ready("False", v1alpha1.ReasonConflict))
 		Expect(shared.kubectl(ctx, "delete", "subns", "m21-solo", "-n", "m21-org")).To(HaveField("Code", 0))
-		Eventually(shared.gone(build.SubNamespace("m21-org", "m21-solo"))).WithContext(ctx).Should(Succeed())
+		shared.Gone(ctx, build.SubNamespace("m21-org", "m21-solo"))
 		Consistently(shared.ns("m21-solo")).WithContext(ctx).WithTimeout(quiet).Should(And(active(), carry(v1alpha1.TreeLabel("m21-org"), "1")))
 	})
 
 	It("HIER-S5 HIER-S8 requires children by the right to make them, and protects them", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s5-x"), build.ClusterRole("s5-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create", "delete")))
+		shared.Create(ctx, build.Root("s5-x"), build.ClusterRole("s5-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create", "delete")))
 		shared.let(ctx, "s5-user", "author", "s5-x")
 		requiring := build.Hierarchy("s5-x", build.Requiring("s5-c1", "s5-c2"))
 		Eventually(shared.wish).WithArguments(ctx, requiring, "--as=s5-user").Should(refuse("spec.requiredChildren",
@@ -128,36 +117,35 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Expect(shared.wish(ctx, build.Hierarchy("s5-x", build.Requiring("s5-c2"), build.Cascades), "--force-conflicts")).To(allow())
 		Eventually(shared.kubectl).WithArguments(ctx, "delete", "namespace", "s5-x", "--wait=false").Should(HaveField("Code", 0))
 		for _, name := range []string{"s5-x", "s5-c2"} {
-			Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+			shared.Gone(ctx, build.Namespace(name))
 		}
 	})
 
 	It("takes no namespace that waits for a parent of a name that it requires", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("sq-x"), build.Root("sq-mallory"), build.Secret("sq-mallory", "bait", "x", v1alpha1.LabelPropagate,
+		shared.Create(ctx, build.Namespace("sq-x"), build.Root("sq-mallory"), build.Secret("sq-mallory", "bait", "x", v1alpha1.LabelPropagate,
 			v1alpha1.ModeUpdate))
 		Expect(shared.wish(ctx, build.Hierarchy("sq-x", build.Below("sq-p")))).To(warn("sq-p does not exist"))
 		Eventually(shared.ns("sq-x")).WithContext(ctx).Should(carry(v1alpha1.LabelParent, "sq-p"))
 		Expect(shared.wish(ctx, build.Hierarchy("sq-mallory", build.Requiring("sq-p", "sq-q")))).To(allow())
 		Eventually(shared.hier(ctx, "sq-mallory")).Should(And(ready("False", v1alpha1.ReasonChildConflict),
 			HaveField("Status.Conditions", ContainElement(HaveField("Message", HavePrefix(`other namespaces wait for a parent named "sq-p"`))))))
-		Eventually(shared.there(build.Secret("sq-q", "bait", ""))).WithContext(ctx).Should(Succeed())
-		Expect(shared.gone(build.SubNamespace("sq-mallory", "sq-p"))(ctx)).To(Succeed())
-		Expect(shared.gone(build.Secret("sq-x", "bait", ""))(ctx)).To(Succeed())
+		shared.Exists(ctx, build.Secret("sq-q", "bait", ""))
+		shared.Absent(ctx, build.SubNamespace("sq-mallory", "sq-p"), build.Secret("sq-x", "bait", ""))
 	})
 
 	It("HIER-O2 waits for a parent that does not exist", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("o2-x"))
+		shared.Create(ctx, build.Namespace("o2-x"))
 		Expect(shared.wish(ctx, build.Hierarchy("o2-x", build.Below("o2-p")))).To(warn("parent namespace o2-p does not exist"))
 		Eventually(shared.hier(ctx, "o2-x")).Should(And(ready("False", v1alpha1.ReasonParentMissing),
 			condition(v1alpha1.ConditionHalted, "True", v1alpha1.ReasonParentMissing)))
-		shared.put(ctx, build.Root("o2-p"), build.Secret("o2-p", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		shared.Create(ctx, build.Root("o2-p"), build.Secret("o2-p", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Eventually(shared.hier(ctx, "o2-x")).Should(And(applied("o2-p"), condition(v1alpha1.ConditionHalted, "False", v1alpha1.ReasonActive)))
-		Eventually(shared.there(build.Secret("o2-x", "key", ""))).WithContext(ctx).Should(Succeed())
+		shared.Exists(ctx, build.Secret("o2-x", "key", ""))
 		Eventually(shared.ns("o2-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("o2-p"), "1"))
 	})
 
 	It("HIER-I2 HIER-I3 HIER-I4 hands labels down, and overrides those of others by their leave", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i3-org", "cost", "1"), build.Child("i3-team-a", "i3-org"), build.Child("i3-svc-1", "i3-team-a"),
+		shared.Create(ctx, build.Root("i3-org", "cost", "1"), build.Child("i3-team-a", "i3-org"), build.Child("i3-svc-1", "i3-team-a"),
 			build.Child("i3-job", "i3-svc-1"),
 			build.Namespace("i3-guest", "cost", "9"))
 		Eventually(shared.ns("i3-job")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("i3-org"), "3"))
@@ -185,7 +173,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 	})
 
 	It("HIER-A6 is read by those who view, and written by those who administer", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("a6-x"), build.Namespace("a6-none"))
+		shared.Create(ctx, build.Root("a6-x"), build.Namespace("a6-none"))
 		Expect(shared.wish(ctx, build.Hierarchy("a6-x"))).To(allow())
 		for _, role := range []string{"view", "edit", "admin"} {
 			as := "--as=a6-" + role

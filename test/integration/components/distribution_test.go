@@ -40,7 +40,7 @@ func distributing(components ...string) devcluster.Manifests {
 
 var _ = Describe("components distribution and hierarchy-authority", func() {
 	It("SEC-H3 ask of every writer the right to write everywhere, whatever the targets", func(ctx SpecContext) {
-		create(ctx, build.Namespace("h3-plain"), build.RoleBinding("h3-plain", "carol", "cluster-admin", build.RBACUser("carol")),
+		world.Create(ctx, build.Namespace("h3-plain"), build.RoleBinding("h3-plain", "carol", "cluster-admin", build.RBACUser("carol")),
 			build.ClusterRole("h3-writer", build.Rule(v1alpha1.Domain, "resourcedistributions", "create")),
 			build.ClusterRoleBinding("h3-writer", "h3-writer", build.RBACUser("carol")))
 		Expect(devcluster.Apply(ctx, world.Config(controlplane.Admin), distributing("config/components/distribution"))).To(Succeed())

@@ -19,7 +19,7 @@ import (
 var _ = Describe("component strict-placement, which is part of standard", func() {
 	It("SEC-O19 lets the operator place a namespace only after a cluster admin's mark", func(ctx SpecContext) {
 		operator := world.As(controlplane.Operator)
-		create(ctx, build.Root("o19-root"))
+		world.Create(ctx, build.Root("o19-root"))
 		const says = "may join a tree only after a cluster administrator has "
 		for _, one := range []struct {
 			name   string
@@ -31,7 +31,7 @@ var _ = Describe("component strict-placement, which is part of standard", func()
 			{"o19-template", []string{v1alpha1.LabelTemplate, "o19-none"}}, // the label alone makes no namespace managed
 		} {
 			name, labels := one.name, one.labels
-			create(ctx, build.Namespace(name))
+			world.Create(ctx, build.Namespace(name))
 			place := func(options ...client.PatchOption) error {
 				return operator.Patch(ctx, build.Labelled(build.Namespace(name), labels...), client.MergeFrom(build.Namespace(name)), options...)
 			}
@@ -62,7 +62,7 @@ var _ = Describe("component strict-placement, which is part of standard", func()
 		Expect(operator.Patch(ctx, build.Namespace("o19-parent"), annotated(v1alpha1.AnnotationAncestry, "o19-root/o19-parent"))).To(Succeed())
 		Expect(operator.Create(ctx, build.Child("o19-child", "o19-root"))).To(Succeed())
 		// A cluster admin needs no mark either.
-		create(ctx, build.Namespace("o19-other"))
+		world.Create(ctx, build.Namespace("o19-other"))
 		Expect(world.Admin().Patch(ctx, build.Namespace("o19-other"), labelled(v1alpha1.LabelParent, "o19-root"))).To(Succeed())
 	})
 })
@@ -89,15 +89,15 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 			if n.ancestry != "" {
 				build.Annotated(namespace, v1alpha1.AnnotationAncestry, n.ancestry)
 			}
-			create(ctx, namespace)
+			world.Create(ctx, namespace)
 		}
 		editor := build.Rule(v1alpha1.Domain, "lnamespaces", "get", "update", "patch")
 		editor.ResourceNames = []string{"payments"}
 		for _, namespace := range []string{"payments", "pay-web", "pay-db", "pay-bound"} {
-			create(ctx, build.RoleBinding(namespace, "alice", "admin", build.RBACUser("alice")),
+			world.Create(ctx, build.RoleBinding(namespace, "alice", "admin", build.RBACUser("alice")),
 				build.RoleBinding(namespace, "sudoers", "cluster-admin", build.RBACUser("bob")))
 		}
-		create(ctx, build.RoleBinding("pay-web", "dave", "admin", build.RBACUser("dave")),
+		world.Create(ctx, build.RoleBinding("pay-web", "dave", "admin", build.RBACUser("dave")),
 			build.RoleBinding("plain", "carol", "cluster-admin", build.RBACUser("carol")),
 			build.RoleBinding("carols", "carol", "cluster-admin", build.RBACUser("carol")),
 			build.RoleBinding("alices", "alice", "cluster-admin", build.RBACUser("alice")), build.RoleBinding("alices", "bob", "cluster-admin",
@@ -167,7 +167,7 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		}
 		Expect(patch("dave", `{"spec":{"requiredChildren":["c1"]}}`)).To(Succeed(), "an admin may make SubNamespaces")
 		Expect(patch(controlplane.Admin, `{"spec":{"requiredChildren":[]}}`)).To(Succeed())
-		create(ctx, build.ClusterRole("hierarchy-editor", build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "update", "patch")),
+		world.Create(ctx, build.ClusterRole("hierarchy-editor", build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "update", "patch")),
 			build.RoleBinding("pay-web", "erin", "hierarchy-editor", build.RBACUser("erin")))
 		Eventually(func() error { return patch("erin", `{"spec":{"requiredChildren":["c1"]}}`) }).WithContext(ctx).
 			Should(MatchError(ContainSubstring(

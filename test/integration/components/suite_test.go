@@ -12,14 +12,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
-var world *devcluster.World
+var world words.Cluster
 
 func TestComponents(t *testing.T) { suite.Run(t, "Components") }
 
@@ -27,12 +27,12 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	world = w
+	world.World = w
 	Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), added("hierarchy-authority"))).To(Succeed())
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = devcluster.Connect(data)
+	world.World, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })
 
@@ -74,13 +74,6 @@ func eventuallyRefused(ctx context.Context, text string, request func() error) {
 		g.Expect(apierrors.IsForbidden(err) || apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
 		g.Expect(err.Error()).To(ContainSubstring(text))
 	}).WithContext(ctx).Should(Succeed())
-}
-
-func create(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(world.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
-	}
 }
 
 func isOurs(name string) bool { return strings.HasPrefix(name, "warren-") }

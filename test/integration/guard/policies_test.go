@@ -45,7 +45,7 @@ var _ = Describe("an operator", Ordered, func() {
 	put := func(ctx context.Context, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 		b = b.DeepCopy()
 		b.ResourceVersion, b.UID, b.ManagedFields = "", "", nil
-		o.create(ctx, b)
+		o.Create(ctx, b)
 	}
 
 	It("SEC-X7 tells of a policy that is not in force, and goes on", func(ctx SpecContext) {
@@ -75,7 +75,7 @@ var _ = Describe("an operator", Ordered, func() {
 		expect("doesn't deny (validationActions: Audit): apply config/policy")
 
 		By("meanwhile tenants are served")
-		o.create(ctx, build.Root("x7"), build.Child("x7-a", "x7"), build.Source(build.Secret("x7", "s", "1"), v1alpha1.ModeUpdate))
+		o.Create(ctx, build.Root("x7"), build.Child("x7-a", "x7"), build.Source(build.Secret("x7", "s", "1"), v1alpha1.ModeUpdate))
 		Eventually(func(ctx context.Context) error {
 			return o.Admin().Get(ctx, client.ObjectKey{Namespace: "x7-a", Name: "s"}, &corev1.Secret{})
 		}).WithContext(ctx).Should(Succeed())
@@ -97,7 +97,7 @@ var _ = Describe("an operator", Ordered, func() {
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(3600)),
 				RenewTime: new(metav1.NowMicro())},
 		}
-		o.create(ctx, other)
+		o.Create(ctx, other)
 		mgr, err := ctrl.NewManager(o.Config(controlplane.Admin), ctrl.Options{
 			Scheme: devcluster.Scheme(), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
 			LeaderElection: true, LeaderElectionID: other.Name, LeaderElectionNamespace: other.Namespace, RetryPeriod: new(200 * time.Millisecond),
@@ -151,7 +151,7 @@ var _ = Describe("an operator", Ordered, func() {
 		}
 		By("the kind is propagated, and its copies are nobody's to change")
 		limits := build.Source(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "kinds", Name: "l"}}, v1alpha1.ModeUpdate)
-		o.create(ctx, build.Root("kinds"), build.Child("kinds-a", "kinds"), limits)
+		o.Create(ctx, build.Root("kinds"), build.Child("kinds-a", "kinds"), limits)
 		found := &corev1.LimitRange{}
 		Eventually(func(ctx context.Context) error {
 			return o.Admin().Get(ctx, client.ObjectKey{Namespace: "kinds-a", Name: "l"}, found)
@@ -187,7 +187,7 @@ var _ = Describe("an operator", Ordered, func() {
 		if err := o.Admin().Create(ctx, policy, client.DryRunAll); meta.IsNoMatchError(err) {
 			Skip("MutatingAdmissionPolicy is served from Kubernetes 1.36 on")
 		}
-		o.create(ctx, build.Root("w4"), policy, bound)
+		o.Create(ctx, build.Root("w4"), policy, bound)
 		Eventually(func(ctx context.Context) (map[string]string, error) {
 			probe := build.ConfigMap("w4", "probe", "x", v1alpha1.LabelInheritedFrom, "x")
 			err := o.As(controlplane.Operator).Create(ctx, probe, client.DryRunAll)
@@ -202,7 +202,7 @@ var _ = Describe("an operator", Ordered, func() {
 			return metrics.Value("warren_cage_refusals_total", map[string]string{"policy": "operator-cage-objects"}), err
 		}
 		Expect(refusals(ctx)).To(BeZero())
-		o.create(ctx, build.Child("w4-a", "w4"), build.Source(build.ConfigMap("w4", "m", "1"), v1alpha1.ModeUpdate))
+		o.Create(ctx, build.Child("w4-a", "w4"), build.Source(build.ConfigMap("w4", "m", "1"), v1alpha1.ModeUpdate))
 		Eventually(refusals).WithContext(ctx).Should(BeNumerically(">", 0))
 		Eventually(o.events(v1alpha1.ReasonCageRefused)).WithContext(ctx).Should(ConsistOf(And(
 			ContainSubstring("warren-operator-cage-objects"), ContainSubstring("whatever the operator writes carries its mark"))))
@@ -216,7 +216,7 @@ var _ = Describe("an operator", Ordered, func() {
 	})
 
 	It("PROP-A2 running or not, lets a namespace full of copies go", func(ctx SpecContext) {
-		o.create(ctx, build.Root("a2"), build.Child("a2-running", "a2"), build.Child("a2-stopped", "a2"),
+		o.Create(ctx, build.Root("a2"), build.Child("a2-running", "a2"), build.Child("a2-stopped", "a2"),
 			build.Source(build.Secret("a2", "s", "1"), v1alpha1.ModeUpdate), build.Source(build.ConfigMap("a2", "m", "1"), v1alpha1.ModeUpdate),
 			build.Source(build.RoleBinding("a2", "b", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate))
 		goes := func(name string) {

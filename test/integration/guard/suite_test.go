@@ -20,26 +20,20 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 func TestGuard(t *testing.T) { suite.Run(t, "Guard") }
 
 // operator is a World whose operator a case may stop.
-type operator struct{ *devcluster.World }
+type operator struct{ words.Cluster }
 
 func start(ctx SpecContext, options devcluster.Options) operator {
 	GinkgoHelper()
 	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	return operator{w}
-}
-
-func (o operator) create(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(o.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s/%s", object, object.GetNamespace(), object.GetName())
-	}
+	return operator{words.Cluster{World: w}}
 }
 
 // gap is the value of the operator's metric warren_policy_gap for a policy.

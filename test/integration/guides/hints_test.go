@@ -18,7 +18,7 @@ func line(ctx context.Context, args ...string) func() answer {
 
 var _ = Describe("an object from which nothing will be copied", func() {
 	It("PROP-E1 is answered with a Warning where an annotation stands in place of the label", func(ctx SpecContext) {
-		create(ctx, build.Root("e1-org"), build.Secret("e1-org", "s", "x"), build.Namespace("e1-plain"), build.Secret("e1-plain", "s", "x"))
+		world.Create(ctx, build.Root("e1-org"), build.Secret("e1-org", "s", "x"), build.Namespace("e1-plain"), build.Secret("e1-plain", "s", "x"))
 		annotate := func(namespace, annotation string) func() answer {
 			return line(ctx, "annotate", "secret", "s", "-n", namespace, annotation, "--overwrite", "--dry-run=server")
 		}
@@ -36,7 +36,7 @@ var _ = Describe("an object from which nothing will be copied", func() {
 	})
 
 	It("PROP-E2 is answered with a Warning in a namespace of no tree", func(ctx SpecContext) {
-		create(ctx, build.Root("e2-org"), build.Secret("e2-org", "s", "x"), build.Namespace("e2-plain"), build.Secret("e2-plain", "s", "x"),
+		world.Create(ctx, build.Root("e2-org"), build.Secret("e2-org", "s", "x"), build.Namespace("e2-plain"), build.Secret("e2-plain", "s", "x"),
 			build.Secret("default", "e2-s", "x"))
 		label := func(namespace, name string) func() answer {
 			return line(ctx, "label", "secret", name, "-n", namespace, v1alpha1.LabelPropagate+"=update", "--dry-run=server")
@@ -50,7 +50,7 @@ var _ = Describe("an object from which nothing will be copied", func() {
 	})
 
 	It("PROP-E3 is answered with a Warning for a selector that is none", func(ctx SpecContext) {
-		create(ctx, build.Root("e3-org"), build.Source(build.Secret("e3-org", "s", "x"), v1alpha1.ModeUpdate))
+		world.Create(ctx, build.Root("e3-org"), build.Source(build.Secret("e3-org", "s", "x"), v1alpha1.ModeUpdate))
 		sel := func(selector string) func() answer {
 			return line(ctx, "annotate", "secret", "s", "-n", "e3-org", v1alpha1.AnnotationSelect+"="+selector, "--overwrite", "--dry-run=server")
 		}
@@ -59,7 +59,7 @@ var _ = Describe("an object from which nothing will be copied", func() {
 	})
 
 	It("PROP-E4 is answered with a Warning for a kind that is not configured", func(ctx SpecContext) {
-		create(ctx, build.Root("e4-org"))
+		world.Create(ctx, build.Root("e4-org"))
 		Expect(asAdmin(ctx, "create", "quota", "e4", "-n", "e4-org", "--hard=pods=1").Code).To(BeZero())
 		Eventually(line(ctx, "label", "quota", "e4", "-n", "e4-org", v1alpha1.LabelPropagate+"=update", "--dry-run=server")).
 			WithContext(ctx).Should(warns(
@@ -68,7 +68,8 @@ var _ = Describe("an object from which nothing will be copied", func() {
 	})
 
 	It("PROP-E5 is called no source by trace, describe and doctor", func(ctx SpecContext) {
-		create(ctx, build.Namespace("e5-plain"), build.Source(build.Secret("e5-plain", "s", "x"), v1alpha1.ModeUpdate), build.Root("e5-org"),
+		world.Create(ctx, build.Namespace("e5-plain"), build.Source(build.Secret("e5-plain", "s", "x"), v1alpha1.ModeUpdate),
+			build.Root("e5-org"),
 			build.Annotated(build.Source(build.Secret("e5-org", "s", "x"), v1alpha1.ModeUpdate), v1alpha1.AnnotationSelect, "env in prod"))
 		for _, c := range []struct{ namespace, says string }{{"e5-plain", "namespace e5-plain is in no tree"},
 			{"e5-org", "is no label selector"}} {

@@ -14,7 +14,7 @@ import (
 
 var _ = Describe("a namespace that exists already, with overlay standard", func() {
 	It("HIER-P14 waits for a mark, and every answer has the command that sets it", func(ctx SpecContext) {
-		create(ctx, build.Tenant("p14-pay").Object(), build.Namespace("p14-legacy"))
+		world.Create(ctx, build.Tenant("p14-pay").Object(), build.Namespace("p14-legacy"))
 		Eventually(metadata("p14-pay")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
 		const command = "kubectl warren ns mark p14-legacy p14-pay"
 		ask := func() answer {
@@ -42,7 +42,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	})
 
 	It("HIER-P15 is placed in one step by a cluster admin, below a namespace that becomes a root", func(ctx SpecContext) {
-		create(ctx, build.Namespace("p15-org"), build.Namespace("p15-team"), build.Namespace("p15-solo"))
+		world.Create(ctx, build.Namespace("p15-org"), build.Namespace("p15-team"), build.Namespace("p15-solo"))
 		const hier = "hierarchyconfiguration.tenancy.warren.dev/hierarchy created\n"
 		set := func(args ...string) answer { return asAdmin(ctx, append([]string{"warren", "set"}, args...)...) }
 		Expect(set("p15-team", "--parent", "p15-org")).
@@ -58,7 +58,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	})
 
 	It("HIER-P16 leaves neither a mark nor a root behind when the request is refused", func(ctx SpecContext) {
-		create(ctx, build.Namespace("p16-org"), build.Tenant("p16-pay").Object())
+		world.Create(ctx, build.Namespace("p16-org"), build.Tenant("p16-pay").Object())
 		Eventually(metadata("p16-pay")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
 		Eventually(asAdmin).WithContext(ctx).WithArguments("warren", "set", "p16-pay", "--parent", "p16-org").Should(And(HaveField("Code", 1),
 			HaveField("Err", ContainSubstring("p16-pay belongs to LNamespace p16-pay and stays a root"))))
@@ -79,7 +79,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	})
 
 	It("HIER-P17 is reported with status 2 to a user whose request waits", func(ctx SpecContext) {
-		create(ctx, build.Tenant("p17-pay").Users("alice").Object(), build.Namespace("p17-legacy"),
+		world.Create(ctx, build.Tenant("p17-pay").Users("alice").Object(), build.Namespace("p17-legacy"),
 			build.RoleBinding("p17-legacy", "alice", "cluster-admin", build.RBACUser("alice")))
 		Eventually(func() answer {
 			return kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay")
@@ -92,7 +92,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			return kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay")
 		}).WithContext(ctx).Should(Equal(answer{"hierarchyconfiguration.tenancy.warren.dev/hierarchy unchanged\n", "", 0}))
 		By("a parent that does not exist")
-		create(ctx, build.Namespace("p17-lost"))
+		world.Create(ctx, build.Namespace("p17-lost"))
 		Expect(asAdmin(ctx, "label", "namespace", "p17-lost", v1alpha1.LabelParent+"=p17-pay").Code).To(BeZero())
 		Eventually(asAdmin).WithContext(ctx).WithArguments("warren", "set", "p17-lost", "--parent", "p17-gone").Should(And(HaveField("Code", 2),
 			HaveField("Err", ContainSubstring("namespace p17-lost has the place that was asked for, but is halted there: "+
@@ -100,7 +100,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	})
 
 	It("HIER-P20 is told first that the parent does not exist, which no mark helps", func(ctx SpecContext) {
-		create(ctx, build.Namespace("p20-solo"))
+		world.Create(ctx, build.Namespace("p20-solo"))
 		const missing = "parent namespace p20-gone does not exist: "
 		Expect(asAdmin(ctx, "warren", "set", "p20-solo", "--parent", "p20-gone")).To(And(HaveField("Code", 2),
 			HaveField("Err", ContainSubstring("Warning: "+missing+"a namespace below it is halted until the parent exists; "+
@@ -112,7 +112,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	})
 
 	It("HIER-P18 is told of another request that excludes its own", func(ctx SpecContext) {
-		create(ctx, build.Namespace("p18-a"), build.Namespace("p18-b"))
+		world.Create(ctx, build.Namespace("p18-a"), build.Namespace("p18-b"))
 		Expect(apply(ctx, build.Hierarchy("p18-a", build.Below("p18-b")))).To(HaveField("Code", 0))
 		const excludes = "the HierarchyConfiguration of namespace p18-a waits for a place below p18-b: the two requests exclude each other; " +
 			"take one of them back"

@@ -18,6 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // configuration is the one that the tutorial of from-accurate.md asks for.
@@ -30,7 +31,7 @@ subNamespaces:
   annotations: [baz]
 `
 
-var world *devcluster.World
+var world words.Cluster
 
 func TestGuides(t *testing.T) { suite.Run(t, "Guides") }
 
@@ -45,12 +46,12 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = devcluster.Connect(data)
+	world.World, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })
 
 var _ = ReportAfterEach(func(report SpecReport) {
-	if report.Failed() && world != nil {
+	if report.Failed() && world.World != nil {
 		AddReportEntry("log of the operator", ReportEntryVisibilityNever, world.Operator.Log())
 	}
 })
@@ -70,13 +71,6 @@ func kubectl(ctx context.Context, user string, args ...string) answer {
 // asAdmin runs kubectl as a cluster admin.
 func asAdmin(ctx context.Context, args ...string) answer {
 	return kubectl(ctx, controlplane.Admin, args...)
-}
-
-func create(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(world.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
-	}
 }
 
 // hierarchy reads the HierarchyConfiguration of a namespace, for Eventually.

@@ -21,7 +21,7 @@ import (
 var _ = DescribeTable("the first tutorial of another operator, as its guide translates it", func(ctx SpecContext, guide string) {
 	steps := stepsOf(guide)
 	Expect(len(steps)).To(BeNumerically(">", 10), "the guide has a tutorial")
-	play(ctx, world, steps)
+	play(ctx, world.World, steps)
 },
 	Entry("MIG-T1 HNC", "docs/guides/from-hnc.md"),
 	Entry("MIG-T2 Accurate", "docs/guides/from-accurate.md"),

@@ -12,12 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 const constrained = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Constrained}\n"
 
 var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
-	var own *devcluster.World
+	var own words.Cluster
 
 	// raised lists pods of a namespace with sudo of payments. A review is another request, and its answer would not show this.
 	raised := func(ctx SpecContext, person, user, namespace string) error {
@@ -27,16 +28,16 @@ var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		var err error
-		own, err = devcluster.Start(ctx, devcluster.Options{
+		own.World, err = devcluster.Start(ctx, devcluster.Options{
 			ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}, Operator: devcluster.OperatorOptions{Config: constrained},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(own.Stop)
-		create(ctx, own, build.Tenant("payments").Users("alice").Sudoers("bob").SudoerSubjects(build.Group("pay-oncall")).Object())
-		ready(ctx, own, "payments")
+		own.Create(ctx, build.Tenant("payments").Users("alice").Sudoers("bob").SudoerSubjects(build.Group("pay-oncall")).Object())
+		own.Ready(ctx, build.Tenant("payments").Object())
 		grow(ctx, own, "payments", "pay-web")
 		// The group's rights outside the tenant are useless for constrained sudo.
-		create(ctx, own, build.Namespace("annex"), build.RoleBinding("annex", "sudoers", "cluster-admin", build.RBACGroup("payments-sudoers")))
+		own.Create(ctx, build.Namespace("annex"), build.RoleBinding("annex", "sudoers", "cluster-admin", build.RBACGroup("payments-sudoers")))
 		letAudit(ctx, own)
 		Eventually(func(g Gomega) {
 			g.Expect(raised(ctx, "bob", "bob", "pay-web")).To(Succeed())
@@ -65,10 +66,10 @@ var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 			}
 			for _, caller := range []string{controlplane.Admin, auditor} {
 				question := rights.Question{Verb: "list", Resource: "pods", Namespace: c.namespace}
-				why, err := reporter(own, caller).Why(ctx, rights.Person(c.person, c.groups...), question)
+				why, err := reporter(own.World, caller).Why(ctx, rights.Person(c.person, c.groups...), question)
 				Expect(err).NotTo(HaveOccurred())
 				Expect(why.Cases[1].Allowed).To(Equal(c.want), "%s asks about %+v", caller, c)
-				who, err := reporter(own, caller).WhoCan(ctx, question, true)
+				who, err := reporter(own.World, caller).WhoCan(ctx, question, true)
 				Expect(err).NotTo(HaveOccurred())
 				sudoer := And(HaveField("Name", c.subject), HaveField("Sudo", true))
 				if c.want == rights.Yes {

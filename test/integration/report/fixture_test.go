@@ -12,27 +12,25 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // auditor may read the objects on which a report is based, but not ask the authorizer about others.
 const auditor = "auditor"
 
 // furnish makes the specification's tenants, and bindings of every shape around them.
-func furnish(ctx context.Context, w *devcluster.World) {
+func furnish(ctx context.Context, w words.Cluster) {
 	GinkgoHelper()
-	create(ctx, w,
+	w.Create(ctx,
 		build.Namespace("ci"), serviceAccount("ci", "deployer"), serviceAccount("ci", "other"),
 		build.Tenant("payments").Users("alice").UserSubjects(build.Group("pay-devs")).Managers("mia").
 			Sudoers("bob").SudoerSubjects(build.Group("pay-oncall"), build.ServiceAccount("ci", "deployer")).Object(),
 		build.Tenant("shop").Users("dave").Managers("mia").Sudoers("bob").Object())
-	ready(ctx, w, "payments")
-	ready(ctx, w, "shop")
+	w.Ready(ctx, build.Tenant("payments").Object(), build.Tenant("shop").Object())
 	grow(ctx, w, "payments", "pay-web")
-	create(ctx, w,
+	w.Create(ctx,
 		build.RoleBinding("pay-web", "erin", "edit", build.RBACUser("erin")),
 		role("pay-web", "one-secret", named(build.Rule("", "secrets", "get", "delete"), "db"), build.Rule("", "pods/log", "get")),
 		toRole(build.RoleBinding("pay-web", "one-secret", "one-secret", build.RBACUser("carol"))),
@@ -55,9 +53,9 @@ func furnish(ctx context.Context, w *devcluster.World) {
 }
 
 // letAudit gives the auditor its rights.
-func letAudit(ctx context.Context, w *devcluster.World) {
+func letAudit(ctx context.Context, w words.Cluster) {
 	GinkgoHelper()
-	create(ctx, w,
+	w.Create(ctx,
 		build.ClusterRole(auditor, build.Rule("", "namespaces", "get", "list"), build.Rule("tenancy.warren.dev", "*", "get", "list"),
 			build.Rule("rbac.authorization.k8s.io", "*", "get", "list")),
 		build.ClusterRoleBinding(auditor, auditor, build.RBACUser(auditor)))
@@ -65,30 +63,10 @@ func letAudit(ctx context.Context, w *devcluster.World) {
 }
 
 // grow makes a SubNamespace and waits until the tenant's bindings are there.
-func grow(ctx context.Context, w *devcluster.World, parent, name string) {
+func grow(ctx context.Context, w words.Cluster, parent, name string) {
 	GinkgoHelper()
-	create(ctx, w, build.SubNamespace(parent, name))
-	for _, binding := range []string{"warren:sudoers", "warren:users"} {
-		copied := build.RoleBinding(name, binding, "")
-		Eventually(func() error { return w.Admin().Get(ctx, client.ObjectKeyFromObject(copied), copied) }).WithContext(ctx).Should(Succeed())
-	}
-}
-
-func create(ctx context.Context, w *devcluster.World, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(w.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
-	}
-}
-
-func ready(ctx context.Context, w *devcluster.World, tenant string) {
-	GinkgoHelper()
-	lns := &v1alpha1.LNamespace{}
-	Eventually(func(g Gomega) {
-		g.Expect(w.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns)).To(Succeed())
-		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
-		g.Expect(c).To(And(Not(BeNil()), HaveField("Status", metav1.ConditionTrue)), "%+v", lns.Status.Conditions)
-	}).WithContext(ctx).Should(Succeed(), "LNamespace %s is ready", tenant)
+	w.Create(ctx, build.SubNamespace(parent, name))
+	w.Exists(ctx, build.RoleBinding(name, "warren:sudoers", ""), build.RoleBinding(name, "warren:users", ""))
 }
 
 func serviceAccount(namespace, name string) *corev1.ServiceAccount {

@@ -191,7 +191,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 		auditor:            {"can't create subjectaccessreviews"},
 	} {
 		It("of why say to "+caller+" what the API server does", func(ctx SpecContext) {
-			found, one := &differences{}, reporter(world, caller)
+			found, one := &differences{}, reporter(world.World, caller)
 			eachOf(ctx, cells, func(ctx context.Context, c *cell) error {
 				why, err := one.Why(ctx, c.person.Identity, c.question)
 				if err != nil {
@@ -211,7 +211,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 		})
 
 		It("of who-can say to "+caller+" what the API server does", func(ctx SpecContext) {
-			found, one := &differences{}, reporter(world, caller)
+			found, one := &differences{}, reporter(world.World, caller)
 			holders := map[rights.Question]*rights.WhoCan{}
 			for _, q := range questions() {
 				var err error

@@ -11,9 +11,10 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
-var world *devcluster.World
+var world words.Cluster
 
 func TestReport(t *testing.T) { suite.Run(t, "Report") }
 
@@ -22,10 +23,10 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := devcluster.Start(ctx, devcluster.Options{ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	furnish(ctx, w)
+	furnish(ctx, words.Cluster{World: w})
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = devcluster.Connect(data)
+	world.World, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })

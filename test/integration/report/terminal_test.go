@@ -23,8 +23,8 @@ var _ = Describe("what a tenant writes", func() {
 			forged = "eve\nUser   root   managers\x1b[2J\u009b31m\r\u202etoor"
 			shown  = `eve\nUser   root   managers\x1b[2J\u009b31m\r\u202etoor`
 		)
-		create(ctx, world, build.Tenant("scribes").Users("dave").Managers("mia").Object())
-		ready(ctx, world, "scribes")
+		world.Create(ctx, build.Tenant("scribes").Users("dave").Managers("mia").Object())
+		world.Ready(ctx, build.Tenant("scribes").Object())
 		grow(ctx, world, "scribes", "scribes-web")
 		dave := world.As("dave")
 		Eventually(func() error {
@@ -56,8 +56,8 @@ var _ = Describe("what a tenant writes", func() {
 
 	It("SEC-X38 stands in reports as JSON and YAML, whatever characters it holds", func(ctx SpecContext) {
 		name := "eve\u009b31m\u0085\u2028\u202e\ufeff\uffff\x7f\x1b\x01<&>"
-		create(ctx, world, build.Tenant("poets").Users("dave").Managers("mia").Object())
-		ready(ctx, world, "poets")
+		world.Create(ctx, build.Tenant("poets").Users("dave").Managers("mia").Object())
+		world.Ready(ctx, build.Tenant("poets").Object())
 		grow(ctx, world, "poets", "poets-web")
 		dave := world.As("dave")
 		Eventually(func() error {

@@ -24,7 +24,7 @@ import (
 
 var _ = Describe("kubectl sudo", func() {
 	It("ACC-P03 refuses before kubectl runs", func(ctx SpecContext) {
-		create(ctx, build.ClusterRole("reader", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
+		world.Create(ctx, build.ClusterRole("reader", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
 			build.ClusterRoleBinding("reader", "reader", build.RBACUser("vera")),
 			build.ClusterRoleBinding("viewer", "view", build.RBACUser("walt")))
 		for user, sees := range map[string]client.Object{"vera": build.Tenant("shop").Object(), "walt": build.Namespace("lonely")} {
@@ -109,7 +109,7 @@ var _ = Describe("kubectl sudo", func() {
 
 		got = as("walt").sudo(ctx, "--tenant", "paymnts", "get", "pods")
 		Expect(got.stderr).To(Equal("error: walt is not a sudoer of paymnts, but of payments, shop\n"), "who may not read LNamespaces")
-		create(ctx, build.ClusterRole("p09", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
+		world.Create(ctx, build.ClusterRole("p09", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
 			build.ClusterRoleBinding("p09", "p09", build.RBACUser("p01")))
 		Eventually(func() string { return as("p01").sudo(ctx, "--tenant", "paymnts", "get", "pods").stderr }).WithContext(ctx).
 			Should(Equal("error: there is no tenant paymnts: p01 is a sudoer of payments, shop\n"), "who may")
@@ -129,7 +129,7 @@ var _ = Describe("kubectl sudo", func() {
 
 	It("goes by --token, also for a service account", func(ctx SpecContext) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "deployer"}}
-		create(ctx, account)
+		world.Create(ctx, account)
 		token := &authenticationv1.TokenRequest{}
 		Expect(world.Admin().SubResource("token").Create(ctx, account, token)).To(Succeed())
 		got := as("carol").sudo(ctx, "get", "pods", "-n", "payments", "--token", token.Status.Token)
@@ -153,8 +153,8 @@ var _ = Describe("kubectl sudo", func() {
 
 	// In mode Constrained, the operator writes such rules. Here the case makes them for a sudoer of tenant lab, as in access.md 2.4.
 	It("says where sudo ends, where impersonation is constrained", func(ctx SpecContext) {
-		create(ctx, build.Tenant("lab").Object())
-		ready(ctx, "lab")
+		world.Create(ctx, build.Tenant("lab").Object())
+		world.Ready(ctx, build.Tenant("lab").Object())
 		conny := build.RBACUser("conny")
 		named := func(resource, name string) rbacv1.PolicyRule {
 			rule := build.Rule("authentication.k8s.io", resource, "impersonate:user-info")
@@ -163,7 +163,7 @@ var _ = Describe("kubectl sudo", func() {
 		}
 		discovery := rbacv1.PolicyRule{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*"},
 			Verbs: []string{"impersonate-on:user-info:get"}}
-		create(ctx,
+		world.Create(ctx,
 			build.ClusterRole("lab-sudo", named("users", "conny"), named("groups", "lab-sudoers"), discovery),
 			build.ClusterRoleBinding("lab-sudo", "lab-sudo", conny),
 			build.ClusterRole("lab-on", build.Rule("*", "*", "impersonate-on:user-info:get", "impersonate-on:user-info:list")),

@@ -22,8 +22,7 @@ import (
 // since returns the requests that a user sent while do ran.
 func since(ctx context.Context, user string, do func()) []audit.Request {
 	GinkgoHelper()
-	mark, err := world.Mark(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	mark := world.Mark(ctx)
 	do()
 	requests, err := world.Requests(ctx, mark)
 	Expect(err).NotTo(HaveOccurred())

@@ -19,14 +19,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
-var world *devcluster.World
+var world words.Cluster
 
 // sudoers of payments and shop, one for each case that looks at what bob did. walt also sees every namespace.
 var sudoers = []string{"bob", "p01", "p02", "p06", "p08", "walt"}
@@ -43,27 +43,27 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	DeferCleanup(w.Stop)
 	w.Plugins, err = devcluster.BuildPlugins(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	world = w
+	world.World = w
 	makeTenants(ctx)
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = devcluster.Connect(data)
+	world.World, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })
 
 // makeTenants makes the tenants of the specification: payments with pay-web, and shop. lonely is a namespace of no tenant.
 func makeTenants(ctx context.Context) {
 	GinkgoHelper()
-	create(ctx,
+	world.Create(ctx,
 		build.Namespace("lonely"), build.Namespace("ci"),
 		build.Tenant("payments").Users("alice").UserSubjects(build.Group("pay-devs")).Managers("mia").
 			Sudoers(sudoers...).SudoerSubjects(build.Group("pay-oncall"), build.ServiceAccount("ci", "deployer")).Object(),
 		build.Tenant("shop").Users("dave", "vera").Managers("mia").ManagerSubjects(build.Group("shop-leads")).Sudoers(sudoers...).Object())
-	ready(ctx, "payments", "shop")
-	create(ctx, build.SubNamespace("payments", "pay-web"))
+	world.Ready(ctx, build.Tenant("payments").Object(), build.Tenant("shop").Object())
+	world.Create(ctx, build.SubNamespace("payments", "pay-web"))
 	for _, binding := range []string{"warren:sudoers", "warren:users"} {
-		there(ctx, build.RoleBinding("pay-web", binding, ""))
+		world.Exists(ctx, build.RoleBinding("pay-web", binding, ""))
 	}
 	for _, name := range sudoers { // the API server learns of bindings a moment after they are there
 		granted(ctx, world.Sudo(name, "payments"), "pay-web")
@@ -76,34 +76,6 @@ func makeTenants(ctx context.Context) {
 func granted(ctx context.Context, who client.Client, namespace string) {
 	GinkgoHelper()
 	Eventually(func() error { return who.List(ctx, &corev1.PodList{}, client.InNamespace(namespace)) }).WithContext(ctx).Should(Succeed())
-}
-
-func create(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(world.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
-	}
-}
-
-// ready waits until the LNamespaces are Ready.
-func ready(ctx context.Context, names ...string) {
-	GinkgoHelper()
-	for _, name := range names {
-		Eventually(func(g Gomega) {
-			lns := &v1alpha1.LNamespace{}
-			g.Expect(world.Admin().Get(ctx, client.ObjectKey{Name: name}, lns)).To(Succeed())
-			c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
-			g.Expect(c).NotTo(BeNil())
-			g.Expect(string(c.Status)).To(Equal("True"), c.Message)
-		}).WithContext(ctx).Should(Succeed(), "LNamespace %s", name)
-	}
-}
-
-// there waits until an object exists.
-func there(ctx context.Context, object client.Object) {
-	GinkgoHelper()
-	Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKeyFromObject(object), object) }).
-		WithContext(ctx).Should(Succeed(), "%T %s", object, client.ObjectKeyFromObject(object))
 }
 
 // line is a command line of a user.

@@ -47,7 +47,7 @@ func (f *fixture) bound(ctx context.Context, tenant string, account v1alpha1.Sub
 func (f *fixture) remade(ctx context.Context, name string) {
 	GinkgoHelper()
 	Expect(f.Admin().Delete(ctx, build.Namespace(name))).To(Succeed())
-	f.gone(ctx, build.Namespace(name))
+	f.Gone(ctx, build.Namespace(name))
 	f.create(ctx, build.Namespace(name))
 }
 
@@ -59,13 +59,13 @@ var _ = Describe("a service account", func() {
 		f.grow(ctx, root, mid)
 		robot := f.serviceAccount(ctx, n, "robot")
 		f.label(ctx, n, v1alpha1.LabelParent, mid)
-		f.exists(ctx, build.RoleBinding(n, "warren:users", ""))
+		f.Exists(ctx, build.RoleBinding(n, "warren:users", ""))
 		account := build.ServiceAccount(n, "robot")
 		f.set(ctx, f.as("mia"), root, sudoers(build.Users(f.own("bob"))[0], account))
 		f.suspended(ctx, root, account)
 
 		Expect(f.Admin().Delete(ctx, build.SubNamespace(root, mid))).To(Succeed())
-		f.gone(ctx, build.Namespace(mid))
+		f.Gone(ctx, build.Namespace(mid))
 		Eventually(func() string {
 			c, _ := f.Reported(ctx, n, v1alpha1.ConditionHalted)
 			return c.Reason

@@ -40,7 +40,7 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 		Expect(w.ControlPlane.Controllers.Start()).To(Succeed())
 		Expect(w.ControlPlane.Ready(ctx)).To(Succeed())
 		for _, object := range pair("warren:self:" + bob) {
-			Eventually(f.read(ctx, object)).WithContext(ctx).Should(beNotFound())
+			Eventually(f.Read(object)).WithContext(ctx).Should(beNotFound())
 		}
 	})
 
@@ -55,12 +55,12 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 		Expect(w.ControlPlane.Controllers.Stop()).To(Succeed())
 		for _, tenant := range []*build.LNamespace{f.payments(), f.shop()} {
 			old := f.get(ctx, tenant.Name)
-			f.release(ctx, old.DeepCopy())
+			f.LetGo(ctx, old.DeepCopy())
 			Expect(f.Admin().Delete(ctx, old)).To(Succeed())
 			f.create(ctx, tenant.Object())
 			Expect(f.get(ctx, tenant.Name).UID).NotTo(Equal(old.UID))
 			namespace := build.Namespace(tenant.Name)
-			f.exists(ctx, namespace)
+			f.Exists(ctx, namespace)
 			Expect(f.Admin().Update(ctx, build.Annotated(namespace, v1alpha1.AnnotationAdopt, string(f.get(ctx, tenant.Name).UID)))).To(Succeed())
 		}
 		Expect(w.ControlPlane.Controllers.Start()).To(Succeed())

@@ -137,7 +137,7 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 			namespaces = append(namespaces, name)
 		}
 		for _, namespace := range namespaces[2:] {
-			f.exists(ctx, build.RoleBinding(namespace, "warren:sudoers", ""))
+			f.Exists(ctx, build.RoleBinding(namespace, "warren:sudoers", ""))
 		}
 		var asked []func() error
 		for worker := range 4 { // every namespace is asked again and again, as often as the machine can
@@ -171,7 +171,7 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 			g.Expect(f.Admin().List(ctx, bindings, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo})).To(Succeed())
 			g.Expect(bindings.Items).To(BeEmpty(), "nothing of the constrained form is left in the trees")
 		}).WithContext(ctx).Should(Succeed())
-		Expect(f.messages(ctx, root, v1alpha1.ReasonDriftRepaired)()).To(BeEmpty(), "a switch is no drift")
+		Expect(f.Messages(build.Tenant(root).Object(), v1alpha1.ReasonDriftRepaired)(ctx)).To(BeEmpty(), "a switch is no drift")
 	})
 
 	It("ACC-S24 in mode Constrained takes and gives what changed while the operator was away", func(ctx SpecContext) {

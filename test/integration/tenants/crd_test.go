@@ -58,7 +58,7 @@ func (all *five) namespaces(ctx context.Context) map[string]string {
 	for _, tenant := range all.tenants {
 		for _, name := range []string{tenant.Name, tenant.Name + "-web"} {
 			namespace := build.Namespace(name)
-			Expect(all.read(ctx, namespace)()).To(Succeed())
+			Expect(all.Read(namespace)(ctx)).To(Succeed())
 			seen[name] = fmt.Sprint(namespace.UID, namespace.Labels, namespace.Status.Phase)
 		}
 	}
@@ -68,12 +68,12 @@ func (all *five) namespaces(ctx context.Context) map[string]string {
 // survives expects that the removal of the CRD ends, takes all access with it and nothing else.
 func (all *five) survives(ctx context.Context, before map[string]string) {
 	GinkgoHelper()
-	Eventually(all.read(ctx, definition())).WithContext(ctx).Should(beNotFound(), "the CRD is gone")
+	Eventually(all.Read(definition())).WithContext(ctx).Should(beNotFound(), "the CRD is gone")
 	Eventually(func() []client.Object { return all.granted(ctx) }).WithContext(ctx).Should(BeEmpty())
 	Consistently(func() map[string]string { return all.namespaces(ctx) }).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(before))
 	for _, object := range all.content {
 		version := object.GetResourceVersion()
-		Expect(all.read(ctx, object)()).To(Succeed())
+		Expect(all.Read(object)(ctx)).To(Succeed())
 		Expect(object.GetResourceVersion()).To(Equal(version))
 	}
 	soonDenied(ctx, all.Sudo(all.own("bob"), all.tenants[0].Name), podsIn(all.tenants[0].Name))
@@ -93,7 +93,7 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
 		role := build.ClusterRole("warren-manager")
-		f.exists(ctx, role)
+		f.Exists(ctx, role)
 		rules := role.DeepCopy().Rules
 		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, "apiextensions.k8s.io") })
 		Expect(f.Admin().Update(ctx, role)).To(Succeed())
@@ -106,14 +106,14 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 			To(SatisfyAll(ContainSubstring("the operator deletes nothing until"), ContainSubstring("customresourcedefinitions")))
 		Consistently(func() (corev1.NamespacePhase, error) {
 			namespace := build.Namespace(payments)
-			err := f.read(ctx, namespace)()
+			err := f.Read(namespace)(ctx)
 			return namespace.Status.Phase, err
 		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(corev1.NamespaceActive))
 		Expect(f.get(ctx, payments).Finalizers).To(ContainElement(v1alpha1.FinalizerLNamespace))
 
 		role.Rules = rules
 		Expect(f.Admin().Update(ctx, role)).To(Succeed())
-		Eventually(f.read(ctx, build.Tenant(payments).Object())).WithContext(ctx).Should(beNotFound())
+		Eventually(f.Read(build.Tenant(payments).Object())).WithContext(ctx).Should(beNotFound())
 	}, SpecTimeout(8*time.Minute))
 
 	It("ACC-D08 goes and leaves every Namespace, without what was granted there", func(ctx SpecContext) {
@@ -127,7 +127,7 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		old := map[string]string{}
 		for _, tenant := range all.tenants {
 			namespace := build.Namespace(tenant.Name)
-			all.exists(ctx, namespace)
+			all.Exists(ctx, namespace)
 			old[tenant.Name] = namespace.Annotations[v1alpha1.AnnotationLNamespaceUID]
 		}
 		manifests, err := devcluster.Render("config/overlays/standard")
@@ -145,17 +145,17 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Reason).To(Equal("Adopted"))
 			Expect(string(lns.UID)).NotTo(Equal(old[tenant.Name]))
 			namespace := build.Namespace(tenant.Name)
-			all.exists(ctx, namespace)
+			all.Exists(ctx, namespace)
 			Expect(namespace.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLNamespaceUID, string(lns.UID)))
 			for _, object := range pair("warren:sudo:" + tenant.Name) {
-				all.exists(ctx, object)
+				all.Exists(ctx, object)
 				Expect(object.GetOwnerReferences()).To(ConsistOf(reference(lns)))
 			}
 			allowed(ctx, all.Sudo(all.own("bob"), tenant.Name), secretsIn(tenant.Name), secretsIn(tenant.Name+"-web"))
 			allowed(ctx, all.as("alice"), podsIn(tenant.Name+"-web"))
 		}
 		for _, object := range all.content {
-			Expect(all.read(ctx, object)()).To(Succeed())
+			Expect(all.Read(object)(ctx)).To(Succeed())
 		}
 	}, SpecTimeout(4*time.Minute))
 
@@ -170,7 +170,7 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		Expect(w.Admin().Delete(ctx, definition())).To(Succeed())
 		Consistently(func() (bool, error) {
 			crd := definition()
-			err := all.read(ctx, crd)()
+			err := all.Read(crd)(ctx)
 			return crd.DeletionTimestamp.IsZero(), err
 		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(BeFalse(), "it waits in Terminating")
 		Expect(w.Operator.Start(ctx)).To(Succeed())

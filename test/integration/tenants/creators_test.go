@@ -61,12 +61,12 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 		of, err := f.made(ctx, "hers-")()
 		Expect(err).NotTo(HaveOccurred())
 		for _, held := range of.Held {
-			f.gone(ctx, build.Namespace(held), &rbacv1.ClusterRole{ObjectMeta: build.Namespace("warren:edit:" + held).ObjectMeta})
+			f.Gone(ctx, build.Namespace(held), &rbacv1.ClusterRole{ObjectMeta: build.Namespace("warren:edit:" + held).ObjectMeta})
 		}
 
 		By("one of hers goes")
 		Expect(test.UntilWebhookAnswers(func() error { return f.Admin().Delete(ctx, build.Tenant(of.Ready[0]).Object()) })).To(Succeed())
-		f.gone(ctx, build.Tenant(of.Ready[0]).Object())
+		f.Gone(ctx, build.Tenant(of.Ready[0]).Object())
 		Eventually(f.made(ctx, "hers-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Rest", BeEmpty())))
 
 		By("a service account of a tenant of hers")

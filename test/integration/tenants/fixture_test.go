@@ -21,6 +21,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // people are the users of the case with that key, and their groups. All names are its own, so that cases run at once.
@@ -38,13 +39,18 @@ func people(key string) map[string][]string {
 
 // fixture is the fixture of the specification, with names of one case's own.
 type fixture struct {
-	*devcluster.World
+	words.Cluster
 	key  string
 	mode sudoMode
 }
 
 // of returns the fixture of the case with that key. Nothing of it exists yet.
-func of(w *devcluster.World, key string) *fixture { return &fixture{World: w, key: key} }
+func of(w *devcluster.World, key string) *fixture {
+	return &fixture{Cluster: words.Cluster{World: w}, key: key}
+}
+
+// beNotFound matches the answer that an object does not exist.
+var beNotFound = words.BeNotFound
 
 // own is this case's name for what the specification calls name: s01-payments.
 func (f *fixture) own(name string) string { return f.key + "-" + name }
@@ -83,8 +89,7 @@ func (f *fixture) create(ctx context.Context, objects ...client.Object) {
 		if lns, ok := object.(*v1alpha1.LNamespace); ok {
 			f.house(ctx, lns)
 		}
-		Expect(test.UntilWebhookAnswers(func() error { return f.Admin().Create(ctx, object) })).
-			To(Succeed(), "making %T %s", object, object.GetName())
+		f.Create(ctx, object)
 	}
 }
 
@@ -119,15 +124,8 @@ func (f *fixture) ready(ctx context.Context, name string) *v1alpha1.LNamespace {
 func (f *fixture) says(ctx context.Context, name string, t v1alpha1.ConditionType, status metav1.ConditionStatus,
 	reason v1alpha1.Reason) *v1alpha1.LNamespace {
 	GinkgoHelper()
-	lns := &v1alpha1.LNamespace{}
-	Eventually(func(g Gomega) {
-		*lns = v1alpha1.LNamespace{}
-		g.Expect(f.Admin().Get(ctx, client.ObjectKey{Name: name}, lns)).To(Succeed())
-		c := v1alpha1.FindCondition(lns.Status.Conditions, t)
-		g.Expect(c).NotTo(BeNil(), "LNamespace %s has no condition %s yet", name, t)
-		g.Expect(c.ObservedGeneration).To(Equal(lns.Generation), "of %+v", c)
-		g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), string(reason)}), "message: %s", c.Message)
-	}).WithContext(ctx).Should(Succeed(), "%s of LNamespace %s", t, name)
+	lns := build.Tenant(name).Object()
+	f.Says(ctx, lns, t, status, reason)
 	return lns
 }
 
@@ -144,7 +142,7 @@ func (f *fixture) grow(ctx context.Context, parent, name string) {
 	GinkgoHelper()
 	f.create(ctx, build.SubNamespace(parent, name))
 	for _, binding := range []string{"warren:sudoers", "warren:users"} {
-		f.exists(ctx, build.RoleBinding(name, binding, ""))
+		f.Exists(ctx, build.RoleBinding(name, binding, ""))
 	}
 }
 
@@ -157,24 +155,6 @@ func (f *fixture) set(ctx context.Context, c client.Client, tenant string, spec 
 	allowed(ctx, c, request{"set " + string(patch) + " of " + tenant, func(ctx context.Context, c client.Client) error {
 		return c.Patch(ctx, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}, client.RawPatch(types.MergePatchType, patch))
 	}})
-}
-
-// exists waits until an object is there and reads it.
-func (f *fixture) exists(ctx context.Context, object client.Object) {
-	GinkgoHelper()
-	Eventually(f.read(ctx, object)).WithContext(ctx).Should(Succeed(), "%T %s is there", object, client.ObjectKeyFromObject(object))
-}
-
-// gone waits until an object is not there any more.
-func (f *fixture) gone(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Eventually(f.read(ctx, object)).WithContext(ctx).Should(beNotFound(), "%T %s is gone", object, client.ObjectKeyFromObject(object))
-	}
-}
-
-func (f *fixture) read(ctx context.Context, object client.Object) func() error {
-	return func() error { return f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object) }
 }
 
 // pair returns the two objects of a pair, empty, to read into them.
@@ -212,34 +192,8 @@ func (f *fixture) references(ctx context.Context, user string) func() ([]string,
 // event waits for an Event on an LNamespace whose message holds a text.
 func (f *fixture) event(ctx context.Context, tenant string, reason v1alpha1.Reason, text string) {
 	GinkgoHelper()
-	Eventually(f.messages(ctx, tenant, reason)).WithContext(ctx).Should(ContainElement(ContainSubstring(text)),
+	Eventually(ctx, f.Messages(build.Tenant(tenant).Object(), reason)).Should(ContainElement(ContainSubstring(text)),
 		"Event %s on %s", reason, tenant)
-}
-
-// eventOn waits for an Event on a namespaced object whose message holds text.
-func (f *fixture) eventOn(ctx context.Context, object client.Object, text string) {
-	GinkgoHelper()
-	Eventually(func() ([]corev1.Event, error) {
-		events := &corev1.EventList{}
-		err := f.Admin().List(ctx, events, client.InNamespace(object.GetNamespace()),
-			client.MatchingFields{"involvedObject.name": object.GetName()})
-		return events.Items, err
-	}).WithContext(ctx).Should(ContainElement(HaveField("Message", ContainSubstring(text))))
-}
-
-func (f *fixture) messages(ctx context.Context, tenant string, reason v1alpha1.Reason) func() ([]string, error) {
-	return func() ([]string, error) {
-		events := &corev1.EventList{}
-		of := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": tenant, "reason": string(reason)}
-		if err := f.Admin().List(ctx, events, client.InNamespace(metav1.NamespaceDefault), of); err != nil {
-			return nil, err
-		}
-		var messages []string
-		for _, e := range events.Items {
-			messages = append(messages, e.Message)
-		}
-		return messages, nil
-	}
 }
 
 // serviceAccount makes a service account with its namespace, where that is missing, and returns a client configuration with its token.
@@ -265,13 +219,6 @@ func (f *fixture) with(config *rest.Config, user string, groups ...string) clien
 	c, err := f.Client(config)
 	Expect(err).NotTo(HaveOccurred())
 	return c
-}
-
-// release removes the finalizer that build.Held has set.
-func (f *fixture) release(ctx context.Context, object client.Object) {
-	GinkgoHelper()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	Expect(f.Admin().Patch(ctx, object, patch)).To(Succeed())
 }
 
 // label sets a label of a Namespace; nil takes it off.

@@ -49,7 +49,7 @@ var _ = Describe("an identity for GitOps", func() {
 				}}
 			}
 			allowed(ctx, gitops, apply(root), apply(web), making(build.SubNamespace(root, later), "a SubNamespace"))
-			f.exists(ctx, build.RoleBinding(later, "gitops", ""))
+			f.Exists(ctx, build.RoleBinding(later, "gitops", ""))
 			allowed(ctx, gitops, apply(later), podsIn(later))
 
 			By("it changes no tenant, no walls, and nothing elsewhere")

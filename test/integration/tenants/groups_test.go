@@ -36,13 +36,13 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 		_, err := w.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
 		for _, object := range []client.Object{build.SubNamespace(payments, mid), build.SubNamespace(mid, web), build.Tenant(payments).Object()} {
-			f.release(ctx, object)
+			f.LetGo(ctx, object)
 		}
 		for _, object := range []client.Object{build.Tenant(payments).Object(), build.Namespace(mid), build.Namespace(payments)} {
 			Expect(client.IgnoreNotFound(f.Admin().Delete(ctx, object))).To(Succeed())
-			f.gone(ctx, object)
+			f.Gone(ctx, object)
 		}
-		f.exists(ctx, build.RoleBinding(web, "warren:sudoers", ""))
+		f.Exists(ctx, build.RoleBinding(web, "warren:sudoers", ""))
 		eve := f.own("eve")
 		f.create(ctx, build.Tenant(payments).Users(eve).Managers(eve).Sudoers(eve).Object())
 		Expect(w.Operator.Start(ctx)).To(Succeed())
@@ -62,8 +62,7 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 		payments, bob := f.own("payments"), f.own("bob")
 		f.settle(ctx, f.payments())
 		Eventually(func() any { return f.get(ctx, payments).Status.SudoGrantedAt }).WithContext(ctx).ShouldNot(BeNil())
-		mark, err := f.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		mark := f.Mark(ctx)
 		for range 5 {
 			f.set(ctx, f.as("mia"), payments, sudoers())
 			f.ready(ctx, payments)
@@ -104,17 +103,17 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 
 		By("ACC-D12 the tenant ends: its rights go, the protected Namespace stays until that is taken back")
 		root := build.Namespace(payments)
-		f.exists(ctx, root)
+		f.Exists(ctx, root)
 		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
 		Eventually(func() string {
 			return v1alpha1.FindCondition(f.get(ctx, payments).Status.Conditions, v1alpha1.ConditionNamespaceReady).Message
 		}).WithContext(ctx).Should(ContainSubstring("is protected"))
 		soonDenied(ctx, f.sudo("bob", "payments"), podsIn(payments))
 		Consistently(func(g Gomega) {
-			g.Expect(f.read(ctx, root)()).To(Succeed())
+			g.Expect(f.Read(root)(ctx)).To(Succeed())
 			g.Expect(root.DeletionTimestamp).To(BeNil())
 		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
 		Expect(w.Operator.Configure(ctx, w.OperatorConfig)).To(Succeed())
-		f.gone(ctx, build.Tenant(payments).Object(), root)
+		f.Gone(ctx, build.Tenant(payments).Object(), root)
 	}, SpecTimeout(8*time.Minute))
 })

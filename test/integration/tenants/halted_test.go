@@ -23,11 +23,11 @@ func (f *fixture) strand(ctx context.Context) (tenant, halted string) {
 	f.grow(ctx, tenant, f.own("mid"))
 	f.create(ctx, build.Child(halted, f.own("mid")))
 	for _, binding := range []string{"warren:sudoers", "warren:users"} {
-		f.exists(ctx, build.RoleBinding(halted, binding, ""))
+		f.Exists(ctx, build.RoleBinding(halted, binding, ""))
 	}
 	allowed(ctx, f.as("alice"), podsIn(halted))
 	Expect(f.Admin().Delete(ctx, build.SubNamespace(tenant, f.own("mid")))).To(Succeed())
-	f.gone(ctx, build.Namespace(f.own("mid")))
+	f.Gone(ctx, build.Namespace(f.own("mid")))
 	Eventually(func() (metav1.ConditionStatus, error) {
 		c, err := f.Reported(ctx, halted, v1alpha1.ConditionHalted)
 		return c.Status, err
@@ -56,9 +56,9 @@ var _ = Describe("a halted namespace", func() {
 		f := of(world, "h02")
 		tenant, halted := f.strand(ctx)
 		Expect(f.Admin().Delete(ctx, build.Tenant(tenant).Object())).To(Succeed())
-		f.gone(ctx, build.RoleBinding(halted, "warren:sudoers", ""), build.RoleBinding(halted, "warren:users", ""))
+		f.Gone(ctx, build.RoleBinding(halted, "warren:sudoers", ""), build.RoleBinding(halted, "warren:users", ""))
 		soonDenied(ctx, f.as("alice"), podsIn(halted))
-		f.gone(ctx, build.Tenant(tenant).Object())
+		f.Gone(ctx, build.Tenant(tenant).Object())
 
 		f.settle(ctx, build.Tenant(tenant).Users(f.own("eve")).Managers(f.own("eve")).Sudoers(f.own("eve")))
 		Consistently(func() ([]rbacv1.RoleBinding, error) {

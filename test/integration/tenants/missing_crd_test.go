@@ -81,9 +81,9 @@ var _ = Describe("a CRD of ours that isn't there at the start", Ordered, SpecPri
 		f.grow(ctx, f.own("payments"), f.own("web"))
 		withoutDefinitions(ctx, w, "hierarchyconfigurations")
 		Expect(f.Admin().Delete(ctx, build.SubNamespace(f.own("payments"), f.own("web")))).To(Succeed())
-		f.gone(ctx, build.SubNamespace(f.own("payments"), f.own("web")), build.Namespace(f.own("web")))
+		f.Gone(ctx, build.SubNamespace(f.own("payments"), f.own("web")), build.Namespace(f.own("web")))
 		Expect(f.Admin().Delete(ctx, f.shop().Object())).To(Succeed())
-		f.gone(ctx, f.shop().Object(), build.Namespace(f.own("shop")))
+		f.Gone(ctx, f.shop().Object(), build.Namespace(f.own("shop")))
 
 		apply(ctx, "hierarchyconfigurations")
 		hc := build.Hierarchy(f.own("payments"))
@@ -96,7 +96,7 @@ var _ = Describe("a CRD of ours that isn't there at the start", Ordered, SpecPri
 
 	It("FLT-F49 may be each of them", func(ctx SpecContext) {
 		Expect(f.Admin().Delete(ctx, f.payments().Object())).To(Succeed())
-		f.gone(ctx, f.payments().Object())
+		f.Gone(ctx, f.payments().Object())
 		withoutDefinitions(ctx, w, "lnamespaces", "subnamespaces")
 		apply(ctx, "lnamespaces", "subnamespaces")
 		f.settle(ctx, f.shop())

@@ -35,7 +35,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Reason).To(Equal("Created"))
 		Expect(lns.Status.Namespace).To(Equal(payments))
 		now := build.Namespace(payments)
-		f.exists(ctx, now)
+		f.Exists(ctx, now)
 		for _, namespace := range []*corev1.Namespace{first.Object.(*corev1.Namespace), now} {
 			Expect(namespace.Labels).To(HaveKeyWithValue("tenancy.warren.dev/type", "root"))
 			Expect(namespace.Labels).To(HaveKeyWithValue(payments+".tree.tenancy.warren.dev/depth", "0"))
@@ -54,10 +54,10 @@ var _ = Describe("the Namespace of a tenant", func() {
 		// The operator writes its annotations on a namespace that is labelled as a root. From then on, an LNamespace of the same name must not
 		// make the operator change the namespace.
 		Eventually(func(g Gomega) {
-			g.Expect(f.read(ctx, labelled)()).To(Succeed())
+			g.Expect(f.Read(labelled)(ctx)).To(Succeed())
 			g.Expect(labelled.Annotations).To(HaveKey(v1alpha1.AnnotationAncestry))
 		}).WithContext(ctx).Should(Succeed())
-		f.exists(ctx, bare)
+		f.Exists(ctx, bare)
 		for _, namespace := range []*corev1.Namespace{bare, labelled} {
 			name := namespace.Name
 			alices := build.Tenant(name).Users(f.own("alice")).Managers(f.own("alice")).Sudoers(f.own("alice")).Object()
@@ -68,7 +68,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 				f.own("alice") + " --overwrite"))
 			Consistently(func(g Gomega) {
 				now := build.Namespace(name)
-				g.Expect(f.read(ctx, now)()).To(Succeed())
+				g.Expect(f.Read(now)(ctx)).To(Succeed())
 				g.Expect(now.ResourceVersion).To(Equal(namespace.ResourceVersion))
 				g.Expect(f.granted(ctx)).To(BeEmpty())
 			}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
@@ -86,8 +86,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.conflicts(ctx, payments, "namespace "+payments+" exists")
 		Expect(f.Admin().Delete(ctx, strangers)).To(Succeed())
 		f.conflicts(ctx, payments, "the name "+payments+" was not free when this LNamespace asked for it")
-		f.gone(ctx, build.Namespace(payments))
-		Consistently(f.read(ctx, build.Namespace(payments))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
+		f.Gone(ctx, build.Namespace(payments))
+		Consistently(f.Read(build.Namespace(payments))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
 		f.conflicts(ctx, payments, "the operator tries again only when this LNamespace is created again or its spec changes")
 
 		f.set(ctx, f.Admin(), payments, users(build.Users(f.own("alice"))...))
@@ -104,19 +104,19 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.create(ctx, f.payments().Object())
 		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
 
-		f.exists(ctx, namespace)
+		f.Exists(ctx, namespace)
 		Expect(f.Admin().Update(ctx, build.Annotated(namespace, v1alpha1.AnnotationAdopt, string(lns.UID)))).To(Succeed())
 		lns = f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
 		f.ready(ctx, payments)
 		now := build.Namespace(payments)
-		f.exists(ctx, now)
+		f.Exists(ctx, now)
 		Expect(now.UID).To(Equal(namespace.UID))
 		Expect(now.Annotations).NotTo(HaveKey(v1alpha1.AnnotationAdopt))
 		Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLNamespaceUID, string(lns.UID)))
 		Expect(now.Labels).To(HaveKeyWithValue("example.com/team", "pay"))
 		for _, object := range []client.Object{secret, foreign} {
 			before := object.GetResourceVersion()
-			f.exists(ctx, object)
+			f.Exists(ctx, object)
 			Expect(object.GetResourceVersion()).To(Equal(before))
 		}
 		allowed(ctx, f.as("alice"), podsIn(payments))
@@ -129,11 +129,10 @@ var _ = Describe("the Namespace of a tenant", func() {
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
 		old := build.Namespace(payments)
-		f.exists(ctx, old)
+		f.Exists(ctx, old)
 		held := build.Held(build.ConfigMap(payments, "held", ""))
 		f.create(ctx, held)
-		mark, err := f.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		mark := f.Mark(ctx)
 		Expect(f.Admin().Delete(ctx, old)).To(Succeed())
 		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonTerminating)
 		Consistently(func() (failed []string, err error) {
@@ -147,10 +146,10 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second / 2).
 			Should(WithTransform(func(failed []string) int { return len(failed) }, BeNumerically("<=", 10)))
 
-		f.release(ctx, held)
+		f.LetGo(ctx, held)
 		f.ready(ctx, payments)
 		now := build.Namespace(payments)
-		f.exists(ctx, now)
+		f.Exists(ctx, now)
 		Expect(now.UID).NotTo(Equal(old.UID))
 		Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLNamespaceUID, string(lns.UID)))
 		allowed(ctx, f.as("alice"), podsIn(payments))
@@ -162,17 +161,17 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.settle(ctx, f.payments())
 		sub, template := f.own("pay-web"), f.own("base")
 		f.create(ctx, build.SubNamespace(f.own("payments"), sub), build.Template(template))
-		f.exists(ctx, build.Namespace(sub))
+		f.Exists(ctx, build.Namespace(sub))
 		for _, name := range []string{sub, template} {
 			namespace := build.Namespace(name)
-			f.exists(ctx, namespace)
+			f.Exists(ctx, namespace)
 			eves := build.Tenant(name).Sudoers(f.own("eve")).Object()
 			f.create(ctx, eves)
 			f.mark(ctx, name, string(eves.UID))
 			f.conflicts(ctx, name, "a sub-namespace or a template")
 			Consistently(func(g Gomega) {
 				now := build.Namespace(name)
-				g.Expect(f.read(ctx, now)()).To(Succeed())
+				g.Expect(f.Read(now)(ctx)).To(Succeed())
 				g.Expect(now.Annotations).NotTo(HaveKey(v1alpha1.AnnotationLNamespaceUID))
 				g.Expect(now.Labels).NotTo(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
 			}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
@@ -229,7 +228,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.create(ctx, build.Template(template))
 		Eventually(synced).WithContext(ctx).Should(Equal(string(v1alpha1.ReasonSynced)))
 		Eventually(said).WithContext(ctx).ShouldNot(ContainSubstring("template"))
-		Expect(f.messages(ctx, shop, v1alpha1.ReasonTemplateMissing)()).To(HaveLen(1))
+		Expect(f.Messages(build.Tenant(shop).Object(), v1alpha1.ReasonTemplateMissing)(ctx)).To(HaveLen(1))
 	})
 
 	It("ACC-N10 gets its label back", func(ctx SpecContext) {
@@ -239,7 +238,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.label(ctx, payments, v1alpha1.LabelType, nil)
 		Eventually(func(g Gomega) {
 			namespace := build.Namespace(payments)
-			g.Expect(f.read(ctx, namespace)()).To(Succeed())
+			g.Expect(f.Read(namespace)(ctx)).To(Succeed())
 			g.Expect(namespace.Labels).To(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
 		}).WithContext(ctx).Should(Succeed())
 		f.event(ctx, payments, v1alpha1.ReasonDriftRepaired, v1alpha1.LabelType)

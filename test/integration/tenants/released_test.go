@@ -40,8 +40,7 @@ func (f *fixture) placed(ctx context.Context, c client.Client, name, parent stri
 	GinkgoHelper()
 	f.mark(ctx, f.own(name), string(f.get(ctx, f.own("payments")).UID))
 	Eventually(func() error { return c.Create(ctx, build.Hierarchy(f.own(name), build.Below(parent))) }).WithContext(ctx).Should(Succeed())
-	f.exists(ctx, build.Secret(f.own(name), "key", ""))
-	f.exists(ctx, build.RoleBinding(f.own(name), "warren:users", ""))
+	f.Exists(ctx, build.Secret(f.own(name), "key", ""), build.RoleBinding(f.own(name), "warren:users", ""))
 }
 
 // leaves waits until the operator has released the namespace called name: what came from the tenant is deleted, and all else is kept.
@@ -49,24 +48,23 @@ func (f *fixture) leaves(ctx context.Context, name string) {
 	GinkgoHelper()
 	n := build.Namespace(f.own(name))
 	Eventually(func(g Gomega) {
-		g.Expect(f.read(ctx, n)()).To(Succeed())
+		g.Expect(f.Read(n)(ctx)).To(Succeed())
 		g.Expect(n.Labels).To(Equal(map[string]string{corev1.LabelMetadataName: n.Name, v1alpha1.LabelReleased: v1alpha1.True}))
 		g.Expect(n.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHeldBy), HaveKey(v1alpha1.AnnotationAncestry),
 			HaveKey(v1alpha1.AnnotationParentUID)))
 	}).WithContext(ctx).Should(Succeed())
-	f.gone(ctx, build.Secret(n.Name, "key", ""), build.RoleBinding(n.Name, "warren:users", ""),
+	f.Gone(ctx, build.Secret(n.Name, "key", ""), build.RoleBinding(n.Name, "warren:users", ""),
 		build.RoleBinding(n.Name, "warren:sudoers", ""))
-	f.exists(ctx, build.Secret(n.Name, "own", ""))
-	f.exists(ctx, build.RoleBinding(n.Name, "owners", ""))
+	f.Exists(ctx, build.Secret(n.Name, "own", ""), build.RoleBinding(n.Name, "owners", ""))
 }
 
 // stays checks for a while that the namespace called name stays in the tree.
 func (f *fixture) stays(ctx context.Context, name string) {
 	GinkgoHelper()
 	n := build.Namespace(f.own(name))
-	Consistently(func() (map[string]string, error) { return n.Labels, f.read(ctx, n)() }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
+	Consistently(func() (map[string]string, error) { return n.Labels, f.Read(n)(ctx) }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
 		Should(And(HaveKey(v1alpha1.LabelParent), Not(HaveKey(v1alpha1.LabelReleased))))
-	f.exists(ctx, build.Secret(n.Name, "key", ""))
+	f.Exists(ctx, build.Secret(n.Name, "key", ""))
 }
 
 var _ = Describe("a placed namespace", func() {
@@ -86,9 +84,9 @@ var _ = Describe("a placed namespace", func() {
 
 		f.create(ctx, build.Secret(tenant, "later", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		f.grow(ctx, tenant, f.own("web"))
-		f.exists(ctx, build.Secret(f.own("web"), "later", ""))
+		f.Exists(ctx, build.Secret(f.own("web"), "later", ""))
 		allowed(ctx, f.as("alice"), secretsIn(f.own("legacy")))
-		Consistently(f.read(ctx, build.Secret(f.own("legacy"), "later", ""))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
+		Consistently(f.Read(build.Secret(f.own("legacy"), "later", ""))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
 	})
 
 	It("HIER-L2 stays while anybody who held it is on any list, whoever was taken off", func(ctx SpecContext) {
@@ -108,7 +106,7 @@ var _ = Describe("a placed namespace", func() {
 			f.placed(ctx, f.Admin(), name, tenant)
 		}
 		f.label(ctx, f.own("labelled"), v1alpha1.LabelParent, tenant)
-		f.exists(ctx, build.Secret(f.own("labelled"), "key", ""))
+		f.Exists(ctx, build.Secret(f.own("labelled"), "key", ""))
 		robot, devs := build.ServiceAccount(f.own("ci"), "deployer"), build.Group(f.own("devs"))
 
 		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"))[0], devs, robot))
@@ -138,7 +136,7 @@ var _ = Describe("a placed namespace", func() {
 			out := func() {
 				GinkgoHelper()
 				n := build.Namespace(legacy)
-				Consistently(func() (map[string]string, error) { return n.Labels, f.read(ctx, n)() }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
+				Consistently(func() (map[string]string, error) { return n.Labels, f.Read(n)(ctx) }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
 					Should(And(HaveKey(v1alpha1.LabelReleased), Not(HaveKey(v1alpha1.LabelParent)), Not(HaveKey(v1alpha1.LabelType))))
 			}
 			out()
@@ -148,9 +146,9 @@ var _ = Describe("a placed namespace", func() {
 			f.mark(ctx, legacy, string(f.get(ctx, tenant).UID))
 			ask := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":"`+tenant+`"}}`))
 			Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), ask)).To(Succeed())
-			f.exists(ctx, build.Secret(legacy, "key", ""))
+			f.Exists(ctx, build.Secret(legacy, "key", ""))
 			n := build.Namespace(legacy)
-			f.exists(ctx, n)
+			f.Exists(ctx, n)
 			Expect(n.Labels).NotTo(HaveKey(v1alpha1.LabelReleased))
 			Expect(n.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationHeldBy, `["User `+f.own("alice")+`"]`))
 		}, SpecTimeout(8*time.Minute))
@@ -162,13 +160,13 @@ var _ = Describe("a placed namespace", func() {
 		f.lend(ctx, "stranded", "cluster-admin", build.RBACUser(f.own("alice")))
 		f.placed(ctx, f.as("alice"), "stranded", mid)
 		Expect(f.Admin().Delete(ctx, build.SubNamespace(tenant, mid))).To(Succeed())
-		f.gone(ctx, build.Namespace(mid))
+		f.Gone(ctx, build.Namespace(mid))
 
 		f.lend(ctx, "lower", "cluster-admin", build.RBACUser(f.own("alice")))
 		f.lend(ctx, "upper", "cluster-admin", build.RBACUser(f.own("alice")))
 		f.label(ctx, f.own("lower"), v1alpha1.LabelParent, f.own("upper"))
 		f.placed(ctx, f.as("alice"), "upper", tenant)
-		f.exists(ctx, build.Secret(f.own("lower"), "key", ""))
+		f.Exists(ctx, build.Secret(f.own("lower"), "key", ""))
 		Expect(f.as("alice").Create(ctx, build.Hierarchy(f.own("lower"), build.Below(tenant)))).To(Succeed())
 		Eventually(func() (metav1.Condition, error) {
 			return f.Reported(ctx, f.own("lower"), v1alpha1.ConditionParentApplied)
@@ -218,8 +216,8 @@ var _ = Describe("an operator that is away while a list changes", SpecPriority(1
 		f.create(ctx, build.Secret(tenant, "later", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		f.leaves(ctx, "legacy")
-		f.exists(ctx, build.Secret(f.own("daves"), "later", ""))
-		Expect(f.read(ctx, build.Secret(f.own("legacy"), "later", ""))()).To(beNotFound())
+		f.Exists(ctx, build.Secret(f.own("daves"), "later", ""))
+		Expect(f.Read(build.Secret(f.own("legacy"), "later", ""))(ctx)).To(beNotFound())
 		f.stays(ctx, "daves")
 	}, SpecTimeout(8*time.Minute))
 })

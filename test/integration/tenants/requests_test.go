@@ -97,8 +97,6 @@ func narrowRole(name string) request {
 // beDenied matches HTTP 403. Its wording depends on the API server's cache, so no case compares it.
 func beDenied() gomegatypes.GomegaMatcher { return MatchError(apierrors.IsForbidden, "is a 403") }
 
-func beNotFound() gomegatypes.GomegaMatcher { return MatchError(apierrors.IsNotFound, "is a 404") }
-
 // allowed expects that each request is granted. The API server's authorizer learns of a binding a moment after it is written.
 func allowed(ctx context.Context, c client.Client, requests ...request) {
 	GinkgoHelper()

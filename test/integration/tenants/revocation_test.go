@@ -42,7 +42,7 @@ var _ = Describe("a sudoer who is removed", func() {
 
 		f.set(ctx, f.as("mia"), shop, sudoers())
 		soonDenied(ctx, f.sudo("bob", "shop"), podsIn(shop))
-		f.gone(ctx, pair("warren:self:"+bob)...)
+		f.Gone(ctx, pair("warren:self:"+bob)...)
 		soonDenied(ctx, f.becoming("bob", bob), podsIn(shop))
 	})
 

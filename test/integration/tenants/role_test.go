@@ -41,13 +41,12 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 			all = append(all, f.own(fmt.Sprintf("sub-%02d", n)))
 			f.grow(ctx, payments, all[n+1])
 		}
-		mark, err := f.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		mark := f.Mark(ctx)
 		configure(ctx, "edit")
 		for _, namespace := range all {
 			Eventually(func(g Gomega) {
 				users := build.RoleBinding(namespace, "warren:users", "")
-				g.Expect(f.read(ctx, users)()).To(Succeed())
+				g.Expect(f.Read(users)(ctx)).To(Succeed())
 				g.Expect(users.RoleRef.Name).To(Equal("edit"))
 			}).WithContext(ctx).Should(Succeed(), namespace)
 		}
@@ -72,7 +71,7 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		By("refusing cluster-admin, at load")
 		Expect(w.Operator.Configure(ctx, with("cluster-admin"))).To(MatchError(ContainSubstring("cluster-admin")))
 		users := build.RoleBinding(payments, "warren:users", "")
-		Consistently(func() (string, error) { err := f.read(ctx, users)(); return users.RoleRef.Name, err }).
+		Consistently(func() (string, error) { err := f.Read(users)(ctx); return users.RoleRef.Name, err }).
 			WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(Equal("edit"))
 		configure(ctx, "edit")
 	}, SpecTimeout(4*time.Minute))
@@ -84,7 +83,7 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		f.create(ctx, f.payments().Object())
 		f.says(ctx, payments, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonUserClusterRoleMissing)
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
-		f.gone(ctx, build.RoleBinding(payments, "warren:users", ""))
+		f.Gone(ctx, build.RoleBinding(payments, "warren:users", ""))
 		denied(ctx, f.as("alice"), podsIn(payments))
 
 		f.create(ctx, build.ClusterRole(role, build.Rule("", "pods", "list")))

@@ -101,7 +101,7 @@ var _ = Describe("sudo", func() {
 		allowed(ctx, alice, podsIn(root))
 		sudoers := &rbacv1.RoleBinding{}
 		sudoers.Namespace, sudoers.Name = root, "warren:sudoers"
-		f.exists(ctx, sudoers)
+		f.Exists(ctx, sudoers)
 		sudoers.Subjects = append(sudoers.Subjects, build.RBACUser(f.own("alice")))
 		denied(ctx, alice,
 			request{"update RoleBinding warren:sudoers", func(ctx context.Context, c client.Client) error {
@@ -114,7 +114,7 @@ var _ = Describe("sudo", func() {
 		func(ctx SpecContext, f *fixture) {
 			f.settle(ctx, f.payments())
 			users := build.RoleBinding(f.own("payments"), "warren:users", "")
-			f.exists(ctx, users)
+			f.Exists(ctx, users)
 			users.Subjects = append(users.Subjects, build.RBACUser("zed"))
 			denied(ctx, f.as("alice"),
 				deleting(build.RoleBinding(f.own("payments"), "warren:sudoers", ""), "RoleBinding warren:sudoers"),
@@ -125,7 +125,7 @@ var _ = Describe("sudo", func() {
 			f.settle(ctx, f.payments())
 			root, alice := f.own("payments"), f.as("alice")
 			sudoers := build.RoleBinding(root, "warren:sudoers", "")
-			f.exists(ctx, sudoers)
+			f.Exists(ctx, sudoers)
 			was := sudoers.UID
 			more := sudoers.DeepCopy()
 			more.Subjects = append(more.Subjects, build.RBACUser(f.own("alice")))
@@ -134,18 +134,18 @@ var _ = Describe("sudo", func() {
 				bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
 			allowed(ctx, alice, deleting(sudoers, "RoleBinding warren:sudoers"))
 			Eventually(func(g Gomega) {
-				g.Expect(f.read(ctx, sudoers)()).To(Succeed())
+				g.Expect(f.Read(sudoers)(ctx)).To(Succeed())
 				g.Expect(sudoers.UID).NotTo(Equal(was))
 			}).WithContext(ctx).Should(Succeed(), "warren:sudoers is made anew")
 			allowed(ctx, f.sudo("bob", "payments"), secretsIn(root))
 
 			users = build.RoleBinding(root, "warren:users", "")
-			f.exists(ctx, users)
+			f.Exists(ctx, users)
 			before := users.Subjects
 			users.Subjects = append(users.Subjects, build.RBACUser("zed"))
 			Expect(alice.Update(ctx, users)).To(Succeed())
 			Eventually(func(g Gomega) {
-				g.Expect(f.read(ctx, users)()).To(Succeed())
+				g.Expect(f.Read(users)(ctx)).To(Succeed())
 				g.Expect(users.Subjects).To(Equal(before))
 			}).WithContext(ctx).Should(Succeed(), "zed is out again")
 		})
@@ -202,8 +202,7 @@ var _ = Describe("sudo", func() {
 		f.settle(ctx, f.payments())
 		const key = v1alpha1.Domain + "/reason"
 		bob, group := f.own("bob"), f.own("payments-sudoers")
-		mark, err := f.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		mark := f.Mark(ctx)
 		allowed(ctx, f.Impersonate(bob, rest.ImpersonationConfig{
 			UserName: bob, Groups: []string{group}, Extra: map[string][]string{key: {"INC-42"}},
 		}), podsIn(f.own("payments")))

@@ -73,10 +73,10 @@ var _ = Describe("an LNamespace that is refused", func() {
 			f.create(ctx, build.Tenant(name).Users(f.own("alice")).Sudoers(f.own("bob")).Object())
 		}
 		f.says(ctx, "istio-system", v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonReservedName)
-		Expect(f.read(ctx, build.Namespace("istio-system"))()).To(beNotFound())
+		Expect(f.Read(build.Namespace("istio-system"))(ctx)).To(beNotFound())
 		f.says(ctx, "warren-system", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
 		for _, name := range []string{"istio-system", "warren-system"} {
-			f.gone(ctx, append(pair("warren:sudo:"+name), pair("warren:edit:"+name)...)...)
+			f.Gone(ctx, append(pair("warren:sudo:"+name), pair("warren:edit:"+name)...)...)
 			Expect(f.Admin().Delete(ctx, build.Tenant(name).Object())).To(Succeed())
 		}
 	})
@@ -161,7 +161,7 @@ spec: {sudoer: [{kind: User, name: bob}]}
 `, "apply", "-f", "-")
 		Expect(code).NotTo(BeZero())
 		Expect(stderr).To(ContainSubstring("unknown field"))
-		f.gone(ctx, build.Tenant(f.own("payments")).Object())
+		f.Gone(ctx, build.Tenant(f.own("payments")).Object())
 	})
 })
 
@@ -201,7 +201,7 @@ var _ = Describe("an LNamespace that is written", func() {
 		f := of(world, "w07")
 		f.settle(ctx, build.Tenant(f.own("payments")))
 		f.says(ctx, f.own("payments"), v1alpha1.ConditionAccessReady, metav1.ConditionTrue, v1alpha1.ReasonGranted)
-		f.exists(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.own("payments")}})
+		f.Exists(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.own("payments")}})
 		group := build.RBACGroup(f.own("payments-sudoers"))
 		Expect(f.accessSubjects(ctx, f.own("payments"))).To(ConsistOf(group), "of warren:sudoers, and nobody else")
 	})

@@ -63,7 +63,7 @@ func (f *fixture) endTenant(ctx context.Context, tenant string, namespaces ...st
 	GinkgoHelper()
 	Expect(f.Admin().Delete(ctx, build.Tenant(tenant).Object())).To(Succeed())
 	for _, namespace := range namespaces {
-		f.gone(ctx, build.RoleBinding(namespace, "warren:users", ""), build.RoleBinding(namespace, "warren:sudoers", ""),
+		f.Gone(ctx, build.RoleBinding(namespace, "warren:users", ""), build.RoleBinding(namespace, "warren:sudoers", ""),
 			build.RoleBinding(namespace, "warren:sudo", ""))
 		soonDenied(ctx, f.as("dave"), podsIn(namespace))
 	}

@@ -50,7 +50,7 @@ func labelled(status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...st
 // unwritten expects that the operator writes none of these Namespaces for a while, whatever it writes in them.
 func (c cluster) unwritten(ctx context.Context, names ...string) {
 	GinkgoHelper()
-	Consistently(c.namespaceWrites(c.mark(ctx), names...)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).
+	Consistently(c.namespaceWrites(c.Mark(ctx), names...)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).
 		WithPolling(500 * time.Millisecond).Should(BeEmpty())
 }
 
@@ -67,14 +67,14 @@ func labelsFollow(ctx context.Context, own *configured) {
 	own.configure(ctx, billingLabels)
 	tenant := build.Tenant("b68-pay").Object()
 	tenant.Spec.Billing = &v1alpha1.Billing{CostCenter: "4711", Owner: "pay-leads"}
-	own.put(ctx, tenant)
+	own.Create(ctx, tenant)
 	Eventually(own.lns("b68-pay")).WithContext(ctx).Should(labelled(metav1.ConditionTrue, v1alpha1.ReasonLabelled))
 	own.grow(ctx, "b68-pay/b68-web", "b68-web/b68-deep")
 	for _, name := range tree {
 		Expect(own.now(ctx, name)).To(And(carry(costKey, "4711"), carry(ownerKey, "pay-leads")), "from its first version")
 	}
 
-	since := own.mark(ctx)
+	since := own.Mark(ctx)
 	own.pays(ctx, "b68-pay", "4712", "shop-leads")
 	eventually(And(carry(costKey, "4712"), carry(ownerKey, "shop-leads")))
 	own.unwritten(ctx, tree...)
@@ -84,7 +84,7 @@ func labelsFollow(ctx context.Context, own *configured) {
 	eventually(And(carry(costKey, "4712"), lack(ownerKey)))
 	Eventually(own.lns("b68-pay")).WithContext(ctx).Should(labelled(metav1.ConditionFalse, v1alpha1.ReasonInvalidLabelValue,
 		`spec.billing.owner "pay-leads@example.com" can't be the value of a label`))
-	Eventually(own.eventsOn("default", "LNamespace", "b68-pay")).WithContext(ctx).
+	Eventually(ctx, own.Reasons(build.Tenant("b68-pay").Object())).
 		Should(ContainElement(string(v1alpha1.ReasonInvalidLabelValue)))
 
 	own.pays(ctx, "b68-pay", "", "")
@@ -104,10 +104,10 @@ func labelsFollow(ctx context.Context, own *configured) {
 func takenKeys(ctx context.Context, own *configured) {
 	GinkgoHelper()
 	own.configure(ctx, billingRules)
-	own.put(ctx, build.Template("b69-base", ownerKey, "platform"))
+	own.Create(ctx, build.Template("b69-base", ownerKey, "platform"))
 	tenant := build.Tenant("b69-pay").Template("b69-base").Object()
 	tenant.Spec.Billing = &v1alpha1.Billing{CostCenter: "4711", Owner: "pay-leads"}
-	own.put(ctx, tenant)
+	own.Create(ctx, tenant)
 	own.grow(ctx, "b69-pay/b69-web", "b69-web/b69-deep")
 	own.label(ctx, "b69-deep", costKey+"=shared")
 	Eventually(own.ns("b69-web")).WithContext(ctx).Should(carry(ownerKey, "platform"))
@@ -119,7 +119,7 @@ func takenKeys(ctx context.Context, own *configured) {
 	Eventually(own.lns("b69-pay")).WithContext(ctx).Should(labelled(metav1.ConditionFalse, v1alpha1.ReasonKeyTaken,
 		"label "+costKey+" has another value on b69-deep, and the operator keeps that value",
 		"label "+ownerKey+" has another value on b69-deep, b69-pay, b69-web, and the operator keeps that value"))
-	Eventually(own.eventsOn("default", "LNamespace", "b69-pay")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonKeyTaken)))
+	Eventually(ctx, own.Reasons(build.Tenant("b69-pay").Object())).Should(ContainElement(string(v1alpha1.ReasonKeyTaken)))
 	own.unwritten(ctx, "b69-pay", "b69-web", "b69-deep")
 	Expect(own.now(ctx, "b69-deep")).To(And(carry(costKey, "shared"), carry(ownerKey, "platform")))
 
@@ -140,9 +140,9 @@ func nobodyElsePays(ctx context.Context, own *configured) {
 	own.configure(ctx, billingLabels)
 	tenant := build.Tenant("b70-pay").Object()
 	tenant.Spec.Billing = &v1alpha1.Billing{CostCenter: "4711", Owner: "pay-leads"}
-	own.put(ctx, tenant, build.Tenant("b70-shop").Object())
+	own.Create(ctx, tenant, build.Tenant("b70-shop").Object())
 	own.grow(ctx, "b70-pay/b70-web")
-	own.put(ctx, build.SubNamespace("b70-web", "b70-free", "app", "web", costKey, "0"))
+	own.Create(ctx, build.SubNamespace("b70-web", "b70-free", "app", "web", costKey, "0"))
 	Eventually(own.sub("b70-web/b70-free")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse,
 		v1alpha1.ReasonKeyNotAllowed, costKey))
 	Expect(own.now(ctx, "b70-free")).To(And(carry("app", "web"), carry(costKey, "4711"), carry(ownerKey, "pay-leads")))

@@ -15,20 +15,11 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
-// cluster is a World with the methods in which the cases are written. All of them act as the cluster admin.
-type cluster struct{ *devcluster.World }
-
-// put creates objects.
-func (c cluster) put(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(test.UntilWebhookAnswers(func() error { return c.Admin().Create(ctx, object) })).To(Succeed(), "creating %T %s", object,
-			object.GetName())
-	}
-}
+// cluster is a cluster with the methods in which the cases are written. All of them act as the cluster admin.
+type cluster struct{ words.Cluster }
 
 // wish makes the HierarchyConfiguration of a namespace, or gives it another spec: the operator may have made it already.
 func (c cluster) wish(ctx context.Context, namespace string, wishes ...build.Wish) {
@@ -39,15 +30,6 @@ func (c cluster) wish(ctx context.Context, namespace string, wishes ...build.Wis
 		return
 	}
 	edit(ctx, c, build.Hierarchy(namespace), func(now *v1alpha1.HierarchyConfiguration) { now.Spec = hc.Spec })
-}
-
-// drop deletes objects that exist.
-func (c cluster) drop(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(test.UntilWebhookAnswers(func() error { return c.Admin().Delete(ctx, object) })).To(Succeed(), "deleting %T %s", object,
-			object.GetName())
-	}
 }
 
 // edit changes an object that exists by a patch of what differs.
@@ -95,12 +77,6 @@ func (c cluster) grow(ctx context.Context, subs ...string) {
 	}
 }
 
-// letGo removes the finalizer that build.Held has set.
-func (c cluster) letGo(ctx context.Context, object client.Object) {
-	GinkgoHelper()
-	edit(ctx, c, object, func(o client.Object) { o.SetFinalizers(nil) })
-}
-
 func split(text string) (parent, name string) {
 	GinkgoHelper()
 	parent, name, ok := strings.Cut(text, "/")
@@ -108,7 +84,7 @@ func split(text string) (parent, name string) {
 	return parent, name
 }
 
-// subNamespace is the address of a SubNamespace, for edit and drop.
+// subNamespace is the address of a SubNamespace, for edit and Delete.
 func subNamespace(text string) *v1alpha1.SubNamespace {
 	GinkgoHelper()
 	parent, name := split(text)

@@ -37,21 +37,21 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 			To(MatchError(And(ContainSubstring("ended at its start with exit code 1"), ContainSubstring(`unknown field "inheritance.lables"`))))
 		Eventually(own.fileEvents(v1alpha1.ReasonInvalidConfiguration)).WithContext(ctx).Should(ConsistOf(
 			And(ContainSubstring(`inheritance.lables: unknown field`), ContainSubstring("featureGates[Foo]"))))
-		own.put(ctx, build.Root("f2-payments", "team", "neco"))
+		own.Create(ctx, build.Root("f2-payments", "team", "neco"))
 		own.grow(ctx, "f2-payments/f2-web")
 		Expect(own.now(ctx, "f2-web")).To(carry("team", "neco"))
 		Eventually(own.recorded).WithContext(ctx).Should(Equal(fixture))
 	})
 
 	It("SUB-F3 SUB-N5 to something else: it is in force, and recorded", func(ctx SpecContext) {
-		own.put(ctx, build.Root("f3-payments", "env", "prod"), build.Root("app-n5"),
+		own.Create(ctx, build.Root("f3-payments", "env", "prod"), build.Root("app-n5"),
 			build.SubNamespace("app-n5", "n5-other"), build.SubNamespace("app-n5", "x-app-n5-a"))
 		own.grow(ctx, "f3-payments/f3-web", "app-n5/app-n5-web")
 		Expect(own.now(ctx, "f3-web")).To(lack("env"))
 		for _, name := range []string{"n5-other", "x-app-n5-a"} {
 			Eventually(own.sub("app-n5/" + name)).WithContext(ctx).Should(stall(v1alpha1.ReasonNamingPolicyViolated,
 				fmt.Sprintf("name %q breaks the naming policy of root app-n5: must match ^app-n5-.*", name)))
-			Expect(own.is(build.Namespace(name))(ctx)).To(gone())
+			own.Absent(ctx, build.Namespace(name))
 		}
 
 		without, _, found := strings.Cut(fixture, "  namingPolicies:")
@@ -66,25 +66,25 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 
 	It("SUB-F7 to no kinds: RoleBindings are propagated all the same", func(ctx SpecContext) {
 		own.configure(ctx, fixture+"propagation: {kinds: []}\n")
-		own.put(ctx, build.Root("f7-payments"))
-		own.put(ctx, build.Source(build.RoleBinding("f7-payments", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate),
+		own.Create(ctx, build.Root("f7-payments"))
+		own.Create(ctx, build.Source(build.RoleBinding("f7-payments", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate),
 			build.Secret("f7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		own.grow(ctx, "f7-payments/f7-web", "f7-web/f7-deep")
 		for _, name := range []string{"f7-web", "f7-deep"} {
-			Eventually(own.is(build.RoleBinding(name, "alice", "view"))).WithContext(ctx).Should(there())
-			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(gone())
+			own.Exists(ctx, build.RoleBinding(name, "alice", "view"))
+			own.Absent(ctx, build.Secret(name, "key", "x"))
 		}
 	})
 
 	It("SUB-F10 so that much would be taken away: not before it says that this is meant", func(ctx SpecContext) {
 		const children = 24
 		own.configure(ctx, fixture)
-		own.put(ctx, build.Root("f10-payments"), build.Source(build.Secret("f10-payments", "key", "x"), v1alpha1.ModeUpdate),
+		own.Create(ctx, build.Root("f10-payments"), build.Source(build.Secret("f10-payments", "key", "x"), v1alpha1.ModeUpdate),
 			build.Source(build.RoleBinding("f10-payments", "viewers", "view", build.RBACUser("f10-vera")), v1alpha1.ModeUpdate))
 		var names []string
 		for i := range children {
 			names = append(names, fmt.Sprintf("f10-web-%02d", i))
-			own.put(ctx, build.Child(names[i], "f10-payments"))
+			own.Create(ctx, build.Child(names[i], "f10-payments"))
 		}
 		for _, name := range names {
 			Eventually(own.ns(name)).WithContext(ctx).Should(standing("f10-payments", "1"))
@@ -92,8 +92,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		copied := func() {
 			GinkgoHelper()
 			for _, name := range names {
-				Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(there())
-				Eventually(own.is(build.RoleBinding(name, "viewers", "view"))).WithContext(ctx).Should(there())
+				own.Exists(ctx, build.Secret(name, "key", "x"), build.RoleBinding(name, "viewers", "view"))
 			}
 		}
 		copied()
@@ -103,7 +102,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 				"{group: rbac.authorization.k8s.io, kind: RoleBinding}]}\n",
 		}
 		for loss, text := range wrong {
-			since := own.mark(ctx)
+			since := own.Mark(ctx)
 			own.expectHeld(ctx, text, "would take away [^:]*"+loss)
 			Consistently(own.writes(since, names...)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(BeEmpty())
 			copied()
@@ -124,7 +123,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		text := wrong["[0-9]+ of [0-9]+ other copies"]
 		own.configure(ctx, accepting(text))
 		for _, name := range names {
-			Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(gone())
+			own.Gone(ctx, build.Secret(name, "key", "x"))
 		}
 		own.configure(ctx, fixture)
 		copied()
@@ -134,9 +133,9 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		func(ctx SpecContext) {
 			const kinds = "propagation: {kinds: [{group: rbac.authorization.k8s.io, kind: RoleBinding}, "
 			own.configure(ctx, accepting(fixture+kinds+"{kind: Secret}, {kind: ConfigMap}]}\n"))
-			own.put(ctx, build.Root("f13-payments"), build.Source(build.ConfigMap("f13-payments", "m", "x"), v1alpha1.ModeUpdate))
+			own.Create(ctx, build.Root("f13-payments"), build.Source(build.ConfigMap("f13-payments", "m", "x"), v1alpha1.ModeUpdate))
 			own.grow(ctx, "f13-payments/f13-web")
-			Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(there())
+			own.Exists(ctx, build.ConfigMap("f13-web", "m", "x"))
 
 			without := fixture + kinds + "{kind: Secret}]}\n"
 			file := filepath.Join(GinkgoT().TempDir(), "config.yaml")
@@ -151,38 +150,38 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 				Should(ContainElement(ContainSubstring("ConfigMap (1 copy). Set the kinds to mode Remove first")))
 			own.configure(ctx, accepting(without))
 			own.configure(ctx, fixture+kinds+"{kind: Secret}, {kind: ConfigMap, mode: Remove}]}\n")
-			Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(gone())
+			own.Gone(ctx, build.ConfigMap("f13-web", "m", "x"))
 			own.configure(ctx, without)
 			own.configure(ctx, fixture)
 		})
 
 	It("SUB-F8 so that a managed namespace is protected, and back", func(ctx SpecContext) {
 		own.configure(ctx, fixture)
-		own.put(ctx, build.Root("f8-payments", "team", "neco"),
+		own.Create(ctx, build.Root("f8-payments", "team", "neco"),
 			build.Secret("f8-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		own.grow(ctx, "f8-payments/pay-f8", "pay-f8/f8-deep")
 		for _, name := range []string{"pay-f8", "f8-deep"} {
-			Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(there())
+			own.Exists(ctx, build.Secret(name, "key", "x"))
 		}
 		before := map[string]any{"pay-f8": own.now(ctx, "pay-f8").UID, "f8-deep": own.now(ctx, "f8-deep").UID}
 		own.configure(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
 		Eventually(own.sub("f8-payments/pay-f8")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
 		Eventually(own.sub("pay-f8/f8-deep")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionUnknown,
 			v1alpha1.ReasonHalted))
-		own.put(ctx, build.SubNamespace("f8-deep", "f8-deeper"))
+		own.Create(ctx, build.SubNamespace("f8-deep", "f8-deeper"))
 		Eventually(own.sub("f8-deep/f8-deeper")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged, "halted"))
-		since := own.mark(ctx)
+		since := own.Mark(ctx)
 		own.label(ctx, "f8-payments", "team=tama")
 		own.quiet(ctx, 10*time.Second, "pay-f8", "f8-deep")
 		Expect(own.writes(since, "pay-f8", "f8-deep")(ctx)).To(BeEmpty())
 		for name, uid := range before {
 			Expect(own.now(ctx, name)).To(And(active(), carry("team", "neco"), HaveField("ObjectMeta.UID", uid)))
-			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(there())
+			Expect(own.Read(build.Secret(name, "key", "x"))(ctx)).To(Succeed())
 		}
 		own.configure(ctx, fixture)
 		for name, uid := range before {
 			Eventually(own.ns(name)).WithContext(ctx).Should(And(carry("team", "tama"), HaveField("ObjectMeta.UID", uid)))
-			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(there())
+			Expect(own.Read(build.Secret(name, "key", "x"))(ctx)).To(Succeed())
 		}
 		Eventually(own.sub("f8-payments/pay-f8")).WithContext(ctx).Should(beReady())
 		Eventually(own.sub("f8-deep/f8-deeper")).WithContext(ctx).Should(beReady())
@@ -190,15 +189,15 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 
 	It("SUB-D15 so that a namespace is protected, whose SubNamespace is deleted then", func(ctx SpecContext) {
 		own.configure(ctx, fixture)
-		own.put(ctx, build.Root("d15-payments"))
+		own.Create(ctx, build.Root("d15-payments"))
 		own.grow(ctx, "d15-payments/pay-d15")
 		own.configure(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
 		Eventually(own.sub("d15-payments/pay-d15")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
 		before := own.now(ctx, "pay-d15").UID
-		since := own.mark(ctx)
-		own.drop(ctx, subNamespace("d15-payments/pay-d15"))
-		Eventually(own.is(subNamespace("d15-payments/pay-d15"))).WithContext(ctx).Should(gone())
-		Eventually(own.events("d15-payments/pay-d15")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonDeletionRefused)))
+		since := own.Mark(ctx)
+		own.Delete(ctx, subNamespace("d15-payments/pay-d15"))
+		own.Gone(ctx, subNamespace("d15-payments/pay-d15"))
+		Eventually(ctx, own.Reasons(subNamespace("d15-payments/pay-d15"))).Should(ContainElement(string(v1alpha1.ReasonDeletionRefused)))
 		Consistently(own.requests(since, "pay-d15")).WithContext(ctx).WithTimeout(test.Quiet(10*time.Second)).
 			WithPolling(500*time.Millisecond).Should(BeEmpty(), "no request about the Namespace, not even a read")
 		Expect(own.requests(since, "d15-payments")(ctx)).NotTo(BeEmpty(), "what was asked of the SubNamespace is seen")
@@ -230,14 +229,14 @@ inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
   - {group: example.com, version: v1, kind: Widget}
   - {group: apps, version: v1, kind: Deployment}
 `
-		own.put(ctx, build.Labelled(build.ClusterRole("f5-widgets",
+		own.Create(ctx, build.Labelled(build.ClusterRole("f5-widgets",
 			build.Rule("example.com", "widgets", "get", "list", "watch", "create", "update", "delete")),
 			v1alpha1.Domain+"/aggregate-to-kinds", "true"))
 		own.configure(ctx, text)
 		own.expect(ctx, "warren_config_kind", 1, "group", "example.com", "kind", "Widget", "state", "pending")
 		own.expect(ctx, "warren_config_kind", 1, "group", "apps", "kind", "Deployment", "state", "forbidden")
 		pid := own.Operator.Process().PID()
-		own.put(ctx, build.CustomResource("example.com", "Widget", "widgets"))
+		own.Create(ctx, build.CustomResource("example.com", "Widget", "widgets"))
 		own.expect(ctx, "warren_config_kind", 1, "group", "example.com", "kind", "Widget", "state", "active")
 		Expect(own.Operator.Process().PID()).To(Equal(pid))
 	})
@@ -254,7 +253,7 @@ func accepting(text string) string {
 // everythingFlows expects that children of a root inherit ordinary keys, and none that would harm.
 func everythingFlows(ctx context.Context, c cluster) {
 	GinkgoHelper()
-	c.put(ctx, build.Template("i5-base"))
+	c.Create(ctx, build.Template("i5-base"))
 	manifest := func(level, color string) string {
 		return fmt.Sprintf(`apiVersion: v1
 kind: Namespace
@@ -285,7 +284,7 @@ metadata:
 			lack(v1alpha1.LabelType), lack(v1alpha1.LabelTemplate), unnoted("kubectl.kubernetes.io/last-applied-configuration"),
 			standing("i5-payments", map[string]string{"i5-web": "1", "i5-deep": "2"}[name])))
 	}
-	c.put(ctx, build.Child("i5-placed", "i5-payments"))
+	c.Create(ctx, build.Child("i5-placed", "i5-payments"))
 	Eventually(c.ns("i5-placed")).WithContext(ctx).Should(carry("color", "blue"))
 	Expect(c.now(ctx, "i5-placed")).To(And(lack(v1alpha1.LabelCreatedBy), lack("pod-security.kubernetes.io/enforce")))
 	c.quiet(ctx, 10*time.Second, "i5-web", "i5-deep", "i5-placed")

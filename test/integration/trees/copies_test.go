@@ -34,24 +34,20 @@ func inSync() types.GomegaMatcher {
 
 var _ = Describe("copies are reported", func() {
 	It("HIER-K2 HIER-K3 where one is kept out by somebody's object", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("k2-org"), build.Child("k2-team-a", "k2-org"), build.Child("k2-team-b", "k2-org"),
+		shared.Create(ctx, build.Root("k2-org"), build.Child("k2-team-a", "k2-org"), build.Child("k2-team-b", "k2-org"),
 			build.Child("k2-svc-1", "k2-team-a"))
 		key := build.Annotated(source("k2-org", "db"), v1alpha1.AnnotationSelect, "!"+v1alpha1.TreeLabel("k2-team-b"))
-		shared.put(ctx, key)
-		copied := func(namespace string) func(context.Context) error {
-			return shared.is(build.Secret(namespace, "db", ""))
-		}
-		for _, name := range []string{"k2-team-a", "k2-svc-1"} {
-			Eventually(copied(name)).WithContext(ctx).Should(there())
-		}
-		Expect(copied("k2-team-b")(ctx)).To(gone())
+		shared.Create(ctx, key)
+		copied := func(namespace string) client.Object { return build.Secret(namespace, "db", "") }
+		shared.Exists(ctx, copied("k2-team-a"), copied("k2-svc-1"))
+		shared.Absent(ctx, copied("k2-team-b"))
 		shared.wish(ctx, "k2-svc-1", build.Below("k2-team-b"))
-		Eventually(copied("k2-svc-1")).WithContext(ctx).Should(gone())
+		shared.Gone(ctx, copied("k2-svc-1"))
 		shared.wish(ctx, "k2-svc-1", build.Below("k2-team-a"))
-		Eventually(copied("k2-svc-1")).WithContext(ctx).Should(there())
+		shared.Exists(ctx, copied("k2-svc-1"))
 
 		own := build.Secret("k2-team-b", "db", "theirs")
-		shared.put(ctx, own)
+		shared.Create(ctx, own)
 		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(inSync())
 		edit(ctx, shared, key, func(s *corev1.Secret) { delete(s.Annotations, v1alpha1.AnnotationSelect) })
 		Eventually(shared.hier("k2-team-b")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict,
@@ -59,16 +55,17 @@ var _ = Describe("copies are reported", func() {
 		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(And(settled(),
 			say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict, `k2-team-b: Secret "db"`)))
 		Expect(shared.read(ctx, build.Secret("k2-team-b", "db", ""))).To(HaveField("Data", HaveKeyWithValue("key", []byte("theirs"))))
-		shared.drop(ctx, own)
+		shared.Delete(ctx, own)
 		for _, name := range []string{"k2-team-b", "k2-org"} {
 			Eventually(shared.hier(name)).WithContext(ctx).Should(And(settled(), inSync()))
 		}
 	})
 
 	It("HIER-K4 where a lower source has the name of an upper one", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("k4-org"), build.Child("k4-team-a", "k4-org"), build.Child("k4-svc-1", "k4-team-a"), source("k4-team-a", "db"))
-		Eventually(shared.is(build.Secret("k4-svc-1", "db", ""))).WithContext(ctx).Should(there())
-		shared.put(ctx, source("k4-org", "db"))
+		shared.Create(ctx, build.Root("k4-org"), build.Child("k4-team-a", "k4-org"), build.Child("k4-svc-1", "k4-team-a"),
+			source("k4-team-a", "db"))
+		shared.Exists(ctx, build.Secret("k4-svc-1", "db", ""))
+		shared.Create(ctx, source("k4-org", "db"))
 		Eventually(shared.hier("k4-team-a")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict, `Secret "db" from "k4-org"`))
 		Eventually(shared.hier("k4-org")).WithContext(ctx).
 			Should(And(settled(), say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict)))
@@ -83,24 +80,24 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 	})
 
 	It("HIER-T5 a tree label that nobody but us sets goes", func(ctx SpecContext) {
-		own.put(ctx, build.Root("t5-org"), build.Namespace("t5-plain", v1alpha1.TreeLabel("t5-org"), "1", "theirs", "1"))
+		own.Create(ctx, build.Root("t5-org"), build.Namespace("t5-plain", v1alpha1.TreeLabel("t5-org"), "1", "theirs", "1"))
 		Eventually(own.ns("t5-plain")).WithContext(ctx).Should(And(lack(v1alpha1.TreeLabel("t5-org")), carry("theirs", "1")))
 		own.label(ctx, "t5-plain", v1alpha1.TreeLabel("t5-org")+"=1")
 		Eventually(own.ns("t5-plain")).WithContext(ctx).Should(And(lack(v1alpha1.TreeLabel("t5-org")), carry("theirs", "1")))
 	})
 
 	It("HIER-V1 HIER-V2 a copy must go before others come", func(ctx SpecContext) {
-		own.put(ctx, build.Root("v1-org"), build.Child("v1-a", "v1-org"), build.Child("v1-b", "v1-org"), build.Child("v1-svc", "v1-a"),
+		own.Create(ctx, build.Root("v1-org"), build.Child("v1-a", "v1-org"), build.Child("v1-b", "v1-org"), build.Child("v1-svc", "v1-a"),
 			build.Child("v1-job", "v1-svc"))
 		for from, names := range map[string][]string{"v1-org": {"o1", "o2"}, "v1-a": {"a1", "a2", "a3", "a4", "same"},
 			"v1-b": {"b1", "b2", "b3", "b4", "same"}} {
 			for _, name := range names {
-				own.put(ctx, source(from, name))
+				own.Create(ctx, source(from, name))
 			}
 		}
 		for _, name := range []string{"o1", "o2", "a1", "a2", "a3", "a4", "same"} {
 			for _, namespace := range []string{"v1-svc", "v1-job"} {
-				Eventually(own.is(build.Secret(namespace, name, ""))).WithContext(ctx).Should(there())
+				own.Exists(ctx, build.Secret(namespace, name, ""))
 			}
 		}
 		same := own.read(ctx, build.Secret("v1-svc", "same", ""))
@@ -111,17 +108,17 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 		seen, settled := own.secrets(ctx, "v1-svc"), own.settled(ctx)
 		own.wish(ctx, "v1-svc", build.Below("v1-b"))
 		for _, name := range []string{"b1", "b2", "b3", "b4"} {
-			Eventually(own.is(build.Secret("v1-job", name, ""))).WithContext(ctx).Should(there())
+			own.Exists(ctx, build.Secret("v1-job", name, ""))
 		}
 		Eventually(own.hier("v1-svc")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonWaitingForRemoval, `Secret "a1" from "v1-a"`))
-		Expect(own.is(build.Secret("v1-svc", "b1", ""))(ctx)).To(gone())
+		own.Absent(ctx, build.Secret("v1-svc", "b1", ""))
 		Expect(own.settled(ctx)).To(Equal(settled))
 		held = own.read(ctx, build.Secret("v1-svc", "a1", ""))
 		held.SetFinalizers(nil)
 		Expect(own.Admin().Update(ctx, held)).To(Succeed())
 		Eventually(own.hier("v1-svc")).WithContext(ctx).Should(And(applied(), inSync()))
 		for _, name := range []string{"b1", "b2", "b3", "b4", "same"} {
-			Eventually(own.is(build.Secret("v1-svc", name, ""))).WithContext(ctx).Should(there())
+			own.Exists(ctx, build.Secret("v1-svc", name, ""))
 		}
 		Eventually(seen.order).WithContext(ctx).Should(HaveExactElements(
 			watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Added, watch.Added, watch.Added,
@@ -135,10 +132,10 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 	})
 
 	It("HIER-V3 the operator is killed between the removals and what comes after them", func(ctx SpecContext) {
-		own.put(ctx, build.Root("v3-org"), build.Child("v3-a", "v3-org"), build.Child("v3-b", "v3-org"), build.Child("v3-svc", "v3-a"),
+		own.Create(ctx, build.Root("v3-org"), build.Child("v3-a", "v3-org"), build.Child("v3-b", "v3-org"), build.Child("v3-svc", "v3-a"),
 			source("v3-org", "o1"), source("v3-a", "a1"), source("v3-a", "same"), source("v3-b", "b1"), source("v3-b", "same"))
 		for _, name := range []string{"o1", "a1", "same"} {
-			Eventually(own.is(build.Secret("v3-svc", name, ""))).WithContext(ctx).Should(there())
+			own.Exists(ctx, build.Secret("v3-svc", name, ""))
 		}
 		kept := own.read(ctx, build.Secret("v3-svc", "o1", ""))
 		held := build.Held(own.read(ctx, build.Secret("v3-svc", "a1", "")))
@@ -146,17 +143,17 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 		own.wish(ctx, "v3-svc", build.Below("v3-b"))
 		Eventually(own.hier("v3-svc")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonWaitingForRemoval, `Secret "a1" from "v3-a"`))
 		Expect(own.Operator.Kill()).To(Succeed())
-		own.letGo(ctx, held)
+		own.LetGo(ctx, held)
 		Expect(own.Operator.Start(ctx)).To(Succeed())
-		Eventually(own.is(build.Secret("v3-svc", "b1", ""))).WithContext(ctx).Should(there())
+		own.Exists(ctx, build.Secret("v3-svc", "b1", ""))
 		Eventually(own.hier("v3-svc")).WithContext(ctx).Should(And(applied(), inSync()))
 		Eventually(own.secret("v3-svc", "same")).WithContext(ctx).Should(carry(v1alpha1.LabelInheritedFrom, "v3-b"))
-		Eventually(own.is(build.Secret("v3-svc", "a1", ""))).WithContext(ctx).Should(gone())
+		own.Gone(ctx, build.Secret("v3-svc", "a1", ""))
 		Expect(own.read(ctx, build.Secret("v3-svc", "o1", "")).GetResourceVersion()).To(Equal(kept.GetResourceVersion()))
 
 		own.rests(ctx)
 		Expect(own.Operator.Kill()).To(Succeed())
-		since := own.mark(ctx)
+		since := own.Mark(ctx)
 		Expect(own.Operator.Start(ctx)).To(Succeed())
 		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).WithPolling(500 * time.Millisecond).
 			Should(BeEmpty())
@@ -182,7 +179,7 @@ func (c cluster) wrote(since audit.Position) func(context.Context) ([]string, er
 func (c cluster) rests(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		g.Consistently(c.wrote(c.mark(ctx))).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
+		g.Consistently(c.wrote(c.Mark(ctx))).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
 	}).WithContext(ctx).Should(Succeed(), "everything is settled")
 }
 
@@ -227,16 +224,16 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 
 	It("HIER-R1 and writes nothing", func(ctx SpecContext) {
 		const many, orphans = 500, 10
-		own.put(ctx, build.Root("r1-org"), source("r1-org", "db"))
+		own.Create(ctx, build.Root("r1-org"), source("r1-org", "db"))
 		atOnce(10, func(i int) {
 			for j := range many / 10 {
-				own.put(ctx, build.Child(fmt.Sprintf("r1-%d", i*many/10+j), "r1-org"))
+				own.Create(ctx, build.Child(fmt.Sprintf("r1-%d", i*many/10+j), "r1-org"))
 			}
 		})
 		for i := range orphans {
-			own.put(ctx, build.Child(fmt.Sprintf("r1-orphan-%d", i), fmt.Sprintf("r1-gone-%d", i)))
+			own.Create(ctx, build.Child(fmt.Sprintf("r1-orphan-%d", i), fmt.Sprintf("r1-gone-%d", i)))
 		}
-		own.put(ctx, build.Secret("r1-0", "blocked", "x"), source("r1-org", "blocked"))
+		own.Create(ctx, build.Secret("r1-0", "blocked", "x"), source("r1-org", "blocked"))
 		for i := range orphans {
 			Eventually(own.hier(fmt.Sprintf("r1-orphan-%d", i))).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing))
 		}
@@ -244,17 +241,17 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 		Eventually(own.hier("r1-org")).WithContext(ctx).Should(And(HaveField("Status.ChildCount", BeEquivalentTo(many)),
 			say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict)))
 		for i := range many {
-			Eventually(own.is(build.Secret(fmt.Sprintf("r1-%d", i), "db", ""))).WithContext(ctx).Should(there())
+			own.Exists(ctx, build.Secret(fmt.Sprintf("r1-%d", i), "db", ""))
 		}
 		own.rests(ctx)
 		own.stop()
-		since := own.mark(ctx)
+		since := own.Mark(ctx)
 		own.start(ctx)
 		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).
 			Should(BeEmpty())
 		// The new namespace is last in the operator's queue: when it has its copy, the operator has looked at every copy.
-		own.put(ctx, build.Child("r1-last", "r1-org"))
-		Eventually(own.is(build.Secret("r1-last", "db", ""))).WithContext(ctx).Should(there())
+		own.Create(ctx, build.Child("r1-last", "r1-org"))
+		own.Exists(ctx, build.Secret("r1-last", "db", ""))
 		Eventually(own.wrote(since)).WithContext(ctx).ShouldNot(BeEmpty(), "what it writes for the new namespace")
 		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).
 			Should(HaveEach(Or(ContainSubstring("r1-last"), ContainSubstring("r1-org/hierarchy"))))

@@ -14,13 +14,12 @@ import (
 
 var _ = Describe("a SubNamespace is deleted", func() {
 	It("SUB-D1 and its namespace with it, and no other", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("d1-payments"))
+		shared.Create(ctx, build.Root("d1-payments"))
 		shared.grow(ctx, "d1-payments/d1-web", "d1-web/d1-leaf", "d1-payments/d1-other")
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		leaf := subNamespace("d1-web/d1-leaf")
-		shared.drop(ctx, leaf)
-		Eventually(shared.is(leaf)).WithContext(ctx).Should(gone())
-		Eventually(shared.is(build.Namespace("d1-leaf"))).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, leaf)
+		shared.Gone(ctx, leaf, build.Namespace("d1-leaf"))
 		Expect(shared.namespaceWrites(since, "d1-leaf")(ctx)).To(HaveExactElements(HavePrefix("delete namespaces d1-leaf/d1-leaf ")))
 		Expect(shared.namespaceWrites(since, "d1-payments", "d1-web", "d1-other")(ctx)).To(BeEmpty())
 		for _, name := range []string{"d1-payments", "d1-web", "d1-other"} {
@@ -30,28 +29,28 @@ var _ = Describe("a SubNamespace is deleted", func() {
 
 	It("SUB-D2 and a namespace that hangs blocks neither it nor its parent", func(ctx SpecContext) {
 		tenant := build.Tenant("d2-payments").Cascading().Object()
-		shared.put(ctx, tenant)
+		shared.Create(ctx, tenant)
 		Eventually(shared.ns("d2-payments")).WithContext(ctx).Should(noted(v1alpha1.AnnotationCascading, "true"))
 		shared.grow(ctx, "d2-payments/d2-web")
 		content := build.Held(build.ConfigMap("d2-web", "hangs", "x"))
-		shared.put(ctx, content)
+		shared.Create(ctx, content)
 		sub := subNamespace("d2-payments/d2-web")
-		shared.drop(ctx, sub)
-		Eventually(shared.is(sub)).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, sub)
+		shared.Gone(ctx, sub)
 		Expect(shared.now(ctx, "d2-web")).To(terminating())
-		shared.drop(ctx, tenant)
-		Eventually(shared.is(build.Namespace("d2-payments"))).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, tenant)
+		shared.Gone(ctx, build.Namespace("d2-payments"))
 		Expect(shared.now(ctx, "d2-web")).To(terminating())
-		shared.letGo(ctx, content)
+		shared.LetGo(ctx, content)
 	})
 
 	It("SUB-D5 and its namespace stays where that has sub-namespaces", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("d5-payments"))
+		shared.Create(ctx, build.Root("d5-payments"))
 		shared.grow(ctx, "d5-payments/d5-web", "d5-web/d5-deep1", "d5-web/d5-deep2")
 		sub := subNamespace("d5-payments/d5-web")
-		shared.drop(ctx, sub)
-		Eventually(shared.is(sub)).WithContext(ctx).Should(gone())
-		Eventually(shared.events("d5-payments/d5-web")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonDeletionRefused)))
+		shared.Delete(ctx, sub)
+		shared.Gone(ctx, sub)
+		Eventually(ctx, shared.Reasons(subNamespace("d5-payments/d5-web"))).Should(ContainElement(string(v1alpha1.ReasonDeletionRefused)))
 		for _, name := range []string{"d5-web", "d5-deep1", "d5-deep2"} {
 			Consistently(shared.ns(name)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(active())
 		}
@@ -61,11 +60,11 @@ var _ = Describe("a SubNamespace is deleted", func() {
 var _ = Describe("a Namespace is deleted", func() {
 	It("SUB-D6 with what is bound below it, where cascading is allowed", func(ctx SpecContext) {
 		g := plant(ctx, shared, "d6")
-		shared.drop(ctx, g.tenant)
+		shared.Delete(ctx, g.tenant)
 		g.expectCascade(ctx, shared)
 		for _, name := range []string{g.f, g.g} {
 			Expect(shared.now(ctx, name)).To(And(active(), carry("team", "neco")))
-			Expect(shared.is(build.Secret(name, "key", "x"))(ctx)).To(there())
+			Expect(shared.Read(build.Secret(name, "key", "x"))(ctx)).To(Succeed())
 		}
 		Eventually(shared.sub(g.f + "/" + g.g)).WithContext(ctx).Should(And(
 			stall(v1alpha1.ReasonParentNotManaged, "halted", string(v1alpha1.ReasonParentMissing)),
@@ -75,25 +74,25 @@ var _ = Describe("a Namespace is deleted", func() {
 
 	It("SUB-D8 and its child stays, halted, where cascading is not allowed", func(ctx SpecContext) {
 		root := build.Root("d8-payments", "team", "neco")
-		shared.put(ctx, root)
+		shared.Create(ctx, root)
 		shared.grow(ctx, "d8-payments/d8-c")
-		shared.drop(ctx, root)
-		Eventually(shared.is(root)).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, root)
+		shared.Gone(ctx, root)
 		shared.quiet(ctx, 10*time.Second, "d8-c")
 		Expect(shared.now(ctx, "d8-c")).To(And(active(), carry("team", "neco"), standing("d8-payments", "1")))
-		shared.put(ctx, build.SubNamespace("d8-c", "d8-below"))
+		shared.Create(ctx, build.SubNamespace("d8-c", "d8-below"))
 		Eventually(shared.sub("d8-c/d8-below")).WithContext(ctx).
 			Should(stall(v1alpha1.ReasonParentNotManaged, "halted", string(v1alpha1.ReasonParentMissing)))
 	})
 
 	It("SUB-D11 and comes back while its SubNamespace exists", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("d11-payments", "team", "neco"), build.SubNamespace("d11-payments", "d11-web", "app", "web"))
+		shared.Create(ctx, build.Root("d11-payments", "team", "neco"), build.SubNamespace("d11-payments", "d11-web", "app", "web"))
 		Eventually(shared.sub("d11-payments/d11-web")).WithContext(ctx).Should(beReady())
 		old := shared.now(ctx, "d11-web")
-		shared.drop(ctx, build.Namespace("d11-web"))
+		shared.Delete(ctx, build.Namespace("d11-web"))
 		Eventually(shared.ns("d11-web")).WithContext(ctx).Should(And(
 			HaveField("ObjectMeta.UID", Not(Equal(old.UID))), HaveField("ObjectMeta.Labels", Equal(old.Labels))))
 		Eventually(shared.sub("d11-payments/d11-web")).WithContext(ctx).Should(beReady())
-		Eventually(shared.events("d11-payments/d11-web")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonNamespaceRecreated)))
+		Eventually(ctx, shared.Reasons(subNamespace("d11-payments/d11-web"))).Should(ContainElement(string(v1alpha1.ReasonNamespaceRecreated)))
 	})
 })

@@ -37,7 +37,7 @@ var _ = Describe("a controller is switched off", Ordered, ContinueOnFailure, fun
 	It("ACC-D13 access: the rights that exist stay until their tenant is deleted", func(ctx SpecContext) {
 		own.configure(ctx, without("none"))
 		tenant := build.Tenant("d13-payments").Users("d13-alice").Sudoers("d13-bob").Object()
-		own.put(ctx, tenant)
+		own.Create(ctx, tenant)
 		Eventually(own.lns(tenant.Name)).WithContext(ctx).Should(say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady))
 		users := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.Name, Name: "warren:users"}}
 		own.configure(ctx, without(config.ControllerAccess))
@@ -46,8 +46,8 @@ var _ = Describe("a controller is switched off", Ordered, ContinueOnFailure, fun
 			say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)))
 		Expect(own.Admin().Get(ctx, client.ObjectKeyFromObject(users), users)).To(Succeed())
 		Expect(users.Subjects).To(HaveLen(1))
-		own.drop(ctx, tenant)
-		Eventually(own.is(build.Namespace(tenant.Name))).WithContext(ctx).Should(gone())
+		own.Delete(ctx, tenant)
+		own.Gone(ctx, build.Namespace(tenant.Name))
 		Eventually(func(g Gomega) {
 			bindings := &rbacv1.ClusterRoleBindingList{}
 			g.Expect(own.Admin().List(ctx, bindings, client.HasLabels{v1alpha1.LabelAccess})).To(Succeed())
@@ -75,7 +75,7 @@ func othersWork(ctx context.Context, c cluster, off string) {
 	GinkgoHelper()
 	root := "f16-" + off
 	sub, placed, child, tenant := root+"-sub", root+"-placed", root+"-child", build.Tenant(root+"-tenant").Users("f16-alice").Object()
-	c.put(ctx, build.Root(root), build.Namespace(placed), build.Child(child, root), source(root, "copied"), build.SubNamespace(root, sub),
+	c.Create(ctx, build.Root(root), build.Namespace(placed), build.Child(child, root), source(root, "copied"), build.SubNamespace(root, sub),
 		distributed(root, child), tenant)
 	c.wish(ctx, placed, build.Below(root))
 	for controller, done := range map[string]func(Gomega){
@@ -93,7 +93,7 @@ func othersWork(ctx context.Context, c cluster, off string) {
 			if off == config.ControllerLNamespace {
 				return // it grants nothing without a root
 			}
-			g.Expect(c.is(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.Name, Name: "warren:users"}})(ctx)).To(there())
+			g.Expect(c.Read(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.Name, Name: "warren:users"}})(ctx)).To(Succeed())
 		},
 	} {
 		if controller != off {
@@ -103,9 +103,8 @@ func othersWork(ctx context.Context, c cluster, off string) {
 	if off == config.ControllerAccess {
 		Eventually(c.lns(tenant.Name)).WithContext(ctx).Should(withoutAccess())
 	}
-	c.drop(ctx, tenant)
-	Eventually(c.is(tenant)).WithContext(ctx).Should(gone())
-	Eventually(c.is(build.Namespace(tenant.Name))).WithContext(ctx).Should(gone())
+	c.Delete(ctx, tenant)
+	c.Gone(ctx, tenant, build.Namespace(tenant.Name))
 	Expect(c.Operator.Log()).NotTo(ContainSubstring("Observed a panic"))
 }
 

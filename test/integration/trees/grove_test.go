@@ -23,14 +23,14 @@ func plant(ctx context.Context, c cluster, prefix string) grove {
 		tenant: build.Tenant(prefix + "-root").Cascading().Object(),
 		root:   prefix + "-root", c1: prefix + "-c1", c2: prefix + "-c2", f: prefix + "-f", g: prefix + "-g",
 	}
-	c.put(ctx, g.tenant)
+	c.Create(ctx, g.tenant)
 	Eventually(c.ns(g.root)).WithContext(ctx).Should(noted(v1alpha1.AnnotationCascading, "true"))
 	c.label(ctx, g.root, "team=neco")
-	c.put(ctx, build.Secret(g.root, "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.Child(g.f, g.root))
+	c.Create(ctx, build.Secret(g.root, "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.Child(g.f, g.root))
 	Eventually(c.ns(g.f)).WithContext(ctx).Should(standing(g.root, "1"))
 	c.grow(ctx, g.root+"/"+g.c1, g.c1+"/"+g.c2, g.f+"/"+g.g)
 	for _, name := range []string{g.c1, g.c2, g.f, g.g} {
-		Eventually(c.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(there(), "the copy in %s", name)
+		Eventually(c.Read(build.Secret(name, "key", "x"))).WithContext(ctx).Should(Succeed(), "the copy in %s", name)
 	}
 	return g
 }
@@ -39,7 +39,7 @@ func plant(ctx context.Context, c cluster, prefix string) grove {
 func (g grove) expectCascade(ctx context.Context, c cluster) {
 	GinkgoHelper()
 	for _, name := range []string{g.root, g.c1, g.c2} {
-		Eventually(c.is(build.Namespace(name))).WithContext(ctx).Should(gone(), name)
+		c.Gone(ctx, build.Namespace(name))
 	}
-	Eventually(c.is(g.tenant)).WithContext(ctx).Should(gone())
+	c.Gone(ctx, g.tenant)
 }

@@ -21,43 +21,43 @@ const (
 var _ = Describe("a namespace is halted", func() {
 	It("HIER-C1 HIER-C2 HIER-C5 in a cycle and below it, until somebody opens it", func(ctx SpecContext) {
 		// The cycle grows out of a sound tree, so that there is something to lose: a > b > c > d.
-		shared.put(ctx, build.Root("c1-root"), build.Child("c1-a", "c1-root"), build.Child("c1-b", "c1-a"), build.Child("c1-c", "c1-b"),
+		shared.Create(ctx, build.Root("c1-root"), build.Child("c1-a", "c1-root"), build.Child("c1-b", "c1-a"), build.Child("c1-c", "c1-b"),
 			build.Child("c1-d", "c1-c"),
 			build.Secret("c1-a", "of-a", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("c1-b", "of-b", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("c1-c", "of-c", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		for _, copied := range []client.Object{build.Secret("c1-d", "of-a", ""), build.Secret("c1-d", "of-b", ""),
 			build.Secret("c1-d", "of-c", "")} {
-			Eventually(shared.is(copied)).WithContext(ctx).Should(there())
+			shared.Exists(ctx, copied)
 		}
 		shared.label(ctx, "c1-a", v1alpha1.LabelParent+"=c1-c")
 		const text = "c1-a -> c1-c -> c1-b -> c1-a"
 		for _, name := range []string{"c1-a", "c1-b", "c1-c"} {
 			Eventually(shared.hier(name)).WithContext(ctx).Should(And(unready(halted, v1alpha1.ReasonInCycle, text),
 				HaveField("Status.Depth", BeNil())))
-			Eventually(shared.hierEvents(name)).WithContext(ctx).Should(ContainElement("Halted"))
+			Eventually(ctx, shared.Reasons(build.Hierarchy(name))).Should(ContainElement("Halted"))
 		}
 		Eventually(shared.hier("c1-d")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonAncestorHalted))
 		kept := shared.read(ctx, build.Secret("c1-d", "of-c", ""))
-		shared.put(ctx, build.Secret("c1-a", "late", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
-		shared.drop(ctx, build.Secret("c1-b", "of-b", ""))
+		shared.Create(ctx, build.Secret("c1-a", "late", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		shared.Delete(ctx, build.Secret("c1-b", "of-b", ""))
 		shared.quiet(ctx, 30*time.Second, "c1-a", "c1-b", "c1-c", "c1-d")
-		Expect(shared.is(build.Secret("c1-d", "of-b", ""))(ctx)).To(there())
-		Expect(shared.is(build.Secret("c1-d", "late", ""))(ctx)).To(gone())
+		Expect(shared.Read(build.Secret("c1-d", "of-b", ""))(ctx)).To(Succeed())
+		shared.Absent(ctx, build.Secret("c1-d", "late", ""))
 
 		shared.label(ctx, "c1-c", v1alpha1.LabelParent+"-", v1alpha1.LabelType+"="+v1alpha1.TypeRoot)
-		Eventually(shared.is(build.Secret("c1-d", "of-b", ""))).WithContext(ctx).Should(gone())
-		Eventually(shared.is(build.Secret("c1-b", "late", ""))).WithContext(ctx).Should(there())
+		shared.Gone(ctx, build.Secret("c1-d", "of-b", ""))
+		shared.Exists(ctx, build.Secret("c1-b", "late", ""))
 		Expect(shared.read(ctx, build.Secret("c1-d", "of-c", "")).GetUID()).To(Equal(kept.GetUID()))
 		for _, name := range []string{"c1-a", "c1-b", "c1-c", "c1-d"} {
 			Eventually(shared.hier(name)).WithContext(ctx).Should(And(settled(), say(halted, metav1.ConditionFalse, v1alpha1.ReasonActive)))
-			Eventually(shared.hierEvents(name)).WithContext(ctx).Should(ContainElement("Resumed"))
+			Eventually(ctx, shared.Reasons(build.Hierarchy(name))).Should(ContainElement("Resumed"))
 		}
 		// Nothing prevents the deletion of a member of a cycle.
 		shared.label(ctx, "c1-c", v1alpha1.LabelType+"-", v1alpha1.LabelParent+"=c1-b")
 		Eventually(shared.hier("c1-b")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonInCycle))
-		shared.drop(ctx, build.Namespace("c1-b"))
-		Eventually(shared.is(build.Namespace("c1-b"))).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, build.Namespace("c1-b"))
+		shared.Gone(ctx, build.Namespace("c1-b"))
 		Eventually(shared.hier("c1-c")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing,
 			"parent namespace c1-b does not exist"))
 		for _, name := range []string{"c1-a", "c1-d"} {
@@ -67,9 +67,9 @@ var _ = Describe("a namespace is halted", func() {
 
 	It("HIER-C3 never by two requests at once, 50 times", func(ctx SpecContext) {
 		const pairs = 50
-		shared.put(ctx, build.Root("c3-root"))
+		shared.Create(ctx, build.Root("c3-root"))
 		for i := range pairs {
-			shared.put(ctx, build.Child(fmt.Sprintf("c3-a%d", i), "c3-root"), build.Child(fmt.Sprintf("c3-b%d", i), "c3-root"))
+			shared.Create(ctx, build.Child(fmt.Sprintf("c3-a%d", i), "c3-root"), build.Child(fmt.Sprintf("c3-b%d", i), "c3-root"))
 		}
 		for i := range pairs {
 			atOnce(2, func(j int) {
@@ -87,23 +87,23 @@ var _ = Describe("a namespace is halted", func() {
 				}).To(ConsistOf(true, false))
 			}).WithContext(ctx).Should(Succeed(), "pair %d", i)
 			for _, name := range []string{a, b} {
-				Expect(shared.hierEvents(name)(ctx)).NotTo(ContainElement("Halted"))
+				Expect(shared.Reasons(build.Hierarchy(name))(ctx)).NotTo(ContainElement("Halted"))
 			}
 		}
 	})
 
 	It("HIER-C4 no longer than its reason lasts: a request that would close a cycle is carried out when it would not", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("c4-a"), build.Child("c4-b", "c4-a"))
+		shared.Create(ctx, build.Root("c4-a"), build.Child("c4-b", "c4-a"))
 		Eventually(shared.ns("c4-b")).WithContext(ctx).Should(standing("c4-a", "1"))
 		shared.wish(ctx, "c4-a", build.Below("c4-b"))
 		Eventually(shared.hier("c4-a")).WithContext(ctx).Should(unready(refused, v1alpha1.ReasonWouldCycle, "c4-a -> c4-b -> c4-a"))
-		Eventually(shared.hierEvents("c4-a")).WithContext(ctx).Should(ContainElement("ParentRefused"))
+		Eventually(ctx, shared.Reasons(build.Hierarchy("c4-a"))).Should(ContainElement("ParentRefused"))
 		shared.label(ctx, "c4-b", v1alpha1.LabelParent+"-", v1alpha1.LabelType+"="+v1alpha1.TypeRoot)
 		Eventually(shared.hier("c4-a")).WithContext(ctx).Should(And(applied(), shown("c4-b", 1)))
 	})
 
 	It("HIER-O3 by a parent that is in no tree", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("o3-p"), build.Namespace("o3-x"), build.Root("o3-root"))
+		shared.Create(ctx, build.Namespace("o3-p"), build.Namespace("o3-x"), build.Root("o3-root"))
 		shared.wish(ctx, "o3-x", build.Below("o3-p"))
 		Eventually(shared.hier("o3-x")).WithContext(ctx).Should(And(unready(halted, v1alpha1.ReasonParentNotManaged, "o3-p"),
 			say(refused, metav1.ConditionTrue, v1alpha1.ReasonApplied)))
@@ -117,45 +117,45 @@ var _ = Describe("a namespace is halted", func() {
 
 	It("HIER-O5 HIER-O6 HIER-D1 by a parent that goes, and keeps what it has until the parent is back", func(ctx SpecContext) {
 		held := build.Held(build.ConfigMap("o5-p", "hangs", "x"))
-		shared.put(ctx, build.Root("o5-org"), build.Child("o5-p", "o5-org"), build.Child("o5-x", "o5-p"), held)
+		shared.Create(ctx, build.Root("o5-org"), build.Child("o5-p", "o5-org"), build.Child("o5-x", "o5-p"), held)
 		for from, name := range map[string]string{"o5-org": "key", "o5-p": "lost"} {
-			shared.put(ctx, build.Secret(from, name, "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
-			Eventually(shared.is(build.Secret("o5-x", name, ""))).WithContext(ctx).Should(there())
+			shared.Create(ctx, build.Secret(from, name, "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+			shared.Exists(ctx, build.Secret("o5-x", name, ""))
 		}
 		key, lost := shared.read(ctx, build.Secret("o5-x", "key", "")), shared.read(ctx, build.Secret("o5-x", "lost", ""))
-		shared.drop(ctx, build.Namespace("o5-p"))
+		shared.Delete(ctx, build.Namespace("o5-p"))
 		Eventually(shared.hier("o5-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentTerminating, "o5-p"))
-		shared.letGo(ctx, held)
-		Eventually(shared.is(build.Namespace("o5-p"))).WithContext(ctx).Should(gone())
+		shared.LetGo(ctx, held)
+		shared.Gone(ctx, build.Namespace("o5-p"))
 		Eventually(shared.hier("o5-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing, "o5-p"))
 		shared.quiet(ctx, 10*time.Second, "o5-x")
 		Expect(shared.now(ctx, "o5-x")).To(And(active(), standing("o5-org", "2"), standing("o5-p", "1")))
 		Expect(shared.read(ctx, build.Secret("o5-x", "key", "")).GetUID()).To(Equal(key.GetUID()))
 		Expect(shared.read(ctx, build.Secret("o5-x", "lost", "")).GetUID()).To(Equal(lost.GetUID()))
-		shared.put(ctx, build.Child("o5-p", "o5-org"))
-		Eventually(shared.is(build.Secret("o5-x", "lost", ""))).WithContext(ctx).Should(gone())
+		shared.Create(ctx, build.Child("o5-p", "o5-org"))
+		shared.Gone(ctx, build.Secret("o5-x", "lost", ""))
 		Eventually(shared.hier("o5-x")).WithContext(ctx).Should(settled())
 		Expect(shared.read(ctx, build.Secret("o5-x", "key", "")).GetUID()).To(Equal(key.GetUID()))
 	})
 
 	It("HIER-T4 by what a backup brings with it, no longer than needed", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("t4-org"))
+		shared.Create(ctx, build.Root("t4-org"))
 		stale := func(name, parent string) client.Object {
 			return build.Annotated(build.Child(name, parent, v1alpha1.TreeLabel("t4-elsewhere"), "3", v1alpha1.TreeLabel(name), "0"),
 				v1alpha1.AnnotationAncestry, "t4-elsewhere/"+parent+"/"+name)
 		}
-		shared.put(ctx, stale("t4-here", "t4-org"), stale("t4-early", "t4-late"))
+		shared.Create(ctx, stale("t4-here", "t4-org"), stale("t4-early", "t4-late"))
 		Eventually(shared.ns("t4-here")).WithContext(ctx).Should(And(standing("t4-org", "1"), lack(v1alpha1.TreeLabel("t4-elsewhere")),
 			noted(v1alpha1.AnnotationAncestry, "t4-org/t4-here")))
 		Eventually(shared.hier("t4-early")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing))
-		shared.put(ctx, build.Child("t4-late", "t4-org"))
+		shared.Create(ctx, build.Child("t4-late", "t4-org"))
 		Eventually(shared.ns("t4-early")).WithContext(ctx).Should(And(standing("t4-org", "2"), lack(v1alpha1.TreeLabel("t4-elsewhere"))))
 	})
 })
 
 var _ = Describe("a tree", func() {
 	It("HIER-T2 is selected by its labels", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("t2-org"), build.Child("t2-a", "t2-org"), build.Child("t2-b", "t2-a"))
+		shared.Create(ctx, build.Root("t2-org"), build.Child("t2-a", "t2-org"), build.Child("t2-b", "t2-a"))
 		Eventually(shared.ns("t2-b")).WithContext(ctx).Should(standing("t2-org", "2"))
 		label := v1alpha1.TreeLabel("t2-org")
 		for selector, want := range map[string][]string{
@@ -167,11 +167,11 @@ var _ = Describe("a tree", func() {
 
 	It("HIER-T3 moves with one write a namespace", func(ctx SpecContext) {
 		const many = 300
-		shared.put(ctx, build.Root("t3-org"), build.Root("t3-other"), build.Child("t3-team", "t3-org"))
+		shared.Create(ctx, build.Root("t3-org"), build.Root("t3-other"), build.Child("t3-team", "t3-org"))
 		names := []string{"t3-team"}
 		atOnce(10, func(i int) {
 			for j := range many / 10 {
-				shared.put(ctx, build.Child(fmt.Sprintf("t3-%d", i*many/10+j), "t3-team"))
+				shared.Create(ctx, build.Child(fmt.Sprintf("t3-%d", i*many/10+j), "t3-team"))
 			}
 		})
 		for i := range many {
@@ -183,7 +183,7 @@ var _ = Describe("a tree", func() {
 			}
 		}
 		Eventually(under("t3-org")).Should(HaveLen(many + 1))
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		shared.label(ctx, "t3-team", v1alpha1.LabelParent+"=t3-other")
 		Eventually(under("t3-other")).Should(HaveLen(many + 1))
 		Expect(under("t3-org")()).To(BeEmpty())

@@ -13,18 +13,19 @@ import (
 
 var _ = Describe("labels and annotations flow down", func() {
 	It("SUB-I1 if the configuration names them", func(ctx SpecContext) {
-		shared.put(ctx, build.Annotated(build.Root("i1-payments", "foo.glob/a", "1", "x.y/glob.z", "2", "other", "3"), "memo", "m", "note", "n"))
+		shared.Create(ctx, build.Annotated(build.Root("i1-payments", "foo.glob/a", "1", "x.y/glob.z", "2", "other", "3"), "memo", "m",
+			"note", "n"))
 		shared.grow(ctx, "i1-payments/i1-web")
 		Expect(shared.now(ctx, "i1-web")).To(And(carry("foo.glob/a", "1"), noted("memo", "m"),
 			lack("x.y/glob.z"), lack("other"), unnoted("note")))
 	})
 
 	It("SUB-I2 over a namespace's own value, in one write", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i2-payments", "team", "neco"))
+		shared.Create(ctx, build.Root("i2-payments", "team", "neco"))
 		shared.grow(ctx, "i2-payments/i2-web")
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		shared.label(ctx, "i2-web", "team=own")
-		shared.put(ctx, build.Child("i2-joins", "i2-payments", "team", "old"))
+		shared.Create(ctx, build.Child("i2-joins", "i2-payments", "team", "old"))
 		for _, name := range []string{"i2-web", "i2-joins"} {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(carry("team", "neco"))
 		}
@@ -35,7 +36,7 @@ var _ = Describe("labels and annotations flow down", func() {
 	})
 
 	It("SUB-I3 and only what the operator wrote is taken back", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i3-payments", "team", "neco"), build.Child("i3-own", "i3-payments", "team", "neco"))
+		shared.Create(ctx, build.Root("i3-payments", "team", "neco"), build.Child("i3-own", "i3-payments", "team", "neco"))
 		shared.grow(ctx, "i3-payments/i3-web", "i3-own/i3-below")
 		Eventually(shared.ns("i3-own")).WithContext(ctx).Should(standing("i3-payments", "1"))
 		shared.label(ctx, "i3-payments", "team-")
@@ -45,7 +46,7 @@ var _ = Describe("labels and annotations flow down", func() {
 	})
 
 	It("SUB-I4 out of a template, before all else, until it is unset", func(ctx SpecContext) {
-		shared.put(ctx, build.Template("i4-base", "team", "base"),
+		shared.Create(ctx, build.Template("i4-base", "team", "base"),
 			build.Root("i4-payments", "team", "neco", v1alpha1.LabelTemplate, "i4-base"))
 		shared.grow(ctx, "i4-payments/i4-web", "i4-web/i4-deep")
 		tree := []string{"i4-payments", "i4-web", "i4-deep"}
@@ -59,17 +60,17 @@ var _ = Describe("labels and annotations flow down", func() {
 	})
 
 	It("SUB-I6 a chain of 16 namespaces in one write each", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i6-0"))
+		shared.Create(ctx, build.Root("i6-0"))
 		var below []string
 		for i := range 15 {
 			below = append(below, fmt.Sprintf("i6-%d", i+1))
-			shared.put(ctx, build.Child(fmt.Sprintf("i6-%d", i+1), fmt.Sprintf("i6-%d", i)))
+			shared.Create(ctx, build.Child(fmt.Sprintf("i6-%d", i+1), fmt.Sprintf("i6-%d", i)))
 		}
 		for i, name := range below {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(standing("i6-0", fmt.Sprint(i+1)))
 		}
 		shared.quiet(ctx, time.Second, below...)
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		shared.label(ctx, "i6-0", "team=neco")
 		for _, name := range below {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(carry("team", "neco"))
@@ -79,7 +80,7 @@ var _ = Describe("labels and annotations flow down", func() {
 	})
 
 	It("SUB-I8 beside the annotations of others", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i8-payments", "team", "neco"))
+		shared.Create(ctx, build.Root("i8-payments", "team", "neco"))
 		shared.grow(ctx, "i8-payments/i8-web")
 		shared.annotate(ctx, "i8-web", "field.example.com/id=7")
 		shared.label(ctx, "i8-payments", "team=tama")

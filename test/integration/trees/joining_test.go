@@ -15,11 +15,11 @@ import (
 var _ = Describe("a namespace is placed below a parent", func() {
 	It("SUB-T5 that is a template, is being terminated, or is no root yet", func(ctx SpecContext) {
 		going, content := build.Root("t5-going", "team", "neco"), build.Held(build.ConfigMap("t5-going", "hangs", "x"))
-		shared.put(ctx, build.Template("t5-template", "team", "neco"), going, content, build.Namespace("t5-plain", "team", "neco"))
-		shared.drop(ctx, going)
+		shared.Create(ctx, build.Template("t5-template", "team", "neco"), going, content, build.Namespace("t5-plain", "team", "neco"))
+		shared.Delete(ctx, going)
 		parents := map[string]string{"t5-a": "t5-template", "t5-b": "t5-going", "t5-c": "t5-plain"}
 		for name, parent := range parents {
-			shared.put(ctx, build.Child(name, parent), build.SubNamespace(name, name+"-below"))
+			shared.Create(ctx, build.Child(name, parent), build.SubNamespace(name, name+"-below"))
 			Eventually(shared.sub(name + "/" + name + "-below")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged, "is halted"))
 		}
 		shared.quiet(ctx, 10*time.Second, "t5-a", "t5-b", "t5-c")
@@ -29,57 +29,56 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		shared.label(ctx, "t5-plain", v1alpha1.LabelType+"=root")
 		Eventually(shared.ns("t5-c")).WithContext(ctx).Should(And(carry("team", "neco"), standing("t5-plain", "1")))
 		Eventually(shared.sub("t5-c/t5-c-below")).WithContext(ctx).Should(beReady())
-		shared.letGo(ctx, content)
+		shared.LetGo(ctx, content)
 	})
 
 	It("SUB-T6 that does not exist yet", func(ctx SpecContext) {
-		shared.put(ctx, build.Child("t6-c", "t6-r"))
+		shared.Create(ctx, build.Child("t6-c", "t6-r"))
 		shared.quiet(ctx, 10*time.Second, "t6-c")
 		Expect(shared.now(ctx, "t6-c")).To(And(lack("team"), unnoted(v1alpha1.AnnotationInherited)))
-		shared.put(ctx, build.Root("t6-r", "team", "a"))
+		shared.Create(ctx, build.Root("t6-r", "team", "a"))
 		Eventually(shared.ns("t6-c")).WithContext(ctx).Should(And(carry("team", "a"), standing("t6-r", "1")))
 	})
 
 	It("SUB-T7 by a typo, and keeps what it has until it is back", func(ctx SpecContext) {
-		start := shared.mark(ctx)
-		shared.put(ctx, build.Root("t7-payments", "team", "neco"), build.Child("t7-c", "t7-payments"),
+		start := shared.Mark(ctx)
+		shared.Create(ctx, build.Root("t7-payments", "team", "neco"), build.Child("t7-c", "t7-payments"),
 			build.Secret("t7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Eventually(shared.ns("t7-c")).WithContext(ctx).Should(carry("team", "neco"))
-		Eventually(shared.is(build.Secret("t7-c", "key", "x"))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.Secret("t7-c", "key", "x"))
 		Eventually(shared.writes(start, "t7-c")).WithContext(ctx).Should(ContainElement(HavePrefix("create secrets t7-c/key")),
 			"the audit log has the copy")
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		versions := shared.follow(ctx, called("t7-c"))
 		shared.label(ctx, "t7-c", v1alpha1.LabelParent+"=t7-nowhere")
 		shared.quiet(ctx, 10*time.Second, "t7-c")
-		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
+		Expect(shared.Read(build.Secret("t7-c", "key", "x"))(ctx)).To(Succeed())
 		shared.label(ctx, "t7-c", v1alpha1.LabelParent+"=t7-payments")
 		shared.quiet(ctx, 10*time.Second, "t7-c")
 		// No write at all: neither the labels nor the copy were ever gone.
 		Expect(shared.writes(since, "t7-c")(ctx)).To(BeEmpty())
 		Expect(versions.versions("t7-c")).To(And(HaveLen(3), HaveEach(carry("team", "neco"))))
-		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
+		Expect(shared.Read(build.Secret("t7-c", "key", "x"))(ctx)).To(Succeed())
 	})
 
 	It("HIER-O7 SEC-W35 that is gone, and whose name somebody else takes: they get nobody who waits for it", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
+		shared.Create(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
 			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"),
 			build.Labelled(build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")), v1alpha1.LabelPropagate,
 				v1alpha1.ModeUpdate))
 		Eventually(shared.ns("o7-x")).WithContext(ctx).Should(standing("o7-org", "2"))
 		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(beReady())
-		shared.drop(ctx, build.Namespace("o7-p"))
-		Eventually(shared.is(build.Namespace("o7-p"))).WithContext(ctx).Should(gone())
-		shared.put(ctx, build.SubNamespace("o7-mallory", "o7-p"))
+		shared.Delete(ctx, build.Namespace("o7-p"))
+		shared.Gone(ctx, build.Namespace("o7-p"))
+		shared.Create(ctx, build.SubNamespace("o7-mallory", "o7-p"))
 		Eventually(shared.sub("o7-mallory/o7-p")).WithContext(ctx).Should(beReady())
-		Eventually(shared.is(build.Secret("o7-p", "bait", "x"))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.Secret("o7-p", "bait", "x"))
 		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged,
 			"ParentReplaced", "parent namespace o7-p at o7-org/o7-p was deleted, and a new namespace of that name is at another place"))
 		Eventually(shared.hier("o7-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentReplaced))
 		shared.quiet(ctx, 5*time.Second, "o7-x", "o7-below")
 		for _, name := range []string{"o7-x", "o7-below"} {
-			Expect(shared.is(build.Secret(name, "bait", "x"))(ctx)).To(gone())
-			Expect(shared.is(build.RoleBinding(name, "mallory", "admin"))(ctx)).To(gone())
+			shared.Absent(ctx, build.Secret(name, "bait", "x"), build.RoleBinding(name, "mallory", "admin"))
 		}
 		hier, err := shared.hier("o7-x")(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -90,18 +89,18 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		// A cluster admin may accept it.
 		shared.annotate(ctx, "o7-x", v1alpha1.AnnotationAncestry+"-")
 		Eventually(shared.ns("o7-x")).WithContext(ctx).Should(standing("o7-mallory", "2"))
-		Eventually(shared.is(build.Secret("o7-below", "bait", "x"))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.Secret("o7-below", "bait", "x"))
 	})
 
 	It("that is moved, and goes along", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("mv-org"), build.Root("mv-other"), build.Child("mv-p", "mv-org"), build.Child("mv-x", "mv-p"))
+		shared.Create(ctx, build.Root("mv-org"), build.Root("mv-other"), build.Child("mv-p", "mv-org"), build.Child("mv-x", "mv-p"))
 		Eventually(shared.ns("mv-x")).WithContext(ctx).Should(standing("mv-org", "2"))
 		shared.label(ctx, "mv-p", v1alpha1.LabelParent+"=mv-other")
 		Eventually(shared.ns("mv-x")).WithContext(ctx).Should(And(standing("mv-other", "2"), lack(v1alpha1.TreeLabel("mv-org"))))
 	})
 
 	It("SUB-M7 in a cycle, where nothing is lost, and heals", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("m7-root", "team", "neco"), build.Child("m7-a", "m7-root"), build.Child("m7-b", "m7-root"))
+		shared.Create(ctx, build.Root("m7-root", "team", "neco"), build.Child("m7-a", "m7-root"), build.Child("m7-b", "m7-root"))
 		for _, name := range []string{"m7-a", "m7-b"} {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(standing("m7-root", "1"))
 		}
@@ -111,7 +110,7 @@ var _ = Describe("a namespace is placed below a parent", func() {
 			shared.label(ctx, name, v1alpha1.LabelParent+"="+other[name])
 		})
 		for name := range other {
-			shared.put(ctx, build.SubNamespace(name, name+"-below"))
+			shared.Create(ctx, build.SubNamespace(name, name+"-below"))
 			Eventually(shared.sub(name + "/" + name + "-below")).WithContext(ctx).
 				Should(stall(v1alpha1.ReasonParentNotManaged, "halted (InCycle)", "m7-a -> m7-b -> m7-a"))
 		}
@@ -136,14 +135,14 @@ var _ = Describe("a namespace is placed below a parent", func() {
 // leaving takes a sub-namespace with inherited keys and a copy out of its tree.
 func leaving(ctx SpecContext, c cluster) {
 	GinkgoHelper()
-	c.put(ctx, build.Root("t15-root", "team", "neco"), build.Child("t15-c", "t15-root", "own", "1"),
+	c.Create(ctx, build.Root("t15-root", "team", "neco"), build.Child("t15-c", "t15-root", "own", "1"),
 		build.Source(build.RoleBinding("t15-root", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate))
 	Eventually(c.ns("t15-c")).WithContext(ctx).Should(And(carry("team", "neco"), standing("t15-root", "1")))
 	binding := build.RoleBinding("t15-c", "alice", "view")
-	Eventually(c.is(binding)).WithContext(ctx).Should(there())
+	c.Exists(ctx, binding)
 	c.label(ctx, "t15-c", v1alpha1.LabelParent+"-")
 	Eventually(c.ns("t15-c")).WithContext(ctx).Should(And(lack("team"), carry("own", "1"),
 		lack(v1alpha1.TreeLabel("t15-root")), lack(v1alpha1.TreeLabel("t15-c")),
 		unnoted(v1alpha1.AnnotationInherited), unnoted(v1alpha1.AnnotationAncestry)))
-	Eventually(c.is(binding)).WithContext(ctx).Should(gone())
+	c.Gone(ctx, binding)
 }

@@ -21,12 +21,12 @@ func limitHolds(ctx context.Context, c cluster) {
 	GinkgoHelper()
 	const limit, wanted, room = 12, 30, 10
 	tenant := build.Tenant("l3-root").Limits(limit, -1).Object()
-	c.put(ctx, tenant)
+	c.Create(ctx, tenant)
 	Eventually(c.ns("l3-root")).WithContext(ctx).Should(standing("l3-root", "0"))
 	c.grow(ctx, "l3-root/l3-a", "l3-root/l3-b")
 	tree := c.follow(ctx, client.HasLabels{v1alpha1.TreeLabel("l3-root")})
 	parents := []string{"l3-root", "l3-a", "l3-b"}
-	atOnce(wanted, func(i int) { c.put(ctx, build.SubNamespace(parents[i%3], fmt.Sprintf("l3-x%d", i))) })
+	atOnce(wanted, func(i int) { c.Create(ctx, build.SubNamespace(parents[i%3], fmt.Sprintf("l3-x%d", i))) })
 	Eventually(tree.most).WithContext(ctx).Should(BeNumerically(">", 5), "it is in the middle of it")
 	Expect(c.Operator.Kill()).To(Succeed())
 	Expect(c.Operator.Start(ctx)).To(Succeed())
@@ -39,7 +39,7 @@ func limitHolds(ctx context.Context, c cluster) {
 	Expect(&waiting[0]).To(stall(v1alpha1.ReasonLimitExceeded, fmt.Sprintf("tenant l3-root allows %d sub-namespaces (%d in use)", limit,
 		limit)))
 
-	c.drop(ctx, &ready[0], &ready[1])
+	c.Delete(ctx, &ready[0], &ready[1])
 	for _, oldest := range waiting[:2] {
 		Eventually(c.sub(oldest.Namespace + "/" + oldest.Name)).WithContext(ctx).Should(beReady())
 	}
@@ -79,13 +79,13 @@ func contenders(ctx context.Context, c cluster, parents []string) (ready, waitin
 
 var _ = Describe("a limit of a tree", func() {
 	It("SUB-L7 gives room to the younger where the older one can't take it", func(ctx SpecContext) {
-		shared.put(ctx, build.Tenant("l7-root").Limits(2, -1).Object())
+		shared.Create(ctx, build.Tenant("l7-root").Limits(2, -1).Object())
 		Eventually(shared.ns("l7-root")).WithContext(ctx).Should(standing("l7-root", "0"))
 		shared.grow(ctx, "l7-root/l7-a")
-		shared.put(ctx, build.Child("l7-m", "l7-root"))
+		shared.Create(ctx, build.Child("l7-m", "l7-root"))
 		Eventually(shared.ns("l7-m")).WithContext(ctx).Should(standing("l7-root", "1"))
 		for _, text := range []string{"l7-m/l7-older", "l7-root/l7-younger"} {
-			shared.put(ctx, subNamespace(text))
+			shared.Create(ctx, subNamespace(text))
 			Eventually(shared.sub(text)).WithContext(ctx).Should(stall(v1alpha1.ReasonLimitExceeded,
 				"tenant l7-root allows 2 sub-namespaces (2 in use)"))
 		}

@@ -13,23 +13,24 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 	It("HIER-P11 means the namespace that was there when it was written", func(ctx SpecContext) {
 		bait := build.Secret("p11-p", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
-		shared.put(ctx, build.Template("p11-p"), build.Namespace("p11-x"))
+		shared.Create(ctx, build.Template("p11-p"), build.Namespace("p11-x"))
 		shared.wish(ctx, "p11-x", build.Below("p11-p"))
 		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent,
 			"is a template"))
 		// Strangers make a root of that name.
 		shared.free(ctx, "p11-p")
-		shared.put(ctx, build.Root("p11-p"), bait)
+		shared.Create(ctx, build.Root("p11-p"), bait)
 		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent,
 			"parent namespace p11-p was created after spec.parent named it: clear spec.parent, then set it again"))
 		shared.quiet(ctx, 3*time.Second, "p11-x")
 		Expect(shared.now(ctx, "p11-x")).To(lack(v1alpha1.LabelParent))
-		Expect(shared.is(build.Secret("p11-x", "bait", ""))(ctx)).To(gone())
+		shared.Absent(ctx, build.Secret("p11-x", "bait", ""))
 		// If the place is asked for again, the right to it is checked again.
 		shared.wish(ctx, "p11-x")
 		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue,
@@ -42,8 +43,8 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture, Manager: built.Manager}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
-		c, tenant := cluster{w}, build.Tenant("p12-payments").Object()
-		c.put(ctx, tenant, build.Namespace("p12-legacy"))
+		c, tenant := cluster{words.Cluster{World: w}}, build.Tenant("p12-payments").Object()
+		c.Create(ctx, tenant, build.Namespace("p12-legacy"))
 		Eventually(c.ns("p12-payments")).WithContext(ctx).Should(standing("p12-payments", "0"))
 		place := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelParent+`":"p12-payments"}}}`))
 		Eventually(func() error {

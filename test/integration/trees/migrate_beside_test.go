@@ -81,7 +81,7 @@ func (s *migration) storesOld(ctx context.Context, namespace, name string) {
 			d.Spec.Versions[i].Served, d.Spec.Versions[i].Storage = old, old
 		}
 	})
-	s.put(ctx, build.Namespace(namespace))
+	s.Create(ctx, build.Namespace(namespace))
 	sub := &unstructured.Unstructured{}
 	sub.SetGroupVersionKind(schema.GroupVersionKind{Group: "accurate.cybozu.com", Version: "v1", Kind: "SubNamespace"})
 	sub.SetNamespace(namespace)
@@ -136,8 +136,7 @@ func (r *runningPeer) plansWithoutChange(ctx context.Context) {
 func (r *runningPeer) moves(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	before := r.state(ctx, r.prefix)
-	since, err := r.Mark(ctx)
-	Expect(err).NotTo(HaveOccurred())
+	since := r.Mark(ctx)
 	for _, flag := range flags {
 		r.done(ctx, controlplane.Admin, r.args(flag, "--yes")...)
 	}
@@ -236,7 +235,7 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 		Expect(os.WriteFile(config, []byte(migrating), 0o600)).To(Succeed())
 		node := &corev1.Node{}
 		node.Name = "peer"
-		own.put(ctx, node)
+		own.Create(ctx, node)
 	})
 
 	It("MIG-M1 says which peer is not installed, and which configuration can't be read", func(ctx SpecContext) {
@@ -255,7 +254,7 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 				secretKind, configMapKind}}
 			manager, list := own.newHNC()
 			r = s.run(ctx, "h-", "hnc.x-k8s.io", manager.peerProcess, list)
-			own.put(ctx, list.apiService())
+			own.Create(ctx, list.apiService())
 			Eventually(func() string {
 				out, _, _ := own.Kubectl(ctx, controlplane.Admin, "get", "apiservice", list.apiService().GetName(), "-o",
 					"jsonpath={.status.conditions}")
@@ -274,10 +273,10 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 
 		It("MIG-M1 says which record it can't read, and how to delete it", func(ctx SpecContext) {
 			record := build.ConfigMap("warren-system", "warren-migration-hnc", "")
-			own.put(ctx, record)
+			own.Create(ctx, record)
 			Expect(r.fails(ctx, controlplane.Admin, r.args()...)).To(And(HavePrefix("ConfigMap warren-system/warren-migration-hnc can't be read ("),
 				HaveSuffix("If no --apply has begun, delete it: kubectl delete configmap -n warren-system warren-migration-hnc")))
-			own.drop(ctx, record)
+			own.Delete(ctx, record)
 		})
 
 		It("MIG-R8 writes nothing where HNC stands still already and its webhooks refuse, and says to start it", func(ctx SpecContext) {
@@ -346,9 +345,9 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 
 		It("MIG-R5 MIG-R9 stops Accurate before it touches anything of Accurate's, and has it work on after --undo", func(ctx SpecContext) {
 			before := metadataOf(r.state(ctx, "a-"))
-			own.put(ctx, build.ConfigMap("a-root", "unwatched", ""), build.RoleBinding("a-root", "unwatched", "view", build.RBACUser("carol")))
+			own.Create(ctx, build.ConfigMap("a-root", "unwatched", ""), build.RoleBinding("a-root", "unwatched", "view", build.RBACUser("carol")))
 			r.moves(ctx, "--apply")
-			Eventually(own.is(build.RoleBinding("a-deep", "unwatched", "view"))).WithContext(ctx).Should(there(),
+			Eventually(own.Read(build.RoleBinding("a-deep", "unwatched", "view"))).WithContext(ctx).Should(Succeed(),
 				"the plan named it: mode All copies it anew")
 			Expect(r.alarms(ctx)).To(BeEmpty(), "MIG-R9")
 			Eventually(r.ns("a-deep")).WithContext(ctx).Should(standing("a-root", "2"))

@@ -156,7 +156,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(policies(ctx)).To(Equal([]string{"Fail", "Fail", "Fail", "Fail", "Fail"}))
 		Expect(s.object(ctx, anchorKind, "h-org", "h-team").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io"}))
 		Expect(s.object(ctx, hncHierarchyKind, "h-org", "hierarchy").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io/hasSubnamespace"}))
-		Eventually(s.is(subNamespace("h-org/h-team"))).WithContext(ctx).Should(gone())
+		s.Gone(ctx, subNamespace("h-org/h-team"))
 		Eventually(func() (left []v1alpha1.HierarchyConfiguration) {
 			GinkgoHelper()
 			list := &v1alpha1.HierarchyConfigurationList{}

@@ -171,7 +171,7 @@ func (s *migration) isHealthy(ctx context.Context) {
 func (s *migration) isRid(ctx context.Context, objects ...client.Object) {
 	GinkgoHelper()
 	for _, object := range objects {
-		Eventually(s.is(object)).WithContext(ctx).Should(gone(), object.GetName())
+		s.Gone(ctx, object)
 	}
 }
 

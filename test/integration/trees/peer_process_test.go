@@ -66,7 +66,7 @@ func (c cluster) newPeerProcess(namespace, account, app, service string) *peerPr
 // start makes the Service, and runs the process until the container of the cases ends.
 func (p *peerProcess) start(ctx context.Context) {
 	GinkgoHelper()
-	p.put(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.service},
+	p.Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.service},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}})
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})

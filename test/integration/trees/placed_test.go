@@ -31,20 +31,20 @@ func applied() types.GomegaMatcher {
 // place makes a root, and a plain namespace that asks for a place below it.
 func (c cluster) place(ctx SpecContext, name, root string) {
 	GinkgoHelper()
-	c.put(ctx, build.Root(root), build.Namespace(name))
+	c.Create(ctx, build.Root(root), build.Namespace(name))
 	c.wish(ctx, name, build.Below(root))
 	Eventually(c.hier(name)).WithContext(ctx).Should(applied())
 }
 
 var _ = Describe("a HierarchyConfiguration", func() {
 	It("HIER-P1 places a namespace with one write", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("p1-org"), build.Namespace("p1-solo"))
-		since := shared.mark(ctx)
+		shared.Create(ctx, build.Root("p1-org"), build.Namespace("p1-solo"))
+		since := shared.Mark(ctx)
 		shared.wish(ctx, "p1-solo", build.Below("p1-org"))
 		Eventually(shared.hier("p1-solo")).WithContext(ctx).Should(And(applied(), shown("p1-org", 1)))
 		Expect(shared.now(ctx, "p1-solo")).To(And(carry(v1alpha1.LabelParent, "p1-org"), standing("p1-org", "1"), standing("p1-solo", "0"),
 			noted(v1alpha1.AnnotationAncestry, "p1-org/p1-solo")))
-		Eventually(shared.hierEvents("p1-solo")).WithContext(ctx).Should(ConsistOf("ParentChanged"))
+		Eventually(ctx, shared.Reasons(build.Hierarchy("p1-solo"))).Should(ConsistOf("ParentChanged"))
 		shared.quiet(ctx, 10*time.Second, "p1-solo")
 		Expect(shared.namespaceWrites(since, "p1-solo")(ctx)).To(HaveLen(1))
 		Eventually(shared.hier("p1-org")).WithContext(ctx).Should(And(
@@ -55,33 +55,33 @@ var _ = Describe("a HierarchyConfiguration", func() {
 	DescribeTable("HIER-P2 withdraws its request", func(ctx SpecContext, prefix string, wishes ...build.Wish) {
 		org, solo, below := prefix+"-org", prefix+"-solo", prefix+"-below"
 		shared.place(ctx, solo, org)
-		shared.put(ctx, build.Child(below, solo), build.Secret(solo, "own", "x"), build.Secret(org, "key", "x", v1alpha1.LabelPropagate,
+		shared.Create(ctx, build.Child(below, solo), build.Secret(solo, "own", "x"), build.Secret(org, "key", "x", v1alpha1.LabelPropagate,
 			v1alpha1.ModeUpdate))
 		for _, name := range []string{solo, below} {
-			Eventually(shared.is(build.Secret(name, "key", ""))).WithContext(ctx).Should(there())
+			shared.Exists(ctx, build.Secret(name, "key", ""))
 		}
 		shared.wish(ctx, solo, wishes...)
 		Eventually(shared.ns(solo)).WithContext(ctx).Should(And(lack(v1alpha1.LabelParent), carry(v1alpha1.LabelType, v1alpha1.TypeRoot),
 			noted(v1alpha1.AnnotationAncestry, solo), lack(v1alpha1.TreeLabel(org))))
 		Eventually(shared.ns(below)).WithContext(ctx).Should(And(standing(solo, "1"), lack(v1alpha1.TreeLabel(org))))
 		for _, name := range []string{solo, below} {
-			Eventually(shared.is(build.Secret(name, "key", ""))).WithContext(ctx).Should(gone())
+			shared.Gone(ctx, build.Secret(name, "key", ""))
 		}
-		Expect(shared.is(build.Secret(solo, "own", ""))(ctx)).To(there())
+		Expect(shared.Read(build.Secret(solo, "own", ""))(ctx)).To(Succeed())
 		Eventually(shared.hier(solo)).WithContext(ctx).Should(And(settled(), shown("", 0)))
 	}, Entry("by the field removed", "p2-a"), Entry("by a wish to be a root", "p2-b", build.Below("")))
 
 	It("HIER-P3 HIER-P4 gives way to a label, and says so", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("p3-other"))
+		shared.Create(ctx, build.Root("p3-other"))
 		shared.place(ctx, "p3-solo", "p3-org")
 		shared.label(ctx, "p3-solo", v1alpha1.LabelParent+"=p3-other")
 		Eventually(shared.hier("p3-solo")).WithContext(ctx).Should(And(shown("p3-other", 1), HaveField("Spec.Parent", HaveValue(Equal("p3-org"))),
 			unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonLabelChanged,
 				`p3-solo was moved from "p3-org" to "p3-other" by its label; set spec.parent to "p3-other", or delete this object`)))
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		shared.quiet(ctx, time.Minute, "p3-solo")
 		Expect(shared.now(ctx, "p3-solo")).To(standing("p3-other", "1"))
-		Eventually(shared.hierEvents("p3-solo")).WithContext(ctx).Should(ContainElement("LabelChanged"))
+		Eventually(ctx, shared.Reasons(build.Hierarchy("p3-solo"))).Should(ContainElement("LabelChanged"))
 		shared.wish(ctx, "p3-solo", build.Below("p3-other"))
 		Eventually(shared.hier("p3-solo")).WithContext(ctx).Should(And(applied(), shown("p3-other", 1)))
 		Eventually(shared.namespaceWrites(since, "p3-solo")).WithContext(ctx).Should(HaveLen(1), "the record of the request")
@@ -90,7 +90,7 @@ var _ = Describe("a HierarchyConfiguration", func() {
 	It("HIER-P8 HIER-P9 outlives manifests that know nothing of it", func(ctx SpecContext) {
 		shared.place(ctx, "p8-solo", "p8-org")
 		manifest := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"p8-solo","labels":{"theirs":"1"}}}`
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		for _, args := range [][]string{{"apply"}, {"apply", "--server-side"}} {
 			_, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, append(args, "-f", "-")...)
 			Expect(code).To(BeZero(), problem)
@@ -103,35 +103,35 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		Eventually(shared.ns("p8-solo")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, "p8-org"), standing("p8-org", "1"),
 			noted(v1alpha1.AnnotationAncestry, "p8-org/p8-solo"), carry("theirs", "1")))
 		// p9-solo is placed by its label alone, so nothing restores its place.
-		shared.put(ctx, build.Child("p9-solo", "p8-org"), build.Secret("p8-org", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+		shared.Create(ctx, build.Child("p9-solo", "p8-org"), build.Secret("p8-org", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("p9-solo", "own", "x"))
-		Eventually(shared.is(build.Secret("p9-solo", "key", ""))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.Secret("p9-solo", "key", ""))
 		_, problem, code = shared.KubectlWith(ctx, controlplane.Admin, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"p9-solo"}}`,
 			"replace", "-f", "-")
 		Expect(code).To(BeZero(), problem)
-		Eventually(shared.is(build.Secret("p9-solo", "key", ""))).WithContext(ctx).Should(gone())
+		shared.Gone(ctx, build.Secret("p9-solo", "key", ""))
 		Expect(shared.now(ctx, "p9-solo")).To(And(lack(v1alpha1.LabelParent), lack(v1alpha1.TreeLabel("p8-org"))))
-		Expect(shared.is(build.Secret("p9-solo", "own", ""))(ctx)).To(there())
+		Expect(shared.Read(build.Secret("p9-solo", "own", ""))(ctx)).To(Succeed())
 	})
 
 	It("HIER-P10 is changed faster than it is carried out", func(ctx SpecContext) {
 		shared.place(ctx, "p10-solo", "p10-org")
-		shared.put(ctx, build.Root("p10-other"), build.Child("p10-team", "p10-org"))
+		shared.Create(ctx, build.Root("p10-other"), build.Child("p10-team", "p10-org"))
 		for _, from := range []string{"p10-org", "p10-other", "p10-team"} {
-			shared.put(ctx, build.Secret(from, "of-"+from, "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+			shared.Create(ctx, build.Secret(from, "of-"+from, "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		}
-		Eventually(shared.is(build.Secret("p10-solo", "of-p10-org", ""))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.Secret("p10-solo", "of-p10-org", ""))
 		shared.wish(ctx, "p10-solo", build.Below("p10-other"))
 		shared.wish(ctx, "p10-solo", build.Below("p10-team"))
 		Eventually(shared.hier("p10-solo")).WithContext(ctx).Should(And(applied(), shown("p10-team", 2)))
-		Eventually(shared.is(build.Secret("p10-solo", "of-p10-team", ""))).WithContext(ctx).Should(there())
-		Eventually(shared.is(build.Secret("p10-solo", "of-p10-other", ""))).WithContext(ctx).Should(gone())
-		Eventually(shared.is(build.Secret("p10-solo", "of-p10-org", ""))).WithContext(ctx).Should(there(),
+		shared.Exists(ctx, build.Secret("p10-solo", "of-p10-team", ""))
+		shared.Gone(ctx, build.Secret("p10-solo", "of-p10-other", ""))
+		Eventually(shared.Read(build.Secret("p10-solo", "of-p10-org", ""))).WithContext(ctx).Should(Succeed(),
 			"also where it was below p10-other for a moment")
 	})
 
 	It("HIER-S1 HIER-S2 HIER-S3 says nothing about a namespace that a SubNamespace owns", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s1-org"), build.Root("s1-other"))
+		shared.Create(ctx, build.Root("s1-org"), build.Root("s1-other"))
 		shared.grow(ctx, "s1-org/s1-x")
 		for _, wishes := range [][]build.Wish{{}, {build.Below("s1-org")}, {}} {
 			shared.wish(ctx, "s1-x", wishes...)
@@ -141,10 +141,10 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		shared.wish(ctx, "s1-x", build.Below("s1-other"))
 		Eventually(shared.hier("s1-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonBound,
 			"bound to SubNamespace s1-org/s1-x"))
-		Eventually(shared.hierEvents("s1-x")).WithContext(ctx).Should(ContainElement("ParentRefused"))
+		Eventually(ctx, shared.Reasons(build.Hierarchy("s1-x"))).Should(ContainElement("ParentRefused"))
 		Expect(shared.now(ctx, "s1-x")).To(standing("s1-org", "1"))
-		shared.drop(ctx, subNamespace("s1-org/s1-x"))
-		Eventually(shared.is(build.Namespace("s1-x"))).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, subNamespace("s1-org/s1-x"))
+		shared.Gone(ctx, build.Namespace("s1-x"))
 	})
 
 	It("HIER-T1 names every ancestor on what it places, however long the names", func(ctx SpecContext) {
@@ -153,10 +153,10 @@ var _ = Describe("a HierarchyConfiguration", func() {
 			chain = append(chain, fmt.Sprintf("t1-%d-%s", i, "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-abcdefg"[:58]))
 			Expect(chain[i]).To(HaveLen(63))
 			if i == 0 {
-				shared.put(ctx, build.Root(chain[0]))
+				shared.Create(ctx, build.Root(chain[0]))
 				continue
 			}
-			shared.put(ctx, build.Namespace(chain[i]))
+			shared.Create(ctx, build.Namespace(chain[i]))
 			shared.wish(ctx, chain[i], build.Below(chain[i-1]))
 		}
 		Eventually(shared.hier(chain[3])).WithContext(ctx).Should(applied())
@@ -169,7 +169,7 @@ var _ = Describe("a HierarchyConfiguration", func() {
 
 	It("HIER-A3 in a namespace that is in no tree reports that, and touches nothing", func(ctx SpecContext) {
 		solo := build.Namespace("a3-solo")
-		shared.put(ctx, solo)
+		shared.Create(ctx, solo)
 		shared.wish(ctx, "a3-solo")
 		Eventually(shared.hier("a3-solo")).WithContext(ctx).Should(say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNotInForest))
 		Expect(shared.now(ctx, "a3-solo")).To(HaveField("ObjectMeta.ResourceVersion", solo.ResourceVersion))
@@ -178,7 +178,7 @@ var _ = Describe("a HierarchyConfiguration", func() {
 	})
 
 	It("HIER-A4 is applied again and again without an end", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("a4-org"))
+		shared.Create(ctx, build.Root("a4-org"))
 		manifest :=
 			`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"a4-org"},` +
 				`"spec":{"allowCascadingDeletion":false,"requiredChildren":[],"propagatedLabels":[]}}`
@@ -200,7 +200,7 @@ var _ = Describe("a HierarchyConfiguration", func() {
 
 var _ = Describe("the CRD of HierarchyConfigurations", func() {
 	DescribeTable("HIER-A1 HIER-A2 judges what is written", func(ctx SpecContext, name, spec string, words ...string) {
-		if shared.is(build.Namespace("a1-ns"))(ctx) != nil {
+		if shared.Read(build.Namespace("a1-ns"))(ctx) != nil {
 			_ = shared.Admin().Create(ctx, build.Namespace("a1-ns"))
 		}
 		manifest :=
@@ -235,12 +235,12 @@ var _ = Describe("the operator is away while namespaces are placed", Ordered, Co
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
 	It("HIER-P6 HIER-P7 the label stands", func(ctx SpecContext) {
-		own.put(ctx, build.Root("p7-other"))
+		own.Create(ctx, build.Root("p7-other"))
 		own.place(ctx, "p6-solo", "p6-org")
 		own.place(ctx, "p7-solo", "p7-org")
 		own.stop()
-		own.drop(ctx, build.Hierarchy("p6-solo"))
-		own.put(ctx, build.Hierarchy("p6-solo"))
+		own.Delete(ctx, build.Hierarchy("p6-solo"))
+		own.Create(ctx, build.Hierarchy("p6-solo"))
 		own.label(ctx, "p7-solo", v1alpha1.LabelParent+"=p7-other")
 		own.start(ctx)
 		Eventually(own.hier("p7-solo")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonLabelChanged))
@@ -268,7 +268,7 @@ var _ = Describe("the operator is away while namespaces are placed", Ordered, Co
 			_, second, code := own.Kubectl(ctx, controlplane.Admin, "apply", "-f", dir)
 			Expect(code).To(BeZero(), second)
 			Eventually(own.hier(p + "-d")).WithContext(ctx).Should(And(applied(), shown(p+"-c", 4)))
-			Eventually(own.is(build.Secret(p+"-d", "key", ""))).WithContext(ctx).Should(there())
+			own.Exists(ctx, build.Secret(p+"-d", "key", ""))
 			Eventually(own.ns(p + "-d")).WithContext(ctx).Should(noted(v1alpha1.AnnotationAncestry, p+"-r/"+p+"-a/"+p+"-b/"+p+"-c/"+p+"-d"))
 		}
 	})

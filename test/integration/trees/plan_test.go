@@ -27,7 +27,7 @@ propagation:
 		own = startWorld(ctx, devcluster.Options{
 			WithoutOperator: true, Operator: devcluster.OperatorOptions{Config: "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: " +
 				"OperatorConfiguration\n" + usual}})
-		own.put(ctx, build.Root("org", "team", "neco"), build.Child("web", "org"), build.Child("db", "web"), build.Root("shop"),
+		own.Create(ctx, build.Root("org", "team", "neco"), build.Child("web", "org"), build.Child("db", "web"), build.Root("shop"),
 			build.Namespace("plain"),
 			build.Source(build.Secret("org", "key", "x"), v1alpha1.ModeUpdate), build.Source(build.ConfigMap("web", "settings", "x"),
 				v1alpha1.ModeCreate),
@@ -50,7 +50,7 @@ propagation:
 		Expect(own.plan(ctx, config)).To(And(MatchRegexp(`(?m)^create +Secret +web +key +org +it is not there yet$`),
 			HaveSuffix("4 to create, 4 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n")))
 
-		since := own.mark(ctx)
+		since := own.Mark(ctx)
 		_, err := own.StartOperator(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(Equal([]string{"conflict Secret db key"}))
@@ -63,11 +63,11 @@ propagation:
 	It("PROP-M3 says what another configuration would take and give, by kind and tenant, and writes nothing", func(ctx SpecContext) {
 		file := configuration("inheritance: {labels: [team, env]}\npropagation:\n  kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap, " +
 			"mode: All}, {group: example.com, kind: Nosuch}]\n")
-		own.put(ctx, build.ConfigMap("org", "plain", "x"))
+		own.Create(ctx, build.ConfigMap("org", "plain", "x"))
 		own.label(ctx, "org", "env=test")
 		Eventually(func() []string { return lines(own.planned(ctx, configuration(usual))) }).WithContext(ctx).
 			Should(Equal([]string{"conflict Secret db key"}))
-		since := own.mark(ctx)
+		since := own.Mark(ctx)
 		plan := own.planned(ctx, file)
 		Expect(lines(plan)).To(Equal([]string{
 			"create ConfigMap db plain", "create ConfigMap web plain", "delete Secret web key", "update Namespace  db", "update Namespace  web"}))

@@ -23,7 +23,7 @@ import (
 // tenantWithTree makes a tenant with one user, and sub-namespaces NAME-web and, below it, NAME-db, in which the user has their rights.
 func (c cluster) tenantWithTree(ctx context.Context, name, user string) {
 	GinkgoHelper()
-	c.put(ctx, build.Tenant(name).Users(user).Object())
+	c.Create(ctx, build.Tenant(name).Users(user).Object())
 	Eventually(c.ns(name)).WithContext(ctx).Should(standing(name, "0"))
 	c.grow(ctx, name+"/"+name+"-web", name+"-web/"+name+"-db")
 	for _, namespace := range []string{name, name + "-web", name + "-db"} {
@@ -57,7 +57,7 @@ func columns(table string, n int) []string {
 var _ = Describe("kubectl warren get", func() {
 	It("SUB-X9 lists a kind in each namespace of the trees that a user may read", func(ctx SpecContext) {
 		shared.tenantWithTree(ctx, "x9-pay", "x9-ann")
-		shared.put(ctx, build.Root("x9-shop"), build.ConfigMap("x9-shop", "foreign", "x"), build.ConfigMap("x9-pay", "one", "x", "app", "web"),
+		shared.Create(ctx, build.Root("x9-shop"), build.ConfigMap("x9-shop", "foreign", "x"), build.ConfigMap("x9-pay", "one", "x", "app", "web"),
 			build.ConfigMap("x9-pay-web", "two", "x"), build.ConfigMap("x9-pay-db", "three", "x", "app", "web"))
 		get := func(args ...string) string {
 			GinkgoHelper()
@@ -121,10 +121,10 @@ var _ = Describe("kubectl warren get", func() {
 	})
 
 	It("SUB-X10 tells in one line where the user may not list the kind, and asks for nothing else", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("x10-pay"),
+		shared.Create(ctx, build.Root("x10-pay"),
 			build.Source(build.RoleBinding("x10-pay", "eve", "view", build.RBACUser("x10-eve")), v1alpha1.ModeUpdate))
 		shared.grow(ctx, "x10-pay/x10-web", "x10-pay/x10-ops")
-		shared.put(ctx, build.RoleBinding("x10-web", "more", "admin", build.RBACUser("x10-eve")), build.Secret("x10-web", "key", "x"),
+		shared.Create(ctx, build.RoleBinding("x10-web", "more", "admin", build.RBACUser("x10-eve")), build.Secret("x10-web", "key", "x"),
 			build.Secret("x10-pay", "hidden", "x"))
 		Eventually(func() string {
 			out, problems, _ := shared.warren(ctx, controlplane.Admin, "get", "secrets", "--tenant", "x10-pay", "-o", "name", "--as", "x10-eve")
@@ -136,7 +136,7 @@ var _ = Describe("kubectl warren get", func() {
 
 	It("SUB-X11 goes on with what changes", func(ctx SpecContext) {
 		shared.tenantWithTree(ctx, "x11-pay", "x11-ann")
-		shared.put(ctx, build.ConfigMap("x11-pay", "old", "x", "app", "web"))
+		shared.Create(ctx, build.ConfigMap("x11-pay", "old", "x", "app", "web"))
 		watching, stop := context.WithCancel(ctx)
 		DeferCleanup(stop)
 		follow := func(flags ...string) *gbytes.Buffer {
@@ -158,22 +158,22 @@ var _ = Describe("kubectl warren get", func() {
 		table, names := follow(), follow("-o", "name")
 		Eventually(table).WithContext(ctx).Should(gbytes.Say(`NAMESPACE +NAME +DATA +AGE\nx11-pay +old +1 +\S+\n`))
 		Eventually(names).WithContext(ctx).Should(gbytes.Say(`configmap/old\n`))
-		shared.put(ctx, build.ConfigMap("x11-pay-web", "other", "x"), build.ConfigMap("x11-pay-web", "new", "x", "app", "web"))
+		shared.Create(ctx, build.ConfigMap("x11-pay-web", "other", "x"), build.ConfigMap("x11-pay-web", "new", "x", "app", "web"))
 		Eventually(table).WithContext(ctx).Should(gbytes.Say(`^x11-pay-web +new +1 +\S+\n`))
 		Eventually(names).WithContext(ctx).Should(gbytes.Say(`^configmap/new\n`))
 		edit(ctx, shared, build.ConfigMap("x11-pay", "old", ""), func(c *corev1.ConfigMap) { c.Data["more"] = "x" })
 		Eventually(table).WithContext(ctx).Should(gbytes.Say(`^x11-pay +old +2 +\S+\n`))
 		shared.grow(ctx, "x11-pay/x11-late")
-		shared.put(ctx, build.ConfigMap("x11-late", "late", "x", "app", "web"))
+		shared.Create(ctx, build.ConfigMap("x11-late", "late", "x", "app", "web"))
 		Eventually(table).WithContext(ctx).Should(gbytes.Say(`^x11-late +late +1 +\S+\n`), "it is found when the plugin looks again")
 	})
 
 	It("SUB-X12 finds the tenants of whoever may read LNamespaces, and not those of others", func(ctx SpecContext) {
-		shared.put(ctx, build.ClusterRole("x12-tenants", build.Rule(v1alpha1.Domain, "lnamespaces", "list")),
+		shared.Create(ctx, build.ClusterRole("x12-tenants", build.Rule(v1alpha1.Domain, "lnamespaces", "list")),
 			build.ClusterRoleBinding("x12-tenants", "x12-tenants", build.RBACUser("x12-ann")))
 		shared.tenantWithTree(ctx, "x12-pay", "x12-ann")
 		shared.tenantWithTree(ctx, "x12-hr", "x12-ann")
-		shared.put(ctx, build.Tenant("x12-shop").Users("x12-dave").Object())
+		shared.Create(ctx, build.Tenant("x12-shop").Users("x12-dave").Object())
 		Eventually(shared.ns("x12-shop")).WithContext(ctx).Should(standing("x12-shop", "0"))
 		for _, command := range [][]string{{"ns"}, {"ns", "list"}, {"namespace", "ls"}} {
 			Expect(columns(shared.done(ctx, controlplane.Admin, append(command, "--as", "x12-ann")...), 4)).To(Equal([]string{

@@ -21,11 +21,11 @@ import (
 
 var _ = Describe("kubectl warren describes a namespace", func() {
 	It("SUB-X14 with the Events of its sources and copies", func(ctx SpecContext) {
-		shared.put(ctx, build.Tenant("x14-pay").Users("alice").Object())
+		shared.Create(ctx, build.Tenant("x14-pay").Users("alice").Object())
 		Eventually(shared.ns("x14-pay")).WithContext(ctx).Should(standing("x14-pay", "0"))
-		shared.put(ctx, build.Annotated(build.Secret("x14-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+		shared.Create(ctx, build.Annotated(build.Secret("x14-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			v1alpha1.AnnotationSelect, "a=b=c"))
-		Eventually(shared.is(build.RoleBinding("x14-pay", "warren:users", ""))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.RoleBinding("x14-pay", "warren:users", ""))
 		Eventually(func(g Gomega) {
 			out, problems, code := shared.warren(ctx, "alice", "describe", "x14-pay")
 			g.Expect(code).To(BeZero(), problems)
@@ -34,20 +34,20 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 	})
 
 	It("SUB-X5 to a user of the tenant", func(ctx SpecContext) {
-		shared.put(ctx, build.Tenant("x5-pay").Users("erin").Limits(5, 3).Object())
+		shared.Create(ctx, build.Tenant("x5-pay").Users("erin").Limits(5, 3).Object())
 		Eventually(shared.ns("x5-pay")).WithContext(ctx).Should(standing("x5-pay", "0"))
 		shared.label(ctx, "x5-pay", "team=neco")
-		shared.put(ctx, build.Secret("x5-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+		shared.Create(ctx, build.Secret("x5-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.SubNamespace("x5-pay", "x5-web", "app", "web"))
 		Eventually(shared.sub("x5-pay/x5-web")).WithContext(ctx).Should(beReady())
 		shared.grow(ctx, "x5-web/x5-deep")
-		shared.put(ctx, build.Secret("x5-web", "own", "x", v1alpha1.LabelPropagate, v1alpha1.ModeCreate))
+		shared.Create(ctx, build.Secret("x5-web", "own", "x", v1alpha1.LabelPropagate, v1alpha1.ModeCreate))
 		shared.wish(ctx, "x5-web", build.Cascades)
 		Eventually(shared.ns("x5-web")).WithContext(ctx).Should(And(carry("team", "neco"), noted(v1alpha1.AnnotationCascading, "true")))
 		Eventually(shared.hier("x5-web")).WithContext(ctx).Should(settled())
-		Eventually(shared.is(build.Secret("x5-web", "key", ""))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.Secret("x5-web", "key", ""))
 
-		shared.put(ctx, &corev1.Event{
+		shared.Create(ctx, &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "x5-pay", Name: "x5-web.recreated"},
 			InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "SubNamespace",
 				Namespace: "x5-pay", Name: "x5-web"},
@@ -55,7 +55,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 			LastTimestamp: metav1.Now(),
 		})
 
-		since := shared.mark(ctx) // erin is in no other case; other users read in the operator's namespace at the same time
+		since := shared.Mark(ctx) // erin is in no other case; other users read in the operator's namespace at the same time
 		read := func(user string) (d describe.Namespace) {
 			GinkgoHelper()
 			Expect(json.Unmarshal([]byte(shared.done(ctx, user, "ns", "describe", "x5-web", "-o", "json")), &d)).To(Succeed())
@@ -113,7 +113,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 	})
 
 	It("that is a template, and one that is nothing", func(ctx SpecContext) {
-		shared.put(ctx, build.Template("xd-base"), build.Root("xd-org", v1alpha1.LabelTemplate, "xd-base"), build.Namespace("xd-plain"))
+		shared.Create(ctx, build.Template("xd-base"), build.Root("xd-org", v1alpha1.LabelTemplate, "xd-base"), build.Namespace("xd-plain"))
 		read := func(name string) (d describe.Namespace) {
 			GinkgoHelper()
 			Expect(json.Unmarshal([]byte(shared.done(ctx, controlplane.Admin, "describe", name, "-o", "json")), &d)).To(Succeed())
@@ -129,7 +129,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 
 var _ = Describe("kubectl warren sets the type and the template of a namespace", func() {
 	It("SUB-X6 and says when it is so already, and what it doesn't understand", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("x6-x"))
+		shared.Create(ctx, build.Namespace("x6-x"))
 		set := func(kind string, flags ...string) string {
 			GinkgoHelper()
 			return shared.done(ctx, controlplane.Admin, append([]string{"ns", "set-type", "x6-x", kind}, flags...)...)
@@ -157,7 +157,7 @@ var _ = Describe("kubectl warren sets the type and the template of a namespace",
 	})
 
 	It("by its label, and by the LNamespace of a tenant's root", func(ctx SpecContext) {
-		shared.put(ctx, build.Template("xt-base", "team", "neco"), build.Template("xt-ci"), build.Namespace("xt-solo"),
+		shared.Create(ctx, build.Template("xt-base", "team", "neco"), build.Template("xt-ci"), build.Namespace("xt-solo"),
 			build.Tenant("xt-pay").Object())
 		Eventually(shared.ns("xt-pay")).WithContext(ctx).Should(standing("xt-pay", "0"))
 		template := func(args ...string) string {

@@ -53,13 +53,13 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	})
 
 	It("SUB-X16 as a tenant's user who makes and deletes sub-namespaces", func(ctx SpecContext) {
-		own.put(ctx, build.Tenant("xc-pay").Users("alice").Object())
+		own.Create(ctx, build.Tenant("xc-pay").Users("alice").Object())
 		Eventually(func() (string, error) {
 			out, problems, _ := own.warren(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations",
 				"memo=x", "--dry-run=server")
 			return out + problems, ctx.Err()
 		}).WithContext(ctx).Should(Equal(subResource+"xc-web created (server dry run)\n"), "once she has her rights")
-		Expect(own.is(subNamespace("xc-pay/xc-web"))(ctx)).To(gone())
+		own.Absent(ctx, subNamespace("xc-pay/xc-web"))
 		Expect(own.done(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations", "memo=x", "--wait")).
 			To(Equal(subResource + "xc-web created\n"))
 		Expect(own.now(ctx, "xc-web")).To(And(carry("app", "web"), carry("team", "a"), noted("memo", "x")))
@@ -72,12 +72,12 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			To(ContainSubstring("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels"))
 
 		By("a name that she can't see is taken")
-		own.put(ctx, build.Namespace("xc-taken"))
+		own.Create(ctx, build.Namespace("xc-taken"))
 		Expect(own.fails(ctx, "alice", "create", "xc-taken", "-n", "xc-pay", "--wait")).
 			To(HavePrefix("SubNamespace xc-pay/xc-taken was created, but is not ready: NameTaken: namespace xc-taken exists outside of this tree"))
 		Expect(own.fails(ctx, "alice", "sub", "delete", "xc-taken")).To(ContainSubstring("name the parent of its SubNamespace with --namespace"))
 		Expect(own.done(ctx, "alice", "delete", "xc-taken", "-n", "xc-pay", "--wait", "-o", "name")).To(Equal(subResource + "xc-taken\n"))
-		Expect(own.is(subNamespace("xc-pay/xc-taken"))(ctx)).To(gone())
+		own.Absent(ctx, subNamespace("xc-pay/xc-taken"))
 		Expect(own.now(ctx, "xc-taken")).To(active())
 
 		read := &v1alpha1.SubNamespace{}
@@ -91,7 +91,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	})
 
 	It("SUB-X7 deletes what has sub-namespaces only when told to", func(ctx SpecContext) {
-		own.put(ctx, build.Tenant("x7-pay").Users("alice").Object())
+		own.Create(ctx, build.Tenant("x7-pay").Users("alice").Object())
 		Eventually(own.ns("x7-pay")).WithContext(ctx).Should(standing("x7-pay", "0"))
 		own.grow(ctx, "x7-pay/x7-web", "x7-web/x7-deep")
 		Eventually(func() string { return own.fails(ctx, "alice", "sub", "delete", "x7-web") }).WithContext(ctx).
@@ -101,23 +101,23 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(out).To(Equal(subResource + "x7-web deleted\n"))
 		Expect(said).To(MatchRegexp(`^allowCascadingDeletion of HierarchyConfiguration x7-web/hierarchy: (created|configured)\n`+
 			`(Waiting until namespace x7-web has ended: .*\n)*$`), "the second line where that takes longer than a few seconds")
-		Expect(own.is(subNamespace("x7-pay/x7-web"))(ctx)).To(gone())
+		own.Absent(ctx, subNamespace("x7-pay/x7-web"))
 		for _, name := range []string{"x7-web", "x7-deep"} {
-			Eventually(own.is(build.Namespace(name))).WithContext(ctx).Should(gone(), name)
+			own.Gone(ctx, build.Namespace(name))
 		}
 		By("as the cluster admin, who sees the namespace to its end")
 		own.grow(ctx, "x7-pay/x7-ops", "x7-ops/x7-low")
 		own.done(ctx, controlplane.Admin, "delete", "x7-ops", "-n", "x7-pay", "--allowCascadingDeletion", "--wait")
-		Expect(own.is(build.Namespace("x7-ops"))(ctx)).To(gone())
+		own.Absent(ctx, build.Namespace("x7-ops"))
 	})
 
 	It("SUB-D16 names what keeps a sub-namespace from ending", func(ctx SpecContext) {
-		own.put(ctx, build.Tenant("d16-pay").Users("alice").Object())
+		own.Create(ctx, build.Tenant("d16-pay").Users("alice").Object())
 		Eventually(own.ns("d16-pay")).WithContext(ctx).Should(standing("d16-pay", "0"))
 		own.grow(ctx, "d16-pay/d16-web")
 		held := build.ConfigMap("d16-web", "bucket", "x")
 		held.SetFinalizers([]string{"example.com/bucket"})
-		own.put(ctx, held)
+		own.Create(ctx, held)
 		const cause = "example.com/bucket in 1 resource instances"
 		release := func(ctx SpecContext) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -129,11 +129,11 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			_, said, _ := own.warren(ctx, controlplane.Admin, "sub", "delete", "d16-web", "--wait")
 			deleting <- said
 		}()
-		Eventually(own.is(subNamespace("d16-pay/d16-web"))).WithContext(ctx).Should(gone())
+		own.Gone(ctx, subNamespace("d16-pay/d16-web"))
 		Eventually(func() string { return own.done(ctx, controlplane.Admin, "describe", "d16-web") }).WithContext(ctx).
 			Should(And(ContainSubstring("NamespaceFinalizersRemaining"), ContainSubstring(cause)))
 		By("the user of the tenant, who may no longer read the namespace, creates the SubNamespace again")
-		own.put(ctx, build.SubNamespace("d16-pay", "d16-web"))
+		own.Create(ctx, build.SubNamespace("d16-pay", "d16-web"))
 		Eventually(own.sub("d16-pay/d16-web")).WithContext(ctx).Should(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", "Ready"), HaveField("Reason", string(v1alpha1.ReasonNamespaceTerminating)), HaveField("Message",
 				ContainSubstring(cause))))))
@@ -148,7 +148,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	// start makes two roots and below one of them a sub-namespace that has a sub-namespace.
 	start := func(ctx SpecContext, p string) {
 		GinkgoHelper()
-		own.put(ctx, build.Root(p+"-pay", append([]string{"team", "neco"}, enforced...)...), build.Root(p+"-other", enforced...),
+		own.Create(ctx, build.Root(p+"-pay", append([]string{"team", "neco"}, enforced...)...), build.Root(p+"-other", enforced...),
 			build.SubNamespace(p+"-pay", p+"-web", "app", "web"))
 		Eventually(own.sub(p + "-pay/" + p + "-web")).WithContext(ctx).Should(beReady())
 		own.grow(ctx, p+"-web/"+p+"-deep")
@@ -162,7 +162,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Eventually(own.ns(p + "-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, p+"-other"), carry("app", "web"), lack("team"),
 			standing(p+"-other", "1")))
 		Eventually(own.ns(p + "-deep")).WithContext(ctx).Should(And(lack("team"), standing(p+"-other", "2")))
-		Eventually(own.is(subNamespace(p + "-pay/" + p + "-web"))).WithContext(ctx).Should(gone())
+		own.Gone(ctx, subNamespace(p+"-pay/"+p+"-web"))
 		Expect(own.now(ctx, p+"-web")).To(active())
 	}
 
@@ -173,7 +173,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			To(Equal("namespace/m1-web moved (dry run)\n"))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other", "--dry-run=server")).
 			To(Equal("namespace/m1-web moved (server dry run)\n"))
-		Expect(own.is(subNamespace("m1-other/m1-web"))(ctx)).To(gone())
+		own.Absent(ctx, subNamespace("m1-other/m1-web"))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web moved\n"))
 		moved(ctx, "m1")
 		Expect(own.now(ctx, "m1-web").UID).To(Equal(before.UID))
@@ -213,7 +213,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 				Expect(own.Admin().Patch(ctx, labelled, client.MergeFrom(build.Namespace(web)))).
 					To(MatchError(ContainSubstring("SubNamespace " + pay + "/" + web + " is being deleted, and would take this namespace with it")))
 			}
-			own.letGo(ctx, sub)
+			own.LetGo(ctx, sub)
 			back.Wait()
 			Eventually(own.sub(pay + "/" + web)).WithContext(ctx).Should(beReady())
 			Consistently(own.ns(web)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).
@@ -223,11 +223,11 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 
 	It("SUB-M2 leaves nothing of a move that is refused", func(ctx SpecContext) {
 		start(ctx, "m2")
-		own.put(ctx, build.Tenant("m2-full").Limits(0, -1).Object())
+		own.Create(ctx, build.Tenant("m2-full").Limits(0, -1).Object())
 		Eventually(own.ns("m2-full")).WithContext(ctx).Should(standing("m2-full", "0"))
 		for to, why := range map[string]string{"m2-deep": "would make a cycle", "m2-full": "allows 0 sub-namespaces"} {
 			Expect(own.fails(ctx, controlplane.Admin, "sub", "move", "m2-web", to)).To(ContainSubstring(why))
-			Eventually(own.is(subNamespace(to + "/m2-web"))).WithContext(ctx).Should(gone())
+			own.Gone(ctx, subNamespace(to+"/m2-web"))
 			Expect(own.now(ctx, "m2-web")).To(And(active(), carry(v1alpha1.LabelParent, "m2-pay")))
 		}
 		Expect(own.fails(ctx, controlplane.Admin, "sub", "move", "m2-pay", "m2-other")).To(Equal("namespace m2-pay is no sub-namespace"))
@@ -256,10 +256,10 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	})
 
 	It("moves one that is not bound by its label alone, unless its HierarchyConfiguration placed it", func(ctx SpecContext) {
-		own.put(ctx, build.Root("mu-pay"), build.Root("mu-other"), build.Child("mu-web", "mu-pay"), build.Namespace("mu-solo"))
+		own.Create(ctx, build.Root("mu-pay"), build.Root("mu-other"), build.Child("mu-web", "mu-pay"), build.Namespace("mu-solo"))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "mu-web", "mu-other")).To(Equal("namespace/mu-web moved\n"))
 		Expect(own.now(ctx, "mu-web")).To(carry(v1alpha1.LabelParent, "mu-other"))
-		Expect(own.is(subNamespace("mu-other/mu-web"))(ctx)).To(gone())
+		own.Absent(ctx, subNamespace("mu-other/mu-web"))
 		Expect(own.fails(ctx, controlplane.Admin, "sub", "delete", "mu-web")).
 			To(Equal("namespace mu-web is not bound: it is only placed below mu-other, and no SubNamespace owns it"))
 		own.wish(ctx, "mu-solo", build.Below("mu-pay"))
@@ -277,7 +277,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		before := own.now(ctx, "m5-web")
 		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web", "--dry-run=server")).To(Equal("namespace/m5-web cut (server dry run)\n"))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web")).To(Equal("namespace/m5-web cut\n"))
-		Eventually(own.is(subNamespace("m5-pay/m5-web"))).WithContext(ctx).Should(gone())
+		own.Gone(ctx, subNamespace("m5-pay/m5-web"))
 		Eventually(own.ns("m5-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelType, v1alpha1.TypeRoot), lack(v1alpha1.LabelParent),
 			lack(v1alpha1.LabelBound), lack("team")))
 		Eventually(own.ns("m5-deep")).WithContext(ctx).Should(And(standing("m5-web", "1"), lack("team")))
@@ -297,7 +297,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	})
 
 	It("SUB-T17 puts back a namespace that has lost its labels", func(ctx SpecContext) {
-		own.put(ctx, build.Root("t17-pay"))
+		own.Create(ctx, build.Root("t17-pay"))
 		own.grow(ctx, "t17-pay/t17-web")
 		own.label(ctx, "t17-web", v1alpha1.LabelParent+"-", v1alpha1.LabelBound+"-")
 		Eventually(own.sub("t17-pay/t17-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken,
@@ -311,7 +311,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	})
 
 	It("SUB-N6 judges no name of a namespace that exists", func(ctx SpecContext) {
-		own.put(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"), build.Namespace("n6-plain"))
+		own.Create(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"), build.Namespace("n6-plain"))
 		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "n6-plain")).
 			To(Equal("namespace n6-plain is neither a root nor a sub-namespace"))
 		Expect(own.now(ctx, "n6-legacy")).To(And(lack(v1alpha1.LabelParent), lack(v1alpha1.LabelBound)))

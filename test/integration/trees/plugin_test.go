@@ -22,7 +22,7 @@ func (c cluster) warren(ctx context.Context, user string, args ...string) (stdou
 
 var _ = Describe("kubectl warren shows trees", func() {
 	It("SUB-X3 to a user without rights in the cluster, from a root", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("x3-payments"),
+		shared.Create(ctx, build.Root("x3-payments"),
 			build.Source(build.RoleBinding("x3-payments", "alice", "admin", build.RBACUser("alice")), v1alpha1.ModeUpdate))
 		shared.grow(ctx, "x3-payments/x3-web", "x3-web/x3-db", "x3-payments/x3-ops")
 		const tree = `x3-payments
@@ -43,7 +43,7 @@ var _ = Describe("kubectl warren shows trees", func() {
 	})
 
 	It("SUB-X1 and honours each of kubectl's flags after a subcommand", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("x1-payments"), build.ClusterRole("x1-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create")),
+		shared.Create(ctx, build.Root("x1-payments"), build.ClusterRole("x1-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create")),
 			build.ClusterRoleBinding("x1-maker", "x1-maker", build.RBACUser("x1-carl")))
 		config := shared.Config(controlplane.Admin)
 		create := func(flags ...string) (string, string, int) {
@@ -81,7 +81,7 @@ var _ = Describe("kubectl warren shows trees", func() {
 
 var _ = Describe("kubectl warren set", func() {
 	It("says where a namespace is to stand, and what its deletion may take along", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("set-org"), build.Namespace("set-solo"))
+		shared.Create(ctx, build.Root("set-org"), build.Namespace("set-solo"))
 		set := func(args ...string) string {
 			GinkgoHelper()
 			out, problems, code := shared.warren(ctx, controlplane.Admin, append([]string{"set", "set-solo"}, args...)...)
@@ -91,7 +91,7 @@ var _ = Describe("kubectl warren set", func() {
 		const hier = "hierarchyconfiguration.tenancy.warren.dev/hierarchy "
 		Expect(set("--parent", "set-org", "--dry-run=client")).To(Equal(hier + "created (dry run)\n"))
 		Expect(set("--parent", "set-org", "--dry-run=server")).To(Equal(hier + "created (server dry run)\n"))
-		Expect(shared.is(build.Hierarchy("set-solo"))(ctx)).To(gone())
+		shared.Absent(ctx, build.Hierarchy("set-solo"))
 		Expect(set("-p", "set-org")).To(Equal(hier + "created\n"))
 		Eventually(shared.hier("set-solo")).WithContext(ctx).Should(And(applied(), shown("set-org", 1)))
 		Expect(set("-p", "set-org")).To(Equal(hier + "unchanged\n"))
@@ -116,7 +116,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 	BeforeAll(func(ctx SpecContext) {
 		own = startWorld(ctx, devcluster.Options{WithoutOperator: true, ControlPlane: controlplane.Options{WithoutControllers: true}})
 		Expect(own.RecordConfig(ctx)).To(Succeed())
-		own.put(ctx,
+		own.Create(ctx,
 			build.Root("org"), build.Root("payments", v1alpha1.LabelTemplate, "base"), build.Root("shop"),
 			build.Child("pay-web", "payments", v1alpha1.LabelBound, "true"), build.Child("pay-db", "pay-web", v1alpha1.LabelBound, "true"),
 			build.Child("legacy", "payments"),
@@ -126,10 +126,10 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 		const many = 1000
 		atOnce(8, func(i int) {
 			for j := i; j < many; j += 8 {
-				own.put(ctx, build.Child(fmt.Sprintf("z-%d", j), "org"))
+				own.Create(ctx, build.Child(fmt.Sprintf("z-%d", j), "org"))
 			}
 		})
-		own.put(ctx, build.ClusterRoleBinding("carol", "view", build.RBACUser("carol")),
+		own.Create(ctx, build.ClusterRoleBinding("carol", "view", build.RBACUser("carol")),
 			build.ClusterRole("namespaces", build.Rule("", "namespaces", "list")), build.ClusterRoleBinding("namespaces", "namespaces",
 				build.RBACUser("carol")))
 	})
@@ -152,7 +152,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 	})
 
 	It("SUB-X4 with at most 8 requests", func(ctx SpecContext) {
-		since := own.mark(ctx)
+		since := own.Mark(ctx)
 		out, problems, code := own.warren(ctx, "carol", "tree", "-A")
 		Expect(code).To(BeZero(), problems)
 		Expect(out).To(ContainSubstring("z-999"))

@@ -14,17 +14,17 @@ import (
 
 var _ = Describe("kubectl warren trace", func() {
 	It("says from where an object came, or why it is not here", func(ctx SpecContext) {
-		shared.put(ctx, build.Template("xo-base"), build.Tenant("xo-pay").Template("xo-base").Users("alice").Object())
+		shared.Create(ctx, build.Template("xo-base"), build.Tenant("xo-pay").Template("xo-base").Users("alice").Object())
 		Eventually(shared.ns("xo-pay")).WithContext(ctx).Should(standing("xo-pay", "0"))
 		shared.grow(ctx, "xo-pay/xo-web", "xo-web/xo-db")
-		shared.put(ctx, build.Secret("xo-base", "top", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+		shared.Create(ctx, build.Secret("xo-base", "top", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
 			build.Secret("xo-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeCreate),
 			build.Annotated(build.Secret("xo-pay", "some", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), v1alpha1.AnnotationSelect, "a=b"),
 			build.Secret("xo-db", "taken", "own"), build.Secret("xo-web", "taken", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		for _, name := range []string{"top", "key"} {
-			Eventually(shared.is(build.Secret("xo-db", name, ""))).WithContext(ctx).Should(there())
+			shared.Exists(ctx, build.Secret("xo-db", name, ""))
 		}
-		Eventually(shared.is(build.RoleBinding("xo-db", "warren:users", ""))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.RoleBinding("xo-db", "warren:users", ""))
 		read := func(user, object string) (t trace.Trace) {
 			GinkgoHelper()
 			Expect(json.Unmarshal([]byte(shared.done(ctx, user, "trace", object, "-n", "xo-db", "-o", "json")), &t)).To(Succeed())

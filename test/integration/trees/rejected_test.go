@@ -23,10 +23,10 @@ const fewTries = 6
 
 var _ = Describe("the API server refuses the labels of a namespace", func() {
 	It("SUB-I32 and its SubNamespace says so like its HierarchyConfiguration, and asks seldom", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i32-payments"))
+		shared.Create(ctx, build.Root("i32-payments"))
 		shared.grow(ctx, "i32-payments/i32-web")
 		bound := shared.refuse(ctx, "i32-web", `!("team" in object.metadata.labels)`, "no team here")
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		shared.label(ctx, "i32-payments", "team=neco")
 		Eventually(shared.sub("i32-payments/i32-web")).WithContext(ctx).Should(And(stall(v1alpha1.ReasonMetadataRejected, "no team here"),
 			say(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, "no team here")))
@@ -49,7 +49,7 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 		Eventually(shared.hier("i32-web")).WithContext(ctx).
 			Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", "Reviewed")))))
 
-		shared.drop(ctx, bound)
+		shared.Delete(ctx, bound)
 		shared.allowed(ctx, "i32-web", "team=neco")
 		shared.annotate(ctx, "i32-web", "touched=yes") // the operator tries again at once
 		Eventually(shared.ns("i32-web")).WithContext(ctx).Should(carry("team", "neco"))
@@ -59,14 +59,14 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 	})
 
 	It("HIER-P13 and with them the place that is asked for, which is asked for seldom", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("p13-org"), build.Namespace("p13-x"))
+		shared.Create(ctx, build.Root("p13-org"), build.Namespace("p13-x"))
 		bound := shared.refuse(ctx, "p13-x", `!("`+v1alpha1.LabelParent+`" in object.metadata.labels)`, "nobody moves this one")
-		since := shared.mark(ctx)
+		since := shared.Mark(ctx)
 		shared.wish(ctx, "p13-x", build.Below("p13-org"))
 		Eventually(shared.hier("p13-x")).WithContext(ctx).Should(say(refused, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"nobody moves this one"))
 		shared.expectFewTries(ctx, since, "p13-x")
-		shared.drop(ctx, bound)
+		shared.Delete(ctx, bound)
 		shared.allowed(ctx, "p13-x", v1alpha1.LabelParent+"=p13-org")
 		shared.annotate(ctx, "p13-x", "touched=yes")
 		Eventually(shared.hier("p13-x")).WithContext(ctx).Should(applied())
@@ -75,22 +75,22 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 
 var _ = Describe("the API server refuses to make a namespace", func() {
 	It("SUB-S12 SUB-S17 each time with another text, and is asked seldom, and at once when the SubNamespace changes", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s12-payments"))
+		shared.Create(ctx, build.Root("s12-payments"))
 		policy, bound := build.Policy("s12-web", admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false", "")
 		policy.Spec.Validations[0].Message, policy.Spec.Validations[0].MessageExpression = "", "'no room for ' + string(object.metadata.uid)"
-		shared.put(ctx, policy, bound)
+		shared.Create(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(shared.Admin().Delete(ctx, bound)) })
 		Eventually(func(ctx context.Context) error {
 			return shared.Admin().Create(ctx, build.Namespace("s12-web"), client.DryRunAll)
 		}).WithContext(ctx).Should(MatchError(MatchRegexp("no room for [0-9a-f]+-")), "the policy is in force")
-		since := shared.mark(ctx)
-		shared.put(ctx, subNamespace("s12-payments/s12-web"))
+		since := shared.Mark(ctx)
+		shared.Create(ctx, subNamespace("s12-payments/s12-web"))
 		Eventually(shared.sub("s12-payments/s12-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonCreateFailed, "no room for "))
 		By("SUB-S17 telling when it is asked again")
 		Eventually(shared.sub("s12-payments/s12-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonCreateFailed,
 			"; the operator tries again within 5m, and at once when this SubNamespace is created again or its spec changes"))
 		shared.expectFewTries(ctx, since, "s12-web")
-		shared.drop(ctx, bound)
+		shared.Delete(ctx, bound)
 		Eventually(func(ctx context.Context) error {
 			err := shared.Admin().Create(ctx, build.Namespace("s12-web"), client.DryRunAll)
 			if apierrors.IsAlreadyExists(err) {
@@ -109,7 +109,7 @@ func (c cluster) refuse(ctx context.Context, namespace, expression, message stri
 	GinkgoHelper()
 	policy, bound := build.Policy(namespace, admissionv1.Update, corev1.SchemeGroupVersion.WithResource("namespaces"),
 		"!has(object.metadata.labels) || "+expression+" || 'forced' in object.metadata.labels", message)
-	c.put(ctx, policy, bound)
+	c.Create(ctx, policy, bound)
 	DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(c.Admin().Delete(ctx, bound)) })
 	Eventually(func(ctx context.Context) error {
 		return c.tryLabels(ctx, namespace, "team=x", v1alpha1.LabelParent+"=p13-org")

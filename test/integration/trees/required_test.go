@@ -19,7 +19,7 @@ const children = v1alpha1.ConditionChildrenReady
 
 var _ = Describe("a HierarchyConfiguration requires children", func() {
 	It("HIER-S6 HIER-S7 of which one has the name of another namespace of the tree", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s6-org"), build.Child("s6-x", "s6-org"), build.Child("s6-side", "s6-org"), build.Child("s6-c1", "s6-side"),
+		shared.Create(ctx, build.Root("s6-org"), build.Child("s6-x", "s6-org"), build.Child("s6-side", "s6-org"), build.Child("s6-c1", "s6-side"),
 			build.Secret("s6-x", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		shared.wish(ctx, "s6-x", build.Requiring("s6-c1", "s6-c2"))
 		Eventually(shared.hier("s6-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict,
@@ -27,15 +27,15 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		Eventually(shared.sub("s6-x/s6-c2")).WithContext(ctx).Should(And(beReady(),
 			HaveField("ObjectMeta.Labels", HaveKeyWithValue("app.kubernetes.io/managed-by", v1alpha1.OperatorName)),
 			HaveField("ObjectMeta.OwnerReferences", BeEmpty())))
-		Eventually(shared.is(build.Secret("s6-c2", "key", ""))).WithContext(ctx).Should(there())
-		Eventually(shared.hierEvents("s6-x")).WithContext(ctx).Should(ContainElements("ChildConflict", "ChildRequested"))
-		shared.drop(ctx, build.Namespace("s6-c1"))
+		shared.Exists(ctx, build.Secret("s6-c2", "key", ""))
+		Eventually(ctx, shared.Reasons(build.Hierarchy("s6-x"))).Should(ContainElements("ChildConflict", "ChildRequested"))
+		shared.Delete(ctx, build.Namespace("s6-c1"))
 		Eventually(shared.sub("s6-x/s6-c1")).WithContext(ctx).Should(beReady())
 		Eventually(shared.hier("s6-x")).WithContext(ctx).Should(And(settled(), say(children, metav1.ConditionTrue, v1alpha1.ReasonAllPresent)))
 
 		shared.wish(ctx, "s6-x", build.Requiring("s6-c2"))
 		Eventually(shared.hier("s6-x")).WithContext(ctx).Should(settled())
-		shared.drop(ctx, build.Hierarchy("s6-x"))
+		shared.Delete(ctx, build.Hierarchy("s6-x"))
 		shared.quiet(ctx, 5*time.Second, "s6-x", "s6-c1", "s6-c2")
 		for _, name := range []string{"s6-c1", "s6-c2"} {
 			Expect(shared.sub("s6-x/" + name)(ctx)).To(beReady())
@@ -44,27 +44,27 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 	})
 
 	It("HIER-S8 of which one is deleted, and made again after its namespace is gone", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s8-x"))
+		shared.Create(ctx, build.Root("s8-x"))
 		shared.wish(ctx, "s8-x", build.Requiring("s8-c1"))
 		Eventually(shared.sub("s8-x/s8-c1")).WithContext(ctx).Should(beReady())
 		was := shared.now(ctx, "s8-c1")
 		content := build.Held(build.ConfigMap("s8-c1", "hangs", "x"))
-		shared.put(ctx, content)
-		shared.drop(ctx, subNamespace("s8-x/s8-c1"))
+		shared.Create(ctx, content)
+		shared.Delete(ctx, subNamespace("s8-x/s8-c1"))
 		Eventually(shared.hier("s8-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildPending,
 			"namespace s8-c1 is being terminated"))
-		Eventually(shared.is(subNamespace("s8-x/s8-c1"))).WithContext(ctx).Should(gone())
-		shared.letGo(ctx, content)
+		shared.Gone(ctx, subNamespace("s8-x/s8-c1"))
+		shared.LetGo(ctx, content)
 		Eventually(shared.sub("s8-x/s8-c1")).WithContext(ctx).Should(beReady())
 		Expect(shared.now(ctx, "s8-c1").UID).NotTo(Equal(was.UID))
 		Eventually(shared.hier("s8-x")).WithContext(ctx).Should(settled())
 	})
 
 	It("which a policy of somebody else refuses", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("refused-x"))
+		shared.Create(ctx, build.Root("refused-x"))
 		policy, bound := build.Policy("refused-x", admissionv1.Create, v1alpha1.GroupVersion.WithResource("subnamespaces"),
 			"object.metadata.name != 'refused-c'", "not this one")
-		shared.put(ctx, policy, bound)
+		shared.Create(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(shared.Admin().Delete(ctx, bound)) })
 		Eventually(func() error {
 			return shared.Admin().Create(ctx, subNamespace("refused-x/refused-c"), client.DryRunAll)
@@ -73,12 +73,12 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		Eventually(shared.sub("refused-x/refused-d")).WithContext(ctx).Should(beReady())
 		Eventually(shared.hier("refused-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildPending,
 			"making the required SubNamespace refused-x/refused-c: ", "not this one"))
-		shared.drop(ctx, bound)
+		shared.Delete(ctx, bound)
 		Eventually(shared.hier("refused-x")).WithContext(ctx).Should(settled())
 	})
 
 	It("where there is no room, or no tree", func(ctx SpecContext) {
-		shared.put(ctx, build.Tenant("room-small").Limits(1, -1).Object(), build.Namespace("room-plain"))
+		shared.Create(ctx, build.Tenant("room-small").Limits(1, -1).Object(), build.Namespace("room-plain"))
 		Eventually(shared.ns("room-small")).WithContext(ctx).Should(standing("room-small", "0"))
 		shared.wish(ctx, "room-small", build.Requiring("room-c1", "room-c2"))
 		Eventually(shared.hier("room-small")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonLimitExceeded,
@@ -95,7 +95,7 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 
 var _ = Describe("a HierarchyConfiguration hands labels down", func() {
 	It("HIER-I1 HIER-I2 for as long as it lists them, and the topmost wins", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i1-org"), build.Child("i1-team-a", "i1-org", "cost", "7"), build.Child("i1-svc-1", "i1-team-a"),
+		shared.Create(ctx, build.Root("i1-org"), build.Child("i1-team-a", "i1-org", "cost", "7"), build.Child("i1-svc-1", "i1-team-a"),
 			build.Child("i1-team-b", "i1-org"))
 		Eventually(shared.ns("i1-svc-1")).WithContext(ctx).Should(And(standing("i1-org", "2"), lack("cost")))
 		shared.wish(ctx, "i1-team-a", build.Propagating("cost"))
@@ -121,7 +121,7 @@ var _ = Describe("a HierarchyConfiguration hands labels down", func() {
 	})
 
 	It("HIER-I6 and a namespace that moves gives them back", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i6-org", "cost", "1"), build.Child("i6-svc", "i6-org", "own", "1"), build.Root("i6-lab", "price", "2"))
+		shared.Create(ctx, build.Root("i6-org", "cost", "1"), build.Child("i6-svc", "i6-org", "own", "1"), build.Root("i6-lab", "price", "2"))
 		shared.wish(ctx, "i6-org", build.Propagating("cost"))
 		shared.wish(ctx, "i6-lab", build.Propagating("price"))
 		Eventually(shared.ns("i6-svc")).WithContext(ctx).Should(And(carry("cost", "1"), lack("price")))
@@ -132,7 +132,7 @@ var _ = Describe("a HierarchyConfiguration hands labels down", func() {
 	})
 
 	It("and one below stops them", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("i3-org", "cost", "1"), build.Child("i3-svc", "i3-org"), build.Child("i3-job", "i3-svc"))
+		shared.Create(ctx, build.Root("i3-org", "cost", "1"), build.Child("i3-svc", "i3-org"), build.Child("i3-job", "i3-svc"))
 		shared.wish(ctx, "i3-org", build.Propagating("cost"))
 		Eventually(shared.ns("i3-job")).WithContext(ctx).Should(carry("cost", "1"))
 		shared.wish(ctx, "i3-svc", build.Overriding("cost"))
@@ -146,12 +146,12 @@ var _ = Describe("a HierarchyConfiguration hands labels down", func() {
 
 var _ = Describe("a HierarchyConfiguration allows cascading deletion", func() {
 	It("HIER-D3 for as long as it exists", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("d3-p"))
+		shared.Create(ctx, build.Root("d3-p"))
 		shared.grow(ctx, "d3-p/d3-c")
 		shared.wish(ctx, "d3-p", build.Cascades)
 		Eventually(shared.ns("d3-p")).WithContext(ctx).Should(noted(v1alpha1.AnnotationCascading, v1alpha1.True))
-		shared.drop(ctx, build.Hierarchy("d3-p"))
-		Eventually(shared.is(build.Hierarchy("d3-p"))).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, build.Hierarchy("d3-p"))
+		shared.Gone(ctx, build.Hierarchy("d3-p"))
 		Eventually(shared.ns("d3-p")).WithContext(ctx).Should(unnoted(v1alpha1.AnnotationCascading))
 		Expect(shared.now(ctx, "d3-c")).To(active())
 	})
@@ -162,34 +162,34 @@ var _ = Describe("the operator is away while a cascade begins", Ordered, Continu
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
 	It("HIER-D2 that a HierarchyConfiguration allows", func(ctx SpecContext) {
-		own.put(ctx, build.Root("d2-p"))
+		own.Create(ctx, build.Root("d2-p"))
 		own.grow(ctx, "d2-p/d2-c", "d2-c/d2-d")
-		own.put(ctx, build.Child("d2-f", "d2-c"))
+		own.Create(ctx, build.Child("d2-f", "d2-c"))
 		own.wish(ctx, "d2-p", build.Cascades)
 		Eventually(own.ns("d2-p")).WithContext(ctx).Should(noted(v1alpha1.AnnotationCascading, v1alpha1.True))
-		own.drop(ctx, build.Namespace("d2-p"))
+		own.Delete(ctx, build.Namespace("d2-p"))
 		own.stop()
-		Eventually(own.is(build.Hierarchy("d2-p"))).WithContext(ctx).Should(gone())
+		own.Gone(ctx, build.Hierarchy("d2-p"))
 		own.start(ctx)
 		for _, name := range []string{"d2-p", "d2-c", "d2-d"} {
-			Eventually(own.is(build.Namespace(name))).WithContext(ctx).Should(gone())
+			own.Gone(ctx, build.Namespace(name))
 		}
 		Eventually(own.hier("d2-f")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing))
-		own.put(ctx, build.Root("d2-p"))
+		own.Create(ctx, build.Root("d2-p"))
 		Eventually(own.ns("d2-p")).WithContext(ctx).Should(And(standing("d2-p", "0"), unnoted(v1alpha1.AnnotationCascading)))
 	})
 
 	It("HIER-A5 lists its children with few writes, however fast they come", func(ctx SpecContext) {
-		own.put(ctx, build.Root("a5-x"), build.Child("a5-first", "a5-x"))
+		own.Create(ctx, build.Root("a5-x"), build.Child("a5-first", "a5-x"))
 		Eventually(own.hier("a5-x")).WithContext(ctx).Should(HaveField("Status.ChildCount", BeEquivalentTo(1)))
 		var first []string // in alphabetical order, in which a5-first is the last of all
 		for i := range 1000 {
 			first = append(first, fmt.Sprintf("a5-%03d", i))
 		}
-		since, began := own.mark(ctx), time.Now()
+		since, began := own.Mark(ctx), time.Now()
 		atOnce(10, func(i int) {
 			for _, name := range first[100*i : 100*i+100] {
-				own.put(ctx, build.Child(name, "a5-x"))
+				own.Create(ctx, build.Child(name, "a5-x"))
 			}
 		})
 		Eventually(own.hier("a5-x")).WithContext(ctx).Should(And(HaveField("Status.ChildCount", BeEquivalentTo(1001)),

@@ -44,9 +44,9 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
 	It("SUB-S11 a SubNamespace that it has not seen is not taken for ready", func(ctx SpecContext) {
-		own.put(ctx, build.Root("s11-payments"))
+		own.Create(ctx, build.Root("s11-payments"))
 		own.stop()
-		own.put(ctx, build.SubNamespace("s11-payments", "s11-web"))
+		own.Create(ctx, build.SubNamespace("s11-payments", "s11-web"))
 		_, problems, code := own.Kubectl(ctx, controlplane.Admin, "wait", "--for=condition=Ready", "--timeout=3s",
 			"-n", "s11-payments", "subnamespace/s11-web")
 		Expect(code).To(Equal(1))
@@ -57,17 +57,17 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 	})
 
 	It("SUB-D13 SUB-K4 what changed meanwhile decides", func(ctx SpecContext) {
-		own.put(ctx, build.Root("d13-payments"), build.Root("d13-other"), build.Root("k4-payments"))
+		own.Create(ctx, build.Root("d13-payments"), build.Root("d13-other"), build.Root("k4-payments"))
 		own.grow(ctx, "d13-payments/d13-web", "k4-payments/k4-web")
 		before := own.now(ctx, "k4-web")
 		moved, lost := subNamespace("d13-payments/d13-web"), subNamespace("k4-payments/k4-web")
 		own.stop()
-		own.drop(ctx, moved, lost)
+		own.Delete(ctx, moved, lost)
 		own.label(ctx, "d13-web", v1alpha1.LabelParent+"=d13-other")
-		own.letGo(ctx, lost)
-		Eventually(own.is(lost)).WithContext(ctx).Should(gone())
+		own.LetGo(ctx, lost)
+		own.Gone(ctx, lost)
 		own.start(ctx)
-		Eventually(own.is(moved)).WithContext(ctx).Should(gone())
+		own.Gone(ctx, moved)
 		Eventually(own.ns("d13-web")).WithContext(ctx).Should(And(active(), standing("d13-other", "1")))
 		own.grow(ctx, "k4-payments/k4-web")
 		Expect(own.now(ctx, "k4-web")).To(HaveField("ObjectMeta.UID", before.UID))
@@ -79,7 +79,7 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 		atOnce(len(groves), func(i int) { groves[i] = plant(ctx, own.cluster, fmt.Sprintf("d7-%d", i)) })
 		cut := func(some []grove) {
 			GinkgoHelper()
-			atOnce(len(some), func(i int) { own.drop(ctx, build.Namespace(some[i].root), some[i].tenant) })
+			atOnce(len(some), func(i int) { own.Delete(ctx, build.Namespace(some[i].root), some[i].tenant) })
 		}
 		cut(groves[:10])
 		own.stop()
@@ -98,8 +98,8 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 			Expect(own.now(ctx, g.g)).To(active())
 			// Namespaces wait for a parent of that name, so a cluster admin must give it to the tenant.
 			tenant := build.Tenant(g.root).Object()
-			own.put(ctx, tenant)
-			own.put(ctx, build.Annotated(build.Namespace(g.root), v1alpha1.AnnotationAdopt, string(tenant.UID)))
+			own.Create(ctx, tenant)
+			own.Create(ctx, build.Annotated(build.Namespace(g.root), v1alpha1.AnnotationAdopt, string(tenant.UID)))
 			Eventually(own.ns(g.root)).WithContext(ctx).Should(unnoted(v1alpha1.AnnotationCascading))
 		}
 	})
@@ -116,11 +116,11 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
 	It("SUB-I7 a restart writes nothing", func(ctx SpecContext) {
-		own.put(ctx, build.Root("i7-payments", "team", "neco"))
+		own.Create(ctx, build.Root("i7-payments", "team", "neco"))
 		const children = 300
 		atOnce(10, func(i int) {
 			for j := range children / 10 {
-				own.put(ctx, build.SubNamespace("i7-payments", fmt.Sprintf("i7-%d-%d", i, j)))
+				own.Create(ctx, build.SubNamespace("i7-payments", fmt.Sprintf("i7-%d-%d", i, j)))
 			}
 		})
 		Eventually(func(g Gomega) {
@@ -138,7 +138,7 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 			return own.writesThat(since, func(r audit.Request) bool { return r.Resource == "namespaces" || r.Resource == "subnamespaces" })
 		}
 		own.stop()
-		since := own.mark(ctx)
+		since := own.Mark(ctx)
 		own.start(ctx)
 		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).
 			Should(BeEmpty())
@@ -153,15 +153,15 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 
 	It("SUB-D12 the removal of the CRD deletes no namespace", func(ctx SpecContext) {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "subnamespaces." + v1alpha1.Domain}}
-		own.put(ctx, build.Root("d12-payments"))
+		own.Create(ctx, build.Root("d12-payments"))
 		uids := map[string]any{}
 		for i := range 5 {
 			name := fmt.Sprintf("d12-%d", i)
 			own.grow(ctx, "d12-payments/"+name)
 			uids[name] = own.now(ctx, name).UID
 		}
-		own.drop(ctx, crd)
-		Eventually(own.is(crd)).WithContext(ctx).Should(gone())
+		own.Delete(ctx, crd)
+		own.Gone(ctx, crd)
 		for name := range uids {
 			Consistently(own.ns(name)).WithContext(ctx).WithTimeout(test.Quiet(time.Second)).
 				Should(And(active(), carry(v1alpha1.LabelBound, "true")))

@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
@@ -21,6 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // ns reads a Namespace, for Eventually.
@@ -87,16 +87,8 @@ func (c cluster) sub(text string) func(context.Context) (*v1alpha1.SubNamespace,
 	}
 }
 
-// is reads an object and returns the error: nil means that it exists.
-func (c cluster) is(object client.Object) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
-	}
-}
-
-// there and gone match what is returns: the object exists, or it does not.
-func there() types.GomegaMatcher { return Succeed() }
-func gone() types.GomegaMatcher  { return MatchError(apierrors.IsNotFound, "IsNotFound") }
+// condition reads a condition of an object, and say matches one.
+var condition, say = words.Condition, words.HaveCondition
 
 // carry and lack match an object by its labels, noted and unnoted by its annotations.
 func carry(key, value string) types.GomegaMatcher {
@@ -134,35 +126,6 @@ func (c cluster) hier(namespace string) func(context.Context) (*v1alpha1.Hierarc
 	}
 }
 
-// condition reads a condition of the present generation.
-func condition(t v1alpha1.ConditionType) func(client.Object) metav1.Condition {
-	return func(object client.Object) metav1.Condition {
-		var all []metav1.Condition
-		switch o := object.(type) {
-		case *v1alpha1.SubNamespace:
-			all = o.Status.Conditions
-		case *v1alpha1.HierarchyConfiguration:
-			all = o.Status.Conditions
-		case *v1alpha1.LNamespace:
-			all = o.Status.Conditions
-		}
-		found := v1alpha1.FindCondition(all, t)
-		if found == nil || found.ObservedGeneration != object.GetGeneration() {
-			return metav1.Condition{}
-		}
-		return *found
-	}
-}
-
-// say matches a SubNamespace, a HierarchyConfiguration or an LNamespace with such a condition, whose message has these parts.
-func say(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
-	all := []types.GomegaMatcher{HaveField("Status", status), HaveField("Reason", string(reason))}
-	for _, part := range parts {
-		all = append(all, HaveField("Message", ContainSubstring(part)))
-	}
-	return WithTransform(condition(t), And(all...))
-}
-
 func beReady() types.GomegaMatcher {
 	return say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive)
 }
@@ -191,31 +154,6 @@ func wait(reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 func stall(reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 	return And(say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, parts...),
 		say(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, parts...))
-}
-
-// events reads the reasons of the Events about a SubNamespace.
-func (c cluster) events(text string) func(context.Context) ([]string, error) {
-	sub := subNamespace(text)
-	return c.eventsOn(sub.Namespace, "SubNamespace", sub.Name)
-}
-
-// hierEvents reads the reasons of the Events about the HierarchyConfiguration of a namespace.
-func (c cluster) hierEvents(namespace string) func(context.Context) ([]string, error) {
-	return c.eventsOn(namespace, "HierarchyConfiguration", v1alpha1.HierarchyConfigurationName)
-}
-
-func (c cluster) eventsOn(namespace, kind, name string) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		list := &corev1.EventList{}
-		err := c.Admin().List(ctx, list, client.InNamespace(namespace))
-		var reasons []string
-		for _, event := range list.Items {
-			if event.InvolvedObject.Kind == kind && event.InvolvedObject.Name == name {
-				reasons = append(reasons, event.Reason)
-			}
-		}
-		return reasons, err
-	}
 }
 
 // history holds the versions of Namespaces as a watch brings them.
@@ -278,14 +216,6 @@ func (h *history) most() int {
 	return most
 }
 
-// mark is the present place in the audit log.
-func (c cluster) mark(ctx context.Context) audit.Position {
-	GinkgoHelper()
-	since, err := c.Mark(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	return since
-}
-
 // writes reads the operator's writes since a mark to these Namespaces, or in them, one line each: verb, resource, name. It leaves out
 // SubNamespaces and HierarchyConfigurations, because their statuses report changes that the case itself has made.
 func (c cluster) writes(since audit.Position, namespaces ...string) func(context.Context) ([]string, error) {
@@ -332,6 +262,6 @@ func (c cluster) writesThat(since audit.Position, concern func(audit.Request) bo
 // quiet expects no write of the operator to these Namespaces, or in them.
 func (c cluster) quiet(ctx context.Context, d time.Duration, namespaces ...string) {
 	GinkgoHelper()
-	Consistently(c.writes(c.mark(ctx), namespaces...)).WithContext(ctx).
+	Consistently(c.writes(c.Mark(ctx), namespaces...)).WithContext(ctx).
 		WithTimeout(test.Quiet(d)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // fixture is the configuration at the head of the cases.
@@ -55,7 +56,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	built = sent.Built
 	w, err := devcluster.Connect(sent.World)
 	Expect(err).NotTo(HaveOccurred())
-	shared = cluster{w}
+	shared = cluster{words.Cluster{World: w}}
 })
 
 var _ = ReportAfterEach(func(report SpecReport) {
@@ -72,5 +73,5 @@ func startWorld(ctx SpecContext, options devcluster.Options) cluster {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	w.Plugins = built.Plugins
-	return cluster{w}
+	return cluster{words.Cluster{World: w}}
 }

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
@@ -19,37 +18,38 @@ import (
 // free deletes a namespace of strangers and waits until its name is free.
 func (c cluster) free(ctx context.Context, name string) {
 	GinkgoHelper()
-	c.drop(ctx, build.Namespace(name))
-	Eventually(c.is(build.Namespace(name))).WithContext(ctx).Should(gone())
+	c.Delete(ctx, build.Namespace(name))
+	c.Gone(ctx, build.Namespace(name))
 }
 
 var _ = Describe("a name that belongs to strangers", func() {
 	It("SUB-K6 is not waited for: whoever asked for it must ask again", func(ctx SpecContext) {
 		c := startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 		const wanted = "k6-payments/k6-argocd"
-		c.put(ctx, build.Root("k6-payments"), build.Root("k6-shop"), build.Namespace("k6-argocd"), build.SubNamespace("k6-payments", "k6-argocd"))
+		c.Create(ctx, build.Root("k6-payments"), build.Root("k6-shop"), build.Namespace("k6-argocd"),
+			build.SubNamespace("k6-payments", "k6-argocd"))
 		Eventually(c.sub(wanted)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken,
 			"the operator tries again only when this SubNamespace is created again or its spec changes"))
 		c.free(ctx, "k6-argocd")
-		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
+		c.StaysAbsent(ctx, 5*time.Second, build.Namespace("k6-argocd"))
 		// Not after a restart, either.
 		_, err := c.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
 		_, err = c.StartOperator(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		c.grow(ctx, "k6-payments/k6-proof") // the operator is at work
-		Expect(c.is(build.Namespace("k6-argocd"))(ctx)).To(gone())
+		c.Absent(ctx, build.Namespace("k6-argocd"))
 		Expect(c.sub(wanted)(ctx)).To(stall(v1alpha1.ReasonNameTaken))
 		// The strangers make the namespace again. The name is taken, even while it terminates.
 		again, held := build.Namespace("k6-argocd"), build.Held(build.ConfigMap("k6-argocd", "hangs", "x"))
-		c.put(ctx, again, held)
+		c.Create(ctx, again, held)
 		late := build.SubNamespace("k6-shop", "k6-argocd")
-		c.drop(ctx, build.Namespace("k6-argocd"))
-		c.put(ctx, late)
+		c.Delete(ctx, build.Namespace("k6-argocd"))
+		c.Create(ctx, late)
 		Eventually(c.sub("k6-shop/k6-argocd")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken))
-		c.letGo(ctx, held)
-		Eventually(c.is(again)).WithContext(ctx).Should(gone())
-		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(gone())
+		c.LetGo(ctx, held)
+		c.Gone(ctx, again)
+		c.StaysAbsent(ctx, 3*time.Second, build.Namespace("k6-argocd"))
 		// A SubNamespace that is changed while the name is free gets it.
 		edit(ctx, c, subNamespace(wanted), func(sub *v1alpha1.SubNamespace) {
 			sub.Spec.Labels = map[string]v1alpha1.LabelValue{"app": "argocd"}
@@ -59,11 +59,11 @@ var _ = Describe("a name that belongs to strangers", func() {
 	})
 
 	It("SEC-W35 is said in the same words, whether a tenant or no one has it", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("w35-payments"), build.Root("w35-shop"), build.Namespace("w35-plain"))
+		shared.Create(ctx, build.Root("w35-payments"), build.Root("w35-shop"), build.Namespace("w35-plain"))
 		shared.grow(ctx, "w35-shop/w35-till")
 		var said []string
 		for _, name := range []string{"w35-till", "w35-plain"} {
-			shared.put(ctx, build.SubNamespace("w35-payments", name))
+			shared.Create(ctx, build.SubNamespace("w35-payments", name))
 			Eventually(shared.sub("w35-payments/" + name)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken, "exists outside of this tree"))
 			sub, err := shared.sub("w35-payments/" + name)(ctx)
 			Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 	})
 
 	It("HIER-S9 is not waited for by a required child either", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s9-x"), build.Namespace("s9-taken"))
+		shared.Create(ctx, build.Root("s9-x"), build.Namespace("s9-taken"))
 		shared.wish(ctx, "s9-x", build.Requiring("s9-taken", "s9-mine"))
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict,
 			"namespace s9-taken exists outside of this tree"))
@@ -83,47 +83,47 @@ var _ = Describe("a name that belongs to strangers", func() {
 		shared.free(ctx, "s9-taken")
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict,
 			"s9-taken belonged to a namespace outside of this tree"))
-		Consistently(shared.is(build.Namespace("s9-taken"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
+		shared.StaysAbsent(ctx, 5*time.Second, build.Namespace("s9-taken"))
 		shared.wish(ctx, "s9-x", build.Requiring("s9-mine"))
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(settled())
-		shared.drop(ctx, subNamespace("s9-x/s9-taken"))
-		Eventually(shared.is(subNamespace("s9-x/s9-taken"))).WithContext(ctx).Should(gone())
+		shared.Delete(ctx, subNamespace("s9-x/s9-taken"))
+		shared.Gone(ctx, subNamespace("s9-x/s9-taken"))
 		shared.wish(ctx, "s9-x", build.Requiring("s9-taken", "s9-mine"))
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(And(settled(), say(children, metav1.ConditionTrue, v1alpha1.ReasonAllPresent)))
 	})
 
 	It("HIER-T6 is a plain namespace's: the operator makes no HierarchyConfiguration there", func(ctx SpecContext) {
-		shared.put(ctx, build.Namespace("t6-plain"), build.Child("t6-x", "t6-plain"))
-		shared.put(ctx, build.Root("t6-root"), build.Child("t6-y", "t6-root"))
-		Eventually(shared.is(build.Hierarchy("t6-root"))).WithContext(ctx).Should(Succeed(),
+		shared.Create(ctx, build.Namespace("t6-plain"), build.Child("t6-x", "t6-plain"))
+		shared.Create(ctx, build.Root("t6-root"), build.Child("t6-y", "t6-root"))
+		Eventually(shared.Read(build.Hierarchy("t6-root"))).WithContext(ctx).Should(Succeed(),
 			"the operator makes one for a root with an unbound child")
-		Expect(shared.is(build.Hierarchy("t6-plain"))(ctx)).To(gone())
+		shared.Absent(ctx, build.Hierarchy("t6-plain"))
 		Expect(shared.Operator.Log()).NotTo(ContainSubstring("making a HierarchyConfiguration in namespace t6-plain"))
 	})
 
 	It("SUB-K7 is had by no SubNamespace where the configuration reserves it", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("k7-payments"), build.SubNamespace("k7-payments", "k7-istio-system"))
+		shared.Create(ctx, build.Root("k7-payments"), build.SubNamespace("k7-payments", "k7-istio-system"))
 		Eventually(shared.sub("k7-payments/k7-istio-system")).WithContext(ctx).
 			Should(stall(v1alpha1.ReasonReservedName, "the configuration reserves the name k7-istio-system"))
 		shared.quiet(ctx, 3*time.Second, "k7-istio-system")
-		Expect(shared.is(build.Namespace("k7-istio-system"))(ctx)).To(gone())
+		shared.Absent(ctx, build.Namespace("k7-istio-system"))
 	})
 
 	It("HIER-O9 and for which namespaces wait is made by a cluster admin alone", func(ctx SpecContext) {
 		p, mallory := build.Root("o9-p"), build.Tenant("o9-p").Users("mallory").Object()
-		shared.put(ctx, p, build.Child("o9-x", "o9-p"))
+		shared.Create(ctx, p, build.Child("o9-x", "o9-p"))
 		Eventually(shared.ns("o9-x")).WithContext(ctx).Should(standing("o9-p", "1"))
 		shared.free(ctx, "o9-p")
-		shared.put(ctx, mallory)
+		shared.Create(ctx, mallory)
 		Eventually(shared.tenant("o9-p")).WithContext(ctx).Should(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", string(v1alpha1.ConditionNamespaceReady)), HaveField("Reason", string(v1alpha1.ReasonNamespaceConflict)),
 			HaveField("Message", ContainSubstring(`other namespaces wait for a parent named "o9-p"`))))))
-		Consistently(shared.is(build.Namespace("o9-p"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
-		Expect(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))(ctx)).To(gone())
+		shared.StaysAbsent(ctx, 5*time.Second, build.Namespace("o9-p"))
+		shared.Absent(ctx, build.RoleBinding("o9-x", "warren:users", "admin"))
 		// A cluster admin lets this LNamespace adopt the namespace.
-		shared.put(ctx, build.Annotated(build.Namespace("o9-p"), v1alpha1.AnnotationAdopt, string(mallory.UID)))
+		shared.Create(ctx, build.Annotated(build.Namespace("o9-p"), v1alpha1.AnnotationAdopt, string(mallory.UID)))
 		Eventually(shared.ns("o9-p")).WithContext(ctx).Should(noted(v1alpha1.AnnotationLNamespaceUID, string(mallory.UID)))
-		Eventually(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))).WithContext(ctx).Should(there())
+		shared.Exists(ctx, build.RoleBinding("o9-x", "warren:users", "admin"))
 	})
 })
 

@@ -12,16 +12,16 @@ import (
 
 var _ = Describe("HierarchyConfigurations are applied from the leaves upwards", func() {
 	It("HIER-O10 and no report takes the name of one that is still to come", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("o10-org"), build.Namespace("o10-parent"), build.Namespace("o10-leaf"))
+		shared.Create(ctx, build.Root("o10-org"), build.Namespace("o10-parent"), build.Namespace("o10-leaf"))
 		shared.wish(ctx, "o10-leaf", build.Below("o10-parent"))
 		Eventually(shared.hier("o10-leaf")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentNotManaged))
 		// This loop ends when the operator has reported what is wrong with o10-other. In that time, it must not report on o10-parent.
-		shared.put(ctx, build.Child("o10-other", "o10-nowhere"))
+		shared.Create(ctx, build.Child("o10-other", "o10-nowhere"))
 		count := 0
 		Eventually(func(g Gomega) {
 			count++
 			name := fmt.Sprintf("o10-more-%d", count)
-			shared.put(ctx, build.Namespace(name))
+			shared.Create(ctx, build.Namespace(name))
 			shared.wish(ctx, name, build.Below("o10-org"))
 			g.Expect(shared.hier("o10-other")(ctx)).To(unready(halted, v1alpha1.ReasonParentMissing))
 		}).WithContext(ctx).Should(Succeed())
