@@ -54,12 +54,12 @@ var _ = Describe("a conflict", func() {
 		Expect(f.at(ctx, f.d1)).To(BeNil())
 		Expect(f.at(ctx, f.d3)).To(BeNil())
 		f.untouched(ctx, obstacle)
-		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonConflict).Should(HaveLen(1))
-		Eventually(ctx, f.events).WithArguments(obstacle, v1alpha1.ReasonDistributionConflict).Should(HaveLen(1))
+		Eventually(ctx, f.Messages(rd, v1alpha1.ReasonConflict)).Should(HaveLen(1))
+		Eventually(ctx, f.Messages(obstacle, v1alpha1.ReasonDistributionConflict)).Should(HaveLen(1))
 		Expect(f.Admin().Delete(ctx, obstacle)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
 		f.becomes(ctx, "True/Distributed")
-		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonConflictResolved).Should(HaveLen(1))
+		Eventually(ctx, f.Messages(rd, v1alpha1.ReasonConflictResolved)).Should(HaveLen(1))
 		f.rests(ctx)
 	})
 
@@ -147,7 +147,7 @@ var _ = Describe("a conflict", func() {
 		over := f.at(ctx, f.d2)
 		Expect(over.UID).To(Equal(obstacle.UID))
 		Expect(over.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationAdopted, v1alpha1.True))
-		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonOverwrote).
+		Eventually(ctx, f.Messages(rd, v1alpha1.ReasonOverwrote)).
 			Should(ConsistOf(And(ContainSubstring(f.d2), Not(ContainSubstring("s3ntinel")))))
 	})
 
@@ -169,8 +169,7 @@ var _ = Describe("a conflict", func() {
 		frozen := f.obstacle(ctx, f.d3, "mine", func(s *corev1.Secret) { s.Immutable = &yes })
 		held := f.obstacle(ctx, f.x1, "mine", func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
-				To(Succeed())
+			f.LetGo(ctx, held)
 		})
 		Expect(f.Admin().Delete(ctx, held)).To(Succeed())
 		free := f.id + "-free"
@@ -230,7 +229,7 @@ var _ = Describe("a conflict", func() {
 		was = g.at(ctx, g.id)
 		source := build.Source(build.Secret(root, g.id, "theirs"), v1alpha1.ModeUpdate)
 		Expect(f.Admin().Create(ctx, source)).To(Succeed())
-		Eventually(ctx, g.events).WithArguments(source, v1alpha1.ReasonConflict).Should(ContainElement(ContainSubstring(g.id)))
+		Eventually(ctx, g.Messages(source, v1alpha1.ReasonConflict)).Should(ContainElement(ContainSubstring(g.id)))
 		Consistently(ctx, g.data).WithArguments(g.id).WithTimeout(test.Quiet(soon)).Should(Equal("v=1"))
 		g.untouched(ctx, was)
 	})

@@ -31,7 +31,7 @@ var _ = Describe("content", func() {
 	It("DIST-D15 a change is one write a copy, and no read", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)
 		rd := f.becomes(ctx, "True/Distributed")
@@ -72,7 +72,7 @@ var _ = Describe("content", func() {
 		f.change(ctx, f.holding(map[string]string{"v": "1"}))
 		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
 		f.becomes(ctx, "True/Distributed")
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		f.change(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Annotations = map[string]string{"touched": "yes"} })
 		f.rests(ctx)
 		Expect(f.requests(ctx, mark)).NotTo(HaveKey("update secrets"))
@@ -97,7 +97,7 @@ var _ = Describe("content", func() {
 	It("DIST-D68 ten changes in a second end in the last", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		for v := range strings.FieldsSeq("2 3 4 5 6 7 8 9 10 11") {
 			f.change(ctx, f.holding(map[string]string{"v": v}))
 		}
@@ -130,7 +130,7 @@ var _ = Describe("content", func() {
 		Expect(f.Admin().Delete(ctx, quota)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")
-		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonFailed).Should(HaveLen(1))
+		Eventually(ctx, f.Messages(rd, v1alpha1.ReasonFailed)).Should(HaveLen(1))
 	})
 })
 
@@ -207,7 +207,7 @@ var _ = Describe("drift", func() {
 			Expect(f.edit(ctx, "admin", f.d1, setting("extra", "1"))).To(Succeed())
 			f.distributed(ctx, "v=1", f.d1)
 		}
-		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonDriftLoop).Should(HaveLen(1))
+		Eventually(ctx, f.Messages(rd, v1alpha1.ReasonDriftLoop)).Should(HaveLen(1))
 		Expect(f.edit(ctx, "admin", f.d1, setting("extra", "1"))).To(Succeed())
 		Expect(f.edit(ctx, "admin", f.d2, setting("extra", "1"))).To(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
@@ -274,8 +274,7 @@ var _ = Describe("removal", func() {
 		f.absent(ctx, f.d2, f.d3)
 		held := f.at(ctx, f.d1)
 		Expect(f.read(ctx).DeletionTimestamp).NotTo(BeNil(), "it waits for the copy in d1")
-		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
-			To(Succeed())
+		f.LetGo(ctx, held)
 		f.absent(ctx, f.d1)
 		Eventually(ctx, f.gone).WithArguments(f.object()).Should(BeTrue())
 	})
@@ -314,8 +313,7 @@ var _ = Describe("removal", func() {
 		f.distributed(ctx, "v=1", f.d2, f.d3)
 		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{f.d1 + ":BeingDeleted"}))
 		held := f.at(ctx, f.d1)
-		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
-			To(Succeed())
+		f.LetGo(ctx, held)
 		f.distributed(ctx, "v=1", f.d1)
 		f.becomes(ctx, "True/Distributed")
 	})

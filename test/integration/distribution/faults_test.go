@@ -63,7 +63,7 @@ var _ = Describe("a cluster in which others write too", func() {
 	// writesOnce checks that each change is one write of each copy, and that nothing is written after it.
 	writesOnce := func(ctx SpecContext, drift v1alpha1.DriftPolicy) {
 		GinkgoHelper()
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		f.create(ctx, onDrift(drift))
 		f.becomes(ctx, "True/Distributed")
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
@@ -86,9 +86,9 @@ var _ = Describe("a cluster in which others write too", func() {
 
 	It("DIST-D98 data that are always rewritten are told under Revert, and end in a loop that is slowed down", func(ctx SpecContext) {
 		f.mutates(ctx, `Object{data: {"v": "bXV0YXRlZA==", "mutated": "eA=="}}`)
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		f.create(ctx, onDrift(v1alpha1.DriftRevert))
-		Eventually(ctx, func() []string { return f.events(ctx, f.read(ctx), v1alpha1.ReasonDriftLoop) }).Should(HaveLen(3), f.explain)
+		Eventually(ctx, f.Messages(f.object(), v1alpha1.ReasonDriftLoop)).Should(HaveLen(3), f.explain)
 		f.rests(ctx)
 		Expect(f.requests(ctx, mark)["update secrets"]).To(Equal(15), f.explain) // five repairs of each
 		rd := f.becomes(ctx, "False/Progressing")
@@ -107,7 +107,7 @@ var _ = Describe("a cluster in which others write too", func() {
 	It("DIST-D67 what the operator may not write is told, and tried seldom", func(ctx SpecContext) {
 		const message = "no Secret of this name here"
 		lift := f.refusing(ctx, f.d2, message, metav1.StatusReasonForbidden)
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Reason", v1alpha1.ReasonForbidden),

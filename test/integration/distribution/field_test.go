@@ -26,11 +26,12 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // field is what one case works with: namespaces with a label of its own, and one distribution of a Secret with a name of its own.
 type field struct {
-	*devcluster.World
+	words.Cluster
 	id, d1, d2, d3, x1 string
 }
 
@@ -38,7 +39,7 @@ type field struct {
 func plough(ctx context.Context, w *devcluster.World) *field {
 	GinkgoHelper()
 	id := "f" + rand.String(6)
-	f := &field{World: w, id: id, d1: id + "-d1", d2: id + "-d2", d3: id + "-d3", x1: id + "-x1"}
+	f := &field{Cluster: words.Cluster{World: w}, id: id, d1: id + "-d1", d2: id + "-d2", d3: id + "-d3", x1: id + "-x1"}
 	for _, name := range []string{f.d1, f.d2, f.d3} {
 		f.namespace(ctx, name, "dist", id)
 	}
@@ -330,13 +331,6 @@ func (f *field) updates(ctx context.Context, since audit.Position) (namespaces [
 	return namespaces, times
 }
 
-func (f *field) mark(ctx context.Context) audit.Position {
-	GinkgoHelper()
-	mark, err := f.Mark(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	return mark
-}
-
 // rests waits until the operator stops sending requests about the case, and checks that it sends none for a while. Lists and watches of
 // Secrets don't count. It waits first, because a status is written after the change that it reports.
 func (f *field) rests(ctx context.Context) {
@@ -349,11 +343,11 @@ func (f *field) rests(ctx context.Context) {
 		return found
 	}
 	Eventually(ctx, func() map[string]int {
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		time.Sleep(pause)
 		return asked(mark)
 	}).Should(BeEmpty(), f.explain)
-	mark := f.mark(ctx)
+	mark := f.Mark(ctx)
 	Consistently(ctx, func() map[string]int { return asked(mark) }).WithTimeout(test.Quiet(soon)).Should(BeEmpty(), f.explain)
 }
 
@@ -364,20 +358,6 @@ func conflicts(rd *v1alpha1.ResourceDistribution) []string {
 		all = append(all, one.Name+":"+string(one.Reason))
 	}
 	return all
-}
-
-// events are the messages of the Events of one reason about an object.
-func (f *field) events(ctx context.Context, object client.Object, reason v1alpha1.Reason) []string {
-	list := &corev1.EventList{}
-	if err := f.Admin().List(ctx, list, client.MatchingFields{"involvedObject.uid": string(object.GetUID()), "reason": string(reason)}); err !=
-		nil {
-		return []string{err.Error()}
-	}
-	var messages []string
-	for _, e := range list.Items {
-		messages = append(messages, e.Message)
-	}
-	return messages
 }
 
 func (f *field) uid(ctx context.Context, namespace string) types.UID {

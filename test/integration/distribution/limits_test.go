@@ -25,7 +25,7 @@ var _ = Describe("many copies", func() {
 		}
 		f.seen(ctx, fmt.Sprintf("%s-n%02d", f.id, many-4)) // the last one
 		current := func(ctx context.Context) int32 { return f.read(ctx).Status.Current }
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		f.create(ctx)
 		Eventually(ctx, current).Should(BeEquivalentTo(many), f.explain)
 		f.becomes(ctx, "True/Distributed")

@@ -83,7 +83,7 @@ var _ = Describe("a name in the targets", func() {
 			ContainSubstring("another namespace has taken the name since: "+f.d2),
 			ContainSubstring("take their names out of spec.targets and put them in again")))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("NamespaceReplaced"))
-		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonNamespaceReplaced).Should(HaveLen(1))
+		Eventually(ctx, f.Messages(rd, v1alpha1.ReasonNamespaceReplaced)).Should(HaveLen(1))
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1)
 		f.becomes(ctx, "False/NamespaceReplaced")

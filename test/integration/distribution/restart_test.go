@@ -76,7 +76,7 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.edit(ctx, "admin", f.d1, setting("v", "edited"))).To(Succeed())
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		Expect(w.Operator.Restart(ctx)).To(Succeed())
 		f.rests(ctx)
 		Expect(f.requests(ctx, mark)).To(BeEmpty())
@@ -137,7 +137,7 @@ var _ = Describe("an operator that ends", Ordered, func() {
 
 		writes := []string{
 			"create " + skips.d1, "create " + skips.d3, "update " + changed.d1, "update " + changed.d2, "delete " + changed.d3}
-		since := changed.mark(ctx)
+		since := changed.Mark(ctx)
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		written := func() []string { return writtenSecrets(ctx, w, since, changed, skips, fails, suspended) }
 		Eventually(ctx, written).Should(ConsistOf(writes))
@@ -163,7 +163,7 @@ var _ = Describe("an operator that ends", Ordered, func() {
 			f.namespace(ctx, d5(f), "dist", f.id)
 			obstacles[f] = f.obstacle(ctx, d4(f), "theirs")
 		}
-		mark := wiped.mark(ctx)
+		mark := wiped.Mark(ctx)
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		kept.distributed(ctx, "v=1", d5(kept))
 		for _, f := range both {
@@ -187,7 +187,7 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		names := f.namespaces(ctx, many)
 		killed := func(verb string, least int, act func()) {
 			GinkgoHelper()
-			mark := f.mark(ctx)
+			mark := f.Mark(ctx)
 			writes := func() int { return f.requests(ctx, mark)[verb] }
 			act()
 			Eventually(ctx, writes).WithPolling(1).Should(BeNumerically(">=", least), f.explain)

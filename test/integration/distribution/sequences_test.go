@@ -311,8 +311,9 @@ var _ = Describe("any sequence of conflicts, edits, moves, deletions and kills",
 			all.Go(func() error {
 				defer GinkgoRecover()
 				for n := next.Add(1); n <= number; n = next.Add(1) {
-					s := &sequence{field: &field{World: w, id: fmt.Sprintf("s%d", n), d1: ground.d1, d2: ground.d2, d3: ground.d3, x1: ground.x1},
-						random: rand.New(rand.NewPCG(from, uint64(n))), strangers: map[types.UID]*stranger{}}
+					own := *ground
+					own.id = fmt.Sprintf("s%d", n)
+					s := &sequence{field: &own, random: rand.New(rand.NewPCG(from, uint64(n))), strangers: map[types.UID]*stranger{}}
 					if err := s.play(ctx); err != nil {
 						return fmt.Errorf("sequence %d of seed %d: %w\n%s", n, from, err, strings.Join(s.story, "\n"))
 					}

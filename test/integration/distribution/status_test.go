@@ -47,7 +47,7 @@ var _ = Describe("a status", func() {
 			f.create(ctx)
 			was := timeless(f.becomes(ctx, "True/Distributed"))
 			f.rests(ctx)
-			mark := f.mark(ctx)
+			mark := f.Mark(ctx)
 			f.writeStatus(ctx, write)
 			Eventually(ctx, func() v1alpha1.ResourceDistributionStatus { return timeless(f.read(ctx)) }).Should(Equal(was), f.explain)
 			f.rests(ctx)

@@ -29,7 +29,7 @@ var _ = Describe("targets", func() {
 
 	It("DIST-D01 each gets a copy, DIST-D02 with one write", func(ctx SpecContext) {
 		f.seen(ctx, f.d1, f.d2, f.d3)
-		mark, begin := f.mark(ctx), time.Now()
+		mark, begin := f.Mark(ctx), time.Now()
 		f.create(ctx)
 		rd := f.becomes(ctx, "True/Distributed")
 		pauses := int(time.Since(begin) / (2 * time.Second)) // between two statuses of a long rollout: 0, except on a busy machine
@@ -132,7 +132,7 @@ var _ = Describe("targets", func() {
 	It("DIST-D12 a namespace that joins or leaves costs one write", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
-		mark := f.mark(ctx)
+		mark := f.Mark(ctx)
 		label := func(namespace, value string) {
 			n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 			Expect(f.Admin().Patch(ctx, n, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+value+`"}}}`)))).
@@ -161,7 +161,7 @@ var _ = Describe("targets", func() {
 		Eventually(ctx, func() error { return f.Admin().Create(ctx, build.Namespace(f.d2, "dist", f.id)) }).Should(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
 		Expect(f.becomes(ctx, "True/Distributed").Status.Failed).To(BeZero())
-		Expect(f.events(ctx, rd, v1alpha1.ReasonFailed)).To(BeEmpty())
+		Expect(f.Messages(rd, v1alpha1.ReasonFailed)(ctx)).To(BeEmpty())
 	})
 
 	It("DIST-D14 a namespace that is held while it terminates is no target", func(ctx SpecContext) {
@@ -169,8 +169,7 @@ var _ = Describe("targets", func() {
 		holder.Finalizers = []string{"example.com/hold"}
 		Expect(f.Admin().Create(ctx, holder)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
-			Expect(f.Admin().Patch(ctx, holder, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).
-				To(Succeed())
+			f.LetGo(ctx, holder)
 		})
 		Expect(f.Admin().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.d2}})).To(Succeed())
 		f.create(ctx)
