@@ -33,8 +33,7 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 
 	It("FLT-U01b saves our objects, then takes the CRDs with the operator up, and all sudo with them", func(ctx SpecContext) {
 		before = namespaces(s.state(ctx))
-		mark, err := s.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		mark := s.Mark(ctx)
 		// What `make undeploy CRDS=true` runs.
 		s.script(ctx, "remove-crds.sh", saved)
 		Expect(s.Operator.Process().Running()).To(BeTrue(), "the operator is up until the CRDs are gone")
@@ -52,7 +51,7 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		Expect(namespaces(s.state(ctx))).To(HaveLen(len(before)), "all namespaces live")
 		for _, name := range []string{"payments", "payments-web"} {
 			own := build.ConfigMap(name, "own", "")
-			Expect(s.read(own)(ctx)).To(Succeed())
+			Expect(s.Read(own)(ctx)).To(Succeed())
 			Expect(own.Data).To(HaveKeyWithValue("key", "v"))
 		}
 		_, allowed := s.kubectl(ctx, "bob", "get secrets -n payments --as=bob --as-group=payments-sudoers")

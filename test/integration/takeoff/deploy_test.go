@@ -12,6 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // arguments are those of hack/deploy.sh.
@@ -27,7 +28,7 @@ var _ = Describe("make deploy", Ordered, func() {
 		described := &devcluster.World{Access: cp.Access}
 		w, err := devcluster.Connect(described.Bytes())
 		Expect(err).NotTo(HaveOccurred())
-		s = site{w}
+		s = site{words.Cluster{World: w}}
 	})
 
 	deploy := func(ctx context.Context, a arguments) (string, error) {

@@ -11,11 +11,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/onsi/gomega/types"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 const (
@@ -36,7 +35,7 @@ const (
 
 // site is a cluster on which the operator is deployed. It has no node: its pods never start, and the World's operator process runs
 // instead of them.
-type site struct{ *devcluster.World }
+type site struct{ words.Cluster }
 
 // newSite starts a control plane with the operator deployed.
 func newSite(ctx SpecContext) site {
@@ -44,7 +43,7 @@ func newSite(ctx SpecContext) site {
 	w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Manager: manager}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	s := site{w}
+	s := site{words.Cluster{World: w}}
 	s.kubelet()
 	s.deploy(ctx)
 	return s
@@ -171,17 +170,13 @@ func (s site) tenant(ctx context.Context, name string) {
 	Eventually(func() error {
 		return s.Admin().Create(ctx, build.Tenant(name).Users("alice").Managers("mia").Sudoers("bob").Cascading().Object())
 	}).WithContext(ctx).Should(Succeed(), "the API server may still know the webhooks")
-	Eventually(s.read(build.Namespace(name))).WithContext(ctx).Should(Succeed())
-	s.create(ctx, build.SubNamespace(name, sub), build.ConfigMap(name, "own", "v"),
+	s.Exists(ctx, build.Namespace(name))
+	s.Create(ctx, build.SubNamespace(name, sub), build.ConfigMap(name, "own", "v"),
 		build.Source(build.Secret(name, "shared", "v"), v1alpha1.ModeUpdate))
-	Eventually(s.read(build.Secret(sub, "shared", ""))).WithContext(ctx).Should(Succeed())
-	for _, binding := range []string{"warren:sudoers", "warren:users"} {
-		Eventually(s.read(build.RoleBinding(sub, binding, ""))).WithContext(ctx).Should(Succeed())
-	}
-	for _, namespace := range []string{name, sub} {
-		Eventually(s.read(build.ConfigMap(namespace, "kube-root-ca.crt", ""))).WithContext(ctx).Should(Succeed(), "it comes from Kubernetes")
-	}
-	s.create(ctx, build.ConfigMap(sub, "own", "v"))
+	s.Exists(ctx, build.Secret(sub, "shared", ""))
+	s.Exists(ctx, build.RoleBinding(sub, "warren:sudoers", ""), build.RoleBinding(sub, "warren:users", ""))
+	s.Exists(ctx, build.ConfigMap(name, "kube-root-ca.crt", ""), build.ConfigMap(sub, "kube-root-ca.crt", "")) // from Kubernetes
+	s.Create(ctx, build.ConfigMap(sub, "own", "v"))
 	s.ready(ctx, name)
 }
 
@@ -189,32 +184,16 @@ func (s site) ready(ctx context.Context, tenant string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		lns := build.Tenant(tenant).Object()
-		g.Expect(s.read(lns)(ctx)).To(Succeed())
+		g.Expect(s.Read(lns)(ctx)).To(Succeed())
 		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
 		g.Expect(c).NotTo(BeNil())
 		g.Expect(c.Status).To(Equal(metav1.ConditionTrue), c.Message)
 		g.Expect(lns.Finalizers).To(ContainElement(v1alpha1.FinalizerLNamespace))
 		sub := build.SubNamespace(tenant, tenant+"-web")
-		g.Expect(s.read(sub)(ctx)).To(Succeed())
+		g.Expect(s.Read(sub)(ctx)).To(Succeed())
 		g.Expect(sub.Finalizers).To(ContainElement(v1alpha1.FinalizerSubNamespace))
 	}).WithContext(ctx).Should(Succeed(), "tenant %s and its sub-namespace are ready", tenant)
 }
-
-func (s site) create(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(s.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
-	}
-}
-
-// read is for Eventually: it reads the object again.
-func (s site) read(object client.Object) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)
-	}
-}
-
-func beNotFound() types.GomegaMatcher { return WithTransform(apierrors.IsNotFound, BeTrue()) }
 
 // kubectl runs kubectl as a user and returns what it printed, and whether it was allowed.
 func (s site) kubectl(ctx context.Context, user, line string) (string, bool) {

@@ -22,6 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 var _ = Describe("make undeploy", Ordered, func() {
@@ -38,13 +39,12 @@ var _ = Describe("make undeploy", Ordered, func() {
 		s.plantWebhooks(ctx)
 		payments := build.Tenant("payments").Object()
 		Eventually(func(g Gomega) { // the operator may write its status at the same time
-			g.Expect(s.read(payments)(ctx)).To(Succeed())
+			g.Expect(s.Read(payments)(ctx)).To(Succeed())
 			payments.Finalizers = append([]string{"example.com/keep"}, payments.Finalizers...)
 			g.Expect(s.Admin().Update(ctx, payments)).To(Succeed())
 		}).WithContext(ctx).Should(Succeed())
 		before = s.state(ctx)
-		mark, err := s.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		mark := s.Mark(ctx)
 
 		said := s.undeploy(ctx)
 		Expect(said).To(SatisfyAll(
@@ -62,8 +62,8 @@ var _ = Describe("make undeploy", Ordered, func() {
 		}))
 
 		Expect(s.leftovers(ctx)).To(BeEmpty())
-		Expect(s.read(build.ClusterRole("warren:impersonate-on"))(ctx)).To(Succeed())
-		Expect(s.read(payments)(ctx)).To(Succeed())
+		Expect(s.Read(build.ClusterRole("warren:impersonate-on"))(ctx)).To(Succeed())
+		Expect(s.Read(payments)(ctx)).To(Succeed())
 		Expect(payments.Finalizers).To(Equal([]string{"example.com/keep"}), "a finalizer of somebody else stays")
 		payments.Finalizers = nil
 		Expect(s.Admin().Update(ctx, payments)).To(Succeed())
@@ -81,7 +81,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 		s.ready(ctx, "payments")
 		Eventually(s.state).WithContext(ctx).Should(Equal(before))
 		source := build.Secret("payments", "shared", "")
-		Expect(s.read(source)(ctx)).To(Succeed())
+		Expect(s.Read(source)(ctx)).To(Succeed())
 		source.Data["key"] = []byte("second")
 		Expect(s.Admin().Update(ctx, source)).To(Succeed())
 		Eventually(s.copied("payments-web", "second")).WithContext(ctx).Should(BeTrue(), "copies follow again")
@@ -106,10 +106,10 @@ var _ = Describe("make undeploy", Ordered, func() {
 			g.Expect(allowed).To(BeFalse())
 			g.Expect(said).To(ContainSubstring("shared is a copy of payments/shared; change the source instead"))
 		}).WithContext(ctx).Should(Succeed())
-		s.create(ctx, build.Child("doomed", "payments"), build.ConfigMap("doomed", "own", "v"))
+		s.Create(ctx, build.Child("doomed", "payments"), build.ConfigMap("doomed", "own", "v"))
 		_, allowed := s.kubectl(ctx, controlplane.Admin, "delete namespace doomed --wait=false")
 		Expect(allowed).To(BeTrue())
-		Eventually(s.read(build.Namespace("doomed"))).WithContext(ctx).Should(beNotFound())
+		s.Gone(ctx, build.Namespace("doomed"))
 
 		// The command is the one in docs/security.md.
 		said, allowed := s.kubectl(ctx, controlplane.Admin, "delete validatingadmissionpolicybindings -l app.kubernetes.io/name=warren")
@@ -124,21 +124,21 @@ var _ = Describe("make undeploy", Ordered, func() {
 		sub, lns := build.SubNamespace("shop", "shop-web"), build.Tenant("shop").Object()
 		for _, object := range []client.Object{sub, lns} {
 			Expect(s.Admin().Delete(ctx, object)).To(Succeed())
-			Expect(s.read(object)(ctx)).To(Succeed(), "it hangs")
+			Expect(s.Read(object)(ctx)).To(Succeed(), "it hangs")
 		}
 		ownRight := s.plantOwnRight(ctx, "shop-web")
 		Expect(s.undeploy(ctx)).To(ContainSubstring("deleted RoleBinding warren:operator in 1 namespaces"))
-		Expect(s.read(ownRight)(ctx)).To(beNotFound(), "by it a service account of the operator's name would get the operator's rights")
+		Expect(s.Read(ownRight)(ctx)).To(words.BeNotFound(), "by it a service account of the operator's name would get the operator's rights")
 		for _, object := range []client.Object{sub, lns} {
-			Expect(s.read(object)(ctx)).To(beNotFound(), "it is freed")
+			Expect(s.Read(object)(ctx)).To(words.BeNotFound(), "it is freed")
 		}
 		for _, name := range []string{"shop", "shop-web"} {
 			namespace := build.Namespace(name)
-			Expect(s.read(namespace)(ctx)).To(Succeed())
+			Expect(s.Read(namespace)(ctx)).To(Succeed())
 			Expect(namespace.Status.Phase).To(Equal(corev1.NamespaceActive))
 		}
 		Expect(s.Admin().Delete(ctx, build.Namespace("payments"))).To(Succeed())
-		Eventually(s.read(build.Namespace("payments"))).WithContext(ctx).Should(beNotFound(), "though it holds a SubNamespace")
+		Eventually(s.Read(build.Namespace("payments"))).WithContext(ctx).Should(words.BeNotFound(), "though it holds a SubNamespace")
 	}, SpecTimeout(4*suite.Patience))
 })
 
@@ -228,7 +228,7 @@ func (s site) worksAsBefore(ctx context.Context, tenant string) {
 func (s site) copied(namespace, value string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		secret := build.Secret(namespace, "shared", "")
-		return s.read(secret)(ctx) == nil && bytes.Equal(secret.Data["key"], []byte(value))
+		return s.Read(secret)(ctx) == nil && bytes.Equal(secret.Data["key"], []byte(value))
 	}
 }
 

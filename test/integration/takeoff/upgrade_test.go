@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
+	"github.com/warren-tenancy/warren/test/words"
 )
 
 // Upgrades and downgrades of the operator itself are played by `make e2e-node`.
@@ -34,7 +35,7 @@ var _ = Describe("a change of versions", Ordered, func() {
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
-		s = site{w}
+		s = site{words.Cluster{World: w}}
 		s.tenant(ctx, "payments")
 	})
 
@@ -77,12 +78,12 @@ var _ = Describe("a change of versions", Ordered, func() {
 
 	It("FLT-U07 a Namespace keeps a newer key of ours, which the operator doesn't know", func(ctx SpecContext) {
 		newer := v1alpha1.Domain + "/newer"
-		s.create(ctx, build.Namespace("legacy", newer, "kept"))
+		s.Create(ctx, build.Namespace("legacy", newer, "kept"))
 		Expect(s.Admin().Patch(ctx, build.Namespace("legacy"),
 			client.RawPatch(apitypes.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelParent+`":"payments"}}}`)))).To(Succeed())
 		Eventually(s.copied("legacy", "while an older one can't start")).WithContext(ctx).Should(BeTrue(), "the operator has placed it")
 		namespace := build.Namespace("legacy")
-		Expect(s.read(namespace)(ctx)).To(Succeed())
+		Expect(s.Read(namespace)(ctx)).To(Succeed())
 		Expect(namespace.Labels).To(HaveKeyWithValue(newer, "kept"))
 	}, SpecTimeout(2*suite.Patience))
 })
@@ -98,7 +99,7 @@ var _ = Describe("a minor upgrade of Kubernetes", func() {
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
-		s := site{w}
+		s := site{words.Cluster{World: w}}
 		s.tenant(ctx, "payments")
 		Expect(s.sudoMode(ctx)).To(Equal(v1alpha1.SudoLegacy))
 		before, operator := s.state(ctx), s.Operator.Process().PID()
@@ -121,14 +122,14 @@ var _ = Describe("a minor upgrade of Kubernetes", func() {
 
 func (s site) sudoMode(ctx context.Context) (v1alpha1.SudoMode, error) {
 	tenant := build.Tenant("payments").Object()
-	err := s.read(tenant)(ctx)
+	err := s.Read(tenant)(ctx)
 	return tenant.Status.Sudo.Mode, err
 }
 
 func (s site) lnamespaceDefinition(ctx context.Context) *apiextensionsv1.CustomResourceDefinition {
 	GinkgoHelper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "lnamespaces.tenancy.warren.dev"}}
-	Expect(s.read(crd)(ctx)).To(Succeed())
+	Expect(s.Read(crd)(ctx)).To(Succeed())
 	return crd
 }
 
@@ -150,7 +151,7 @@ func (s site) listUsers(ctx context.Context, names ...string) {
 	Expect(s.Admin().Patch(ctx, tenant, client.MergeFrom(before))).To(Succeed())
 	binding := build.RoleBinding("payments-web", "warren:users", "")
 	Eventually(func(g Gomega) {
-		g.Expect(s.read(binding)(ctx)).To(Succeed())
+		g.Expect(s.Read(binding)(ctx)).To(Succeed())
 		var bound []string
 		for _, subject := range binding.Subjects {
 			bound = append(bound, subject.Name)
@@ -163,7 +164,7 @@ func (s site) listUsers(ctx context.Context, names ...string) {
 func (s site) changeSource(ctx context.Context, value string) {
 	GinkgoHelper()
 	source := build.Secret("payments", "shared", "")
-	Expect(s.read(source)(ctx)).To(Succeed())
+	Expect(s.Read(source)(ctx)).To(Succeed())
 	source.Data["key"] = []byte(value)
 	Expect(s.Admin().Update(ctx, source)).To(Succeed())
 	Eventually(s.copied("payments-web", value)).WithContext(ctx).Should(BeTrue())
