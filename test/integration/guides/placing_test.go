@@ -68,7 +68,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 		By("which a quota refuses after the command has marked the namespace")
 		full := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "p16-x", Name: "full"}}
 		full.Spec.Hard = corev1.ResourceList{"count/hierarchyconfigurations." + v1alpha1.Domain: resource.MustParse("0")}
-		create(ctx, build.Namespace("p16-x"), full)
+		world.Create(ctx, build.Namespace("p16-x"), full)
 		Eventually(asAdmin).WithContext(ctx).WithArguments("get", "resourcequotas", "-n", "p16-x", "-o", "jsonpath={.items[0].status.hard}").
 			Should(HaveField("Out", ContainSubstring("hierarchyconfigurations")))
 		Expect(asAdmin(ctx, "warren", "set", "p16-x", "--parent", "p16-org")).To(And(HaveField("Code", 1),
