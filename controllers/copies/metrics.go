@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 var (
@@ -71,15 +72,15 @@ func countRead(slot copies.Slot, of string) {
 var verbNames = map[copies.Verb]string{copies.Create: http.MethodPost, copies.Update: http.MethodPut, copies.Delete: http.MethodDelete}
 
 // recordMetrics takes in an Output that is for metrics.
-func recordMetrics(output copies.Output) {
+func recordMetrics(output copyengine.Output) {
 	switch one := output.(type) {
-	case copies.CopyRepaired:
+	case copyengine.CopyRepaired:
 		drift.WithLabelValues(one.Kind.Group, one.Kind.Kind, string(one.Found)).Inc()
-	case copies.RightsBeforeRails:
+	case copyengine.RightsBeforeRails:
 		rightsBeforeRails.Inc()
-	case copies.FanoutEnded:
+	case copyengine.FanoutEnded:
 		fanoutSeconds.WithLabelValues(one.Kind.Group, one.Kind.Kind, verbNames[one.Verb]).Observe(time.Since(one.Since).Seconds())
-	case copies.MoveEnded:
+	case copyengine.MoveEnded:
 		settleSeconds.Observe(time.Since(one.Since).Seconds())
 	}
 }
@@ -125,8 +126,8 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	send(g.pending, g.runner.queue.Len())
-	var kinds []copies.KindCounts
-	g.runner.read(func(s *copies.State) { kinds = s.CountKinds() })
+	var kinds []copyengine.KindCounts
+	g.runner.read(func(s *copyengine.State) { kinds = s.CountKinds() })
 	for _, one := range kinds {
 		group, kind := one.Kind.Group, one.Kind.Kind
 		send(g.sources, one.Sources, group, kind)

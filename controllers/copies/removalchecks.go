@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -22,7 +23,7 @@ import (
 type removalChecks struct {
 	view  namespaceView
 	api   metadataReader
-	read  func(func(*copies.State))
+	read  func(func(*copyengine.State))
 	done  *lru.Cache // by namespace: the last check of the namespaces above it
 	share share
 }
@@ -51,7 +52,7 @@ type removalCheck struct {
 // again.
 const mostChecks = 1000
 
-func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copies.State))) *removalChecks {
+func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copyengine.State))) *removalChecks {
 	return &removalChecks{view: v, api: api, read: read, done: lru.New(mostChecks), share: newShare()}
 }
 
@@ -76,7 +77,7 @@ func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from
 	}
 	_, err := c.share(slot.Namespace+" "+path, func() (any, error) {
 		now := removalCheck{path: path}
-		c.read(func(s *copies.State) {
+		c.read(func(s *copyengine.State) {
 			s.Read(func(w *copies.World) { now.newest = w.NewestIn(slot.Namespace) })
 		})
 		err := c.compareNamespaces(ctx, f, names)
@@ -92,7 +93,7 @@ func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from
 }
 
 func (c *removalChecks) knownForest() (f *forest.Snapshot) {
-	c.read(func(s *copies.State) { f = s.Forest() })
+	c.read(func(s *copyengine.State) { f = s.Forest() })
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -58,16 +59,16 @@ func TestRemovalChecks(t *testing.T) {
 		for _, n := range a.namespaces {
 			v.Observe(n)
 		}
-		state := copies.NewState(v.Snapshot(), copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}},
-			Timing: copies.DefaultTiming()})
+		state := copyengine.NewState(v.Snapshot(), copyengine.Settings{Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}},
+			Timing: copyengine.DefaultTiming()})
 		hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(slot, "new"), Content: copies.Unwritten}
-		state.Apply(time.Now(), copies.ObjectSeen{Watch: copies.Watch{Kind: slot.Kind, Role: copies.CopiesAlone},
+		state.Apply(time.Now(), copyengine.ObjectSeen{Watch: copyengine.Watch{Kind: slot.Kind, Role: copyengine.CopiesAlone},
 			Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "child", Name: "s", UID: "u", ResourceVersion: "10",
 				Labels:      map[string]string{v1alpha1.LabelInheritedFrom: "new"},
 				Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
 			}}})
-		return newRemovalChecks(seenTo{v, "5"}, a, func(look func(*copies.State)) { look(state) }), a, v
+		return newRemovalChecks(seenTo{v, "5"}, a, func(look func(*copyengine.State)) { look(state) }), a, v
 	}
 
 	t.Run("PROP-V6 a copy that is older than what the watch has shown needs no read", func(t *testing.T) {

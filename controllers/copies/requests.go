@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
@@ -28,8 +29,8 @@ type Requests struct {
 }
 
 // NewRequests returns Requests for the State to which read and apply give access.
-func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func(func(*copies.State)),
-	apply func(copies.Input) copies.Request) *Requests {
+func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func(func(*copyengine.State)),
+	apply func(copyengine.Input) copyengine.Request) *Requests {
 	return &Requests{api: api, rules: rules, sources: newSources(api, rules, apply), removals: newRemovalChecks(v, api, read)}
 }
 
@@ -53,21 +54,21 @@ func newShare() share {
 }
 
 // CarryOut carries out one request, and returns the answer.
-func (r *Requests) CarryOut(ctx context.Context, request copies.Request) copies.Input {
+func (r *Requests) CarryOut(ctx context.Context, request copyengine.Request) copyengine.Input {
 	switch one := request.(type) {
-	case copies.ReadSource:
+	case copyengine.ReadSource:
 		_, err := r.sources.read(ctx, one.Source, one.Resource)
-		return copies.SourceRead{Source: one.Source, Err: err}
-	case copies.FindLoss:
+		return copyengine.SourceRead{Source: one.Source, Err: err}
+	case copyengine.FindLoss:
 		loss, err := r.sources.findLoss(ctx, one)
-		return copies.LossFound{Source: one.Source, Loss: loss, Err: err}
-	case copies.CheckRemoval:
-		return copies.RemovalChecked{CheckRemoval: one, Err: r.removals.checkRemoval(ctx, one.Slot, one.Action.Source.Namespace,
+		return copyengine.LossFound{Source: one.Source, Loss: loss, Err: err}
+	case copyengine.CheckRemoval:
+		return copyengine.RemovalChecked{CheckRemoval: one, Err: r.removals.checkRemoval(ctx, one.Slot, one.Action.Source.Namespace,
 			one.Over.ResourceVersion)}
-	case copies.WriteCopy:
+	case copyengine.WriteCopy:
 		w := &copyWrite{Requests: r, WriteCopy: one}
 		err := w.carryOut(ctx)
-		return copies.CopyWritten{WriteCopy: one, Result: w.result, Err: err}
+		return copyengine.CopyWritten{WriteCopy: one, Result: w.result, Err: err}
 	}
 	panic("an unknown request") // the four above are all
 }
@@ -75,8 +76,8 @@ func (r *Requests) CarryOut(ctx context.Context, request copies.Request) copies.
 // copyWrite is the requests for one slot, and what they have shown so far.
 type copyWrite struct {
 	*Requests
-	copies.WriteCopy
-	result copies.Result
+	copyengine.WriteCopy
+	result copyengine.Result
 }
 
 func (w *copyWrite) carryOut(ctx context.Context) error {
@@ -264,7 +265,7 @@ const bodiesLimit = 16 << 20
 type sources struct {
 	api   copying.API
 	rules copies.Rules
-	apply func(copies.Input) copies.Request
+	apply func(copyengine.Input) copyengine.Request
 	share share
 
 	mu     sync.Mutex // guards bodies and size
@@ -272,7 +273,7 @@ type sources struct {
 	size   int // of the bodies, in bytes
 }
 
-func newSources(api copying.API, rules copies.Rules, apply func(copies.Input) copies.Request) *sources {
+func newSources(api copying.API, rules copies.Rules, apply func(copyengine.Input) copyengine.Request) *sources {
 	s := &sources{api: api, rules: rules, apply: apply, share: newShare()}
 	s.bodies, _ = simplelru.NewLRU(1<<20, func(_ copies.Slot, old *copies.Body) { s.size -= old.Size }) // fails for a size of 0 only
 	return s
@@ -313,7 +314,7 @@ func (s *sources) read(ctx context.Context, slot copies.Slot, resource schema.Gr
 		return nil, err
 	}
 	s.keepBody(slot, body)
-	s.apply(copies.BodyRead{Source: slot, Resource: resource, UID: uid, ResourceVersion: resourceVersion, Body: body})
+	s.apply(copyengine.BodyRead{Source: slot, Resource: resource, UID: uid, ResourceVersion: resourceVersion, Body: body})
 	return body, nil
 }
 
@@ -333,7 +334,7 @@ func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.
 
 // findLoss reads a source that no watch shows any more and, if the source is gone or may not be read, the source's namespace. The copies
 // must stay if the source is deleted with its namespace, or if the operator merely cannot see it.
-func (s *sources) findLoss(ctx context.Context, request copies.FindLoss) (copies.Loss, error) {
+func (s *sources) findLoss(ctx context.Context, request copyengine.FindLoss) (copies.Loss, error) {
 	slot := request.Source
 	meta, err := s.api.Metadata(ctx, request.Resource, slot.Namespace, slot.Name)
 	countRead(slot, "source")

@@ -1,4 +1,4 @@
-// Package copies runs the copying engine: it feeds internal/copies.State with what happens, and carries out what the State decides. All
+// Package copies runs the copying engine: it feeds internal/copyengine.State with what happens, and carries out what the State decides. All
 // decisions are the State's.
 //
 // The way of a changed Secret: pkg/watchset shows its new metadata to a sink, which applies them to the State under the one lock (sink and
@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/requeue"
@@ -60,18 +61,18 @@ type Options struct {
 // Runner runs a State: it watches on every replica and writes on the leader.
 type Runner struct {
 	Options
-	settings copies.Settings
-	queue    *fairqueue.Queue[copies.Key]
+	settings copyengine.Settings
+	queue    *fairqueue.Queue[copyengine.Key]
 	writer   *copying.Writer
 	requests *Requests
 	watches  *watches
 
 	mu    sync.Mutex // guards state; nothing that blocks is called while it is held
-	state *copies.State
+	state *copyengine.State
 }
 
 // New returns a Runner that reads and writes with o.Config.
-func New(o Options, settings copies.Settings) (*Runner, error) {
+func New(o Options, settings copyengine.Settings) (*Runner, error) {
 	w, err := copying.NewWriter(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
@@ -82,7 +83,7 @@ func New(o Options, settings copies.Settings) (*Runner, error) {
 	if o.Troubled == nil {
 		o.Troubled = func(...string) {}
 	}
-	r := &Runner{Options: o, settings: settings, writer: w, state: copies.NewState(o.View.Snapshot(), settings)}
+	r := &Runner{Options: o, settings: settings, writer: w, state: copyengine.NewState(o.View.Snapshot(), settings)}
 	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})
 	r.requests = NewRequests(w, o.View, settings.Rules, r.read, r.apply)
 	r.watches = newWatches(o.Informers, r.apply)
@@ -90,42 +91,42 @@ func New(o Options, settings copies.Settings) (*Runner, error) {
 }
 
 // attributesOf returns where a key waits. The queue calls it under its own lock.
-func (r *Runner) attributesOf(key copies.Key) (of fairqueue.Attributes) {
-	r.read(func(s *copies.State) { of = s.TurnOf(key) })
+func (r *Runner) attributesOf(key copyengine.Key) (of fairqueue.Attributes) {
+	r.read(func(s *copyengine.State) { of = s.TurnOf(key) })
 	return of
 }
 
 // read calls look with the State, under the lock.
-func (r *Runner) read(look func(*copies.State)) {
+func (r *Runner) read(look func(*copyengine.State)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	look(r.state)
 }
 
 // apply applies an Input, and carries out the Outputs. It returns the Request among them, or nil.
-func (r *Runner) apply(input copies.Input) copies.Request {
+func (r *Runner) apply(input copyengine.Input) copyengine.Request {
 	r.mu.Lock()
 	outputs := r.state.Apply(time.Now(), input)
 	r.mu.Unlock()
 	return r.performOutputs(outputs)
 }
 
-func (r *Runner) performOutputs(outputs []copies.Output) (request copies.Request) {
+func (r *Runner) performOutputs(outputs []copyengine.Output) (request copyengine.Request) {
 	for _, output := range outputs {
 		switch one := output.(type) {
-		case copies.Queue:
+		case copyengine.Queue:
 			r.queue.AddAfter(one.After, one.Keys...)
-		case copies.Report:
+		case copyengine.Report:
 			r.Troubled(one.Namespaces...)
 		case copies.Event:
 			copying.SendEvent(r.Events, one)
 		case copies.Log:
 			copying.WriteLog("copies", one)
-		case copies.Follow:
+		case copyengine.Follow:
 			r.watches.followNamespaces(one.Namespaces)
-		case copies.FollowSoon:
+		case copyengine.FollowSoon:
 			r.watches.followSoon()
-		case copies.Request:
+		case copyengine.Request:
 			request = one
 		default:
 			recordMetrics(one)
@@ -136,8 +137,8 @@ func (r *Runner) performOutputs(outputs []copies.Output) (request copies.Request
 
 // sink applies what one watch shows. It implements watchset.Sink.
 type sink struct {
-	watch copies.Watch
-	apply func(copies.Input) copies.Request
+	watch copyengine.Watch
+	apply func(copyengine.Input) copyengine.Request
 }
 
 // Replace implements watchset.Sink, and so do Put, Gone and State.
@@ -146,19 +147,19 @@ func (s *sink) Replace(namespace, resourceVersion string, all []client.Object) {
 	for _, object := range all {
 		objects = append(objects, object.(*metav1.PartialObjectMetadata))
 	}
-	s.apply(copies.Listed{Watch: s.watch, Namespace: namespace, ResourceVersion: resourceVersion, Objects: objects})
+	s.apply(copyengine.Listed{Watch: s.watch, Namespace: namespace, ResourceVersion: resourceVersion, Objects: objects})
 }
 
 func (s *sink) Put(object client.Object) {
-	s.apply(copies.ObjectSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+	s.apply(copyengine.ObjectSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 func (s *sink) Gone(object client.Object) {
-	s.apply(copies.ObjectGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+	s.apply(copyengine.ObjectGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
 }
 
 func (s *sink) State(namespace string, now watchset.Status) {
-	s.apply(copies.WatchChanged{Watch: s.watch, Namespace: namespace, Status: now})
+	s.apply(copyengine.WatchChanged{Watch: s.watch, Namespace: namespace, Status: now})
 }
 
 // SetupWithManager runs the Runner with mgr.
@@ -166,7 +167,7 @@ func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(newGauges(r)); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	r.View.Subscribe(func(c view.Change) { r.apply(copies.ForestChanged(c)) })
+	r.View.Subscribe(func(c view.Change) { r.apply(copyengine.ForestChanged(c)) })
 	return errors.Join(mgr.Add(copying.EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.runWorkers)))
 }
 
@@ -184,8 +185,8 @@ func (r *Runner) runWorkers(ctx context.Context) error {
 		return nil
 	}
 	r.queue.Lead()
-	r.apply(copies.Elected{})
-	r.queue.Work(r.Concurrency, func(key copies.Key) (inVain bool) { return r.workOnKey(ctx, key) }, func() {
+	r.apply(copyengine.Elected{})
+	r.queue.Work(r.Concurrency, func(key copyengine.Key) (inVain bool) { return r.workOnKey(ctx, key) }, func() {
 		var ticking sync.WaitGroup
 		ticking.Go(func() { r.runTicks(ctx) })
 		r.scrubCopies(ctx) // until ctx is done
@@ -198,7 +199,7 @@ func (r *Runner) runWorkers(ctx context.Context) error {
 func (r *Runner) runTicks(ctx context.Context) {
 	for ctx.Err() == nil {
 		synced := r.View.Synced()
-		r.apply(copies.Ticked{Synced: synced, Idle: synced && r.queue.IsIdle()})
+		r.apply(copyengine.Ticked{Synced: synced, Idle: synced && r.queue.IsIdle()})
 		select {
 		case <-ctx.Done():
 		case <-time.After(r.settings.Timing.Tick):
@@ -212,7 +213,7 @@ func (r *Runner) Ready(*http.Request) (err error) {
 	if !r.View.Synced() {
 		return fmt.Errorf("namespaces are not synced yet")
 	}
-	r.read(func(s *copies.State) { err = s.CheckSynced() })
+	r.read(func(s *copyengine.State) { err = s.CheckSynced() })
 	return err
 }
 
@@ -221,72 +222,72 @@ func (r *Runner) Ready(*http.Request) (err error) {
 func (r *Runner) AwaitsRails(namespace string) bool {
 	r.mu.Lock()
 	isBehind := r.state.Forest() != r.View.Snapshot()
-	var outputs []copies.Output
+	var outputs []copyengine.Output
 	if !isBehind {
-		outputs = r.state.Apply(time.Now(), copies.RightsAsked{Namespace: namespace})
+		outputs = r.state.Apply(time.Now(), copyengine.RightsAsked{Namespace: namespace})
 	}
 	r.mu.Unlock()
 	r.performOutputs(outputs)
-	return isBehind || slices.ContainsFunc(outputs, func(one copies.Output) bool { _, wait := one.(copies.RightsWait); return wait })
+	return isBehind || slices.ContainsFunc(outputs, func(one copyengine.Output) bool { _, wait := one.(copyengine.RightsWait); return wait })
 }
 
 // Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the copies of that kind
 // is unknown.
 func (r *Runner) Unobserved() (all []string) {
-	r.read(func(s *copies.State) { all = s.DescribeBlind() })
+	r.read(func(s *copyengine.State) { all = s.DescribeBlind() })
 	return all
 }
 
 // UnobservedIn returns a sentence for each kind whose copies in namespace cannot be judged now, because the operator cannot see the copies
 // there, or the sources in a namespace above.
 func (r *Runner) UnobservedIn(namespace string) (all []string) {
-	r.read(func(s *copies.State) { all = append(s.DescribeBlind(), s.DescribeUnseen(namespace)...) })
+	r.read(func(s *copyengine.State) { all = append(s.DescribeBlind(), s.DescribeUnseen(namespace)...) })
 	return all
 }
 
 // MayNotObserve reports whether the operator lacks a right, or room for more watches, to see the copies in namespace or the sources of a
 // namespace above. Kinds that are watched in the whole cluster do not count.
 func (r *Runner) MayNotObserve(namespace string) (lacks bool) {
-	r.read(func(s *copies.State) { lacks = s.LacksRight(namespace) })
+	r.read(func(s *copyengine.State) { lacks = s.LacksRight(namespace) })
 	return lacks
 }
 
 // HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may hold such copies
 // without the operator seeing them.
 func (r *Runner) HoldsCopies(namespace string) (holds bool) {
-	r.read(func(s *copies.State) { holds = s.HoldsCopies(namespace) })
+	r.read(func(s *copyengine.State) { holds = s.HoldsCopies(namespace) })
 	return holds
 }
 
 // Known reports whether everything in namespace, below it and above it was looked at since this replica leads. Before that, Troubles may
 // lack some.
 func (r *Runner) Known(namespace string) (known bool) {
-	r.read(func(s *copies.State) { known = s.IsKnown(namespace) })
+	r.read(func(s *copyengine.State) { known = s.IsKnown(namespace) })
 	return known
 }
 
 // Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order.
 func (r *Runner) Troubles(namespaces iter.Seq[string]) (all []copies.Trouble) {
-	r.read(func(s *copies.State) { all = s.Troubles(namespaces) })
+	r.read(func(s *copyengine.State) { all = s.Troubles(namespaces) })
 	return all
 }
 
 // workOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether
 // the last write, or the check before it, has failed; ErrBehind from the check doesn't count.
-func (r *Runner) workOnKey(ctx context.Context, key copies.Key) (inVain bool) {
+func (r *Runner) workOnKey(ctx context.Context, key copyengine.Key) (inVain bool) {
 	if ctx.Err() != nil {
 		return false // the process stops: only requests that are under way are finished
 	}
 	// A request that is under way when the process stops is finished, so that its answer is known.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.settings.Timing.Write)
 	defer cancel()
-	request := r.apply(copies.Started{Key: key})
+	request := r.apply(copyengine.Started{Key: key})
 	for request != nil {
 		answer := r.requests.CarryOut(ctx, request)
 		switch one := answer.(type) {
-		case copies.CopyWritten:
+		case copyengine.CopyWritten:
 			inVain = one.Err != nil
-		case copies.RemovalChecked:
+		case copyengine.RemovalChecked:
 			inVain = one.Err != nil && !errors.Is(one.Err, copies.ErrBehind)
 		}
 		request = r.apply(answer)

@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -43,9 +44,9 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 	v := view.New(forest.Rules{})
 	v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
 	v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
-	settings := copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copies.DefaultTiming()}
+	settings := copyengine.Settings{Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copyengine.DefaultTiming()}
 	r := &Runner{Options: Options{View: v, Events: record.NewFakeRecorder(10), Troubled: func(...string) {}}, settings: settings}
-	r.state = copies.NewState(v.Snapshot(), settings)
+	r.state = copyengine.NewState(v.Snapshot(), settings)
 	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})
 	api := &slowServer{isFree: func() bool {
 		free := r.mu.TryLock()
@@ -57,20 +58,20 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 	r.requests = NewRequests(api, v, settings.Rules, r.read, r.apply).Unshared()
 	source := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "acme", Name: "s"}
 	for _, role := range settings.Kinds[0].Roles() {
-		watch := copies.Watch{Kind: source.Kind, Role: role}
-		listed := copies.Listed{Watch: watch, ResourceVersion: "10"}
-		if role != copies.CopiesAlone {
+		watch := copyengine.Watch{Kind: source.Kind, Role: role}
+		listed := copyengine.Listed{Watch: watch, ResourceVersion: "10"}
+		if role != copyengine.CopiesAlone {
 			listed.Objects = []*metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "acme", Name: "s", UID: types.UID("u"), ResourceVersion: "10",
 				Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
 			}}}
 		}
 		r.apply(listed)
-		r.apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{
+		r.apply(copyengine.WatchChanged{Watch: watch, Status: watchset.Status{
 			State: watchset.Synced, Kind: secretKind, Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
 		}})
 	}
-	r.workOnKey(t.Context(), copies.Key{Task: copies.LookAtSource, Slot: source})
+	r.workOnKey(t.Context(), copyengine.Key{Task: copyengine.LookAtSource, Slot: source})
 	if len(api.free) != 1 || !api.free[0] {
 		t.Errorf("reads of the source, and whether the lock was free then: %v", api.free)
 	}

@@ -9,6 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
@@ -19,7 +20,7 @@ func (r *Runner) scrubCopies(ctx context.Context) {
 		Ready: func() bool { return r.Ready(nil) == nil }, Unprotected: r.Unprotected,
 		Tick: r.settings.Timing.Tick, Timeout: r.settings.Timing.Write,
 		Parts: func() (parts []copies.ScrubPart) {
-			r.read(func(s *copies.State) { parts = s.FindScrubParts() })
+			r.read(func(s *copyengine.State) { parts = s.FindScrubParts() })
 			return parts
 		},
 		Compare: r.compareCopy,
@@ -31,9 +32,9 @@ func (r *Runner) scrubCopies(ctx context.Context) {
 // compareCopy applies a DriftFound for a copy in mode update that is not what its source says, if the plan sees nothing to do there.
 func (r *Runner) compareCopy(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource, object map[string]any) error {
 	u := unstructured.Unstructured{Object: object}
-	drift := copies.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}
+	drift := copyengine.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}
 	var known *copies.Copy
-	r.read(func(s *copies.State) { known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
+	r.read(func(s *copyengine.State) { known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
 	if known == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -30,20 +31,20 @@ func testLargeSources(t *testing.T) {
 		name := fmt.Sprint("c", i)
 		f = f.WithNamespace(&forest.Namespace{Name: name, UID: name, Labels: map[string]string{v1alpha1.LabelParent: "acme"}})
 	}
-	state := copies.NewState(f, copies.Settings{Kinds: []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.All}},
-		Timing: copies.DefaultTiming()})
-	watch := copies.Watch{Kind: secretKind.GroupKind(), Role: copies.SourcesAndCopies}
+	state := copyengine.NewState(f, copyengine.Settings{Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.All}},
+		Timing: copyengine.DefaultTiming()})
+	watch := copyengine.Watch{Kind: secretKind.GroupKind(), Role: copyengine.SourcesAndCopies}
 	queue := fairqueue.New(state.TurnOf, clock.RealClock{})
 	queue.Lead()
-	var apply func(copies.Input) copies.Request
-	apply = func(input copies.Input) copies.Request {
+	var apply func(copyengine.Input) copyengine.Request
+	apply = func(input copyengine.Input) copyengine.Request {
 		for _, output := range state.Apply(time.Now(), input) {
-			if q, is := output.(copies.Queue); is {
+			if q, is := output.(copyengine.Queue); is {
 				for _, key := range q.Keys {
 					switch {
-					case key.Task == copies.SpreadSource:
-						apply(copies.Started{Key: key})
-					case key.Task == copies.WriteSlot && key.Slot.Namespace != "acme":
+					case key.Task == copyengine.SpreadSource:
+						apply(copyengine.Started{Key: key})
+					case key.Task == copyengine.WriteSlot && key.Slot.Namespace != "acme":
 						queue.Add(key)
 					}
 				}
@@ -58,21 +59,21 @@ func testLargeSources(t *testing.T) {
 		all = append(all, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: name, UID: types.UID(name),
 			ResourceVersion: "1"}})
 	}
-	apply(copies.Listed{Watch: watch, ResourceVersion: "1", Objects: all})
-	apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Synced, Kind: secretKind,
+	apply(copyengine.Listed{Watch: watch, ResourceVersion: "1", Objects: all})
+	apply(copyengine.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Synced, Kind: secretKind,
 		Resource: secretKind.GroupVersion().WithResource("secrets")}})
 	for _, object := range all {
 		from := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "acme", Name: object.Name}
-		apply(copies.BodyRead{Source: from, Resource: secretKind.GroupVersion().WithResource("secrets"), UID: object.Name,
+		apply(copyengine.BodyRead{Source: from, Resource: secretKind.GroupVersion().WithResource("secrets"), UID: object.Name,
 			ResourceVersion: "1", Body: &copies.Body{Content: object.Name, Size: size}})
-		apply(copies.SourceRead{Source: from})
+		apply(copyengine.SourceRead{Source: from})
 	}
 	if queue.Len() != children*count {
 		t.Fatalf("%d keys wait", queue.Len())
 	}
 	reads := 0
 	for range children * count {
-		queue.WorkOne(func(key copies.Key) (inVain bool) {
+		queue.WorkOne(func(key copyengine.Key) (inVain bool) {
 			from := key.Slot.At("acme")
 			if kept.findBody(from, from.Name) == nil {
 				reads++

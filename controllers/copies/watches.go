@@ -11,37 +11,37 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// followPause is how long changes of the forest are gathered before the watches of narrow kinds (see copies.Kind.IsNarrow) follow them
+// followPause is how long changes of the forest are gathered before the watches of narrow kinds (see copyengine.Kind.IsNarrow) follow them
 // together.
 const followPause = 50 * time.Millisecond
 
 // watches follow the configured kinds, each in its scope, and apply what they show.
 type watches struct {
 	set      *watchset.Set
-	apply    func(copies.Input) copies.Request
+	apply    func(copyengine.Input) copyengine.Request
 	followed *watchset.NamespaceSet
 	due      chan struct{} // has room for one signal: the followed namespaces may have changed
 }
 
-func newWatches(set *watchset.Set, apply func(copies.Input) copies.Request) *watches {
+func newWatches(set *watchset.Set, apply func(copyengine.Input) copyengine.Request) *watches {
 	return &watches{set: set, apply: apply, followed: watchset.NewNamespaceSet(), due: make(chan struct{}, 1)}
 }
 
-var selectors = map[copies.Role]string{
-	copies.SourcesAndCopies: "",
-	copies.SourcesAlone:     v1alpha1.LabelPropagate,
-	copies.CopiesAlone:      v1alpha1.LabelInheritedFrom,
+var selectors = map[copyengine.Role]string{
+	copyengine.SourcesAndCopies: "",
+	copyengine.SourcesAlone:     v1alpha1.LabelPropagate,
+	copyengine.CopiesAlone:      v1alpha1.LabelInheritedFrom,
 }
 
 // runWatches watches these kinds until ctx is done.
-func (w *watches) runWatches(ctx context.Context, kinds []copies.Kind) error {
+func (w *watches) runWatches(ctx context.Context, kinds []copyengine.Kind) error {
 	var running sync.WaitGroup
-	if slices.ContainsFunc(kinds, copies.Kind.IsNarrow) {
-		w.apply(copies.FollowDue{})
+	if slices.ContainsFunc(kinds, copyengine.Kind.IsNarrow) {
+		w.apply(copyengine.FollowDue{})
 		running.Go(func() { w.keepFollowing(ctx) })
 	}
 	for _, kind := range kinds {
@@ -56,21 +56,21 @@ func (w *watches) runWatches(ctx context.Context, kinds []copies.Kind) error {
 	return nil
 }
 
-func (w *watches) acquireKind(kind copies.Kind, role copies.Role) error {
+func (w *watches) acquireKind(kind copyengine.Kind, role copyengine.Role) error {
 	selector, err := labels.Parse(selectors[role])
 	if err != nil {
 		return err
 	}
 	scope := watchset.Cluster()
 	switch kind.Scope {
-	case copies.Namespaces:
+	case copyengine.Namespaces:
 		scope = watchset.Namespaces(w.followed)
-	case copies.Auto:
+	case copyengine.Auto:
 		scope = watchset.Auto(w.followed)
 	}
 	_, err = w.set.Acquire(watchset.Static("copies"), watchset.Request{
 		Kind: kind.GroupVersionKind, Scope: scope, LabelSelector: selector,
-		Sink: &sink{watch: copies.Watch{Kind: kind.GroupKind(), Role: role}, apply: w.apply},
+		Sink: &sink{watch: copyengine.Watch{Kind: kind.GroupKind(), Role: role}, apply: w.apply},
 	})
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
@@ -101,6 +101,6 @@ func (w *watches) keepFollowing(ctx context.Context) {
 			return
 		case <-time.After(followPause):
 		}
-		w.apply(copies.FollowDue{})
+		w.apply(copyengine.FollowDue{})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -60,11 +61,11 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		var listed, forbidden, synced atomic.Int32
-		w := newWatches(set, func(input copies.Input) copies.Request {
+		w := newWatches(set, func(input copyengine.Input) copyengine.Request {
 			switch one := input.(type) {
-			case copies.Listed:
+			case copyengine.Listed:
 				listed.Add(1)
-			case copies.WatchChanged:
+			case copyengine.WatchChanged:
 				switch one.Status.State {
 				case watchset.Forbidden:
 					forbidden.Add(1)
@@ -78,7 +79,7 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { _ = set.Start(ctx) })
 		running.Go(func() {
-			_ = w.runWatches(ctx, []copies.Kind{{GroupVersionKind: secretKind, Mode: copies.All, Scope: copies.Cluster}})
+			_ = w.runWatches(ctx, []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.All, Scope: copyengine.Cluster}})
 		})
 		defer running.Wait()
 		defer cancel()

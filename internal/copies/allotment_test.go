@@ -14,18 +14,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// limited returns the fixture acme with these limits for every tree; a negative number means no limit. Below acme are three namespaces.
-func limited(copies int32, bytes int64) *forest.Snapshot {
-	var limits v1alpha1.Limits
-	if copies >= 0 {
-		limits.Copies = &copies
-	}
-	if bytes >= 0 {
-		limits.Bytes = &bytes
-	}
-	return acme().WithRules(forest.Rules{Limits: limits})
-}
-
 // aged adds source number i of a namespace. It has 100 bytes, and was created i seconds after number 0.
 func aged(namespace string, i int, change ...func(*copies.Source)) fact {
 	return func(w *copies.World) {

@@ -110,6 +110,16 @@ func (c *Copies) In(kind schema.GroupKind, namespace string) (slots []Slot) {
 // HasCopyOf reports whether a copy of the source at slot, ours or not, exists in any namespace.
 func (c *Copies) HasCopyOf(slot Slot) bool { return len(c.bySource[slot.source()]) > 0 }
 
+// NamespacesWith returns the namespaces that have a copy of the source at slot, ours or not, in no order.
+func (c *Copies) NamespacesWith(slot Slot) []string {
+	in := c.bySource[slot.source()]
+	namespaces := make([]string, 0, len(in))
+	for r := range in {
+		namespaces = append(namespaces, r.name)
+	}
+	return namespaces
+}
+
 // HasUpdatedIn reports whether a copy of ours in mode update is in namespace. Such a copy is deleted when its source's namespace is no
 // longer above.
 func (c *Copies) HasUpdatedIn(namespace string) bool {
@@ -125,7 +135,7 @@ func (c *Copies) GiveRightsFrom(namespace, from string) bool {
 		return false
 	}
 	for of, known := range r.copies {
-		if of.kind == roleBindings && known.flags.has(ours) && known.from == from {
+		if of.kind == RoleBindingKind && known.flags.has(ours) && known.from == from {
 			return true
 		}
 	}

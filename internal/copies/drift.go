@@ -2,17 +2,16 @@ package copies
 
 import (
 	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -208,128 +207,9 @@ func digestMap(w io.Writer, m map[string]string) {
 	_, _ = io.WriteString(w, "\x01")
 }
 
-// loopLimit is how often the operator repairs a copy within a window before it assumes that another client changes the copy in a loop. From
-// then on it repairs the copy once in a window, until the copy has needed no repair for two windows.
-const loopLimit = 5
-
-// Repairs remember the copies that the operator has repaired lately, and those that somebody changes in a loop.
-type Repairs struct {
-	mu     sync.Mutex // guards all below
-	slots  map[Slot]*repair
-	pruned time.Time // when old entries of slots were last dropped: once in a window, as there may be very many
-}
-
-// NewRepairs returns empty Repairs.
-func NewRepairs() *Repairs { return &Repairs{slots: map[Slot]*repair{}} }
-
-type repair struct {
-	times []time.Time // of repairs, the latest last, at most loopLimit
-	loop  bool
-}
-
-func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
-
-// isPast reports whether the last repair is so old that it no longer counts.
-func (r *repair) isPast(now time.Time, window time.Duration) bool {
-	return now.Sub(r.last()) >= 2*window
-}
-
-// Note adds a repair of the copy at slot. It returns true if the copy counts as changed in a loop with this repair, and did not before.
-func (r *Repairs) Note(slot Slot, now time.Time, window time.Duration) (loop bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now.Sub(r.pruned) >= window {
-		maps.DeleteFunc(r.slots, func(_ Slot, known *repair) bool { return known.isPast(now, window) })
-		r.pruned = now
-	}
-	known := r.slots[slot]
-	if known == nil || known.isPast(now, window) {
-		known = &repair{}
-		r.slots[slot] = known
-	}
-	was := known.loop
-	known.times = append(known.times, now)
-	if known.times = known.times[max(0, len(known.times)-loopLimit):]; len(known.times) == loopLimit {
-		known.loop = was || now.Sub(known.times[0]) < window
-	}
-	return known.loop && !was
-}
-
-// Wait returns how long the copy at slot is still to be left as it is because somebody changes it in a loop; 0 outside of a loop.
-func (r *Repairs) Wait(slot Slot, now time.Time, window time.Duration) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known := r.slots[slot]; known != nil && known.loop {
-		return max(0, known.last().Add(window).Sub(now))
-	}
-	return 0
-}
-
-// Loops counts the copies of a kind and name that somebody changes in a loop.
-func (r *Repairs) Loops(of Slot, now time.Time, window time.Duration) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for slot, known := range r.slots {
-		if known.loop && !known.isPast(now, window) && slot.At("") == of.At("") {
-			n++
-		}
-	}
-	return n
-}
-
-// IsRepair reports whether a PUT of this action over a copy undoes a change by another client, rather than following the source.
-func IsRepair(over *Copy, action Action) bool {
-	return (over.Drifted || over.Marked) && over.Hash == action.Hash
-}
-
-// waitsInLoop reports whether a repair must wait because somebody changes the copy in a loop. The slot is queued for later then.
-func (s *State) waitsInLoop(slot Slot, action Action, over *Copy) bool {
-	if action.Verb != Update || !IsRepair(over, action) {
-		return false
-	}
-	wait := s.repairs.Wait(slot, s.now, s.settings.Timing.LoopWindow)
-	if wait > 0 {
-		s.queueAfter(slotKey(slot), wait)
-	}
-	return wait > 0
-}
-
-// recordRepair announces a repair of drift, and also the loop if this repair is the first that shows one (see Repairs).
-func (s *State) recordRepair(slot Slot, uid string) {
-	found, recorded := s.drift[slot]
-	if delete(s.drift, slot); !recorded {
-		found = FoundByWatch
-	}
-	s.emitOutput(CopyRepaired{Kind: slot.Kind, Found: found})
-	s.announceTrouble(slot, uid, false, v1alpha1.ReasonDriftRepaired,
-		"another client changed this copy, and the operator restored it: change the source instead")
-	if window := s.settings.Timing.LoopWindow; s.repairs.Note(slot, s.now, window) {
-		s.announceTrouble(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
-			"another client keeps changing this copy: from now on the operator restores it only once in %s. Change the source, or find the client "+
-				"in managedFields and stop it", window))
-	}
-}
-
-func (d DriftFound) applyTo(s *State) {
-	known := s.FindUnchanged(d.Slot, d.UID, d.ResourceVersion)
-	if known == nil {
-		return
-	}
-	known.Drifted = true
-	s.world.PutCopy(d.Slot, known)
-	s.drift[d.Slot] = FoundByScrub
-	s.queueKeys(slotKey(d.Slot))
-}
-
-// FindUnchanged returns the copy at slot if all of this is true, else nil: it is ours and in mode update, it still has this UID and
-// resourceVersion, its source is known, and the plan sees nothing to do there.
-func (s *State) FindUnchanged(slot Slot, uid, resourceVersion string) *Copy {
-	known := s.world.Copies.At(slot)
-	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {
-		return nil
-	}
-	if s.world.Sources.At(slot.At(known.From)) == nil || s.world.Plan(slot).Verb != Nothing {
-		return nil
-	}
-	return known
+// ScrubPart is a part of all copies that a pass of the scrub reads at once: those of a kind in Namespace, or Everywhere.
+type ScrubPart struct {
+	Kind      schema.GroupVersionKind
+	Resource  schema.GroupVersionResource
+	Namespace string
 }

@@ -2,13 +2,12 @@ package copies_test
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copies/copiestest"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -24,38 +23,7 @@ func other(namespace string) copies.Slot {
 	return copies.Slot{Kind: secret, Namespace: namespace, Name: "other"}
 }
 
-// planted returns a forest with one namespace for each text. A text is a name and its place: "acme root", "a in acme", "tmpl template",
-// or "solo" for a namespace in no tree. "of TEMPLATE", labels "KEY=VALUE" and "terminating" may follow.
-func planted(namespaces ...string) *forest.Snapshot {
-	s := forest.New(forest.Rules{})
-	for _, text := range namespaces {
-		words := strings.Fields(text)
-		n := &forest.Namespace{Name: words[0], UID: "uid-" + words[0], Labels: map[string]string{"kubernetes.io/metadata.name": words[0]}}
-		for i, word := range words[1:] {
-			key, value, pair := strings.Cut(word, "=")
-			switch {
-			case word == "root" || word == "template":
-				n.Labels[v1alpha1.LabelType] = word
-			case word == "terminating":
-				n.Terminating = true
-			case pair:
-				n.Labels[key] = value
-			case word == "in":
-				n.Labels[v1alpha1.LabelParent] = words[i+2]
-			case word == "of":
-				n.Labels[v1alpha1.LabelTemplate] = words[i+2]
-			}
-		}
-		s = s.WithNamespace(n)
-	}
-	return s
-}
-
-// acme is the fixture of the specification.
-func acme(more ...string) *forest.Snapshot {
-	return planted(append([]string{"acme root", "a in acme", "a1 in a", "b in acme", "zeta root", "z in zeta", "tmpl template", "solo"},
-		more...)...)
-}
+var planted, acme, limited = copiestest.Planted, copiestest.Acme, copiestest.Limited
 
 // fact is one thing that a World of a test knows.
 type fact func(*copies.World)

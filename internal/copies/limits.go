@@ -6,69 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
-
-// limitsPause is how long a look at the limits of a tree is delayed, so that one look serves all slots of the tree that are held back one
-// after the other.
-const limitsPause = 100 * time.Millisecond
-
-// mostHeldAnnounced bounds the Events of one look at the limits of a tree: a tenant may have thousands of sources.
-const mostHeldAnnounced = 5
-
-// recordHeld records that limits hold back the source of a slot, and queues a look at the limits of the source's tree.
-func (s *State) recordHeld(slot Slot, action Action) {
-	s.world.Limits.NoteHeld(action.Source)
-	s.queueAfter(limitsKey(s.world.Forest.RootOf(action.Source.Namespace)), limitsPause)
-	s.endMeasured(slot)
-	s.clearTrouble(slot, action)
-}
-
-// waitsForCount reports whether a new copy in a tree with limits must wait because not all kinds are listed yet: copies that were not
-// listed would not be counted. If so, the slot is queued again.
-func (s *State) waitsForCount(slot Slot, action Action) bool {
-	if action.Verb != Create || !s.areSyncing() || !IsLimited(s.world.Forest, slot.Namespace) {
-		return false
-	}
-	if source := s.world.Sources.At(action.Source); source == nil || source.Access {
-		return false
-	}
-	s.queueAfter(slotKey(slot), syncRetry)
-	return true
-}
-
-// reviewLimitsSoon queues, after limitsPause, a look at the limits of the tree around namespace, if they hold sources back.
-func (s *State) reviewLimitsSoon(namespace string) {
-	if s.world.Limits.HoldsBack(namespace) {
-		s.queueAfter(limitsKey(s.world.Forest.RootOf(namespace)), limitsPause)
-	}
-}
-
-// reviewLimits looks again at what the limits of root's tree hold back: it queues the sources that are released, and sends Events about
-// sources that are newly held back.
-func (s *State) reviewLimits(root string) {
-	released, held := s.world.Limits.Reallot(root)
-	for _, slot := range released {
-		s.queueKeys(sourceTask(slot))
-		s.reportNamespaces(slot.Namespace)
-	}
-	if len(held) == 0 {
-		return
-	}
-	texts := map[Slot]string{}
-	for _, trouble := range s.world.Limits.HeldAround(root) {
-		texts[trouble.Slot] = trouble.Text
-	}
-	for i, slot := range held {
-		s.reportNamespaces(slot.Namespace)
-		if source := s.world.Sources.At(slot); i < mostHeldAnnounced && source != nil {
-			s.announceSource(slot, source.UID, true, v1alpha1.ReasonLimitExceeded, texts[slot])
-		}
-	}
-}
 
 // allotment holds the sources of one tree for whose missing copies the tree's limits leave no room. Existing copies count, whatever the
 // limits are. Missing copies get the room that is left: the oldest source comes first, and of a source all copies are written or none. So
@@ -149,7 +90,7 @@ func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 // isHeld reports whether limits forbid to create a copy of s, whose slot is from, or to replace the copy over by one that is larger or
 // comes from another namespace. Limits never hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
 func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
-	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != roleBindings.Group &&
+	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != RoleBindingKind.Group &&
 		(s.Size > a.writtenSize(from.source()) || over.from != from.Namespace)
 	if s.Access || verb != Create && !grows {
 		return false

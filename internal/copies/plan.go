@@ -1,5 +1,8 @@
-// Package copies decides how the copies in many namespaces follow their sources. It is pure: a State takes in what has happened (Input),
-// and describes what is to be done (Output). Its plans turn a World of forest, sources and copies into actions.
+// Package copies has the facts about copies in many namespaces, and plans how the copies follow their sources. It is pure: World holds the
+// forest, the sources and the copies, and World.Plan turns them into an Action for one slot. internal/copyengine acts on these plans.
+//
+// The parts of a World own their fields: Sources, Copies (with a tally of their numbers and sizes), Sights and Allotter. Rules read a source
+// or a copy from metadata and find drift; a Body is what is written into a copy.
 //
 // The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears
 // the label inherited-from. A slot is the place (kind, namespace, name) of a source or a copy, whether or not that object exists. An access
@@ -271,15 +274,15 @@ func (p *planner) candidates() iter.Seq2[Slot, *Source] {
 // operator writes. That is why a copy of such a binding stays only as long as the copy of that very Role. Otherwise the copied binding
 // would grant the next Role of that name, which a more powerful user may create there.
 
-// roles is the kind Role.
-var roles = schema.GroupKind{Group: roleBindings.Group, Kind: "Role"}
+// RoleKind is the kind Role.
+var RoleKind = schema.GroupKind{Group: RoleBindingKind.Group, Kind: "Role"}
 
 // hasRole reports whether the Role called name in the slot's namespace is the same as the one beside the RoleBinding at source: a copy of
 // that Role, or both are copies of one Role. A copy counts only if no user may change it (see originOfCopy). Where the
 // operator does not see Roles, hasRole reports true, and the live read before each write decides alone.
 func (p *planner) hasRole(source Slot, name string) bool {
-	role := Slot{Kind: roles, Namespace: p.slot.Namespace, Name: name}
-	if !p.world.kinds[roles].synced || !p.world.Sights.sees(role, p.world.Forest, source.Namespace) {
+	role := Slot{Kind: RoleKind, Namespace: p.slot.Namespace, Name: name}
+	if !p.world.kinds[RoleKind].synced || !p.world.Sights.sees(role, p.world.Forest, source.Namespace) {
 		return true
 	}
 	origin := p.world.originOfCopy(role)
@@ -301,11 +304,11 @@ func (w *World) originOfCopy(slot Slot) string {
 
 // BindingsTo returns the slots of the copied RoleBindings, in the namespace of the Role at slot, that name this Role.
 func (w *World) BindingsTo(role Slot) []Slot {
-	if role.Kind != roles {
+	if role.Kind != RoleKind {
 		return nil
 	}
 	var bindings []Slot
-	for _, slot := range w.Copies.In(roleBindings, role.Namespace) {
+	for _, slot := range w.Copies.In(RoleBindingKind, role.Namespace) {
 		if s := w.Sources.At(slot.At(w.Copies.record(slot).from)); s != nil && s.Role == role.Name {
 			bindings = append(bindings, slot)
 		}

@@ -1,8 +1,6 @@
 package copies_test
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +8,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
-	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // seenIn makes Secrets a kind that is watched in each namespace separately, and of which everything is seen in these namespaces.
@@ -129,25 +126,5 @@ func TestWhatANamespaceHolds(t *testing.T) {
 	}
 	if !w.Copies.HasUpdatedIn("a1") || w.Copies.HasUpdatedIn("b") || w.Copies.HasUpdatedIn("solo") {
 		t.Errorf("a copy in mode %s stands in a1 alone", v1alpha1.ModeUpdate)
-	}
-}
-
-func TestDegradedSaysWhy(t *testing.T) {
-	for name, c := range map[string]struct {
-		now  watchset.Status
-		want string
-	}{
-		"PROP-X12 there is no room": {watchset.Status{State: watchset.Pending, Err: watchset.ErrLimit},
-			`kind Secret of group "" is Degraded: it is not watched, because informers.maxInformers or informers.maxNamespaces is reached`},
-		"PROP-X5 the list fails": {watchset.Status{State: watchset.Degraded, Err: errors.New("the converter is down")},
-			`kind Secret of group "" is Degraded: the API server has not listed it for at least `},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newScenario(t, acme(), copies.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Cluster})
-			s.apply(copies.WatchChanged{Watch: copies.Watch{Kind: secret, Role: copies.SourcesAlone}, Status: c.now})
-			if got := s.state.DescribeBlind(); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
-				t.Errorf("got %q, want one sentence that begins with %q", got, c.want)
-			}
-		})
 	}
 }

@@ -1,6 +1,8 @@
 package copies
 
-import v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+import (
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
 
 // tally holds how many copies there are, and how large they are: what exists counts for the limits of a tree. Access copies, and copies
 // that are not ours, are not counted.

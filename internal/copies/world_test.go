@@ -35,8 +35,6 @@ func TestSlots(t *testing.T) {
 		"WhereASourceComes": {w.SlotsIn("a"), []copies.Slot{at("a")}},
 		"WhereACopyIsLeft":  {w.SlotsIn("z"), []copies.Slot{at("z")}},
 		"Nowhere":           {w.SlotsIn("solo"), nil},
-		"OfASource":         {w.SlotsOf(at("acme")), []copies.Slot{at("a"), at("a1"), at("b"), at("z")}},
-		"OfAMissingSource":  {w.SlotsOf(at("solo")), nil},
 		"SourcesOfTheKind":  {sources, []copies.Slot{at("acme"), at("zeta")}},
 		"CopiesOfTheKind":   {found, []copies.Slot{at("a1"), at("b"), at("z")}},
 	}

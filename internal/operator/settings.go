@@ -12,6 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/labelling"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/rules"
@@ -25,21 +26,21 @@ func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) a
 }
 
 // copiesSettings returns the settings of the copying engine.
-func copiesSettings(c *config.OperatorConfiguration, timing copies.Timing) copies.Settings {
-	return copies.Settings{
+func copiesSettings(c *config.OperatorConfiguration, timing copyengine.Timing) copyengine.Settings {
+	return copyengine.Settings{
 		Kinds: copiedKinds(c), Rules: rules.ForCopies(c),
 		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
 		DegradedAfter: c.Informers.DegradedAfter.Duration, Timing: timing,
 	}
 }
 
-func copiedKinds(c *config.OperatorConfiguration) []copies.Kind {
-	var kinds []copies.Kind
+func copiedKinds(c *config.OperatorConfiguration) []copyengine.Kind {
+	var kinds []copyengine.Kind
 	for _, k := range c.Propagation.Kinds {
-		kinds = append(kinds, copies.Kind{
+		kinds = append(kinds, copyengine.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind},
 			Mode:             copies.KindMode(k.Mode),
-			Scope:            copies.Scope(k.Scope),
+			Scope:            copyengine.Scope(k.Scope),
 		})
 	}
 	return kinds
@@ -66,7 +67,7 @@ func generatedSettings(c *config.OperatorConfiguration) labelling.Settings {
 // only while the operator may not watch one of the kinds.
 func informerOptions(c *config.OperatorConfiguration) watchset.Options {
 	watchRBAC := watchset.WhileForbidden
-	if slices.ContainsFunc(copiedKinds(c), copies.Kind.IsNarrow) {
+	if slices.ContainsFunc(copiedKinds(c), copyengine.Kind.IsNarrow) {
 		watchRBAC = watchset.WhereAllowed
 	}
 	return watchset.Options{

@@ -26,7 +26,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
-	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/manifests"
@@ -38,7 +38,7 @@ import (
 
 // Timing holds the time constants of the operator, so that tests can shrink them.
 type Timing struct {
-	Copies       copies.Timing
+	Copies       copyengine.Timing
 	Generated    labelling.Timing
 	Distribution distribute.Timing
 	Access       access.Timing
@@ -61,7 +61,7 @@ type Timing struct {
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
 	return Timing{
-		Copies: copies.DefaultTiming(), Generated: labelling.DefaultTiming(), Distribution: distribute.DefaultTiming(),
+		Copies: copyengine.DefaultTiming(), Generated: labelling.DefaultTiming(), Distribution: distribute.DefaultTiming(),
 		Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
 		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second, JudgeFile: 30 * time.Second,

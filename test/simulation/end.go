@@ -7,6 +7,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -73,7 +74,7 @@ func (h *history) settle(r *replica) {
 			r.begin(free[0])
 		case h.server.control():
 		default:
-			r.applyCopies(copies.Ticked{Idle: true})
+			r.applyCopies(copyengine.Ticked{Idle: true})
 			if !h.passUntil(r, end) {
 				return
 			}
@@ -100,7 +101,7 @@ func (h *history) passUntil(r *replica, end time.Time) bool {
 // planAgain plans everything once more. Nothing may be written (FLT-M10).
 func (h *history) planAgain(r *replica) {
 	for name := range r.view.Snapshot().All() {
-		r.keep([]queuing{{task: task{copies: copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: name}}}}})
+		r.keep([]queuing{{task: task{copies: copyengine.Key{Task: copyengine.LookAtNamespace, Slot: copies.Slot{Namespace: name}}}}})
 	}
 	for _, one := range h.server.list(isDistribution) {
 		if !one.distribution.Spec.Suspend { // the operator looks at a suspended one only when something else asks for it

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -27,7 +28,7 @@ import (
 type history struct {
 	script   script
 	server   *server
-	settings copies.Settings
+	settings copyengine.Settings
 	options  distribute.Options
 	replicas []*replica
 	late     []lateCall        // of processes that have died
@@ -88,11 +89,11 @@ func newHistory(s script, coverage coverage) *history {
 	if s.setup.removed {
 		mode = copies.Remove
 	}
-	h.settings = copies.Settings{
-		RetryMin: time.Second, RetryMax: 5 * time.Minute, DegradedAfter: time.Minute, Timing: copies.DefaultTiming(), SpreadStep: 2,
+	h.settings = copyengine.Settings{
+		RetryMin: time.Second, RetryMax: 5 * time.Minute, DegradedAfter: time.Minute, Timing: copyengine.DefaultTiming(), SpreadStep: 2,
 	}
 	for _, gvk := range copiedKinds {
-		kind := copies.Kind{GroupVersionKind: gvk, Mode: copies.OptIn, Scope: copies.Cluster}
+		kind := copyengine.Kind{GroupVersionKind: gvk, Mode: copies.OptIn, Scope: copyengine.Cluster}
 		switch gvk {
 		case secrets:
 			kind.Mode = mode
@@ -135,7 +136,7 @@ func (h *history) catchUp(r *replica) (some bool) {
 
 func (r *replica) becomeLeader() {
 	r.leads = true
-	r.applyCopies(copies.Elected{})
+	r.applyCopies(copyengine.Elected{})
 	r.applyRuns(distribute.Elected{})
 }
 
@@ -246,7 +247,7 @@ func (h *history) pass(d time.Duration) {
 func (h *history) tickAll() string {
 	for _, r := range h.living(func(r *replica) bool { return r.leads }) {
 		synced := r.view.Synced()
-		r.applyCopies(copies.Ticked{Synced: synced, Idle: synced && len(r.waiting)+len(r.workers) == 0})
+		r.applyCopies(copyengine.Ticked{Synced: synced, Idle: synced && len(r.waiting)+len(r.workers) == 0})
 	}
 	return ""
 }
@@ -359,7 +360,7 @@ func (h *history) scrub(e event) string {
 	for _, r := range h.living(func(r *replica) bool { return r.leads && o != nil }) {
 		uid, version := string(o.meta.UID), o.meta.ResourceVersion
 		if known := r.copies.FindUnchanged(slot, uid, version); known != nil && !h.server.holds(slot, o, slot.At(known.From)) {
-			r.applyCopies(copies.DriftFound{Slot: slot, UID: uid, ResourceVersion: version})
+			r.applyCopies(copyengine.DriftFound{Slot: slot, UID: uid, ResourceVersion: version})
 		}
 		if d, known := r.distribute.FindUnchanged(slot, uid, version); known != nil && !d.Holds(o.whole(), known.Foreign) {
 			r.applyRuns(distribute.DriftFound{Slot: slot, UID: uid, ResourceVersion: version})
@@ -371,8 +372,8 @@ func (h *history) scrub(e event) string {
 // askRights asks, as the reconciler of access does, whether rights in a namespace wait for rails.
 func (h *history) askRights(e event) string {
 	for _, r := range h.living(func(r *replica) bool { return r.leads }) {
-		r.applyCopies(copies.RightsAsked{Namespace: names[e.a%len(names)]})
-		r.applyCopies(copies.FollowDue{})
+		r.applyCopies(copyengine.RightsAsked{Namespace: names[e.a%len(names)]})
+		r.applyCopies(copyengine.FollowDue{})
 	}
 	return ""
 }

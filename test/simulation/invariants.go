@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -212,15 +213,15 @@ func sizeOf(slot copies.Slot, o *object) int {
 }
 
 // checkDecision checks a request for a write when the State has decided on it: FLT-M5.
-func (r *replica) checkDecision(request copies.Request) {
-	w, isWrite := request.(copies.WriteCopy)
+func (r *replica) checkDecision(request copyengine.Request) {
+	w, isWrite := request.(copyengine.WriteCopy)
 	if !isWrite || w.Action.Verb != copies.Create && w.Action.Verb != copies.Update {
 		return
 	}
 	impatient := r.impatient
 	r.impatient = false
 	for _, other := range r.workers {
-		if o, is := other.what.(copies.WriteCopy); is && o.Action.Verb == copies.Delete && o.Slot.Namespace == w.Slot.Namespace {
+		if o, is := other.what.(copyengine.WriteCopy); is && o.Action.Verb == copies.Delete && o.Slot.Namespace == w.Slot.Namespace {
 			r.fail("FLT-M5", "%s is written before the DELETE of %s is answered", w.Slot, o.Slot)
 		}
 	}
@@ -288,8 +289,8 @@ func (r *replica) isInConflict(slot copies.Slot) bool {
 
 // recordObstacle keeps whether another object, or one that is being deleted, was where the operator wanted to write. No watch may show when
 // that object goes. A failed write does not show whether the object is still there.
-func (r *replica) recordObstacle(answer copies.Input) {
-	switch w, is := answer.(copies.CopyWritten); {
+func (r *replica) recordObstacle(answer copyengine.Input) {
+	switch w, is := answer.(copyengine.CopyWritten); {
 	case is && (errors.Is(w.Err, copies.ErrObstacle) || errors.Is(w.Err, copies.ErrBeingDeleted)):
 		r.obstacles[w.Slot] = true
 	case is && w.Err == nil:

@@ -7,6 +7,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 // TestConflictsOfRails has each object that may be in the place of a rail.
@@ -44,11 +45,11 @@ func TestConflictsOfRails(t *testing.T) {
 				o := h.server.at(slot)
 				o.from = o.meta.Annotations["from"]
 			}
-			r.recordObstacle(copies.CopyWritten{WriteCopy: copies.WriteCopy{Slot: slot}, Err: tt.err})
+			r.recordObstacle(copyengine.CopyWritten{WriteCopy: copyengine.WriteCopy{Slot: slot}, Err: tt.err})
 			if got := r.isInConflict(slot); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
-			r.recordObstacle(copies.CopyWritten{WriteCopy: copies.WriteCopy{Slot: slot}})
+			r.recordObstacle(copyengine.CopyWritten{WriteCopy: copyengine.WriteCopy{Slot: slot}})
 			if got := r.isInConflict(slot); tt.object == nil && got {
 				t.Error("a write has succeeded, and the conflict has not ended")
 			}

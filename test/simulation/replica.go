@@ -14,6 +14,7 @@ import (
 	runcopies "github.com/warren-tenancy/warren/controllers/copies"
 	rundistribution "github.com/warren-tenancy/warren/controllers/distribution"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/view"
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -29,7 +30,7 @@ type replica struct {
 	deposed    bool // it has led, and must never lead again
 	view       *view.View
 	feed       *view.Feed
-	copies     *copies.State
+	copies     *copyengine.State
 	distribute *distribute.State
 	requests   *runcopies.Requests
 	ofRuns     *rundistribution.Requests
@@ -45,7 +46,7 @@ type replica struct {
 
 // task is a key of the queue of copies or of distributions.
 type task struct {
-	copies copies.Key
+	copies copyengine.Key
 	runs   distribute.Key
 }
 
@@ -53,7 +54,7 @@ type task struct {
 type worker struct {
 	*replica
 	task    task
-	what    copies.Output
+	what    copyengine.Output
 	since   int // how many changes of the log the replica knew for certain when the State decided
 	next    func() (call, bool)
 	stop    func()
@@ -77,13 +78,13 @@ func newReplica(h *history, name string) *replica {
 		obstacles: map[copies.Slot]bool{}}
 	r.view = view.New(h.server.forest.Rules())
 	r.feed = &view.Feed{View: r.view}
-	r.copies = copies.NewState(r.view.Snapshot(), h.settings)
+	r.copies = copyengine.NewState(r.view.Snapshot(), h.settings)
 	r.distribute = distribute.NewState(r.view.Snapshot(), h.options)
-	r.requests = runcopies.NewRequests(client{r}, r.view, h.settings.Rules, func(look func(*copies.State)) { look(r.copies) },
+	r.requests = runcopies.NewRequests(client{r}, r.view, h.settings.Rules, func(look func(*copyengine.State)) { look(r.copies) },
 		r.applyCopies).Unshared()
 	r.ofRuns = &rundistribution.Requests{API: client{r}, Timing: h.options.Timing, List: client{r}.listObstacles}
 	r.view.Subscribe(func(c view.Change) {
-		r.applyCopies(copies.ForestChanged(c))
+		r.applyCopies(copyengine.ForestChanged(c))
 		r.applyRuns(distribute.ForestChanged(c))
 	})
 	r.applyRuns(distribute.DefinitionChanged{})
@@ -95,7 +96,7 @@ func (r *replica) addWatches() {
 	r.watches = []*watch{r.namespaceWatch(), r.distributionWatch()}
 	for _, kind := range r.settings.Kinds {
 		for _, role := range kind.Roles() {
-			r.watches = append(r.watches, r.copiesWatch(copies.Watch{Kind: kind.GroupKind(), Role: role}))
+			r.watches = append(r.watches, r.copiesWatch(copyengine.Watch{Kind: kind.GroupKind(), Role: role}))
 		}
 	}
 	for _, gvk := range r.options.Kinds {
@@ -152,25 +153,25 @@ func (r *replica) distributionWatch() *watch {
 	}}
 }
 
-func (r *replica) copiesWatch(of copies.Watch) *watch {
-	label := map[copies.Role]string{copies.SourcesAlone: v1alpha1.LabelPropagate, copies.CopiesAlone: v1alpha1.LabelInheritedFrom}[of.Role]
-	name := map[copies.Role]string{copies.SourcesAlone: "sources", copies.CopiesAlone: "copies",
-		copies.SourcesAndCopies: "all"}[of.Role] + " " + of.Kind.Kind
+func (r *replica) copiesWatch(of copyengine.Watch) *watch {
+	label := map[copyengine.Role]string{copyengine.SourcesAlone: v1alpha1.LabelPropagate, copyengine.CopiesAlone: v1alpha1.LabelInheritedFrom}[of.Role]
+	name := map[copyengine.Role]string{copyengine.SourcesAlone: "sources", copyengine.CopiesAlone: "copies",
+		copyengine.SourcesAndCopies: "all"}[of.Role] + " " + of.Kind.Kind
 	return &watch{name: name, kind: of.Kind, selects: hasLabel(of.Kind, label), sink: sink{
 		replace: func(version int, all []*object) {
-			r.applyCopies(copies.Listed{Watch: of, ResourceVersion: textOf(version), Objects: metasOf(all)})
+			r.applyCopies(copyengine.Listed{Watch: of, ResourceVersion: textOf(version), Objects: metasOf(all)})
 		},
-		put:  func(o *object) { r.applyCopies(copies.ObjectSeen{Watch: of, Object: o.meta}) },
-		gone: func(o *object) { r.applyCopies(copies.ObjectGone{Watch: of, Object: o.meta}) },
+		put:  func(o *object) { r.applyCopies(copyengine.ObjectSeen{Watch: of, Object: o.meta}) },
+		gone: func(o *object) { r.applyCopies(copyengine.ObjectGone{Watch: of, Object: o.meta}) },
 		state: func(now watchset.Status) {
 			r.kindStates[name] = r.kindStates[name].After(now)
-			r.applyCopies(copies.WatchChanged{Watch: of, Status: now})
+			r.applyCopies(copyengine.WatchChanged{Watch: of, Status: now})
 		},
 	}}
 }
 
 // applyCopies applies an Input to the State of copies, and returns the Request that follows.
-func (r *replica) applyCopies(input copies.Input) (request copies.Request) {
+func (r *replica) applyCopies(input copyengine.Input) (request copyengine.Request) {
 	if !r.alive {
 		return nil
 	}
@@ -178,13 +179,13 @@ func (r *replica) applyCopies(input copies.Input) (request copies.Request) {
 	var queued []queuing
 	for _, output := range r.copies.Apply(r.server.now, input) {
 		switch one := output.(type) {
-		case copies.Queue:
+		case copyengine.Queue:
 			for _, key := range one.Keys {
 				queued = append(queued, queuing{task{copies: key}, one.After})
 			}
-		case copies.RightsBeforeRails:
+		case copyengine.RightsBeforeRails:
 			r.impatient = true
-		case copies.Request:
+		case copyengine.Request:
 			if request != nil {
 				r.fail("FLT-M8", "two requests follow from one %T", input)
 			}
@@ -284,10 +285,10 @@ func (r *replica) begin(t task) {
 		r.carryOutRun(t, r.applyRuns(distribute.Started{Key: t.runs}))
 		return
 	}
-	r.carryOutCopy(t, r.applyCopies(copies.Started{Key: t.copies}))
+	r.carryOutCopy(t, r.applyCopies(copyengine.Started{Key: t.copies}))
 }
 
-func (r *replica) carryOutCopy(t task, request copies.Request) {
+func (r *replica) carryOutCopy(t task, request copyengine.Request) {
 	if request != nil {
 		r.checkDecision(request)
 		r.spawn(t, request, func() func() {
@@ -310,7 +311,7 @@ func (r *replica) carryOutRun(t task, request distribute.Request) {
 }
 
 // spawn lets a new worker carry out a request, up to its first call.
-func (r *replica) spawn(t task, what copies.Output, carryOut func() func()) {
+func (r *replica) spawn(t task, what copyengine.Output, carryOut func() func()) {
 	w := &worker{replica: r, task: t, what: what, since: r.knows(t)}
 	w.next, w.stop = iter.Pull(func(yield func(call) bool) {
 		w.yield = yield

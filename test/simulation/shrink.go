@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
@@ -54,13 +54,13 @@ func explain(s script) string {
 // describe returns a request of a State in words.
 func describe(request any) string {
 	switch one := request.(type) {
-	case copies.ReadSource:
+	case copyengine.ReadSource:
 		return "the read of source " + one.Source.String()
-	case copies.FindLoss:
+	case copyengine.FindLoss:
 		return "the look for lost source " + one.Source.String()
-	case copies.CheckRemoval:
+	case copyengine.CheckRemoval:
 		return "the check before the removal of " + one.Slot.String()
-	case copies.WriteCopy:
+	case copyengine.WriteCopy:
 		return fmt.Sprintf("the write (verb %d) of %s, source %s", one.Action.Verb, one.Slot, one.Action.Source)
 	case distribute.WriteCopy:
 		return fmt.Sprintf("the write (verb %d) of distributed %s", one.Action.Verb, one.Slot)

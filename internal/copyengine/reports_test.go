@@ -1,10 +1,10 @@
-package copies_test
+package copyengine_test
 
 import (
 	"testing"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -24,7 +24,7 @@ func TestTroublesFromBeforeTheStartAreReported(t *testing.T) {
 			test.source(s.server)
 			s.server.events = nil
 			s.list()
-			s.apply(copies.Elected{})
+			s.apply(copyengine.Elected{})
 			s.settle()
 			s.run(ticked(true, "report a, acme"), ticked(true))
 		})

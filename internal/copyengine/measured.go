@@ -1,10 +1,12 @@
-package copies
+package copyengine
 
 import (
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // measured is what the metrics need about how long changes take. Only the leader measures.
@@ -17,14 +19,14 @@ type measured struct {
 func newMeasured() measured { return measured{fanouts: newFanouts(), moves: moves{}} }
 
 // beginFanout records when a source has changed, except for the events that only fill the State before the kind is active.
-func (s *State) beginFanout(kind schema.GroupKind, source Slot) {
-	if s.measured.leading && s.kinds[kind].state == KindActive {
+func (s *State) beginFanout(kind schema.GroupKind, source copies.Slot) {
+	if s.measured.leading && s.kinds[kind].state == copies.KindActive {
 		s.measured.fanouts.began[source] = s.now
 	}
 }
 
 // endMeasured records that a slot has its answer, whatever it is, and emits the fan-outs and moves that this ends.
-func (s *State) endMeasured(slot Slot) {
+func (s *State) endMeasured(slot copies.Slot) {
 	for _, ended := range s.measured.fanouts.recordAnswer(slot) {
 		s.emitFanout(slot.Kind, ended)
 	}
@@ -47,9 +49,12 @@ func (s *State) recordMoves(began []time.Time) {
 
 // fanouts measure how long changes of sources take: from the change to the last answer.
 type fanouts struct {
-	began    map[Slot]time.Time // by source: when it changed, until its slots are planned
-	underWay map[place]map[fanoutKey]*fanout
+	began    map[copies.Slot]time.Time             // by source: when it changed, until its slots are planned
+	underWay map[copies.Slot]map[fanoutKey]*fanout // by sameName
 }
+
+// sameName is what the slots of one kind and name have in common.
+func sameName(slot copies.Slot) copies.Slot { return slot.At("") }
 
 // fanoutKey distinguishes the fan-outs of sources of one kind and name: namespace is that of the source. A fan-out is open while slots of
 // the source are still to be planned.
@@ -61,24 +66,26 @@ type fanoutKey struct {
 // fanout is one change of a source, until all writes that follow from it are answered.
 type fanout struct {
 	since time.Time
-	verb  Verb            // Nothing while no write has followed
+	verb  copies.Verb     // Nothing while no write has followed
 	left  map[string]bool // namespaces in which something is still to be written
 }
 
 func newFanouts() fanouts {
-	return fanouts{began: map[Slot]time.Time{}, underWay: map[place]map[fanoutKey]*fanout{}}
+	return fanouts{began: map[copies.Slot]time.Time{}, underWay: map[copies.Slot]map[fanoutKey]*fanout{}}
 }
 
-func isWrite(verb Verb) bool { return verb == Create || verb == Update || verb == Delete }
+func isWrite(verb copies.Verb) bool {
+	return verb == copies.Create || verb == copies.Update || verb == copies.Delete
+}
 
 // open begins the fan-out of a source, if the source has changed.
-func (f fanouts) open(source Slot) {
+func (f fanouts) open(source copies.Slot) {
 	since, changed := f.began[source]
 	if !changed {
 		return
 	}
 	delete(f.began, source)
-	of := source.place()
+	of := sameName(source)
 	if f.underWay[of] == nil {
 		f.underWay[of] = map[fanoutKey]*fanout{}
 	}
@@ -86,8 +93,8 @@ func (f fanouts) open(source Slot) {
 }
 
 // record records which of slots are to be written because of the source's change. plan describes what a slot needs now.
-func (f fanouts) record(source Slot, slots []Slot, plan func(Slot) Action) {
-	one := f.underWay[source.place()][fanoutKey{source.Namespace, true}]
+func (f fanouts) record(source copies.Slot, slots []copies.Slot, plan func(copies.Slot) copies.Action) {
+	one := f.underWay[sameName(source)][fanoutKey{source.Namespace, true}]
 	if one == nil {
 		return
 	}
@@ -101,8 +108,8 @@ func (f fanouts) record(source Slot, slots []Slot, plan func(Slot) Action) {
 
 // endRecording is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer fan-out of a source
 // takes the place of an older one that is not complete.
-func (f fanouts) endRecording(source Slot) (ended *fanout) {
-	of := source.place()
+func (f fanouts) endRecording(source copies.Slot) (ended *fanout) {
+	of := sameName(source)
 	one := f.underWay[of][fanoutKey{source.Namespace, true}]
 	if one == nil {
 		return nil
@@ -114,15 +121,15 @@ func (f fanouts) endRecording(source Slot) (ended *fanout) {
 			f.underWay[of] = map[fanoutKey]*fanout{}
 		}
 		f.underWay[of][fanoutKey{source.Namespace, false}] = one
-	case one.verb != Nothing:
+	case one.verb != copies.Nothing:
 		return one
 	}
 	return nil
 }
 
 // recordAnswer takes a slot off all fan-outs, and returns those that are complete now.
-func (f fanouts) recordAnswer(slot Slot) (ended []*fanout) {
-	of := slot.place()
+func (f fanouts) recordAnswer(slot copies.Slot) (ended []*fanout) {
+	of := sameName(slot)
 	for key, one := range f.underWay[of] {
 		if delete(one.left, slot.Namespace); len(one.left) == 0 && !key.open {
 			ended = append(ended, one)
@@ -132,7 +139,7 @@ func (f fanouts) recordAnswer(slot Slot) (ended []*fanout) {
 	return ended
 }
 
-func (f fanouts) forget(of place, key fanoutKey) {
+func (f fanouts) forget(of copies.Slot, key fanoutKey) {
 	if delete(f.underWay[of], key); len(f.underWay[of]) == 0 {
 		delete(f.underWay, of)
 	}
@@ -145,8 +152,8 @@ type moves map[string]*move
 // move is the move of one namespace, with all namespaces below it, that is not complete yet.
 type move struct {
 	since time.Time
-	next  map[string]bool // namespaces whose slots were not planned since the move
-	left  map[Slot]bool   // slots that are still to be written
+	next  map[string]bool      // namespaces whose slots were not planned since the move
+	left  map[copies.Slot]bool // slots that are still to be written
 }
 
 // beginMoves starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the
@@ -158,7 +165,7 @@ func (m moves) beginMoves(c ForestChanged, now time.Time) {
 		case n == nil:
 			delete(m, name)
 		case old != nil && old.UID == n.UID && old.Parent() != n.Parent():
-			m[name] = &move{since: now, next: map[string]bool{}, left: map[Slot]bool{}}
+			m[name] = &move{since: now, next: map[string]bool{}, left: map[copies.Slot]bool{}}
 		}
 	}
 	if len(m) == 0 {
@@ -175,14 +182,14 @@ func (m moves) beginMoves(c ForestChanged, now time.Time) {
 
 // recordPlanned records which of slots are still to be written in namespace because of moves. For each move that is complete now, it
 // returns when the move began.
-func (m moves) recordPlanned(namespace string, slots []Slot, plan func(Slot) Action) (ended []time.Time) {
+func (m moves) recordPlanned(namespace string, slots []copies.Slot, plan func(copies.Slot) copies.Action) (ended []time.Time) {
 	for name, one := range m {
 		if !one.next[namespace] {
 			continue
 		}
 		delete(one.next, namespace)
 		for _, slot := range slots {
-			if action := plan(slot); isWrite(action.Verb) || action.Verb == Look || waitsForRemoval(action) {
+			if action := plan(slot); isWrite(action.Verb) || action.Verb == copies.Look || waitsForRemoval(action) {
 				one.left[slot] = true
 			}
 		}
@@ -192,7 +199,7 @@ func (m moves) recordPlanned(namespace string, slots []Slot, plan func(Slot) Act
 }
 
 // recordAnswer takes a slot off all moves. For each move that is complete now, it returns when the move began.
-func (m moves) recordAnswer(slot Slot) (ended []time.Time) {
+func (m moves) recordAnswer(slot copies.Slot) (ended []time.Time) {
 	for name, one := range m {
 		if one.left[slot] {
 			delete(one.left, slot)

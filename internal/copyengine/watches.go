@@ -1,4 +1,4 @@
-package copies
+package copyengine
 
 import (
 	"fmt"
@@ -6,29 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
-
-// KindState is what the watches of a kind show together.
-type KindState string
-
-// The states of a kind.
-const (
-	KindSyncing   KindState = "syncing"
-	KindActive    KindState = "active"
-	KindPending   KindState = "pending"   // the API server does not serve the kind
-	KindForbidden KindState = "forbidden" // the kind has scope Cluster, and the operator may not list or watch it cluster-wide
-	KindDegraded  KindState = "degraded"  // the API server has not listed the kind for informers.degradedAfter, for another reason
-)
-
-// KindStates are all states.
-var KindStates = []KindState{KindSyncing, KindActive, KindPending, KindForbidden, KindDegraded}
-
-// isBlind reports whether the operator sees no object of the kind anywhere although the API server serves the kind.
-func (s KindState) isBlind() bool { return s == KindForbidden || s == KindDegraded }
-
-// longestFailure bounds how many bytes of the API server's error a message repeats.
-const longestFailure = 256
 
 // watchedKind is a configured kind, with what its watches show.
 type watchedKind struct {
@@ -37,13 +17,13 @@ type watchedKind struct {
 	// resource and served are zero until the API server has served the kind.
 	resource schema.GroupVersionResource
 	served   schema.GroupVersionKind
-	state    KindState // of all watches together
-	failure  error     // why the kind was not listed; nil if it is listed, or if no error is known
+	state    copies.KindState // of all watches together
+	failure  error            // why the kind was not listed; nil if it is listed, or if no error is known
 }
 
 // watchState is the state of one watch.
 type watchState struct {
-	state KindState
+	state copies.KindState
 	// statuses holds the status of the watch of a narrow kind in each namespace, and at Everywhere that in the whole cluster. A namespace in
 	// which no list was tried has no status. Pending means that informers.maxInformers or informers.maxNamespaces leaves no room.
 	statuses  map[string]watchset.Status
@@ -52,16 +32,16 @@ type watchState struct {
 }
 
 func newWatchedKind(kind Kind) *watchedKind {
-	k := &watchedKind{Kind: kind, state: KindSyncing, watches: map[Role]*watchState{}}
+	k := &watchedKind{Kind: kind, state: copies.KindSyncing, watches: map[Role]*watchState{}}
 	for _, role := range kind.Roles() {
-		k.watches[role] = &watchState{state: KindSyncing, statuses: map[string]watchset.Status{}}
+		k.watches[role] = &watchState{state: copies.KindSyncing, statuses: map[string]watchset.Status{}}
 	}
 	return k
 }
 
 // Roles returns the roles of the watches that the kind needs.
 func (k Kind) Roles() []Role {
-	if k.Mode == All {
+	if k.Mode == copies.All {
 		return []Role{SourcesAndCopies}
 	}
 	return []Role{SourcesAlone, CopiesAlone}
@@ -91,7 +71,7 @@ func (s *State) setResource(k *watchedKind, now watchset.Status) {
 	if k.resource, k.served = now.Resource, now.Kind; isFirst {
 		return
 	}
-	sources, _ := s.world.KindIn(k.GroupKind(), Everywhere)
+	sources, _ := s.world.KindIn(k.GroupKind(), copies.Everywhere)
 	for _, slot := range sources {
 		delete(s.bodies, slot)
 		s.world.Sources.At(slot).Content = ""
@@ -99,42 +79,15 @@ func (s *State) setResource(k *watchedKind, now watchset.Status) {
 	}
 }
 
-// After returns the state of a kind that is watched in the whole cluster, after the watch has got this status. A new try to list changes
-// nothing before it has ended, except for a kind that was not served. A watch that breaks after its list was complete is tried again: what
-// it has shown still counts. A watch for which there is no room makes the kind degraded.
-func (s KindState) After(now watchset.Status) KindState {
-	switch now.State {
-	case watchset.Synced:
-		return KindActive
-	case watchset.NotServed:
-		return KindPending
-	case watchset.Forbidden:
-		return KindForbidden
-	case watchset.Degraded:
-		if s != KindActive {
-			return KindDegraded
-		}
-	case watchset.Pending:
-		if now.Err != nil { // informers.maxInformers leaves no room
-			return KindDegraded
-		}
-	case watchset.Syncing:
-		if s == KindPending {
-			return KindSyncing
-		}
-	}
-	return s
-}
-
 // changeNarrowWatch takes in the status of a watch of a narrow kind in one namespace or, in scope Auto, in the whole cluster.
 func (s *State) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged) {
 	namespace, now := c.Namespace, c.Status
 	wasWide := w.isWide()
 	changed := w.record(namespace, now)
-	ended := now.State == watchset.Pending && now.Err == nil && namespace != Everywhere
+	ended := now.State == watchset.Pending && now.Err == nil && namespace != copies.Everywhere
 	switch {
 	case ended && wasWide: // the watch of the whole cluster shows what this watch has shown
-		s.setSight(c.Watch, namespace, Awaited)
+		s.setSight(c.Watch, namespace, copies.Awaited)
 	case ended:
 		s.forgetNamespace(c.Watch, namespace)
 	default:
@@ -143,7 +96,7 @@ func (s *State) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged)
 	if wasWide && !w.isWide() || now.State == watchset.Synced && len(s.departed) > 0 {
 		s.emitOutput(FollowSoon{})
 	}
-	if changed && namespace == Everywhere && now.State == watchset.Forbidden { // a degraded watch may recover without a new list
+	if changed && namespace == copies.Everywhere && now.State == watchset.Forbidden { // a degraded watch may recover without a new list
 		s.forgetElsewhere(c.Watch)
 	}
 	s.settleWatch(k, w)
@@ -153,14 +106,14 @@ func (s *State) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged)
 }
 
 // sightOf returns what the status of a watch means for its namespace.
-func sightOf(now watchset.Status) Sight {
+func sightOf(now watchset.Status) copies.Sight {
 	switch now.State {
 	case watchset.Synced:
-		return Seen
+		return copies.Seen
 	case watchset.Syncing:
-		return Awaited
+		return copies.Awaited
 	}
-	return Unseen
+	return copies.Unseen
 }
 
 // record keeps the status of a watch in a namespace, and reports whether there is something new to report. Syncing is not kept: the
@@ -187,12 +140,12 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 // settleWatch sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its statuses is NotServed.
 // Else it becomes active when hasEveryStatus reports true, and stays active until a status is NotServed. Before that it is syncing.
 func (s *State) settleWatch(k *watchedKind, w *watchState) {
-	state := KindSyncing
+	state := copies.KindSyncing
 	switch {
 	case w.notServed > 0:
-		w.complete, state = false, KindPending
+		w.complete, state = false, copies.KindPending
 	case w.complete || s.hasEveryStatus(k, w):
-		w.complete, state = true, KindActive
+		w.complete, state = true, copies.KindActive
 	}
 	s.setWatchState(k, w, state)
 }
@@ -200,7 +153,7 @@ func (s *State) settleWatch(k *watchedKind, w *watchState) {
 // hasEveryStatus reports whether every namespace that is to be watched has a status. Forbidden counts, too, because readiness depends on no
 // right. In scope Auto, a status of the watch of the whole cluster counts for all namespaces, unless it is Forbidden.
 func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
-	wide, tried := w.statuses[Everywhere]
+	wide, tried := w.statuses[copies.Everywhere]
 	if k.Scope == Auto && (!tried || wide.State != watchset.Forbidden) {
 		return tried
 	}
@@ -214,51 +167,51 @@ func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
 
 // setWatchState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its sources and copies are
 // queued.
-func (s *State) setWatchState(k *watchedKind, w *watchState, now KindState) {
+func (s *State) setWatchState(k *watchedKind, w *watchState, now copies.KindState) {
 	w.state = now
 	was, state := k.state, k.combineStates()
 	if k.state = state; was == state {
 		return
 	}
-	if state == KindActive {
+	if state == copies.KindActive {
 		k.failure = nil
 	}
 	gk := k.GroupKind()
-	s.world.SetKind(gk, k.Mode, state == KindActive)
-	if state == KindDegraded {
-		s.emitOutput(Log{Message: k.describeDegraded(s.settings.DegradedAfter)})
+	s.world.SetKind(gk, k.Mode, state == copies.KindActive)
+	if state == copies.KindDegraded {
+		s.emitOutput(copies.Log{Message: k.describeDegraded(s.settings.DegradedAfter)})
 	}
-	if was.isBlind() || state.isBlind() {
+	if was.IsBlind() || state.IsBlind() {
 		s.reportEverywhere()
 	}
-	if state != KindActive {
+	if state != copies.KindActive {
 		return
 	}
 	s.queueKind(gk)
-	if gk == roles { // until now, the plans of RoleBindings could not ask for Roles
-		s.queueKind(roleBindings)
+	if gk == copies.RoleKind { // until now, the plans of RoleBindings could not ask for Roles
+		s.queueKind(copies.RoleBindingKind)
 	}
 }
 
 // combineStates returns the state of the kind: active if all watches are active, else the state of a watch that is not active, and syncing
 // only if no other state is left. A degraded kind does not become syncing, but stays degraded.
-func (k *watchedKind) combineStates() KindState {
-	state := KindActive
+func (k *watchedKind) combineStates() copies.KindState {
+	state := copies.KindActive
 	for _, w := range k.watches {
-		if w.state != KindActive && (state == KindActive || state == KindSyncing) {
+		if w.state != copies.KindActive && (state == copies.KindActive || state == copies.KindSyncing) {
 			state = w.state
 		}
 	}
-	if state == KindSyncing && k.state == KindDegraded {
-		return KindDegraded
+	if state == copies.KindSyncing && k.state == copies.KindDegraded {
+		return copies.KindDegraded
 	}
 	return state
 }
 
 // queueKind queues all sources and copies of a kind. If this replica leads, and not everything was worked on, they are first work.
 func (s *State) queueKind(gk schema.GroupKind) {
-	sources, copies := s.world.KindIn(gk, Everywhere)
-	keys := slotKeys(copies)
+	sources, copied := s.world.KindIn(gk, copies.Everywhere)
+	keys := slotKeys(copied)
 	for _, slot := range sources {
 		keys = append(keys, sourceTask(slot))
 	}
@@ -271,7 +224,7 @@ func (s *State) queueKind(gk schema.GroupKind) {
 // areSyncing reports whether objects of some kind may exist that were not listed yet.
 func (s *State) areSyncing() bool {
 	for _, k := range s.kinds {
-		if k.state == KindSyncing {
+		if k.state == copies.KindSyncing {
 			return true
 		}
 	}
@@ -282,34 +235,27 @@ func (s *State) areSyncing() bool {
 // listed, or that is degraded, does not count.
 func (s *State) CheckSynced() error {
 	for gk, k := range s.kinds {
-		if k.state == KindSyncing {
+		if k.state == copies.KindSyncing {
 			return fmt.Errorf("%s is not synced yet", gk)
 		}
 	}
 	return nil
 }
 
-// ScrubPart is a part of all copies that a pass of the scrub reads at once: those of a kind in Namespace, or Everywhere.
-type ScrubPart struct {
-	Kind      schema.GroupVersionKind
-	Resource  schema.GroupVersionResource
-	Namespace string
-}
-
 // FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind that is not in mode Remove. They are read all
 // together where the whole cluster is watched, else one namespace after the other.
-func (s *State) FindScrubParts() []ScrubPart {
-	var parts []ScrubPart
+func (s *State) FindScrubParts() []copies.ScrubPart {
+	var parts []copies.ScrubPart
 	for _, k := range s.kinds {
-		if k.Mode == Remove || k.state != KindActive || k.resource.Resource == "" {
+		if k.Mode == copies.Remove || k.state != copies.KindActive || k.resource.Resource == "" {
 			continue
 		}
 		if k.isWide() {
-			parts = append(parts, ScrubPart{k.served, k.resource, Everywhere})
+			parts = append(parts, copies.ScrubPart{Kind: k.served, Resource: k.resource, Namespace: copies.Everywhere})
 			continue
 		}
 		for namespace := range s.followed {
-			parts = append(parts, ScrubPart{k.served, k.resource, namespace})
+			parts = append(parts, copies.ScrubPart{Kind: k.served, Resource: k.resource, Namespace: namespace})
 		}
 	}
 	return parts

@@ -1,4 +1,4 @@
-package copies_test
+package copyengine_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 // number puts source number i into acme. The sources are created one after the other.
@@ -69,7 +70,7 @@ func TestLimitsOfAState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := leading(t, limited(test.copies, test.bytes))
-			sc.checks = append(sc.checks, func(output copies.Output) { requireWithin(sc, test.copies, output) })
+			sc.checks = append(sc.checks, func(output copyengine.Output) { requireWithin(sc, test.copies, output) })
 			sc.run(test.steps...)
 			sc.requireSettled()
 		})
@@ -88,8 +89,8 @@ func troubledSecret(source copies.Slot) step {
 
 // requireWithin fails the test if a POST would make more copies than most; a negative number means no limit. A copy of the rail doesn't
 // count.
-func requireWithin(s *scenario, most int32, output copies.Output) {
-	w, is := output.(copies.WriteCopy)
+func requireWithin(s *scenario, most int32, output copyengine.Output) {
+	w, is := output.(copyengine.WriteCopy)
 	if !is || most < 0 || w.Action.Verb != copies.Create || w.Action.Source.Name == "warren-rail-1" {
 		return
 	}

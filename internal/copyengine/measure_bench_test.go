@@ -1,4 +1,4 @@
-package copies_test
+package copyengine_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 // BenchmarkPlanLarge measures what one Input takes under the runner's lock with 100,000 copies: 100 sources in each of 1,000 namespaces.
@@ -22,19 +23,19 @@ func BenchmarkPlanLarge(b *testing.B) {
 	b.Run("Plan", func(b *testing.B) {
 		s.state.Read(func(w *copies.World) { quantiles(b, func(i int) { w.Plan(one(i)) }) })
 	})
-	for name, input := range map[string]func(i int) copies.Input{
-		"Started/WriteSlot":       func(i int) copies.Input { return copies.Started{Key: slotTask(one(i))} },
-		"Started/LookAtNamespace": func(i int) copies.Input { return copies.Started{Key: namespaceTask(one(i).Namespace)} },
-		"Started/LookAtSource":    func(i int) copies.Input { return copies.Started{Key: sourceTask(one(i).At("acme"))} },
-		"Started/SpreadSource": func(i int) copies.Input { // as many steps as one LookAtSource leads to
-			task := copies.SpreadSource
+	for name, input := range map[string]func(i int) copyengine.Input{
+		"Started/WriteSlot":       func(i int) copyengine.Input { return copyengine.Started{Key: slotTask(one(i))} },
+		"Started/LookAtNamespace": func(i int) copyengine.Input { return copyengine.Started{Key: namespaceTask(one(i).Namespace)} },
+		"Started/LookAtSource":    func(i int) copyengine.Input { return copyengine.Started{Key: sourceTask(one(i).At("acme"))} },
+		"Started/SpreadSource": func(i int) copyengine.Input { // as many steps as one LookAtSource leads to
+			task := copyengine.SpreadSource
 			if i%(namespaces/32) == 0 {
-				task = copies.LookAtSource
+				task = copyengine.LookAtSource
 			}
-			return copies.Started{Key: copies.Key{Task: task, Slot: slots[i/(namespaces/32)*7919%len(slots)].At("acme")}}
+			return copyengine.Started{Key: copyengine.Key{Task: task, Slot: slots[i/(namespaces/32)*7919%len(slots)].At("acme")}}
 		},
-		"RightsAsked": func(i int) copies.Input { return copies.RightsAsked{Namespace: one(i).Namespace} },
-		"Ticked":      func(int) copies.Input { return copies.Ticked{} },
+		"RightsAsked": func(i int) copyengine.Input { return copyengine.RightsAsked{Namespace: one(i).Namespace} },
+		"Ticked":      func(int) copyengine.Input { return copyengine.Ticked{} },
 	} {
 		b.Run(name, func(b *testing.B) { quantiles(b, func(i int) { s.state.Apply(s.now, input(i)) }) })
 	}
@@ -84,19 +85,19 @@ func large(b *testing.B, namespaces, sources int) (*scenario, []copies.Slot) {
 	s.server.events = nil
 	for _, kind := range s.server.kinds {
 		for _, role := range kind.Roles() { // s.list would also store 100,000 keys
-			watch := copies.Watch{Kind: kind.GroupKind(), Role: role}
-			s.state.Apply(s.now, copies.Listed{Watch: watch, ResourceVersion: fmt.Sprint(s.server.version), Objects: s.server.list(watch)})
-			s.state.Apply(s.now, copies.WatchChanged{Watch: watch, Status: syncedStatus(kind.GroupVersionKind)})
+			watch := copyengine.Watch{Kind: kind.GroupKind(), Role: role}
+			s.state.Apply(s.now, copyengine.Listed{Watch: watch, ResourceVersion: fmt.Sprint(s.server.version), Objects: s.server.list(watch)})
+			s.state.Apply(s.now, copyengine.WatchChanged{Watch: watch, Status: syncedStatus(kind.GroupVersionKind)})
 		}
 	}
-	s.state.Apply(s.now, copies.Elected{})
+	s.state.Apply(s.now, copyengine.Elected{})
 	for j := range sources {
 		for _, input := range append(first(s.server.read(in("acme", secret, fmt.Sprint("s", j)), syncedStatus(secretKind).Resource)),
-			copies.SourceRead{Source: in("acme", secret, fmt.Sprint("s", j))}) {
+			copyengine.SourceRead{Source: in("acme", secret, fmt.Sprint("s", j))}) {
 			s.state.Apply(s.now, input)
 		}
 	}
 	return s, slots
 }
 
-func first(inputs []copies.Input, _ error) []copies.Input { return inputs }
+func first(inputs []copyengine.Input, _ error) []copyengine.Input { return inputs }

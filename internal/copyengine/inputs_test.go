@@ -1,4 +1,4 @@
-package copies_test
+package copyengine_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -31,7 +32,7 @@ func TestBackoff(t *testing.T) {
 		}
 	})
 	t.Run("PROP-K12 a conflict waits for 45 s at most", func(t *testing.T) {
-		highest := copies.DefaultTiming().ConflictMax
+		highest := copyengine.DefaultTiming().ConflictMax
 		for tries := range 1000 {
 			if d := copies.Backoff(time.Second, highest, tries+1, at("a")); d > highest || tries > 10 && d < highest*4/5 {
 				t.Fatalf("after %d tries it waits for %s", tries+1, d)
@@ -53,7 +54,7 @@ func newLeader(t *testing.T, facts ...func(*apiServer)) *scenario {
 	}
 	s.server.events = nil
 	s.list()
-	s.apply(copies.Elected{})
+	s.apply(copyengine.Elected{})
 	return s
 }
 
@@ -128,10 +129,10 @@ func metaOfCopy(namespace, from, uid, version string) *metav1.PartialObjectMetad
 // A cluster-wide watch replaces the watches of namespaces, and begins with a list. The list may be older than what those watches have
 // shown. It must not bring back an older version of a source, and a copy that it lacks is not gone.
 func TestListsThatAreOlder(t *testing.T) {
-	for name, scope := range map[string]copies.Scope{"INF-I75 in scope Auto": copies.Auto, "INF-I75 in scope Cluster": copies.Cluster} {
+	for name, scope := range map[string]copyengine.Scope{"INF-I75 in scope Auto": copyengine.Auto, "INF-I75 in scope Cluster": copyengine.Cluster} {
 		t.Run(name, func(t *testing.T) {
-			s := newScenario(t, acme(), copies.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: scope})
-			sources, ofCopies := copies.Watch{Kind: secret, Role: copies.SourcesAlone}, copies.Watch{Kind: secret, Role: copies.CopiesAlone}
+			s := newScenario(t, acme(), copyengine.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: scope})
+			sources, ofCopies := copyengine.Watch{Kind: secret, Role: copyengine.SourcesAlone}, copyengine.Watch{Kind: secret, Role: copyengine.CopiesAlone}
 			opted := map[string]string{v1alpha1.LabelPropagate: update}
 			stands := func(source, copied bool) {
 				t.Helper()
@@ -141,17 +142,17 @@ func TestListsThatAreOlder(t *testing.T) {
 					}
 				})
 			}
-			s.apply(copies.ObjectSeen{Watch: sources, Object: seenSecret("acme", "s", "5", opted)})
-			s.apply(copies.ObjectSeen{Watch: ofCopies, Object: metaOfCopy("a", "acme", "u1", "6")})
+			s.apply(copyengine.ObjectSeen{Watch: sources, Object: seenSecret("acme", "s", "5", opted)})
+			s.apply(copyengine.ObjectSeen{Watch: ofCopies, Object: metaOfCopy("a", "acme", "u1", "6")})
 			old := seenSecret("acme", "s", "3", map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone})
-			s.apply(copies.Listed{Watch: sources, ResourceVersion: "4", Objects: []*metav1.PartialObjectMetadata{old}})
-			s.apply(copies.ObjectGone{Watch: sources, Object: seenSecret("acme", "s", "4", nil)})
-			s.apply(copies.Listed{Watch: ofCopies, ResourceVersion: "4"})
-			s.apply(copies.ObjectGone{Watch: ofCopies, Object: seenSecret("a", "other", "8", nil)})
+			s.apply(copyengine.Listed{Watch: sources, ResourceVersion: "4", Objects: []*metav1.PartialObjectMetadata{old}})
+			s.apply(copyengine.ObjectGone{Watch: sources, Object: seenSecret("acme", "s", "4", nil)})
+			s.apply(copyengine.Listed{Watch: ofCopies, ResourceVersion: "4"})
+			s.apply(copyengine.ObjectGone{Watch: ofCopies, Object: seenSecret("a", "other", "8", nil)})
 			stands(true, true)
-			s.apply(copies.Listed{Watch: ofCopies, ResourceVersion: "9"})
+			s.apply(copyengine.Listed{Watch: ofCopies, ResourceVersion: "9"})
 			stands(true, false)
-			s.apply(copies.Listed{Watch: sources, ResourceVersion: "9"})
+			s.apply(copyengine.Listed{Watch: sources, ResourceVersion: "9"})
 			stands(false, false)
 		})
 	}
@@ -160,14 +161,14 @@ func TestListsThatAreOlder(t *testing.T) {
 // When the watch of the whole cluster ends, the State forgets the sources outside of the followed namespaces: nothing reports their changes
 // any more.
 func TestForgottenElsewhere(t *testing.T) {
-	s := newScenario(t, acme(), copies.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Auto})
-	s.apply(copies.FollowDue{})
-	watch := copies.Watch{Kind: secret, Role: copies.SourcesAlone}
+	s := newScenario(t, acme(), copyengine.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copyengine.Auto})
+	s.apply(copyengine.FollowDue{})
+	watch := copyengine.Watch{Kind: secret, Role: copyengine.SourcesAlone}
 	opted := map[string]string{v1alpha1.LabelPropagate: update}
-	s.apply(copies.Listed{Watch: watch, ResourceVersion: "5", Objects: []*metav1.PartialObjectMetadata{seenSecret("acme", "s", "5", opted),
+	s.apply(copyengine.Listed{Watch: watch, ResourceVersion: "5", Objects: []*metav1.PartialObjectMetadata{seenSecret("acme", "s", "5", opted),
 		seenSecret("solo", "e", "5", opted)}})
-	s.apply(copies.WatchChanged{Watch: watch, Status: syncedStatus(secretKind)})
-	words := s.apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Forbidden, Missing: []string{"list"}}})
+	s.apply(copyengine.WatchChanged{Watch: watch, Status: syncedStatus(secretKind)})
+	words := s.apply(copyengine.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Forbidden, Missing: []string{"list"}}})
 	s.state.Read(func(w *copies.World) {
 		if w.Sources.At(at("acme")) == nil || w.Sources.At(at("solo")) != nil || len(words) != 1 || words[0] != "FollowSoon" {
 			t.Fatalf("%v, %v; %v", w.Sources.At(at("acme")), w.Sources.At(at("solo")), words)
@@ -194,7 +195,7 @@ func TestAnAnswerThatIsOlderThanAList(t *testing.T) {
 		newLeader(t, propagated(at("acme"), 1, update)).run(
 			startedSource(at("acme"), "read Secret acme/s"), answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
 			startedSlot(at("a"), "create Secret a/s"),
-			applied(copies.Listed{Watch: copies.Watch{Kind: secret, Role: copies.CopiesAlone}, ResourceVersion: "1000000"}),
+			applied(copyengine.Listed{Watch: copyengine.Watch{Kind: secret, Role: copyengine.CopiesAlone}, ResourceVersion: "1000000"}),
 			answered(at("a"), "queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
 		)

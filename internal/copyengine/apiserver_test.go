@@ -1,4 +1,4 @@
-package copies_test
+package copyengine_test
 
 import (
 	"fmt"
@@ -12,22 +12,23 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // apiServer is a small model of a cluster. It has objects by slot, carries out Requests as controllers/copies does, and keeps the events
 // that the watches have not shown yet.
 type apiServer struct {
-	kinds   []copies.Kind
+	kinds   []copyengine.Kind
 	forest  *forest.Snapshot
 	version int
 	objects map[copies.Slot]apiObject
-	events  []copies.Input // what the State has not been shown, the oldest first
-	writes  []string       // the writes of copies, in words
+	events  []copyengine.Input // what the State has not been shown, the oldest first
+	writes  []string           // the writes of copies, in words
 	// refuse returns the error of a write; nil accepts every write. A write for which loseReply returns true is carried out, but gets no
 	// answer.
-	refuse    func(copies.WriteCopy) error
-	loseReply func(copies.WriteCopy) bool
+	refuse    func(copyengine.WriteCopy) error
+	loseReply func(copyengine.WriteCopy) bool
 }
 
 // apiObject is an object. Its meta is replaced as a whole, never changed in place.
@@ -37,7 +38,7 @@ type apiObject struct {
 	size    int
 }
 
-func newAPIServer(f *forest.Snapshot, kinds []copies.Kind) *apiServer {
+func newAPIServer(f *forest.Snapshot, kinds []copyengine.Kind) *apiServer {
 	return &apiServer{kinds: kinds, forest: f, version: 100, objects: map[copies.Slot]apiObject{}}
 }
 
@@ -128,9 +129,9 @@ func (a *apiServer) store(slot copies.Slot, object apiObject) {
 	for _, watch := range a.watchesOf(slot) {
 		switch {
 		case selects(watch, object.meta):
-			a.events = append(a.events, copies.ObjectSeen{Watch: watch, Object: object.meta})
+			a.events = append(a.events, copyengine.ObjectSeen{Watch: watch, Object: object.meta})
 		case existed && selects(watch, before.meta):
-			a.events = append(a.events, copies.ObjectGone{Watch: watch, Object: object.meta})
+			a.events = append(a.events, copyengine.ObjectGone{Watch: watch, Object: object.meta})
 		}
 	}
 }
@@ -143,38 +144,38 @@ func (a *apiServer) vanish(slot copies.Slot) {
 	last.ResourceVersion = strconv.Itoa(a.version)
 	for _, watch := range a.watchesOf(slot) {
 		if selects(watch, object.meta) {
-			a.events = append(a.events, copies.ObjectGone{Watch: watch, Object: last})
+			a.events = append(a.events, copyengine.ObjectGone{Watch: watch, Object: last})
 		}
 	}
 }
 
 // grow replaces the forest by next; namespaces are those that the change concerns.
 func (a *apiServer) grow(next *forest.Snapshot, namespaces ...string) {
-	a.events = append(a.events, copies.ForestChanged{Old: a.forest, New: next, Namespaces: namespaces})
+	a.events = append(a.events, copyengine.ForestChanged{Old: a.forest, New: next, Namespaces: namespaces})
 	a.forest = next
 }
 
-func (a *apiServer) watchesOf(slot copies.Slot) (watches []copies.Watch) {
+func (a *apiServer) watchesOf(slot copies.Slot) (watches []copyengine.Watch) {
 	for _, role := range a.kindOf(slot).Roles() {
-		watches = append(watches, copies.Watch{Kind: slot.Kind, Role: role})
+		watches = append(watches, copyengine.Watch{Kind: slot.Kind, Role: role})
 	}
 	return watches
 }
 
-func (a *apiServer) kindOf(slot copies.Slot) copies.Kind {
-	i := slices.IndexFunc(a.kinds, func(k copies.Kind) bool { return k.GroupKind() == slot.Kind })
+func (a *apiServer) kindOf(slot copies.Slot) copyengine.Kind {
+	i := slices.IndexFunc(a.kinds, func(k copyengine.Kind) bool { return k.GroupKind() == slot.Kind })
 	return a.kinds[i]
 }
 
 // selects reports whether the selector of a watch selects an object.
-func selects(watch copies.Watch, meta *metav1.PartialObjectMetadata) bool {
+func selects(watch copyengine.Watch, meta *metav1.PartialObjectMetadata) bool {
 	_, propagated := meta.Labels[v1alpha1.LabelPropagate]
 	_, inherited := meta.Labels[v1alpha1.LabelInheritedFrom]
-	return watch.Role == copies.SourcesAndCopies || watch.Role == copies.SourcesAlone && propagated ||
-		watch.Role == copies.CopiesAlone && inherited
+	return watch.Role == copyengine.SourcesAndCopies || watch.Role == copyengine.SourcesAlone && propagated ||
+		watch.Role == copyengine.CopiesAlone && inherited
 }
 
-func (a *apiServer) list(watch copies.Watch) (all []*metav1.PartialObjectMetadata) {
+func (a *apiServer) list(watch copyengine.Watch) (all []*metav1.PartialObjectMetadata) {
 	for slot, object := range a.objects {
 		if slot.Kind == watch.Kind && selects(watch, object.meta) {
 			all = append(all, object.meta)
@@ -184,41 +185,41 @@ func (a *apiServer) list(watch copies.Watch) (all []*metav1.PartialObjectMetadat
 }
 
 // carryOut carries out a Request, and returns the answers. known is the forest that the State knows.
-func (a *apiServer) carryOut(request copies.Request, known *forest.Snapshot) []copies.Input {
+func (a *apiServer) carryOut(request copyengine.Request, known *forest.Snapshot) []copyengine.Input {
 	switch one := request.(type) {
-	case copies.ReadSource:
+	case copyengine.ReadSource:
 		read, err := a.read(one.Source, one.Resource)
-		return append(read, copies.SourceRead{Source: one.Source, Err: err})
-	case copies.FindLoss:
-		return []copies.Input{copies.LossFound{Source: one.Source, Loss: a.findLoss(one)}}
-	case copies.CheckRemoval:
-		answer := copies.RemovalChecked{CheckRemoval: one}
+		return append(read, copyengine.SourceRead{Source: one.Source, Err: err})
+	case copyengine.FindLoss:
+		return []copyengine.Input{copyengine.LossFound{Source: one.Source, Loss: a.findLoss(one)}}
+	case copyengine.CheckRemoval:
+		answer := copyengine.RemovalChecked{CheckRemoval: one}
 		if a.forest != known {
 			answer.Err = copies.ErrBehind
 		}
-		return []copies.Input{answer}
+		return []copyengine.Input{answer}
 	}
-	write := request.(copies.WriteCopy)
+	write := request.(copyengine.WriteCopy)
 	if a.refuse != nil {
 		if err := a.refuse(write); err != nil {
-			return []copies.Input{copies.CopyWritten{WriteCopy: write, Err: err}}
+			return []copyengine.Input{copyengine.CopyWritten{WriteCopy: write, Err: err}}
 		}
 	}
 	read, result, err := a.write(write)
 	if a.loseReply != nil && a.loseReply(write) {
-		result, err = copies.Result{}, unavailable()
+		result, err = copyengine.Result{}, unavailable()
 	}
-	return append(read, copies.CopyWritten{WriteCopy: write, Result: result, Err: err})
+	return append(read, copyengine.CopyWritten{WriteCopy: write, Result: result, Err: err})
 }
 
 // read reads a source whole.
-func (a *apiServer) read(slot copies.Slot, resource schema.GroupVersionResource) ([]copies.Input, error) {
+func (a *apiServer) read(slot copies.Slot, resource schema.GroupVersionResource) ([]copyengine.Input, error) {
 	object, exists := a.objects[slot]
 	if !exists {
 		return nil, notFound(slot)
 	}
 	body := &copies.Body{Content: contentIn(object.content, resource), Size: object.size, Meta: metaOf(object.meta)}
-	return []copies.Input{copies.BodyRead{Source: slot, Resource: resource, UID: string(object.meta.UID),
+	return []copyengine.Input{copyengine.BodyRead{Source: slot, Resource: resource, UID: string(object.meta.UID),
 		ResourceVersion: object.meta.ResourceVersion, Body: body}}, nil
 }
 
@@ -235,7 +236,7 @@ func metaOf(meta *metav1.PartialObjectMetadata) uint64 {
 	return copies.Rules{}.CopyOf(copies.Slot{}, meta).Meta
 }
 
-func (a *apiServer) findLoss(request copies.FindLoss) copies.Loss {
+func (a *apiServer) findLoss(request copyengine.FindLoss) copies.Loss {
 	object, exists := a.objects[request.Source]
 	n := a.forest.Namespace(request.Source.Namespace)
 	switch {
@@ -251,24 +252,24 @@ func (a *apiServer) findLoss(request copies.FindLoss) copies.Loss {
 }
 
 // write carries out one WriteCopy, as copyWrite in controllers/copies does.
-func (a *apiServer) write(w copies.WriteCopy) (read []copies.Input, result copies.Result, err error) {
+func (a *apiServer) write(w copyengine.WriteCopy) (read []copyengine.Input, result copyengine.Result, err error) {
 	source, hasSource := a.objects[w.Action.Source]
 	source.content = contentIn(source.content, w.Resource)
 	at, exists := a.objects[w.Slot]
 	same := exists && w.Over != nil && string(at.meta.UID) == w.Over.UID && at.meta.ResourceVersion == w.Over.ResourceVersion
 	switch {
 	case w.Action.Verb == copies.Delete && !exists, w.Action.Verb != copies.Create && !exists:
-		return nil, copies.Result{Absent: true}, nil
+		return nil, copyengine.Result{Absent: true}, nil
 	case w.Action.Verb == copies.Create && exists:
 		return a.probe(w, at)
 	case w.Action.Verb != copies.Create && !same:
-		return nil, copies.Result{}, conflicting(w.Slot)
+		return nil, copyengine.Result{}, conflicting(w.Slot)
 	case w.Action.Verb == copies.Delete:
 		a.writes = append(a.writes, "delete "+w.Slot.String())
 		remove(w.Slot)(a)
-		return nil, copies.Result{Deleted: true}, nil
+		return nil, copyengine.Result{Deleted: true}, nil
 	case !hasSource:
-		return nil, copies.Result{}, notFound(w.Action.Source)
+		return nil, copyengine.Result{}, notFound(w.Action.Source)
 	}
 	if source.content != w.Action.Hash.Content {
 		read, _ = a.read(w.Action.Source, w.Resource)
@@ -276,7 +277,7 @@ func (a *apiServer) write(w copies.WriteCopy) (read []copies.Input, result copie
 	if w.Action.Verb == copies.Inspect {
 		if at.content == source.content && metaOf(at.meta) == metaOf(source.meta) {
 			body := &copies.Body{Content: source.content, Meta: metaOf(source.meta)}
-			return read, copies.Result{Compared: body, ComparedUID: w.Over.UID, ComparedVersion: w.Over.ResourceVersion}, nil
+			return read, copyengine.Result{Compared: body, ComparedUID: w.Over.UID, ComparedVersion: w.Over.ResourceVersion}, nil
 		}
 		w.Over.Drifted, result.FoundDrifted = true, true
 	}
@@ -287,9 +288,9 @@ func (a *apiServer) write(w copies.WriteCopy) (read []copies.Input, result copie
 }
 
 // probe returns what exists where a copy should be.
-func (a *apiServer) probe(w copies.WriteCopy, at apiObject) ([]copies.Input, copies.Result, error) {
+func (a *apiServer) probe(w copyengine.WriteCopy, at apiObject) ([]copyengine.Input, copyengine.Result, error) {
 	if at.meta.DeletionTimestamp != nil {
-		return nil, copies.Result{}, copies.ErrBeingDeleted
+		return nil, copyengine.Result{}, copies.ErrBeingDeleted
 	}
 	from, labelled := at.meta.Labels[v1alpha1.LabelInheritedFrom]
 	found := at.meta
@@ -299,12 +300,12 @@ func (a *apiServer) probe(w copies.WriteCopy, at apiObject) ([]copies.Input, cop
 	}
 	if hash := copies.ParseHash(at.meta.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == "" ||
 		hash.Place != copies.PlaceOf(w.Slot, from) {
-		return nil, copies.Result{}, copies.ErrObstacle
+		return nil, copyengine.Result{}, copies.ErrObstacle
 	}
-	return nil, copies.Result{Found: found, Unlabelled: !labelled}, nil
+	return nil, copyengine.Result{Found: found, Unlabelled: !labelled}, nil
 }
 
-func (a *apiServer) writeCopy(w copies.WriteCopy, source apiObject) *metav1.PartialObjectMetadata {
+func (a *apiServer) writeCopy(w copyengine.WriteCopy, source apiObject) *metav1.PartialObjectMetadata {
 	hash := w.Action.Hash
 	hash.Content = source.content
 	change := func(m *metav1.ObjectMeta) {

@@ -1,4 +1,4 @@
-package copies
+package copyengine
 
 import (
 	"iter"
@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -85,10 +86,10 @@ func (s *State) HoldsCopies(namespace string) bool {
 
 // setSight records whether a watch shows the objects of a kind in namespace. The kind is narrow: it is watched only where RBAC allows.
 // When the objects of namespace become visible, setSight queues the namespaces and sources that were planned without them.
-func (s *State) setSight(watch Watch, namespace string, now Sight) {
+func (s *State) setSight(watch Watch, namespace string, now copies.Sight) {
 	w := s.world
 	w.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), now)
-	if now != Seen || !w.Synced(watch.Kind) {
+	if now != copies.Seen || !w.Synced(watch.Kind) {
 		return
 	}
 	for name := range s.findConcerned(watch.Role, namespace) {
@@ -98,14 +99,14 @@ func (s *State) setSight(watch Watch, namespace string, now Sight) {
 		return
 	}
 	for _, slot := range w.OriginsIn(watch.Kind, namespace) {
-		w.SetLoss(slot, Unverified)
+		w.SetLoss(slot, copies.Unverified)
 		s.queueKeys(sourceTask(slot))
 	}
 }
 
 // findConcerned yields the namespaces of the forest in which plans depend on what is seen in namespace, or Everywhere.
 func (s *State) findConcerned(role Role, namespace string) iter.Seq[string] {
-	if namespace == Everywhere {
+	if namespace == copies.Everywhere {
 		return s.world.Forest.All()
 	}
 	return func(yield func(string) bool) {
@@ -119,16 +120,16 @@ func (s *State) findConcerned(role Role, namespace string) iter.Seq[string] {
 // forgetElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are not followed,
 // because no other watch would show when such an object goes. No slot or source is queued, because the objects may still exist.
 func (s *State) forgetElsewhere(watch Watch) {
-	sources, copies := s.world.KindIn(watch.Kind, Everywhere)
+	sources, copied := s.world.KindIn(watch.Kind, copies.Everywhere)
 	followed := s.findFollowed()
-	isElsewhere := func(slot Slot) bool { _, is := followed[slot.Namespace]; return !is }
+	isElsewhere := func(slot copies.Slot) bool { _, is := followed[slot.Namespace]; return !is }
 	before := s.out.snapshot()
 	for _, slot := range sources {
 		if watch.Role.showsSources() && isElsewhere(slot) {
 			s.dropSource(slot)
 		}
 	}
-	for _, slot := range copies {
+	for _, slot := range copied {
 		if watch.Role.showsCopies() && isElsewhere(slot) {
 			s.dropCopy(slot)
 			delete(s.newest, s.watchedPlaceOf(slot.Kind, slot.Namespace))
@@ -140,10 +141,10 @@ func (s *State) forgetElsewhere(watch Watch) {
 // forgetNamespace drops what a watch has shown of a namespace that it does not show any more. Slots and sources are queued only if the
 // namespace itself is gone: otherwise the dropped objects may still exist.
 func (s *State) forgetNamespace(watch Watch, namespace string) {
-	s.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), Awaited)
-	sources, copies := s.world.KindIn(watch.Kind, namespace)
+	s.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), copies.Awaited)
+	sources, copied := s.world.KindIn(watch.Kind, namespace)
 	before := s.out.snapshot()
-	s.dropMissing(watch, sources, copies, nil)
+	s.dropMissing(watch, sources, copied, nil)
 	if watch.Role.showsCopies() {
 		delete(s.newest, s.watchedPlaceOf(watch.Kind, namespace))
 	}

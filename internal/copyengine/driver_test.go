@@ -1,4 +1,4 @@
-package copies_test
+package copyengine_test
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -22,16 +23,16 @@ import (
 // apiServer answers the Requests. The tests with random orders and random faults are in test/simulation.
 type scenario struct {
 	testing.TB
-	state  *copies.State
+	state  *copyengine.State
 	now    time.Time
 	server *apiServer
 
-	queue    []copies.Key             // the keys that wait, in the order in which they came
-	timers   map[copies.Key]time.Time // the keys that wait until a time has come
-	requests []copies.Request         // without an answer yet, in the order in which they came
-	checks   []func(copies.Output)    // are called with each Output
-	raised   bool                     // whether a limit was raised since the beginning
-	history  []string                 // what has happened, in words, for a test that fails
+	queue    []copyengine.Key             // the keys that wait, in the order in which they came
+	timers   map[copyengine.Key]time.Time // the keys that wait until a time has come
+	requests []copyengine.Request         // without an answer yet, in the order in which they came
+	checks   []func(copyengine.Output)    // are called with each Output
+	raised   bool                         // whether a limit was raised since the beginning
+	history  []string                     // what has happened, in words, for a test that fails
 }
 
 var (
@@ -42,20 +43,20 @@ var (
 )
 
 // scenarioKinds are the kinds of a scenario: ConfigMaps in mode All, the others in mode OptIn, each in the whole cluster.
-func scenarioKinds() []copies.Kind {
-	return []copies.Kind{
-		{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: configMapKind, Mode: copies.All,
-			Scope: copies.Cluster},
-		{GroupVersionKind: limitRangeKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: roleBindingKind, Mode: copies.OptIn,
-			Scope: copies.Cluster},
+func scenarioKinds() []copyengine.Kind {
+	return []copyengine.Kind{
+		{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copyengine.Cluster}, {GroupVersionKind: configMapKind, Mode: copies.All,
+			Scope: copyengine.Cluster},
+		{GroupVersionKind: limitRangeKind, Mode: copies.OptIn, Scope: copyengine.Cluster}, {GroupVersionKind: roleBindingKind, Mode: copies.OptIn,
+			Scope: copyengine.Cluster},
 	}
 }
 
 // newScenario returns a scenario whose State knows the forest, but no object of any kind.
-func newScenario(t testing.TB, f *forest.Snapshot, kinds ...copies.Kind) *scenario {
-	settings := copies.Settings{Kinds: kinds, RetryMin: time.Second, RetryMax: 5 * time.Minute, Timing: copies.DefaultTiming()}
+func newScenario(t testing.TB, f *forest.Snapshot, kinds ...copyengine.Kind) *scenario {
+	settings := copyengine.Settings{Kinds: kinds, RetryMin: time.Second, RetryMax: 5 * time.Minute, Timing: copyengine.DefaultTiming()}
 	return &scenario{
-		TB: t, state: copies.NewState(f, settings), now: time.Unix(1_000_000, 0), timers: map[copies.Key]time.Time{},
+		TB: t, state: copyengine.NewState(f, settings), now: time.Unix(1_000_000, 0), timers: map[copyengine.Key]time.Time{},
 		server: newAPIServer(f, kinds),
 	}
 }
@@ -68,9 +69,9 @@ func leading(t testing.TB, f *forest.Snapshot, facts ...func(*apiServer)) *scena
 	}
 	s.server.events = nil
 	s.list()
-	s.apply(copies.Elected{})
+	s.apply(copyengine.Elected{})
 	s.settle()
-	s.apply(copies.Ticked{Idle: true})
+	s.apply(copyengine.Ticked{Idle: true})
 	return s
 }
 
@@ -78,9 +79,9 @@ func leading(t testing.TB, f *forest.Snapshot, facts ...func(*apiServer)) *scena
 func (s *scenario) list() {
 	for _, kind := range s.server.kinds {
 		for _, role := range kind.Roles() {
-			watch := copies.Watch{Kind: kind.GroupKind(), Role: role}
-			s.apply(copies.Listed{Watch: watch, ResourceVersion: fmt.Sprint(s.server.version), Objects: s.server.list(watch)})
-			s.apply(copies.WatchChanged{Watch: watch, Status: syncedStatus(kind.GroupVersionKind)})
+			watch := copyengine.Watch{Kind: kind.GroupKind(), Role: role}
+			s.apply(copyengine.Listed{Watch: watch, ResourceVersion: fmt.Sprint(s.server.version), Objects: s.server.list(watch)})
+			s.apply(copyengine.WatchChanged{Watch: watch, Status: syncedStatus(kind.GroupVersionKind)})
 		}
 	}
 }
@@ -90,7 +91,7 @@ func syncedStatus(kind schema.GroupVersionKind) watchset.Status {
 }
 
 // apply applies one Input, carries on with what follows from it, and returns the Outputs in words.
-func (s *scenario) apply(input copies.Input) (words []string) {
+func (s *scenario) apply(input copyengine.Input) (words []string) {
 	s.Helper()
 	outputs := s.state.Apply(s.now, input)
 	requests := 0
@@ -99,9 +100,9 @@ func (s *scenario) apply(input copies.Input) (words []string) {
 			check(output)
 		}
 		switch one := output.(type) {
-		case copies.Queue:
+		case copyengine.Queue:
 			s.keep(one)
-		case copies.Request:
+		case copyengine.Request:
 			requests++
 			s.requests = append(s.requests, one)
 		}
@@ -125,8 +126,8 @@ func (s *scenario) fail(format string, args ...any) {
 }
 
 // keep queues keys as internal/fairqueue does: equal keys once.
-func (s *scenario) keep(q copies.Queue) {
-	seen := map[copies.Key]bool{}
+func (s *scenario) keep(q copyengine.Queue) {
+	seen := map[copyengine.Key]bool{}
 	slices.SortFunc(q.Keys, compareKeys) // a map has random order, and a failure must be repeatable
 	for _, key := range q.Keys {
 		if seen[key] {
@@ -143,15 +144,15 @@ func (s *scenario) keep(q copies.Queue) {
 }
 
 // start applies a Started for a key that waits.
-func (s *scenario) start(key copies.Key) []string {
-	s.queue = slices.DeleteFunc(s.queue, func(other copies.Key) bool { return other == key })
-	return s.apply(copies.Started{Key: key})
+func (s *scenario) start(key copyengine.Key) []string {
+	s.queue = slices.DeleteFunc(s.queue, func(other copyengine.Key) bool { return other == key })
+	return s.apply(copyengine.Started{Key: key})
 }
 
 // answer carries out the oldest request for slot on the API server, and applies the answer.
 func (s *scenario) answer(slot copies.Slot) (words []string) {
 	s.Helper()
-	i := slices.IndexFunc(s.requests, func(request copies.Request) bool { return requestedSlot(request) == slot })
+	i := slices.IndexFunc(s.requests, func(request copyengine.Request) bool { return requestedSlot(request) == slot })
 	if i < 0 {
 		s.Fatalf("there is no request for %s", slot)
 	}
@@ -173,7 +174,7 @@ func (s *scenario) pass(d time.Duration) {
 	for _, key := range slices.SortedFunc(maps.Keys(s.timers), compareKeys) {
 		if !s.timers[key].After(s.now) {
 			delete(s.timers, key)
-			s.keep(copies.Queue{Keys: []copies.Key{key}})
+			s.keep(copyengine.Queue{Keys: []copyengine.Key{key}})
 		}
 	}
 }
@@ -225,10 +226,10 @@ func (s *scenario) wake(end time.Time) bool {
 func (s *scenario) requireSettled() {
 	s.Helper()
 	for name := range s.state.Forest().All() {
-		s.keep(copies.Queue{Keys: []copies.Key{namespaceTask(name)}})
+		s.keep(copyengine.Queue{Keys: []copyengine.Key{namespaceTask(name)}})
 	}
 	for slot := range s.server.objects {
-		s.keep(copies.Queue{Keys: []copies.Key{sourceTask(slot)}})
+		s.keep(copyengine.Queue{Keys: []copyengine.Key{sourceTask(slot)}})
 	}
 	for range limit {
 		if len(s.queue) == 0 {
@@ -247,7 +248,7 @@ func (s *scenario) requireSettled() {
 }
 
 // moved replaces the forest on the API server by next, and returns the Input that shows this to the State.
-func (s *scenario) moved(next *forest.Snapshot, namespaces ...string) copies.Input {
+func (s *scenario) moved(next *forest.Snapshot, namespaces ...string) copyengine.Input {
 	s.server.grow(next, namespaces...)
 	last := len(s.server.events) - 1
 	event := s.server.events[last]
@@ -255,16 +256,19 @@ func (s *scenario) moved(next *forest.Snapshot, namespaces ...string) copies.Inp
 	return event
 }
 
-func compareKeys(a, b copies.Key) int { return cmp.Compare(describeKey(a), describeKey(b)) }
+func compareKeys(a, b copyengine.Key) int { return cmp.Compare(describeKey(a), describeKey(b)) }
 
-func namespaceTask(namespace string) copies.Key {
-	return copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: namespace}}
+func namespaceTask(namespace string) copyengine.Key {
+	return copyengine.Key{Task: copyengine.LookAtNamespace, Slot: copies.Slot{Namespace: namespace}}
 }
 
-func sourceTask(slot copies.Slot) copies.Key {
-	return copies.Key{Task: copies.LookAtSource, Slot: slot}
+func sourceTask(slot copies.Slot) copyengine.Key {
+	return copyengine.Key{Task: copyengine.LookAtSource, Slot: slot}
 }
-func slotTask(slot copies.Slot) copies.Key { return copies.Key{Task: copies.WriteSlot, Slot: slot} }
+
+func slotTask(slot copies.Slot) copyengine.Key {
+	return copyengine.Key{Task: copyengine.WriteSlot, Slot: slot}
+}
 
 // step is one Input of a table test, and the Outputs that it leads to, in words.
 type step struct {
@@ -310,21 +314,21 @@ func answered(slot copies.Slot, want ...string) step {
 // refused answers the request for a slot with an error, without carrying it out.
 func refused(slot copies.Slot, err error, want ...string) step {
 	return step{func(s *scenario) []string {
-		i := slices.IndexFunc(s.requests, func(request copies.Request) bool { return requestedSlot(request) == slot })
+		i := slices.IndexFunc(s.requests, func(request copyengine.Request) bool { return requestedSlot(request) == slot })
 		if i < 0 {
 			return []string{"no request"}
 		}
 		request := s.requests[i]
 		s.requests = slices.Delete(s.requests, i, i+1)
 		switch one := request.(type) {
-		case copies.ReadSource:
-			return s.apply(copies.SourceRead{Source: one.Source, Err: err})
-		case copies.FindLoss:
-			return s.apply(copies.LossFound{Source: one.Source, Err: err})
-		case copies.CheckRemoval:
-			return s.apply(copies.RemovalChecked{CheckRemoval: one, Err: err})
+		case copyengine.ReadSource:
+			return s.apply(copyengine.SourceRead{Source: one.Source, Err: err})
+		case copyengine.FindLoss:
+			return s.apply(copyengine.LossFound{Source: one.Source, Err: err})
+		case copyengine.CheckRemoval:
+			return s.apply(copyengine.RemovalChecked{CheckRemoval: one, Err: err})
 		default:
-			return s.apply(copies.CopyWritten{WriteCopy: one.(copies.WriteCopy), Err: err})
+			return s.apply(copyengine.CopyWritten{WriteCopy: one.(copyengine.WriteCopy), Err: err})
 		}
 	}, want}
 }
@@ -362,11 +366,11 @@ func passed(d time.Duration, waiting ...string) step {
 
 // ticked applies a Ticked.
 func ticked(idle bool, want ...string) step {
-	return step{func(s *scenario) []string { return s.apply(copies.Ticked{Idle: idle}) }, want}
+	return step{func(s *scenario) []string { return s.apply(copyengine.Ticked{Idle: idle}) }, want}
 }
 
 // applied applies any other Input.
-func applied(input copies.Input, want ...string) step {
+func applied(input copyengine.Input, want ...string) step {
 	return step{func(s *scenario) []string { return s.apply(input) }, want}
 }
 

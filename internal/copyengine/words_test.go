@@ -1,4 +1,4 @@
-package copies_test
+package copyengine_test
 
 import (
 	"fmt"
@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 // describe describes in a few words what an Output asks for.
-func describe(output copies.Output) string {
+func describe(output copyengine.Output) string {
 	switch one := output.(type) {
-	case copies.Queue:
+	case copyengine.Queue:
 		keys := make([]string, len(one.Keys))
 		for i, key := range one.Keys {
 			keys[i] = describeKey(key)
@@ -28,29 +29,29 @@ func describe(output copies.Output) string {
 			return "later " + strings.Join(keys, ", ")
 		}
 		return "queue " + strings.Join(keys, ", ")
-	case copies.ReadSource:
+	case copyengine.ReadSource:
 		return "read " + one.Source.String()
-	case copies.FindLoss:
+	case copyengine.FindLoss:
 		return "find " + one.Source.String()
-	case copies.CheckRemoval:
+	case copyengine.CheckRemoval:
 		return "check " + one.Slot.String()
-	case copies.WriteCopy:
+	case copyengine.WriteCopy:
 		probe := map[bool]string{true: "probe, "}[one.Probe]
 		return fmt.Sprintf("%s%s %s", probe, verbs[one.Action.Verb], one.Slot)
-	case copies.Report:
+	case copyengine.Report:
 		return "report " + strings.Join(one.Namespaces, ", ")
 	case copies.Event:
 		return fmt.Sprintf("event %s on %s", one.Reason, one.Slot)
 	case copies.Log:
 		return "log " + one.Message
-	case copies.Follow:
+	case copyengine.Follow:
 		return "follow " + strings.Join(slices.Sorted(maps.Keys(one.Namespaces)), ", ")
-	case copies.CopyRepaired:
+	case copyengine.CopyRepaired:
 		return fmt.Sprintf("repaired %s, found by %s", one.Kind.Kind, one.Found)
-	case copies.FanoutEnded:
+	case copyengine.FanoutEnded:
 		return fmt.Sprintf("fan-out of %s ended: %s", one.Kind.Kind, verbs[one.Verb])
 	}
-	return strings.ReplaceAll(fmt.Sprintf("%T", output), "copies.", "")
+	return strings.ReplaceAll(fmt.Sprintf("%T", output), "copyengine.", "")
 }
 
 // limit is the most steps that any work may take.
@@ -61,54 +62,54 @@ var verbs = map[copies.Verb]string{
 	copies.Withdraw: "withdraw",
 }
 
-func describeInput(input copies.Input) string {
+func describeInput(input copyengine.Input) string {
 	switch one := input.(type) {
-	case copies.Started:
+	case copyengine.Started:
 		return "start " + describeKey(one.Key)
-	case copies.ObjectSeen:
+	case copyengine.ObjectSeen:
 		return fmt.Sprintf("seen %s %s/%s at %s", one.Kind.Kind, one.Object.Namespace, one.Object.Name, one.Object.ResourceVersion)
-	case copies.ObjectGone:
+	case copyengine.ObjectGone:
 		return fmt.Sprintf("gone %s %s/%s at %s", one.Kind.Kind, one.Object.Namespace, one.Object.Name, one.Object.ResourceVersion)
-	case copies.ForestChanged:
+	case copyengine.ForestChanged:
 		return "forest changed: " + strings.Join(one.Namespaces, ", ")
-	case copies.BodyRead:
+	case copyengine.BodyRead:
 		return "body of " + one.Source.String()
-	case copies.SourceRead:
+	case copyengine.SourceRead:
 		return fmt.Sprintf("read of %s: %v", one.Source, one.Err)
-	case copies.LossFound:
+	case copyengine.LossFound:
 		return fmt.Sprintf("loss of %s: %v", one.Source, one.Loss)
-	case copies.RemovalChecked:
+	case copyengine.RemovalChecked:
 		return fmt.Sprintf("check of %s: %v", one.Slot, one.Err)
-	case copies.CopyWritten:
+	case copyengine.CopyWritten:
 		return fmt.Sprintf("written %s: %v", describe(one.WriteCopy), one.Err)
 	}
 	return fmt.Sprintf("%T", input)
 }
 
-func describeKey(key copies.Key) string {
+func describeKey(key copyengine.Key) string {
 	switch key.Task {
-	case copies.LookAtNamespace:
+	case copyengine.LookAtNamespace:
 		return "namespace " + key.Slot.Namespace
-	case copies.LookAtSource:
+	case copyengine.LookAtSource:
 		return "source " + key.Slot.String()
-	case copies.SpreadSource:
+	case copyengine.SpreadSource:
 		return "spread of " + key.Slot.String()
-	case copies.LookAtLimits:
+	case copyengine.LookAtLimits:
 		return "limits of " + key.Slot.Namespace
 	}
 	return key.Slot.String()
 }
 
-func requestedSlot(request copies.Request) copies.Slot {
+func requestedSlot(request copyengine.Request) copies.Slot {
 	switch one := request.(type) {
-	case copies.ReadSource:
+	case copyengine.ReadSource:
 		return one.Source
-	case copies.FindLoss:
+	case copyengine.FindLoss:
 		return one.Source
-	case copies.CheckRemoval:
+	case copyengine.CheckRemoval:
 		return one.Slot
 	}
-	return request.(copies.WriteCopy).Slot
+	return request.(copyengine.WriteCopy).Slot
 }
 
 // The errors of the API server.

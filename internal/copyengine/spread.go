@@ -1,4 +1,4 @@
-package copies
+package copyengine
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -17,7 +18,7 @@ const spreadStep = 32
 // spread walks in steps over the slots that a source concerns: a slot in every namespace below the source, and the slot of every copy of
 // it.
 type spread struct {
-	source Slot
+	source copies.Slot
 	// seeking reports that the source was not read yet: the spread looks for a slot whose plan asks for the body, and queues nothing.
 	seeking bool
 	// wasRead reports that a read of the source has just ended.
@@ -28,17 +29,13 @@ type spread struct {
 	visited map[string]bool
 }
 
-// newSpread returns a spread of source. begin, modulo the number of children and instances, decides which of these comes first, so that no
+// newSpread returns a spread of source in the world w. begin, modulo the number of children and instances, decides which of these comes first, so that no
 // namespace is always the last.
-func (w *World) newSpread(source Slot, begin int64) *spread {
+func newSpread(w *copies.World, source copies.Slot, begin int64) *spread {
 	first := slices.Concat(w.Forest.Children(source.Namespace), w.Forest.Instances(source.Namespace))
-	holders := w.Copies.bySource[source.source()]
-	p := &spread{source: source, visited: map[string]bool{}, below: make([]string, 0, len(first)), copied: make([]string, 0, len(holders))}
+	p := &spread{source: source, visited: map[string]bool{}, below: make([]string, 0, len(first)), copied: w.Copies.NamespacesWith(source)}
 	if n := int64(len(first)); n > 0 {
 		p.below = append(append(p.below, first[begin%n:]...), first[:begin%n]...)
-	}
-	for r := range holders {
-		p.copied = append(p.copied, r.name)
 	}
 	return p
 }
@@ -48,7 +45,7 @@ func (p *spread) isOver() bool { return len(p.below) == 0 && len(p.copied) == 0 
 
 // next returns the slots of one step. In a step it looks at as many namespaces as parameter most says, or fewer. Each slot is returned
 // once, even in a cycle of namespaces.
-func (p *spread) next(f *forest.Snapshot, most int) (slots []Slot) {
+func (p *spread) next(f *forest.Snapshot, most int) (slots []copies.Slot) {
 	for range most {
 		isBelow, from := true, &p.below
 		if len(p.below) == 0 {
@@ -74,7 +71,7 @@ func (p *spread) next(f *forest.Snapshot, most int) (slots []Slot) {
 // startSource asks for a read of a source whose present version was not read yet, or for a look at a source that is missing. A source
 // without copies, unless it gives rights, is read only if the plan of a slot asks for that: a spread finds out. If nothing is to be read,
 // startSource queues every slot that the source concerns.
-func (s *State) startSource(slot Slot) {
+func (s *State) startSource(slot copies.Slot) {
 	known, k := s.world.Sources.At(slot), s.kinds[slot.Kind]
 	switch {
 	case !s.world.SeesSource(slot): // the source is queued again when the operator sees its namespace
@@ -89,7 +86,7 @@ func (s *State) startSource(slot Slot) {
 	case known == nil:
 	case known.Invalid != "":
 		s.announceSource(slot, known.UID, true, v1alpha1.ReasonInvalidSource, known.Invalid)
-	case known.IsUnread() && (GivesRights(slot) || s.world.Copies.HasCopyOf(slot)):
+	case known.IsUnread() && (copies.GivesRights(slot) || s.world.Copies.HasCopyOf(slot)):
 		s.requestSource(slot)
 		return
 	case known.IsUnread():
@@ -100,24 +97,24 @@ func (s *State) startSource(slot Slot) {
 }
 
 // needsLoss reports whether copies exist whose source is missing, and no read has looked for the source yet.
-func (s *State) needsLoss(slot Slot) bool {
-	return s.world.Copies.HasCopyOf(slot) && s.world.Loss(slot) == Unverified
+func (s *State) needsLoss(slot copies.Slot) bool {
+	return s.world.Copies.HasCopyOf(slot) && s.world.Loss(slot) == copies.Unverified
 }
 
 // requestSource asks for a read of a source. The body is needed if the source reaches a slot, if copies of it exist, because their size
 // counts toward limits, and if it gives rights. The body of any other source is read when a namespace comes below it, or gets labels that
 // its selector selects: then the plan of a slot asks for it.
-func (s *State) requestSource(slot Slot) {
+func (s *State) requestSource(slot copies.Slot) {
 	if resource := s.kinds[slot.Kind].resource; resource.Resource != "" {
 		s.emitOutput(ReadSource{Source: slot, Resource: resource})
 	}
 }
 
 // asksFor returns a function that reports whether the plan of a slot asks for a read of source.
-func (s *State) asksFor(source Slot) func(Slot) bool {
-	return func(slot Slot) bool {
+func (s *State) asksFor(source copies.Slot) func(copies.Slot) bool {
+	return func(slot copies.Slot) bool {
 		action := s.world.Plan(slot)
-		return action.Verb == Look && action.Source == source
+		return action.Verb == copies.Look && action.Source == source
 	}
 }
 
@@ -135,7 +132,7 @@ func (l LossFound) applyTo(s *State) {
 	s.endSource(l.Source, l.Err, false)
 }
 
-func (s *State) endSource(slot Slot, err error, wasRead bool) {
+func (s *State) endSource(slot copies.Slot, err error, wasRead bool) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		s.retryLater(sourceTask(slot), err)
 		return
@@ -144,11 +141,11 @@ func (s *State) endSource(slot Slot, err error, wasRead bool) {
 }
 
 // finishSource begins to queue every slot that a source concerns, after everything is known of the source that can be known now.
-func (s *State) finishSource(slot Slot, wasRead bool) {
+func (s *State) finishSource(slot copies.Slot, wasRead bool) {
 	s.clearTransient(slot)
 	known := s.world.Sources.At(slot)
 	s.recordInvalid(slot, known)
-	if known != nil && known.Excluded != "" && known.Maker == Labelled && known.Mode != v1alpha1.ModeNone {
+	if known != nil && known.Excluded != "" && known.Maker == copies.Labelled && known.Mode != v1alpha1.ModeNone {
 		s.announceSource(slot, known.UID, true, v1alpha1.ReasonSourceExcluded, known.Excluded)
 	}
 	s.measured.fanouts.open(slot)
@@ -157,15 +154,15 @@ func (s *State) finishSource(slot Slot, wasRead bool) {
 
 // beginSpread begins a spread, in place of one of the same source that is not over, and takes its first step. seeking and wasRead are those
 // of purpose.
-func (s *State) beginSpread(source Slot, purpose spread) {
-	p := s.world.newSpread(source, s.now.UnixNano())
+func (s *State) beginSpread(source copies.Slot, purpose spread) {
+	p := newSpread(s.world, source, s.now.UnixNano())
 	p.seeking, p.wasRead = purpose.seeking, purpose.wasRead
 	s.spreads[source] = p
 	s.stepSpread(source)
 }
 
 // stepSpread takes the next step of the spread of a source, and queues the step after it.
-func (s *State) stepSpread(source Slot) {
+func (s *State) stepSpread(source copies.Slot) {
 	p := s.spreads[source]
 	if p == nil { // a newer spread took its place, and is over
 		return
@@ -191,7 +188,7 @@ func (s *State) stepSpread(source Slot) {
 }
 
 // queueSpread queues slots that a source concerns.
-func (s *State) queueSpread(p *spread, slots []Slot) {
+func (s *State) queueSpread(p *spread, slots []copies.Slot) {
 	if known := s.world.Sources.At(p.source); p.wasRead && known != nil && known.IsUnread() {
 		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. If they were queued now, they
 		// would ask for the same read again and again.

@@ -1,4 +1,4 @@
-package copies
+package copyengine
 
 import (
 	"maps"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -22,11 +23,11 @@ func (s *State) watchedPlaceOf(kind schema.GroupKind, namespace string) watchedP
 	if s.world.Sights.IsNarrow(kind) {
 		return watchedPlace{kind, namespace}
 	}
-	return watchedPlace{kind, Everywhere}
+	return watchedPlace{kind, copies.Everywhere}
 }
 
-func (w Watch) slotOf(object *metav1.PartialObjectMetadata) Slot {
-	return Slot{Kind: w.Kind, Namespace: object.Namespace, Name: object.Name}
+func (w Watch) slotOf(object *metav1.PartialObjectMetadata) copies.Slot {
+	return copies.Slot{Kind: w.Kind, Namespace: object.Namespace, Name: object.Name}
 }
 
 func (c ForestChanged) applyTo(s *State) {
@@ -36,7 +37,7 @@ func (c ForestChanged) applyTo(s *State) {
 	for _, namespace := range c.Namespaces {
 		s.queueKeys(namespaceKey(namespace))
 		for _, slot := range s.world.Doubtful(namespace) {
-			s.world.SetLoss(slot, Unverified)
+			s.world.SetLoss(slot, copies.Unverified)
 			s.queueKeys(sourceTask(slot))
 		}
 		if c.New.Namespace(namespace) == nil {
@@ -63,7 +64,7 @@ func (s *State) forgetSought(namespaces []string) {
 	for _, namespace := range namespaces {
 		changed[namespace] = true
 	}
-	maps.DeleteFunc(s.sought, func(slot Slot, _ bool) bool { return changed[slot.Namespace] })
+	maps.DeleteFunc(s.sought, func(slot copies.Slot, _ bool) bool { return changed[slot.Namespace] })
 }
 
 func (o ObjectSeen) applyTo(s *State) { s.takeObject(o.Watch, o.Object) }
@@ -73,7 +74,7 @@ func (s *State) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
 	if watch.Role == SourcesAndCopies {
 		// A watch of every object goes on to show a copy whose label inherited-from was removed, so that it can be repaired at once. In a watch
 		// of labelled objects such a copy merely disappears, and the POST that follows finds it.
-		if from := UnlabelledFrom(s.world.Forest, watch.slotOf(object), object); from != "" {
+		if from := copies.UnlabelledFrom(s.world.Forest, watch.slotOf(object), object); from != "" {
 			s.takeUnlabelled(watch, object, from)
 			return
 		}
@@ -170,38 +171,38 @@ func (o ObjectGone) applyTo(s *State) {
 }
 
 func (l Listed) applyTo(s *State) {
-	exists := make(map[Slot]bool, len(l.Objects))
+	exists := make(map[copies.Slot]bool, len(l.Objects))
 	for _, object := range l.Objects {
 		exists[l.slotOf(object)] = true
 		s.takeObject(l.Watch, object)
 	}
 	s.recordNewest(l.Watch, l.Namespace, l.ResourceVersion)
 	// Objects that are newer than the list, which another watch or an answer has shown, stay as they are.
-	sources, copies := s.world.KindIn(l.Kind, l.Namespace)
-	sources = slices.DeleteFunc(sources, func(slot Slot) bool {
+	sources, copied := s.world.KindIn(l.Kind, l.Namespace)
+	sources = slices.DeleteFunc(sources, func(slot copies.Slot) bool {
 		return forest.IsNewer(s.world.Sources.At(slot).ResourceVersion, l.ResourceVersion)
 	})
-	copies = slices.DeleteFunc(copies, func(slot Slot) bool {
+	copied = slices.DeleteFunc(copied, func(slot copies.Slot) bool {
 		return forest.IsNewer(s.world.Copies.At(slot).ResourceVersion, l.ResourceVersion)
 	})
-	s.dropMissing(l.Watch, sources, copies, exists)
+	s.dropMissing(l.Watch, sources, copied, exists)
 }
 
-// dropMissing drops those of sources and copies that the watch would show, but that are not in exists.
-func (s *State) dropMissing(watch Watch, sources, copies []Slot, exists map[Slot]bool) {
+// dropMissing drops those of sources and copied that the watch would show, but that are not in exists.
+func (s *State) dropMissing(watch Watch, sources, copied []copies.Slot, exists map[copies.Slot]bool) {
 	for _, slot := range sources {
 		if watch.Role.showsSources() && !exists[slot] {
 			s.dropSource(slot)
 		}
 	}
-	for _, slot := range copies {
+	for _, slot := range copied {
 		if watch.Role.showsCopies() && !exists[slot] {
 			s.dropCopy(slot)
 		}
 	}
 }
 
-func (s *State) dropSource(slot Slot) {
+func (s *State) dropSource(slot copies.Slot) {
 	if s.world.Sources.At(slot) == nil {
 		return
 	}
@@ -212,7 +213,7 @@ func (s *State) dropSource(slot Slot) {
 	s.queueKeys(sourceTask(slot), slotKey(slot)) // slotKey: the source may have been in the way of a copy from above
 }
 
-func (s *State) dropCopy(slot Slot) {
+func (s *State) dropCopy(slot copies.Slot) {
 	known := s.world.Copies.At(slot)
 	if known == nil {
 		return
@@ -264,7 +265,7 @@ func (r BodyRead) applyTo(s *State) {
 }
 
 // completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is read twice.
-func (s *State) completeSource(slot Slot, source *Source) {
+func (s *State) completeSource(slot copies.Slot, source *copies.Source) {
 	read, ok := s.bodies[slot]
 	if !ok || read.uid != source.UID || read.resourceVersion != source.ResourceVersion {
 		return
@@ -276,7 +277,7 @@ func (s *State) completeSource(slot Slot, source *Source) {
 }
 
 // takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch shows it.
-func (s *State) takeResult(slot Slot, request WriteCopy, r Result, err error) {
+func (s *State) takeResult(slot copies.Slot, request WriteCopy, r Result, err error) {
 	if apierrors.IsConflict(err) && s.unlabelled[slot] != "" {
 		s.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
 	}
@@ -311,7 +312,7 @@ func (s *State) takeResult(slot Slot, request WriteCopy, r Result, err error) {
 }
 
 // takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy is gone.
-func (s *State) takeFound(slot Slot, r Result) {
+func (s *State) takeFound(slot copies.Slot, r Result) {
 	s.queueKeys(slotKey(slot))
 	if !r.Unlabelled && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], r.Found.ResourceVersion) {
 		return
@@ -324,7 +325,7 @@ func (s *State) takeFound(slot Slot, r Result) {
 }
 
 // takeWritten takes in the answer to a write of the operator's own, unless a watch has shown something newer.
-func (s *State) takeWritten(slot Slot, meta *metav1.PartialObjectMetadata) {
+func (s *State) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata) {
 	now, known := s.settings.Rules.CopyOf(slot, meta), s.world.Copies.At(slot)
 	now.Digest = s.settings.Rules.Digest(meta)
 	switch {
@@ -341,7 +342,7 @@ func (s *State) takeWritten(slot Slot, meta *metav1.PartialObjectMetadata) {
 
 // takeCompared records that this version of a copy was read whole, and that the present content of its source asks for no change of the
 // copy, whichever managers own its fields.
-func (s *State) takeCompared(slot Slot, r Result) {
+func (s *State) takeCompared(slot copies.Slot, r Result) {
 	known := s.world.Copies.At(slot)
 	if known != nil && known.UID == r.ComparedUID && known.ResourceVersion == r.ComparedVersion {
 		known.Foreign, known.Meta = false, r.Compared.Meta

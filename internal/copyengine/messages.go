@@ -1,4 +1,4 @@
-package copies
+package copyengine
 
 import (
 	"time"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -84,22 +84,22 @@ type RightsAsked struct{ Namespace string }
 
 // BodyRead describes what a read of a source has shown.
 type BodyRead struct {
-	Source               Slot
+	Source               copies.Slot
 	Resource             schema.GroupVersionResource
 	UID, ResourceVersion string
-	Body                 *Body
+	Body                 *copies.Body
 }
 
 // SourceRead is the answer to a ReadSource; a BodyRead has come before it if the source was read.
 type SourceRead struct {
-	Source Slot
+	Source copies.Slot
 	Err    error
 }
 
 // LossFound is the answer to a FindLoss.
 type LossFound struct {
-	Source Slot
-	Loss   Loss
+	Source copies.Slot
+	Loss   copies.Loss
 	Err    error
 }
 
@@ -128,7 +128,7 @@ type Result struct {
 	Absent, Deleted bool
 	// Compared is the body of the source with which the whole copy was compared: the copy needs no change. ComparedUID and ComparedVersion are
 	// those of the copy.
-	Compared        *Body
+	Compared        *copies.Body
 	ComparedUID     string
 	ComparedVersion string
 	// FoundDrifted reports that the copy was read whole, and differs from what the operator wrote.
@@ -139,7 +139,7 @@ type Result struct {
 
 // DriftFound reports that this version of a copy differs from what its source says.
 type DriftFound struct {
-	Slot                 Slot
+	Slot                 copies.Slot
 	UID, ResourceVersion string
 }
 
@@ -158,31 +158,31 @@ type Request interface{ isRequest() }
 
 // ReadSource asks for a read of a whole source. The answer is a SourceRead.
 type ReadSource struct {
-	Source   Slot
+	Source   copies.Slot
 	Resource schema.GroupVersionResource
 }
 
 // FindLoss asks for a read of a source that no watch shows any more. The answer is a LossFound.
 type FindLoss struct {
-	Source   Slot
+	Source   copies.Slot
 	Resource schema.GroupVersionResource
-	Mode     KindMode
+	Mode     copies.KindMode
 }
 
 // CheckRemoval asks whether the namespace of a copy's source is really not above the copy. The answer is a RemovalChecked.
 type CheckRemoval struct {
-	Slot   Slot
-	Action Action
-	Over   *Copy
+	Slot   copies.Slot
+	Action copies.Action
+	Over   *copies.Copy
 }
 
 // WriteCopy asks for the requests that carry out an Action. The answer is a CopyWritten.
 type WriteCopy struct {
-	Slot     Slot
+	Slot     copies.Slot
 	Resource schema.GroupVersionResource
-	Action   Action
+	Action   copies.Action
 	// Over is the copy at the slot, as it is known; nil if there is none.
-	Over *Copy
+	Over *copies.Copy
 	// Probe reports that another object was at the slot at the last try: a read comes before the write.
 	Probe bool
 }
@@ -203,23 +203,6 @@ type RightsWait struct{}
 
 // Report reports that there is something new to report on these namespaces.
 type Report struct{ Namespaces []string }
-
-// Event is an Event on a source or a copy.
-type Event struct {
-	Slot    Slot
-	Kind    schema.GroupVersionKind
-	UID     string
-	Warning bool
-	Reason  v1alpha1.Reason
-	Message string
-}
-
-// Log is a line for the log. Err is nil for a mere message.
-type Log struct {
-	Message string
-	Slot    Slot
-	Err     error
-}
 
 // DriftSource is how drift was found.
 type DriftSource string
@@ -243,7 +226,7 @@ type (
 	// FanoutEnded reports that all writes that follow from one change of a source were answered, and when the change came.
 	FanoutEnded struct {
 		Kind  schema.GroupKind
-		Verb  Verb
+		Verb  copies.Verb
 		Since time.Time
 	}
 	// MoveEnded reports that every copy in and below a namespace that has moved has its answer, and when the namespace moved.

@@ -1,4 +1,4 @@
-package copies
+package copyengine
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 )
 
@@ -34,16 +35,19 @@ const (
 // Key is one piece of work in the queue. Equal keys wait there only once.
 type Key struct {
 	Task Task
-	Slot Slot // LookAtNamespace and LookAtLimits use its Namespace alone; for LookAtLimits, it is the root of the tree
+	Slot copies.Slot // LookAtNamespace and LookAtLimits use its Namespace alone; for LookAtLimits, it is the root of the tree
 }
 
-func namespaceKey(namespace string) Key { return Key{LookAtNamespace, Slot{Namespace: namespace}} }
-func limitsKey(root string) Key         { return Key{LookAtLimits, Slot{Namespace: root}} }
-func sourceTask(slot Slot) Key          { return Key{LookAtSource, slot} }
-func spreadKey(source Slot) Key         { return Key{SpreadSource, source} }
-func slotKey(slot Slot) Key             { return Key{WriteSlot, slot} }
+func namespaceKey(namespace string) Key {
+	return Key{LookAtNamespace, copies.Slot{Namespace: namespace}}
+}
 
-func slotKeys(slots []Slot) []Key {
+func limitsKey(root string) Key        { return Key{LookAtLimits, copies.Slot{Namespace: root}} }
+func sourceTask(slot copies.Slot) Key  { return Key{LookAtSource, slot} }
+func spreadKey(source copies.Slot) Key { return Key{SpreadSource, source} }
+func slotKey(slot copies.Slot) Key     { return Key{WriteSlot, slot} }
+
+func slotKeys(slots []copies.Slot) []Key {
 	keys := make([]Key, len(slots))
 	for i, slot := range slots {
 		keys[i] = slotKey(slot)
@@ -110,21 +114,21 @@ func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
 	if key.Task != WriteSlot {
 		// A look at a namespace, or at the limits of a tree, costs no request. A look at a source, or a step of its spread, may cost a read.
-		turn.Urgent = key.Task == LookAtNamespace || key.Task == LookAtLimits || GivesRights(key.Slot)
+		turn.Urgent = key.Task == LookAtNamespace || key.Task == LookAtLimits || copies.GivesRights(key.Slot)
 		return turn
 	}
 	action := w.Plan(key.Slot)
 	turn.Class, turn.Lane = 2, action.Source.String()
 	if source := w.Sources.At(action.Source); source != nil {
 		turn.Burst = 1 + source.Size/largeBody
-		if source.Size >= largeBody && (action.Verb == Create || action.Verb == Update) {
+		if source.Size >= largeBody && (action.Verb == copies.Create || action.Verb == copies.Update) {
 			turn.Weight = source.Size
 		}
 	}
 	switch {
-	case GivesRights(key.Slot) && action.Verb != Create:
+	case copies.GivesRights(key.Slot) && action.Verb != copies.Create:
 		turn.Class, turn.Weight, turn.Urgent = 0, 0, true
-	case action.Verb == Delete:
+	case action.Verb == copies.Delete:
 		turn.Class = 1
 	}
 	return turn
@@ -166,10 +170,10 @@ func (s *State) queueSlotsIn(namespace string) {
 }
 
 // startSlot asks for the requests that bring one slot to what it should be, unless they must wait.
-func (s *State) startSlot(slot Slot) {
+func (s *State) startSlot(slot copies.Slot) {
 	action, over := s.world.Plan(slot), s.world.Copies.At(slot)
 	if s.waitsForRemovals(slot, action) {
-		action = Action{Reason: v1alpha1.ReasonWaitingForRemoval}
+		action = copies.Action{Reason: v1alpha1.ReasonWaitingForRemoval}
 	}
 	if s.waitsForRails(slot, action) || s.waitsForCount(slot, action) || s.waitsInLoop(slot, action, over) {
 		return
@@ -182,42 +186,42 @@ func (s *State) startSlot(slot Slot) {
 	case action.Reason == v1alpha1.ReasonConflict:
 		s.endMeasured(slot)
 		s.recordConflict(slot, action, false)
-	case action.Verb == Look:
+	case action.Verb == copies.Look:
 		s.queueKeys(sourceTask(action.Source))
-	case action.Verb == Nothing:
+	case action.Verb == copies.Nothing:
 		s.finishSlot(slot, action)
-	case action.Verb == Delete:
+	case action.Verb == copies.Delete:
 		s.emitOutput(CheckRemoval{Slot: slot, Action: action, Over: over})
 	default:
-		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == Create &&
+		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == copies.Create &&
 			s.troubleOf(slot).isBlocked()})
 	}
 }
 
 func (c RemovalChecked) applyTo(s *State) {
 	switch {
-	case c.Err == nil && s.world.Plan(c.Slot).Verb == Delete:
+	case c.Err == nil && s.world.Plan(c.Slot).Verb == copies.Delete:
 		s.removals.unanswered[c.Slot.Namespace]++
 		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.kinds[c.Slot.Kind].resource, Action: c.Action, Over: c.Over})
 		return
 	case c.Err == nil: // another worker's read of the namespaces above has shown what the watch will show later
-		c.Err = ErrBehind
+		c.Err = copies.ErrBehind
 	}
 	s.endSlot(c.Slot, c.Action, c.Err)
 }
 
 func (c CopyWritten) applyTo(s *State) {
 	s.takeResult(c.Slot, c.WriteCopy, c.Result, c.Err)
-	if c.Action.Verb == Delete {
+	if c.Action.Verb == copies.Delete {
 		s.endRemoval(c.Slot.Namespace, c.Err)
 	}
 	s.endSlot(c.Slot, c.Action, c.Err)
 }
 
 // endSlot records how the requests for a slot have ended.
-func (s *State) endSlot(slot Slot, action Action, err error) {
+func (s *State) endSlot(slot copies.Slot, action copies.Action, err error) {
 	switch {
-	case errors.Is(err, ErrBehind):
+	case errors.Is(err, copies.ErrBehind):
 		s.queueAfter(slotKey(slot), behindRetry)
 	case err != nil:
 		s.recordFailure(slot, action, err)
@@ -229,7 +233,7 @@ func (s *State) endSlot(slot Slot, action Action, err error) {
 }
 
 // finishSlot is called when nothing more is to be done for an action.
-func (s *State) finishSlot(slot Slot, action Action) {
+func (s *State) finishSlot(slot copies.Slot, action copies.Action) {
 	if !waitsForRemoval(action) {
 		s.endMeasured(slot)
 	}
@@ -240,9 +244,9 @@ func (s *State) finishSlot(slot Slot, action Action) {
 
 // queueOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way: such a change could
 // not queue the slot of a copy that did not exist yet.
-func (s *State) queueOvertaken(slot Slot, done Action) {
+func (s *State) queueOvertaken(slot copies.Slot, done copies.Action) {
 	now := s.world.Plan(slot)
-	if now.Verb == Delete || now.Verb != Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
+	if now.Verb == copies.Delete || now.Verb != copies.Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
 		s.queueKeys(slotKey(slot))
 	}
 }
@@ -250,13 +254,13 @@ func (s *State) queueOvertaken(slot Slot, done Action) {
 // queueBindings is called after work on the slot role, and does nothing if role is no Role. It queues the copied RoleBindings that name
 // role, because they must be deleted together with role. It also queues the RoleBindings in role's namespace that could not be written,
 // because they may name role.
-func (s *State) queueBindings(role Slot) {
-	if role.Kind != roles {
+func (s *State) queueBindings(role copies.Slot) {
+	if role.Kind != copies.RoleKind {
 		return
 	}
 	s.queueKeys(slotKeys(s.world.BindingsTo(role))...)
 	for slot := range s.troubles.slots[role.Namespace] {
-		if GivesRights(slot) {
+		if copies.GivesRights(slot) {
 			s.queueKeys(slotKey(slot))
 		}
 	}
@@ -279,13 +283,15 @@ func newRemovals() removals {
 }
 
 // waitsForRemoval reports whether an action is held back because copies must be deleted before.
-func waitsForRemoval(action Action) bool { return action.Reason == v1alpha1.ReasonWaitingForRemoval }
+func waitsForRemoval(action copies.Action) bool {
+	return action.Reason == v1alpha1.ReasonWaitingForRemoval
+}
 
 // waitsForRemovals reports whether an action at slot must wait for removals in its namespace, and if so raises a barrier there. An action
 // waits because its plan says so, or because a DELETE in the namespace is not answered yet, even if a watch has already shown that the copy
 // is gone.
-func (s *State) waitsForRemovals(slot Slot, action Action) bool {
-	waits := waitsForRemoval(action) || (action.Verb == Create || action.Verb == Update) && s.removals.unanswered[slot.Namespace] > 0
+func (s *State) waitsForRemovals(slot copies.Slot, action copies.Action) bool {
+	waits := waitsForRemoval(action) || (action.Verb == copies.Create || action.Verb == copies.Update) && s.removals.unanswered[slot.Namespace] > 0
 	if waits && s.removals.barriers[slot.Namespace] == nil {
 		s.removals.barriers[slot.Namespace] = &removalBarrier{since: s.now}
 	}
@@ -331,7 +337,7 @@ func (s *State) queueIndependent(namespace string) {
 		switch action := s.world.Plan(slot); {
 		case waitsForRemoval(action):
 			waits = true
-		case action.Verb == Create || action.Verb == Update:
+		case action.Verb == copies.Create || action.Verb == copies.Update:
 			s.queueKeys(slotKey(slot))
 		}
 	}
@@ -351,11 +357,11 @@ func (s *State) reportStuck() {
 }
 
 // findLeaving returns the copies in namespace that are to be removed, or are being removed.
-func (s *State) findLeaving(namespace string) map[Slot]*Copy {
-	all := map[Slot]*Copy{}
+func (s *State) findLeaving(namespace string) map[copies.Slot]*copies.Copy {
+	all := map[copies.Slot]*copies.Copy{}
 	for _, slot := range s.world.SlotsIn(namespace) {
 		c := s.world.Copies.At(slot)
-		if c != nil && c.Ours && (c.Terminating || s.world.Plan(slot).Verb == Delete) {
+		if c != nil && c.Ours && (c.Terminating || s.world.Plan(slot).Verb == copies.Delete) {
 			all[slot] = c
 		}
 	}

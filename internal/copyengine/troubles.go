@@ -1,7 +1,6 @@
-package copies
+package copyengine
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -9,26 +8,9 @@ import (
 	"strings"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
-
-// Trouble is what keeps a copy from being what it should be.
-type Trouble struct {
-	Slot Slot
-	// Reason is Conflict, Rejected, WaitingForRemoval or LimitExceeded; of a source that can't be judged, InvalidSource.
-	Reason v1alpha1.Reason
-	// From is the namespace of the source.
-	From string
-	// Text describes what stands in the way.
-	Text string
-}
-
-// Compare orders troubles by namespace, kind and name.
-func (t Trouble) Compare(other Trouble) int {
-	a, b := t.Slot, other.Slot
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group),
-		cmp.Compare(a.Name, b.Name))
-}
 
 // slotTrouble is what keeps a slot from being what it should be.
 type slotTrouble struct {
@@ -51,24 +33,24 @@ func (t slotTrouble) isConflict() bool { return t.reason == v1alpha1.ReasonConfl
 
 // troubles are the slots and sources in trouble.
 type troubles struct {
-	slots map[string]map[Slot]*slotTrouble // by namespace
+	slots map[string]map[copies.Slot]*slotTrouble // by namespace
 	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
-	invalid map[string]map[Slot]string
+	invalid map[string]map[copies.Slot]string
 	// first is what must be done before everything is known. begun reports that all objects that must be worked on are known, complete that
 	// first is done. unknown has the slots whose first try has failed for a reason that passes by itself, but has not passed yet; the value is
 	// true for sources that could not be read.
 	first           firstWork
 	begun, complete bool
-	unknown         map[Slot]bool
+	unknown         map[copies.Slot]bool
 }
 
 func newTroubles() troubles {
-	return troubles{slots: map[string]map[Slot]*slotTrouble{}, invalid: map[string]map[Slot]string{}, first: newFirstWork(),
-		unknown: map[Slot]bool{}}
+	return troubles{slots: map[string]map[copies.Slot]*slotTrouble{}, invalid: map[string]map[copies.Slot]string{}, first: newFirstWork(),
+		unknown: map[copies.Slot]bool{}}
 }
 
 // troubleOf returns the trouble of a slot; the zero value if it has none.
-func (s *State) troubleOf(slot Slot) slotTrouble {
+func (s *State) troubleOf(slot copies.Slot) slotTrouble {
 	if known := s.troubles.slots[slot.Namespace][slot]; known != nil {
 		return *known
 	}
@@ -76,7 +58,7 @@ func (s *State) troubleOf(slot Slot) slotTrouble {
 }
 
 // recordTrouble counts one more failed try of a slot.
-func (s *State) recordTrouble(slot Slot, now slotTrouble) *slotTrouble {
+func (s *State) recordTrouble(slot copies.Slot, now slotTrouble) *slotTrouble {
 	t := &s.troubles
 	known := t.slots[slot.Namespace][slot]
 	switch {
@@ -87,7 +69,7 @@ func (s *State) recordTrouble(slot Slot, now slotTrouble) *slotTrouble {
 		}
 		known = &now
 		if t.slots[slot.Namespace] == nil {
-			t.slots[slot.Namespace] = map[Slot]*slotTrouble{}
+			t.slots[slot.Namespace] = map[copies.Slot]*slotTrouble{}
 		}
 		t.slots[slot.Namespace][slot] = known
 		s.reportNamespaces(slot.Namespace, now.from)
@@ -103,7 +85,7 @@ func (s *State) recordTrouble(slot Slot, now slotTrouble) *slotTrouble {
 }
 
 // recordInvalid keeps why the source at slot cannot be judged, if it cannot; source is nil if there is none.
-func (s *State) recordInvalid(slot Slot, source *Source) {
+func (s *State) recordInvalid(slot copies.Slot, source *copies.Source) {
 	why := ""
 	if source != nil {
 		why = source.Invalid
@@ -117,7 +99,7 @@ func (s *State) recordInvalid(slot Slot, source *Source) {
 			delete(s.troubles.invalid, slot.Namespace)
 		}
 	case here == nil:
-		s.troubles.invalid[slot.Namespace] = map[Slot]string{slot: why}
+		s.troubles.invalid[slot.Namespace] = map[copies.Slot]string{slot: why}
 	default:
 		here[slot] = why
 	}
@@ -126,7 +108,7 @@ func (s *State) recordInvalid(slot Slot, source *Source) {
 
 // clearTransient forgets the trouble at slot if it is a failure that passes by itself, such as that of a read of a source. A trouble with a
 // reason, such as a conflict, stays.
-func (s *State) clearTransient(slot Slot) {
+func (s *State) clearTransient(slot copies.Slot) {
 	if known := s.troubles.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
 		s.forgetTrouble(slot)
 	}
@@ -134,16 +116,16 @@ func (s *State) clearTransient(slot Slot) {
 
 // clearTrouble forgets the trouble of a slot that is in order again. If a conflict there was announced, and action has ended it,
 // clearTrouble announces that, too.
-func (s *State) clearTrouble(slot Slot, action Action) {
+func (s *State) clearTrouble(slot copies.Slot, action copies.Action) {
 	was := s.endTrouble(slot)
-	if source := s.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != Nothing {
+	if source := s.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != copies.Nothing {
 		s.announceSource(action.Source, source.UID, false, v1alpha1.ReasonConflictResolved,
 			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
 }
 
 // endTrouble forgets the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the slot had none.
-func (s *State) endTrouble(slot Slot) slotTrouble {
+func (s *State) endTrouble(slot copies.Slot) slotTrouble {
 	was, had := s.troubles.slots[slot.Namespace][slot]
 	if !had {
 		return slotTrouble{}
@@ -153,7 +135,7 @@ func (s *State) endTrouble(slot Slot) slotTrouble {
 	return *was
 }
 
-func (s *State) forgetTrouble(slot Slot) {
+func (s *State) forgetTrouble(slot copies.Slot) {
 	s.recordKnown(slot)
 	if delete(s.troubles.slots[slot.Namespace], slot); len(s.troubles.slots[slot.Namespace]) == 0 {
 		delete(s.troubles.slots, slot.Namespace)
@@ -226,8 +208,8 @@ func (s *State) reportAll() {
 
 // findRetried returns the slots that are tried again for a reason that passes by itself; the value is true for sources that could not be
 // read.
-func (s *State) findRetried() map[Slot]bool {
-	all := map[Slot]bool{}
+func (s *State) findRetried() map[copies.Slot]bool {
+	all := map[copies.Slot]bool{}
 	for _, here := range s.troubles.slots {
 		for slot, known := range here {
 			if known.isRetried() {
@@ -239,7 +221,7 @@ func (s *State) findRetried() map[Slot]bool {
 }
 
 // recordKnown takes a slot off troubles.unknown, and reports the namespaces that could not be reported because of this slot.
-func (s *State) recordKnown(slot Slot) {
+func (s *State) recordKnown(slot copies.Slot) {
 	reading, was := s.troubles.unknown[slot]
 	if !was {
 		return
@@ -312,7 +294,7 @@ func (s *State) reportEverywhere() {
 
 // reportVisibility reports the namespaces whose copies depend on what the operator sees in namespace, or Everywhere.
 func (s *State) reportVisibility(namespace string) {
-	if namespace == Everywhere {
+	if namespace == copies.Everywhere {
 		s.reportEverywhere()
 		return
 	}
@@ -324,33 +306,33 @@ func (s *State) reportVisibility(namespace string) {
 
 // Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that must be removed
 // before others are written are among the troubles once no copy was removed in their namespace for Timing.Stuck.
-func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
-	var all []Trouble
+func (s *State) Troubles(namespaces iter.Seq[string]) []copies.Trouble {
+	var all []copies.Trouble
 	for namespace := range namespaces {
 		all = append(all, s.world.Limits.HeldAround(namespace)...)
 		for slot, why := range s.troubles.invalid[namespace] {
-			all = append(all, Trouble{Slot: slot, Reason: v1alpha1.ReasonInvalidSource, From: namespace, Text: why})
+			all = append(all, copies.Trouble{Slot: slot, Reason: v1alpha1.ReasonInvalidSource, From: namespace, Text: why})
 		}
-		leaving := map[Slot]*Copy{}
+		leaving := map[copies.Slot]*copies.Copy{}
 		if barrier := s.removals.barriers[namespace]; barrier != nil && barrier.reported {
 			leaving = s.findLeaving(namespace)
 		}
 		for slot, c := range leaving {
-			all = append(all, Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From,
+			all = append(all, copies.Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From,
 				Text: describeRemoval(c, s.troubleOf(slot))})
 		}
 		for slot, t := range s.troubles.slots[namespace] {
 			if t.reason != "" && !t.silent && leaving[slot] == nil {
-				all = append(all, Trouble{Slot: slot, Reason: t.reason, From: t.from, Text: t.text})
+				all = append(all, copies.Trouble{Slot: slot, Reason: t.reason, From: t.from, Text: t.text})
 			}
 		}
 	}
-	slices.SortFunc(all, Trouble.Compare)
+	slices.SortFunc(all, copies.Trouble.Compare)
 	return all
 }
 
 // describeRemoval returns why a copy that others wait for still exists.
-func describeRemoval(c *Copy, t slotTrouble) string {
+func describeRemoval(c *copies.Copy, t slotTrouble) string {
 	switch {
 	case t.reason == v1alpha1.ReasonRejected && !c.Terminating:
 		return "the operator deletes it before it writes copies of other sources, but the API server refuses to delete it: " + t.text

@@ -1,6 +1,8 @@
-package copies
+package copyengine
 
-import "slices"
+import (
+	"slices"
+)
 
 // firstWork holds the keys that were queued when this replica began to lead, or when a kind became active. The keys that follow from these
 // belong to it, too. Each stays until it is done. Later keys do not matter: work without an end in one tenant must not hide what is known

@@ -1,10 +1,10 @@
-package copies_test
+package copyengine_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 // serveInV2 shows the State that the API server serves Secrets in v2 from now on.
@@ -12,7 +12,7 @@ func (s *scenario) serveInV2() {
 	kind := secretKind
 	kind.Version = "v2"
 	for _, role := range scenarioKinds()[0].Roles() {
-		s.apply(copies.WatchChanged{Watch: copies.Watch{Kind: secret, Role: role}, Status: syncedStatus(kind)})
+		s.apply(copyengine.WatchChanged{Watch: copyengine.Watch{Kind: secret, Role: role}, Status: syncedStatus(kind)})
 	}
 }
 

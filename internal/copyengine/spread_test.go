@@ -1,10 +1,14 @@
-package copies_test
+package copyengine_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 // TestSpread queues the slots of a source above many namespaces in several steps. Each slot is queued once, although namespaces are created
@@ -22,11 +26,11 @@ func TestSpread(t *testing.T) {
 	}
 	s.start(sourceTask(from))
 	s.answer(from)
-	spreadTask := copies.Key{Task: copies.SpreadSource, Slot: from}
+	spreadTask := copyengine.Key{Task: copyengine.SpreadSource, Slot: from}
 	for step := 1; ; step++ {
 		slots := 0
 		for _, key := range s.queue {
-			if key.Task == copies.WriteSlot {
+			if key.Task == copyengine.WriteSlot {
 				slots++
 			}
 		}
@@ -43,4 +47,18 @@ func TestSpread(t *testing.T) {
 	}
 	s.settle()
 	s.requireSettled()
+}
+
+func TestSlotsOfASource(t *testing.T) {
+	w := copies.NewWorld(acme())
+	w.PutSource(at("acme"), &copies.Source{Mode: update})
+	for _, namespace := range []string{"b", "z"} { // acme is not above z
+		w.PutCopy(at(namespace), &copies.Copy{From: "acme"})
+	}
+	anyOrder := cmpopts.SortSlices(func(a, b copies.Slot) bool { return a.String() < b.String() })
+	for source, want := range map[string][]copies.Slot{"acme": {at("a"), at("a1"), at("b"), at("z")}, "solo": nil} {
+		if diff := cmp.Diff(want, copyengine.SlotsOf(w, at(source)), anyOrder); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", source, diff)
+		}
+	}
 }

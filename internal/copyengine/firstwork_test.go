@@ -1,22 +1,22 @@
-package copies_test
+package copyengine_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
 // workIn carries out all work of a tree, and leaves that of others.
 func (s *scenario) workIn(namespaces ...string) (reported []string) {
 	s.Helper()
-	s.checks = []func(copies.Output){func(one copies.Output) {
-		if report, ok := one.(copies.Report); ok {
+	s.checks = []func(copyengine.Output){func(one copyengine.Output) {
+		if report, ok := one.(copyengine.Report); ok {
 			reported = append(reported, report.Namespaces...)
 		}
 	}}
 	for range limit {
-		next := slices.IndexFunc(s.queue, func(key copies.Key) bool { return slices.Contains(namespaces, key.Slot.Namespace) })
+		next := slices.IndexFunc(s.queue, func(key copyengine.Key) bool { return slices.Contains(namespaces, key.Slot.Namespace) })
 		if next < 0 {
 			s.checks = nil
 			return reported
@@ -48,7 +48,7 @@ func TestOneBusyTenantHidesNoTroubles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLeader(t, propagated(at("acme"), 1, update), propagated(at("zeta"), 1, update), obstacle)
-			tick := func() []string { return s.apply(copies.Ticked{Synced: true}) }
+			tick := func() []string { return s.apply(copyengine.Ticked{Synced: true}) }
 			s.requireKnown(false, append(acmes, zetas...)...)
 			if isTickFirst {
 				tick()
@@ -85,13 +85,13 @@ func TestOneBusyTenantHidesNoTroubles(t *testing.T) {
 	}
 	t.Run("PROP-R10 work that is tried again is not done", func(t *testing.T) {
 		s := newLeader(t, propagated(at("acme"), 1, update), propagated(at("zeta"), 1, update))
-		s.server.refuse = func(write copies.WriteCopy) error {
+		s.server.refuse = func(write copyengine.WriteCopy) error {
 			if write.Slot == at("z") {
 				return unavailable()
 			}
 			return nil
 		}
-		s.apply(copies.Ticked{Synced: true})
+		s.apply(copyengine.Ticked{Synced: true})
 		s.workIn(zetas...)
 		s.requireKnown(false, zetas...)
 		s.server.refuse = nil

@@ -1,15 +1,16 @@
-package copies
+package copyengine
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // KindCounts are the numbers of one kind, for metrics.
 type KindCounts struct {
 	Kind                                          schema.GroupKind
-	State                                         KindState
+	State                                         copies.KindState
 	Sources, Copies, Conflicts, Rejected, Limited int
 	// Unseen is the number of namespaces in which nothing of the kind is seen, by the state of the watch there.
 	Unseen map[string]int

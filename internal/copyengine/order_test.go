@@ -1,4 +1,4 @@
-package copies_test
+package copyengine_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -98,16 +99,16 @@ func TestRailsBeforeRights(t *testing.T) {
 			startedSlot(more("a"), "update RoleBinding a/more"),
 		}},
 		"PROP-O4 rights of others wait, too, and no longer": {facts, []step{
-			applied(copies.RightsAsked{Namespace: "a"}),
+			applied(copyengine.RightsAsked{Namespace: "a"}),
 			grown(grownBy("new in acme"), []string{"new"}, "FollowSoon", "queue namespace new"),
-			applied(copies.RightsAsked{Namespace: "new"}, "RightsWait"),
+			applied(copyengine.RightsAsked{Namespace: "new"}, "RightsWait"),
 			passed(9999*time.Millisecond, "namespace new"),
-			applied(copies.RightsAsked{Namespace: "new"}, "RightsWait"),
+			applied(copyengine.RightsAsked{Namespace: "new"}, "RightsWait"),
 			passed(time.Millisecond, "namespace new"),
-			applied(copies.RightsAsked{Namespace: "new"}, "RightsBeforeRails"),
+			applied(copyengine.RightsAsked{Namespace: "new"}, "RightsBeforeRails"),
 			startedSlot(limits("new"), "create LimitRange new/limits"),
 			answered(limits("new")),
-			applied(copies.RightsAsked{Namespace: "new"}),
+			applied(copyengine.RightsAsked{Namespace: "new"}),
 		}},
 	})
 }
@@ -165,7 +166,7 @@ func TestConflicts(t *testing.T) {
 			startedNamespace("a", "queue Secret a/f, Secret a/s"), startedSlot(in("a", secret, "f")),
 		}},
 		"PROP-K6 an answer that was lost is no conflict": {nil, []step{
-			done(func(a *apiServer) { a.loseReply = func(w copies.WriteCopy) bool { return w.Slot == at("a") } }),
+			done(func(a *apiServer) { a.loseReply = func(w copyengine.WriteCopy) bool { return w.Slot == at("a") } }),
 			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
 			startedSource(at("acme"), "read Secret acme/s"),
 			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
@@ -211,17 +212,17 @@ func TestConflicts(t *testing.T) {
 
 // A read must not count if a watch has already shown a newer version, or that the object is gone.
 func TestLateAnswers(t *testing.T) {
-	late := func(answer func(*scenario) copies.Input, want ...string) step {
+	late := func(answer func(*scenario) copyengine.Input, want ...string) step {
 		return step{func(s *scenario) []string { s.requests = nil; return s.apply(answer(s)) }, want}
 	}
-	var found copies.Result
+	var found copyengine.Result
 	table(t, acme(), map[string]tableCase{
 		"PROP-K9 a copy that was found and has gone since is made again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
 			done(func(a *apiServer) { found.Found = a.objects[at("a")].meta }),
 			done(remove(at("a"))), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
-			late(func(*scenario) copies.Input {
-				return copies.CopyWritten{WriteCopy: copies.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}},
+			late(func(*scenario) copyengine.Input {
+				return copyengine.CopyWritten{WriteCopy: copyengine.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}},
 					Result: found}
 			}, "queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
@@ -231,7 +232,9 @@ func TestLateAnswers(t *testing.T) {
 			startedSource(at("acme"), "find Secret acme/s"),
 			done(propagated(at("acme"), 2, update)), done(remove(at("acme"))),
 			shown("queue source Secret acme/s", "queue Secret acme/s, source Secret acme/s"),
-			late(func(*scenario) copies.Input { return copies.LossFound{Source: at("acme"), Loss: copies.Doubtful} }, "queue source Secret acme/s"),
+			late(func(*scenario) copyengine.Input {
+				return copyengine.LossFound{Source: at("acme"), Loss: copies.Doubtful}
+			}, "queue source Secret acme/s"),
 			startedSource(at("acme"), "find Secret acme/s"),
 		}},
 	})
@@ -330,7 +333,7 @@ func TestUnansweredDeletions(t *testing.T) {
 func TestTurns(t *testing.T) {
 	s := leading(t, acme(), propagated(at("acme"), 1, update), propagated(rights("acme"), 1, update),
 		propagated(in("zeta", secret, "big"), 1, update))
-	turn := func(key copies.Key) string {
+	turn := func(key copyengine.Key) string {
 		of := s.state.TurnOf(key)
 		return fmt.Sprintf("%s %d %s %d %d %t", of.Tenant, of.Class, of.Lane, of.Burst, of.Weight, of.Urgent)
 	}
@@ -342,7 +345,7 @@ func TestTurns(t *testing.T) {
 		answered(rights("acme"), "queue RoleBinding a/rights, RoleBinding a1/rights, RoleBinding b/rights"),
 		startedSource(in("zeta", secret, "big"), "read Secret zeta/big"), answered(in("zeta", secret, "big"), "queue Secret z/big"))
 	for name, test := range map[string]struct {
-		key  copies.Key
+		key  copyengine.Key
 		want string
 	}{
 		"PROP-Q2 the deletion of a RoleBinding comes before everything": {slotTask(rights("a")), "acme 0 RoleBinding acme/rights 0 0 true"},
@@ -359,6 +362,6 @@ func TestTurns(t *testing.T) {
 		})
 	}
 	t.Run("PROP-Q4 a change that concerns no namespace queues nothing", func(*testing.T) {
-		s.run(applied(copies.ForestChanged{Old: s.state.Forest(), New: s.state.Forest()}, "FollowSoon"))
+		s.run(applied(copyengine.ForestChanged{Old: s.state.Forest(), New: s.state.Forest()}, "FollowSoon"))
 	})
 }

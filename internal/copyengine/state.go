@@ -1,4 +1,6 @@
-package copies
+// Package copyengine acts on the plans of internal/copies. It is pure: its State takes in what has happened (Input), and describes what is to
+// be done (Output). The runner in controllers/copies makes the requests.
+package copyengine
 
 import (
 	"time"
@@ -6,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -14,19 +17,19 @@ import (
 // the other, and carries out the Outputs. A standby replica applies what its watches show, and works on no keys.
 type State struct {
 	settings Settings
-	world    *World
+	world    *copies.World
 	kinds    map[schema.GroupKind]*watchedKind
 	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
 	newest map[watchedPlace]string
 	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is gone.
-	unlabelled map[Slot]string
+	unlabelled map[copies.Slot]string
 	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is in sought. A source
 	// leaves it when a watch shows it, or when its namespace changes.
-	sought map[Slot]bool
+	sought map[copies.Slot]bool
 	// spreads holds the spreads that are not over, by source. The key of each spread waits in the queue.
-	spreads map[Slot]*spread
+	spreads map[copies.Slot]*spread
 	// bodies is what the last read of each source has shown.
-	bodies map[Slot]readVersion
+	bodies map[copies.Slot]readVersion
 	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the forest and may hold copies
 	// that no watch has shown. Both have the UIDs of the namespaces. The annotation ancestry, which the operator removes later, shows that a
 	// namespace has left.
@@ -35,10 +38,10 @@ type State struct {
 	removals  removals
 	railWaits map[string]*railWait // by namespace
 	troubles  troubles
-	failed    FailedRequests
-	repairs   *Repairs
+	failed    copies.FailedRequests
+	repairs   *copies.Repairs
 	// drift holds how the drift of a copy was found, until the copy is repaired. It has no entry for drift that a watch has shown.
-	drift    map[Slot]DriftSource
+	drift    map[copies.Slot]DriftSource
 	notices  notices
 	measured measured
 
@@ -49,11 +52,11 @@ type State struct {
 // NewState returns a State that knows the forest f, and no objects.
 func NewState(f *forest.Snapshot, settings Settings) *State {
 	s := &State{
-		settings: settings, world: NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
-		unlabelled: map[Slot]string{}, sought: map[Slot]bool{}, spreads: map[Slot]*spread{}, bodies: map[Slot]readVersion{},
+		settings: settings, world: copies.NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
+		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{}, spreads: map[copies.Slot]*spread{}, bodies: map[copies.Slot]readVersion{},
 		departed: map[string]types.UID{},
-		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: NewRepairs(),
-		drift: map[Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),
+		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: copies.NewRepairs(),
+		drift: map[copies.Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),
 	}
 	for _, kind := range settings.Kinds {
 		k := newWatchedKind(kind)
@@ -66,12 +69,12 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 }
 
 // Read calls look with the World, which look must not change.
-func (s *State) Read(look func(*World)) { look(s.world) }
+func (s *State) Read(look func(*copies.World)) { look(s.world) }
 
 // Settings are what the configuration says about copies.
 type Settings struct {
 	Kinds []Kind
-	Rules Rules
+	Rules copies.Rules
 	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
 	// DegradedAfter is how long readiness and rights wait for a kind that was not listed completely yet.
@@ -84,7 +87,7 @@ type Settings struct {
 // Kind is a kind that is copied, and how.
 type Kind struct {
 	schema.GroupVersionKind // an empty version means the one that the API server prefers
-	Mode                    KindMode
+	Mode                    copies.KindMode
 	Scope                   Scope
 }
 

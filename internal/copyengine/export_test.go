@@ -1,0 +1,16 @@
+package copyengine
+
+import (
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+// KeptReads returns of how many sources the State keeps what a read has shown.
+func (s *State) KeptReads() int { return len(s.bodies) }
+
+// SlotsOf returns all slots that the source at slot may concern in the world w.
+func SlotsOf(w *copies.World, slot copies.Slot) (slots []copies.Slot) {
+	for p := newSpread(w, slot, 0); !p.isOver(); {
+		slots = append(slots, p.next(w.Forest, 2)...)
+	}
+	return slots
+}

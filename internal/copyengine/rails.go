@@ -1,0 +1,149 @@
+package copyengine
+
+import (
+	"fmt"
+	"time"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+// The first RoleBindings that a namespace gets from a source's namespace wait until the rails are there: the copies of all other kinds,
+// such as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make objects before the quota or the network
+// policy forbids them.
+
+// syncRetry is the pause before a slot is planned again while, after a start, it waits until all kinds are listed.
+const syncRetry = 200 * time.Millisecond
+
+// railWait delays the RoleBindings of one namespace.
+type railWait struct {
+	since    time.Time
+	missing  map[copies.Slot]bool // rails that are still to be written
+	bindings map[copies.Slot]bool // slots of RoleBindings that wait for the rails
+}
+
+// waitsForRails reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails are
+// there, or when the slot has waited for Timing.Rails.
+func (s *State) waitsForRails(slot copies.Slot, action copies.Action) bool {
+	if action.Verb != copies.Create || !copies.GivesRights(slot) || s.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace) {
+		return false
+	}
+	missing, waited := s.findRailWait(slot.Namespace, slot)
+	if missing == nil {
+		return false
+	}
+	left := s.settings.Timing.Rails - waited
+	if left <= 0 {
+		s.announceImpatience(slot, action, missing)
+		return false
+	}
+	if s.areSyncing() || s.world.AwaitsSight(slot.Namespace) {
+		left = min(left, syncRetry)
+	}
+	s.queueAfter(slotKey(slot), left)
+	return true
+}
+
+// applyTo answers for rights that do not come from copies, such as those in a root. The rails of a root are the copies from its templates.
+// Rights that have waited for Timing.Rails wait no longer, whatever is missing.
+func (r RightsAsked) applyTo(s *State) {
+	missing, waited := s.findRailWait(r.Namespace)
+	switch {
+	case missing == nil:
+	case waited >= s.settings.Timing.Rails:
+		s.emitOutput(RightsBeforeRails{})
+	default:
+		s.emitOutput(RightsWait{})
+	}
+}
+
+// findRailWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. bindings are
+// slots that are queued when the last of the rails has been written.
+func (s *State) findRailWait(namespace string, bindings ...copies.Slot) (missing []copies.Slot, waited time.Duration) {
+	if missing = s.findMissingRails(namespace); missing == nil {
+		s.releaseRights(namespace)
+		return nil, 0
+	}
+	wait := s.railWaits[namespace]
+	if wait == nil {
+		wait = &railWait{since: s.now, bindings: map[copies.Slot]bool{}}
+		s.railWaits[namespace] = wait
+	}
+	wait.missing = make(map[copies.Slot]bool, len(missing))
+	for _, slot := range missing {
+		wait.missing[slot] = true
+	}
+	for _, slot := range bindings {
+		wait.bindings[slot] = true
+	}
+	return missing, s.now.Sub(wait.since)
+}
+
+// findMissingRails returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it may be empty. A
+// rail is left out if another object, or one that is being deleted, is in its place: the owner of that object has rights in the namespace
+// already. If a watch has shown that object, the plan itself leaves the rail out, and counts it again when the object has gone.
+func (s *State) findMissingRails(namespace string) []copies.Slot {
+	var missing []copies.Slot
+	if s.areSyncing() || s.world.AwaitsSight(namespace) {
+		missing = []copies.Slot{}
+	}
+	for _, slot := range s.world.MissingRails(namespace) {
+		if !s.troubleOf(slot).isBlockedUnseen() {
+			missing = append(missing, slot)
+		}
+	}
+	return missing
+}
+
+// isBlocked reports whether an object is at the slot: another one, or one that is being deleted.
+func (t slotTrouble) isBlocked() bool {
+	return t.isConflict() || t.text == copies.ErrBeingDeleted.Error()
+}
+
+// isBlockedUnseen reports whether an object is at the slot that an answer of the API server has shown and no watch shows. Only the next
+// answer can show that it has gone.
+func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
+
+// endRailWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, the bindings are
+// queued.
+func (s *State) endRailWait(slot copies.Slot) {
+	wait := s.railWaits[slot.Namespace]
+	if wait == nil || !wait.missing[slot] || s.world.MissesRail(slot) && !s.troubleOf(slot).isBlockedUnseen() {
+		return
+	}
+	if delete(wait.missing, slot); len(wait.missing) == 0 {
+		s.releaseRights(slot.Namespace)
+	}
+}
+
+// releaseRights ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
+func (s *State) releaseRights(namespace string) {
+	wait := s.railWaits[namespace]
+	if wait == nil {
+		return
+	}
+	delete(s.railWaits, namespace)
+	for slot := range wait.bindings {
+		s.queueKeys(slotKey(slot))
+	}
+}
+
+// announceImpatience sends a Warning on the source of a RoleBinding that is copied to a namespace although rails are missing there.
+func (s *State) announceImpatience(slot copies.Slot, action copies.Action, missing []copies.Slot) {
+	s.emitOutput(RightsBeforeRails{})
+	source := s.world.Sources.At(action.Source)
+	if source == nil {
+		return
+	}
+	lacks := "the operator can't list all kinds there yet"
+	if len(missing) > 0 {
+		lacks = fmt.Sprintf("the copy of %s %q is still missing there", missing[0].Kind.Kind, missing[0].Name)
+	}
+	if more := len(missing) - 1; more > 0 {
+		lacks += fmt.Sprintf(", and %d more", more)
+	}
+	s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonRailsMissing,
+		fmt.Sprintf("RoleBinding %q is copied to namespace %s after a wait of %s, although %s. Its subjects may have rights before the "+
+			"objects that limit them exist: find out what is missing, and why",
+			slot.Name, slot.Namespace, s.settings.Timing.Rails, lacks))
+}
