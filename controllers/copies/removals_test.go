@@ -59,7 +59,8 @@ func TestRemovalChecks(t *testing.T) {
 		for _, n := range a.namespaces {
 			v.Observe(n)
 		}
-		state := copyengine.NewState(v.Snapshot(), copyengine.Settings{Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}},
+		state := copyengine.NewState(v.Snapshot(), copyengine.Settings{
+			Kinds:  []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}},
 			Timing: copyengine.DefaultTiming()})
 		hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(slot, "new"), Content: copies.Unwritten}
 		state.Apply(time.Now(), copyengine.ObjectSeen{Watch: copyengine.Watch{Kind: slot.Kind, Role: copyengine.CopiesAlone},

@@ -44,7 +44,9 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 	v := view.New(forest.Rules{})
 	v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
 	v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
-	settings := copyengine.Settings{Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copyengine.DefaultTiming()}
+	settings := copyengine.Settings{
+		Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copyengine.DefaultTiming(),
+	}
 	r := &Runner{Options: Options{View: v, Events: record.NewFakeRecorder(10), Troubled: func(...string) {}}, settings: settings}
 	r.state = copyengine.NewState(v.Snapshot(), settings)
 	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})

@@ -1,8 +1,8 @@
 // Package copies has the facts about copies in many namespaces, and plans how the copies follow their sources. It is pure: World holds the
 // forest, the sources and the copies, and World.Plan turns them into an Action for one slot. internal/copyengine acts on these plans.
 //
-// The parts of a World own their fields: Sources, Copies (with a tally of their numbers and sizes), Sights and Allotter. Rules read a source
-// or a copy from metadata and find drift; a Body is what is written into a copy.
+// The parts of a World own their fields: Sources, Copies (with a tally of their numbers and sizes), Sights and Allotter. Rules read
+// a source or a copy from metadata and find drift; a Body is what is written into a copy.
 //
 // The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears
 // the label inherited-from. A slot is the place (kind, namespace, name) of a source or a copy, whether or not that object exists. An access

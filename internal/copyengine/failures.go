@@ -31,7 +31,8 @@ func (s *State) recordFailure(slot copies.Slot, action copies.Action, err error)
 	case errors.Is(err, copies.ErrBeingDeleted), apierrors.IsConflict(err):
 		recorded := s.recordTrouble(slot, slotTrouble{text: err.Error()})
 		recorded.seen = false
-		s.queueAfter(slotKey(slot), copies.Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries, slot)) // a watch may queue it sooner
+		// A watch may queue it sooner.
+		s.queueAfter(slotKey(slot), copies.Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries, slot))
 	case errors.Is(err, copies.ErrObstacle):
 		s.endMeasured(slot)
 		s.recordConflict(slot, action, true)

@@ -129,10 +129,13 @@ func metaOfCopy(namespace, from, uid, version string) *metav1.PartialObjectMetad
 // A cluster-wide watch replaces the watches of namespaces, and begins with a list. The list may be older than what those watches have
 // shown. It must not bring back an older version of a source, and a copy that it lacks is not gone.
 func TestListsThatAreOlder(t *testing.T) {
-	for name, scope := range map[string]copyengine.Scope{"INF-I75 in scope Auto": copyengine.Auto, "INF-I75 in scope Cluster": copyengine.Cluster} {
+	for name, scope := range map[string]copyengine.Scope{
+		"INF-I75 in scope Auto": copyengine.Auto, "INF-I75 in scope Cluster": copyengine.Cluster,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScenario(t, acme(), copyengine.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: scope})
-			sources, ofCopies := copyengine.Watch{Kind: secret, Role: copyengine.SourcesAlone}, copyengine.Watch{Kind: secret, Role: copyengine.CopiesAlone}
+			sources := copyengine.Watch{Kind: secret, Role: copyengine.SourcesAlone}
+			ofCopies := copyengine.Watch{Kind: secret, Role: copyengine.CopiesAlone}
 			opted := map[string]string{v1alpha1.LabelPropagate: update}
 			stands := func(source, copied bool) {
 				t.Helper()

@@ -222,8 +222,9 @@ func TestLateAnswers(t *testing.T) {
 			done(remove(at("a"))), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
 			late(func(*scenario) copyengine.Input {
-				return copyengine.CopyWritten{WriteCopy: copyengine.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}},
-					Result: found}
+				return copyengine.CopyWritten{
+					WriteCopy: copyengine.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}},
+					Result:    found}
 			}, "queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
 		}},

@@ -1,5 +1,5 @@
-// Package copyengine acts on the plans of internal/copies. It is pure: its State takes in what has happened (Input), and describes what is to
-// be done (Output). The runner in controllers/copies makes the requests.
+// Package copyengine acts on the plans of internal/copies. It is pure: its State takes in what has happened (Input), and describes what is
+// to be done (Output). The runner in controllers/copies makes the requests.
 package copyengine
 
 import (
@@ -53,7 +53,8 @@ type State struct {
 func NewState(f *forest.Snapshot, settings Settings) *State {
 	s := &State{
 		settings: settings, world: copies.NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
-		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{}, spreads: map[copies.Slot]*spread{}, bodies: map[copies.Slot]readVersion{},
+		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{},
+		spreads: map[copies.Slot]*spread{}, bodies: map[copies.Slot]readVersion{},
 		departed: map[string]types.UID{},
 		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: copies.NewRepairs(),
 		drift: map[copies.Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),

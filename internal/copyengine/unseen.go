@@ -37,7 +37,8 @@ func (w *watchState) unseen(namespace string) watchset.Status {
 func (k *watchedKind) describeDegraded(after time.Duration) string {
 	degraded := fmt.Sprintf("kind %s of group %q is Degraded: ", k.Kind.Kind, k.Group)
 	if errors.Is(k.failure, watchset.ErrLimit) {
-		return degraded + "it is " + copies.DescribeStatus(watchset.Status{Err: k.failure}) + "; until there is room, nothing of it is copied or removed"
+		return degraded + "it is " + copies.DescribeStatus(watchset.Status{Err: k.failure}) +
+			"; until there is room, nothing of it is copied or removed"
 	}
 	answer := "none"
 	if k.failure != nil {

@@ -291,7 +291,8 @@ func waitsForRemoval(action copies.Action) bool {
 // waits because its plan says so, or because a DELETE in the namespace is not answered yet, even if a watch has already shown that the copy
 // is gone.
 func (s *State) waitsForRemovals(slot copies.Slot, action copies.Action) bool {
-	waits := waitsForRemoval(action) || (action.Verb == copies.Create || action.Verb == copies.Update) && s.removals.unanswered[slot.Namespace] > 0
+	waits := waitsForRemoval(action) || (action.Verb == copies.Create || action.Verb == copies.Update) &&
+		s.removals.unanswered[slot.Namespace] > 0
 	if waits && s.removals.barriers[slot.Namespace] == nil {
 		s.removals.barriers[slot.Namespace] = &removalBarrier{since: s.now}
 	}

@@ -154,7 +154,9 @@ func (r *replica) distributionWatch() *watch {
 }
 
 func (r *replica) copiesWatch(of copyengine.Watch) *watch {
-	label := map[copyengine.Role]string{copyengine.SourcesAlone: v1alpha1.LabelPropagate, copyengine.CopiesAlone: v1alpha1.LabelInheritedFrom}[of.Role]
+	label := map[copyengine.Role]string{
+		copyengine.SourcesAlone: v1alpha1.LabelPropagate, copyengine.CopiesAlone: v1alpha1.LabelInheritedFrom,
+	}[of.Role]
 	name := map[copyengine.Role]string{copyengine.SourcesAlone: "sources", copyengine.CopiesAlone: "copies",
 		copyengine.SourcesAndCopies: "all"}[of.Role] + " " + of.Kind.Kind
 	return &watch{name: name, kind: of.Kind, selects: hasLabel(of.Kind, label), sink: sink{
