@@ -1,4 +1,4 @@
-// Package simulation runs histories of a small cluster: the States of internal/copies and internal/distribute, the View, and the code that
+// Package simulation runs histories of a small cluster: the States of internal/copyengine and internal/distribute, the View, and the code that
 // carries out their requests are the real ones; the API server, time, users and everything that goes wrong are a model.
 //
 // A seed makes a script (events.go): the settings of a history and a list of events. The events decide everything that chance decides
