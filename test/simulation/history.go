@@ -1,5 +1,5 @@
-// Package simulation runs histories of a small cluster: the States of internal/copyengine and internal/distribute, the View, and the code that
-// carries out their requests are the real ones; the API server, time, users and everything that goes wrong are a model.
+// Package simulation runs histories of a small cluster: the States of internal/copyengine and internal/distribute, the View, and the code
+// that carries out their requests are the real ones; the API server, time, users and everything that goes wrong are a model.
 //
 // A seed makes a script (events.go): the settings of a history and a list of events. The events decide everything that chance decides
 // elsewhere: which watch shows something next, which call of the API server comes next and whether it fails, when a process dies. The same
