@@ -50,7 +50,8 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// DistributionTargets states which namespaces get a copy: those that meet each option that is set. Protected and terminating namespaces never do.
+// DistributionTargets states which namespaces get a copy: those that meet each option that is set. Protected and terminating namespaces
+// never do.
 // +kubebuilder:validation:XValidation:rule="!(has(self.allNamespaces) && self.allNamespaces) || !(has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees))",message="allNamespaces can't be combined with includedNamespaces, namespaceLabelSelector or trees"
 // +kubebuilder:validation:XValidation:rule="!has(self.allNamespaces) || self.allNamespaces || has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees)",message="no target: set includedNamespaces, namespaceLabelSelector or trees"
 type DistributionTargets struct {

@@ -29,8 +29,8 @@ type spread struct {
 	visited map[string]bool
 }
 
-// newSpread returns a spread of source in the world w. begin, modulo the number of children and instances, decides which of these comes first,
-// so that no namespace is always the last.
+// newSpread returns a spread of source in the world w. begin, modulo the number of children and instances, decides which of these comes
+// first, so that no namespace is always the last.
 func newSpread(w *copies.World, source copies.Slot, begin int64) *spread {
 	first := slices.Concat(w.Forest.Children(source.Namespace), w.Forest.Instances(source.Namespace))
 	p := &spread{source: source, visited: map[string]bool{}, below: make([]string, 0, len(first)), copied: w.Copies.NamespacesWith(source)}

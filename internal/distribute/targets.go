@@ -120,8 +120,9 @@ func (t Targets) Covers() (names, trees []string) {
 	return names, t.trees
 }
 
-// Choose reports whether a namespace is a target: each option that is set must choose it. named records which namespaces the names in spec.targets mean. A namespace is never a
-// target if protected returns true for its name, or if it has the label for protected namespaces.
+// Choose reports whether a namespace is a target: each option that is set must choose it. named records which namespaces the names in
+// spec.targets mean. A namespace is never a target if protected returns true for its name, or if it has the label for protected
+// namespaces.
 func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool, named Named) Choice {
 	n := f.Namespace(namespace)
 	if n == nil || n.Terminating || protected(namespace) || n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {

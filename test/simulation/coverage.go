@@ -35,8 +35,8 @@ var states = []string{
 
 // inputs are the rows of the table.
 var inputs = append(
-	namesIn("copyengine", "BodyRead CopyWritten DriftFound Elected FollowDue ForestChanged Listed LossFound ObjectGone ObjectSeen RemovalChecked"+
-		" RightsAsked SourceRead Started Ticked WatchChanged"),
+	namesIn("copyengine", "BodyRead CopyWritten DriftFound Elected FollowDue ForestChanged Listed LossFound ObjectGone ObjectSeen "+
+		"RemovalChecked RightsAsked SourceRead Started Ticked WatchChanged"),
 	namesIn("distribute", "CopiesListed CopyGone CopySeen CopyWritten DefinitionChanged DistributionGone DistributionSeen DistributionsListed"+
 		" DriftFound Elected ForestChanged KindChanged ObstacleGone ObstacleSeen ObstaclesFound ObstaclesListed Started StatusWritten")...)
 

@@ -170,7 +170,7 @@ func (h *history) judge(slot copies.Slot) string {
 		return ""
 	case h.mayHoldBack(slot, o, source):
 		return ""
-	case !w.holds(slot, o, from) || o.mode() != modeOf(from, source):
+	case !w.holds(o, from) || o.mode() != modeOf(from, source):
 		return fmt.Sprintf("is not what %s says: %v, not %v", from, o.rest, source.rest)
 	}
 	return ""

@@ -359,21 +359,12 @@ func (h *history) scrub(e event) string {
 	o := h.server.at(slot)
 	for _, r := range h.living(func(r *replica) bool { return r.leads && o != nil }) {
 		uid, version := string(o.meta.UID), o.meta.ResourceVersion
-		if known := r.copies.FindUnchanged(slot, uid, version); known != nil && !h.server.holds(slot, o, slot.At(known.From)) {
+		if known := r.copies.FindUnchanged(slot, uid, version); known != nil && !h.server.holds(o, slot.At(known.From)) {
 			r.applyCopies(copyengine.DriftFound{Slot: slot, UID: uid, ResourceVersion: version})
 		}
 		if d, known := r.distribute.FindUnchanged(slot, uid, version); known != nil && !d.Holds(o.whole(), known.Foreign) {
 			r.applyRuns(distribute.DriftFound{Slot: slot, UID: uid, ResourceVersion: version})
 		}
-	}
-	return ""
-}
-
-// askRights asks, as the reconciler of access does, whether rights in a namespace wait for rails.
-func (h *history) askRights(e event) string {
-	for _, r := range h.living(func(r *replica) bool { return r.leads }) {
-		r.applyCopies(copyengine.RightsAsked{Namespace: names[e.a%len(names)]})
-		r.applyCopies(copyengine.FollowDue{})
 	}
 	return ""
 }

@@ -157,7 +157,7 @@ func (c client) checkCopy(slot copies.Slot, after *object, decided int) {
 	}) {
 		c.fail("FLT-M4", "%s is copied to %s, where it is not wanted", from, slot)
 	}
-	if !c.server.everSince(decided, func(w world) bool { return w.holds(slot, after, from) }) {
+	if !c.server.everSince(decided, func(w world) bool { return w.holds(after, from) }) {
 		c.fail("FLT-M4", "%s gets a content that %s never had", slot, from)
 	}
 	if len(after.meta.OwnerReferences) > 0 {

@@ -72,8 +72,8 @@ func selects(source *object, w world, namespace string) bool {
 	return err == nil && selector.Matches(labels.Set(w.forest.Namespace(namespace).Labels))
 }
 
-// holds reports whether the object at slot is what a copy of the object at from should be.
-func (w world) holds(slot copies.Slot, o *object, from copies.Slot) bool {
+// holds reports whether an object is what a copy of the object at from should be.
+func (w world) holds(o *object, from copies.Slot) bool {
 	source := w.at(from)
 	if source == nil {
 		return false

@@ -380,3 +380,12 @@ func (r *replica) die() {
 	}
 	r.workers = nil
 }
+
+// askRights asks, as the reconciler of access does, whether rights in a namespace wait for rails.
+func (h *history) askRights(e event) string {
+	for _, r := range h.living(func(r *replica) bool { return r.leads }) {
+		r.applyCopies(copyengine.RightsAsked{Namespace: names[e.a%len(names)]})
+		r.applyCopies(copyengine.FollowDue{})
+	}
+	return ""
+}

@@ -318,19 +318,6 @@ func (f *field) requests(ctx context.Context, since audit.Position) map[string]i
 	return found
 }
 
-// updates are the namespaces in which the case's Secret was updated since a mark, in the order of the updates, and their times.
-func (f *field) updates(ctx context.Context, since audit.Position) (namespaces []string, times []time.Time) {
-	GinkgoHelper()
-	all, err := f.Requests(ctx, since)
-	Expect(err).NotTo(HaveOccurred())
-	for _, r := range all {
-		if r.Verb == "update" && r.Resource == "secrets" && r.Name == f.id {
-			namespaces, times = append(namespaces, r.Namespace), append(times, r.At)
-		}
-	}
-	return namespaces, times
-}
-
 // rests waits until the operator stops sending requests about the case, and checks that it sends none for a while. Lists and watches of
 // Secrets don't count. It waits first, because a status is written after the change that it reports.
 func (f *field) rests(ctx context.Context) {
