@@ -58,7 +58,8 @@ const (
 	frozen // a source above is unread, being deleted or can't be judged: until that ends, no source above causes a write or deletion here
 )
 
-// Plan describes what to do at slot now. After each action that is done, Plan describes the next one, and finally returns Nothing.
+// Plan describes what to do at slot now. After each action that is done, Plan describes the next one, and finally returns Nothing. The rules
+// stand in their order: the first that applies decides.
 func (w *World) Plan(slot Slot) Action {
 	kind, known := w.kinds[slot.Kind]
 	if !known || !kind.synced {
@@ -66,19 +67,25 @@ func (w *World) Plan(slot Slot) Action {
 	}
 	p := w.planner(slot)
 	switch c := p.copied; {
+	// Nothing can be written in the place of an object that is going. A watch shows its end, and the slot is planned anew.
 	case c != nil && c.flags.has(terminating):
 		return Action{}
+	// Rights end also where the operator sees no sources, so this comes before the question of what it sees.
 	case !p.managed:
 		return p.planWithdrawal()
+	// What is not seen is neither there nor missing: all rules below would judge by half of the facts.
 	case !p.sees():
 		return Action{}
+	// The mode of the kind counts more than any source, because the admin has taken the kind out.
 	case kind.mode == Remove:
 		if c != nil && c.binding() {
 			return Action{Verb: Delete, Source: slot.At(c.from)}
 		}
 		return Action{}
+	// An object that is not the operator's is an obstacle, whatever label it has.
 	case c == nil || !c.flags.has(ours):
 		return p.planAbsent()
+	// A copy in mode create belongs to its namespace: what follows from its source's content must not touch it.
 	case c.flags.has(modeCreate):
 		return p.planKept()
 	}
@@ -119,13 +126,15 @@ func (p *planner) findWanted() (Slot, *Source, verdict) {
 		switch {
 		case s.Mode == v1alpha1.ModeNone && s.Invalid == "":
 			continue
-		case s.Invalid != "" || s.Terminating: // s alone is being deleted: below a terminating namespace, all is halted
+		// Nobody can tell what an invalid source asks for, so no source below it may take its place meanwhile. The other one is being deleted
+		// alone: below a terminating namespace, all is halted.
+		case s.Invalid != "" || s.Terminating:
 			return at, s, frozen
 		case s.Excluded != "":
 			continue
 		case !s.selects(p.world.Forest, p.slot.Namespace):
 			continue
-		case s.Content == "":
+		case s.Content == "": // after the rules that need no content, so that a source that reaches no slot is never read
 			return at, s, frozen
 		}
 		return at, s, wanted
@@ -152,13 +161,14 @@ func (p *planner) planAbsent() Action {
 func (p *planner) planKept() Action {
 	at, s, v := p.findWanted()
 	switch {
+	// Even what belongs to the namespace must not grant another Role than its author meant.
 	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && p.copied.content != Unwritten && !p.hasRole(at, s.Role):
 		return Action{Verb: Delete, Source: at}
 	case s != nil && s.Mode == v1alpha1.ModeCreate:
 		return Action{}
 	case v != wanted:
 		return p.planUnread(at, s)
-	case at.Namespace != p.copied.from:
+	case at.Namespace != p.copied.from: // a source in mode update makes its own copies follow it, and nobody else's
 		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
 	}
 	return p.planWrite(Update, at, s)
@@ -168,6 +178,7 @@ func (p *planner) planKept() Action {
 func (p *planner) planCopy() Action {
 	c := p.copied
 	from := p.slot.At(c.from)
+	// A copy from a namespace that is no longer above goes first: it may grant or allow what the new place does not.
 	if !p.sources.Has(c.from) {
 		if p.sources.Frozen(c.from) {
 			return Action{}
@@ -180,6 +191,7 @@ func (p *planner) planCopy() Action {
 		return p.planUnread(at, s)
 	case v == unwanted:
 		return p.planRemoval(from)
+	// Another source takes over only after a live read has shown that the old one is gone: the watch may be behind.
 	case at.Namespace != c.from && p.world.Sources.At(from) == nil && p.world.Loss(from) != Confirmed:
 		return p.planRemoval(from)
 	}
@@ -190,6 +202,7 @@ func (p *planner) planCopy() Action {
 	switch {
 	case other || c.flags.has(drifted) || c.digest == 0 && c.flags.has(marked):
 		return p.planWrite(Update, at, s)
+	// After a start nothing is known of who wrote last. Only what metadata make doubtful is read, so that a restart costs no reads.
 	case c.digest == 0 && (c.flags.has(foreign) || c.meta != s.Meta):
 		return p.planWrite(Inspect, at, s)
 	}

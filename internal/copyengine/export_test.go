@@ -5,7 +5,7 @@ import (
 )
 
 // KeptReads returns of how many sources the State keeps what a read has shown.
-func (s *State) KeptReads() int { return len(s.bodies) }
+func (s *State) KeptReads() int { return len(s.objects.bodies) }
 
 // SlotsOf returns all slots that the source at slot may concern in the world w.
 func SlotsOf(w *copies.World, slot copies.Slot) (slots []copies.Slot) {

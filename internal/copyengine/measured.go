@@ -11,40 +11,64 @@ import (
 
 // measured is what the metrics need about how long changes take. Only the leader measures.
 type measured struct {
-	leading bool
+	*core
+	watches *watches
 	fanouts fanouts
 	moves   moves
 }
 
-func newMeasured() measured { return measured{fanouts: newFanouts(), moves: moves{}} }
-
 // beginFanout records when a source has changed, except for the events that only fill the State before the kind is active.
-func (s *State) beginFanout(kind schema.GroupKind, source copies.Slot) {
-	if s.measured.leading && s.kinds[kind].state == copies.KindActive {
-		s.measured.fanouts.began[source] = s.now
+func (m *measured) beginFanout(kind schema.GroupKind, source copies.Slot) {
+	if m.leading && m.watches.of(kind).state == copies.KindActive {
+		m.fanouts.began[source] = m.now
 	}
 }
 
-// endMeasured records that a slot has its answer, whatever it is, and emits the fan-outs and moves that this ends.
-func (s *State) endMeasured(slot copies.Slot) {
-	for _, ended := range s.measured.fanouts.recordAnswer(slot) {
-		s.emitFanout(slot.Kind, ended)
+// endSlot records that a slot has its answer, whatever it is, and emits the fan-outs and moves that this ends.
+func (m *measured) endSlot(slot copies.Slot) {
+	for _, ended := range m.fanouts.recordAnswer(slot) {
+		m.emitFanout(slot.Kind, ended)
 	}
-	s.recordMoves(s.measured.moves.recordAnswer(slot))
+	m.emitMoves(m.moves.recordAnswer(slot))
 }
 
 // emitFanout emits a fan-out that is complete, and nothing if ended is nil.
-func (s *State) emitFanout(kind schema.GroupKind, ended *fanout) {
+func (m *measured) emitFanout(kind schema.GroupKind, ended *fanout) {
 	if ended != nil {
-		s.emitOutput(FanoutEnded{Kind: kind, Verb: ended.verb, Since: ended.since})
+		m.emitOutput(FanoutEnded{Kind: kind, Verb: ended.verb, Since: ended.since})
 	}
 }
 
-// recordMoves emits complete moves, given by when each began.
-func (s *State) recordMoves(began []time.Time) {
+// emitMoves emits complete moves, given by when each began.
+func (m *measured) emitMoves(began []time.Time) {
 	for _, since := range began {
-		s.emitOutput(MoveEnded{Since: since})
+		m.emitOutput(MoveEnded{Since: since})
 	}
+}
+
+// beginRecording is called when everything is known of a source that is needed to plan its slots.
+func (m *measured) beginRecording(source copies.Slot) { m.fanouts.open(source) }
+
+// recordSlots records which of slots are to be written because of the source's change.
+func (m *measured) recordSlots(source copies.Slot, slots []copies.Slot) {
+	m.fanouts.record(source, slots, m.world.Plan)
+}
+
+// endRecording is called when all slots of a source are recorded.
+func (m *measured) endRecording(source copies.Slot) {
+	m.emitFanout(source.Kind, m.fanouts.endRecording(source))
+}
+
+// beginMoves starts to measure the namespaces that have got another parent.
+func (m *measured) beginMoves(c ForestChanged) {
+	if m.leading {
+		m.moves.beginMoves(c, m.now)
+	}
+}
+
+// recordPlanned records which slots of a namespace are to be written because of moves.
+func (m *measured) recordPlanned(namespace string, slots []copies.Slot) {
+	m.emitMoves(m.moves.recordPlanned(namespace, slots, m.world.Plan))
 }
 
 // fanouts measure how long changes of sources take: from the change to the last answer.

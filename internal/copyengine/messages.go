@@ -232,3 +232,50 @@ type (
 	// MoveEnded reports that every copy in and below a namespace that has moved has its answer, and when the namespace moved.
 	MoveEnded struct{ Since time.Time }
 )
+
+// KindCounts are the numbers of one kind, for metrics.
+type KindCounts struct {
+	Kind                                          schema.GroupKind
+	State                                         copies.KindState
+	Sources, Copies, Conflicts, Rejected, Limited int
+	// Unseen is the number of namespaces in which nothing of the kind is seen, by the state of the watch there.
+	Unseen map[string]int
+}
+
+// Task is what a Key asks for.
+type Task int8
+
+// The tasks.
+const (
+	LookAtNamespace Task = iota // queue every slot in a namespace
+	LookAtSource                // read a source, or find out whether it is gone
+	SpreadSource                // queue the next slots that a source concerns
+	LookAtLimits                // queue the sources for which the limits of a tree leave room again
+	WriteSlot                   // bring one slot to what it should be
+)
+
+// Key is one piece of work in the queue. Equal keys wait there only once.
+type Key struct {
+	Task Task
+	Slot copies.Slot // LookAtNamespace and LookAtLimits use its Namespace alone; for LookAtLimits, it is the root of the tree
+}
+
+func namespaceKey(namespace string) Key {
+	return Key{LookAtNamespace, copies.Slot{Namespace: namespace}}
+}
+
+func limitsKey(root string) Key { return Key{LookAtLimits, copies.Slot{Namespace: root}} }
+
+func sourceTask(slot copies.Slot) Key { return Key{LookAtSource, slot} }
+
+func spreadKey(source copies.Slot) Key { return Key{SpreadSource, source} }
+
+func slotKey(slot copies.Slot) Key { return Key{WriteSlot, slot} }
+
+func slotKeys(slots []copies.Slot) []Key {
+	keys := make([]Key, len(slots))
+	for i, slot := range slots {
+		keys[i] = slotKey(slot)
+	}
+	return keys
+}

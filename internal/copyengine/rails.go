@@ -15,6 +15,15 @@ import (
 // syncRetry is the pause before a slot is planned again while, after a start, it waits until all kinds are listed.
 const syncRetry = 200 * time.Millisecond
 
+// rails hold back rights in namespaces until the rails there exist.
+type rails struct {
+	*core
+	events   *events
+	troubles *troubles
+	watches  *watches
+	waits    map[string]*railWait // by namespace
+}
+
 // railWait delays the RoleBindings of one namespace.
 type railWait struct {
 	since    time.Time
@@ -22,52 +31,59 @@ type railWait struct {
 	bindings map[copies.Slot]bool // slots of RoleBindings that wait for the rails
 }
 
-// waitsForRails reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails are
+// forget is called when a namespace is gone.
+func (r *rails) forget(namespace string) { delete(r.waits, namespace) }
+
+// holdsBack reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails are
 // there, or when the slot has waited for Timing.Rails.
-func (s *State) waitsForRails(slot copies.Slot, action copies.Action) bool {
-	if action.Verb != copies.Create || !copies.GivesRights(slot) || s.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace) {
+func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
+	switch {
+	case action.Verb != copies.Create, !copies.GivesRights(slot): // a removal of rights never waits, nor does a change of a binding that is there
+		return false
+	// Whoever has rights here already can do what rails would forbid: to wait would only keep others out.
+	case r.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace):
 		return false
 	}
-	missing, waited := s.findRailWait(slot.Namespace, slot)
+	missing, waited := r.findWait(slot.Namespace, slot)
 	if missing == nil {
 		return false
 	}
-	left := s.settings.Timing.Rails - waited
+	left := r.settings.Timing.Rails - waited
 	if left <= 0 {
-		s.announceImpatience(slot, action, missing)
+		r.announceImpatience(slot, action, missing)
 		return false
 	}
-	if s.areSyncing() || s.world.AwaitsSight(slot.Namespace) {
+	if r.watches.areSyncing() || r.world.AwaitsSight(slot.Namespace) {
 		left = min(left, syncRetry)
 	}
-	s.queueAfter(slotKey(slot), left)
+	r.queueAfter(slotKey(slot), left)
 	return true
 }
 
-// applyTo answers for rights that do not come from copies, such as those in a root. The rails of a root are the copies from its templates.
+// answer answers for rights that do not come from copies, such as those in a root. The rails of a root are the copies from its templates.
 // Rights that have waited for Timing.Rails wait no longer, whatever is missing.
-func (r RightsAsked) applyTo(s *State) {
-	missing, waited := s.findRailWait(r.Namespace)
+func (r *rails) answer(namespace string) {
+	missing, waited := r.findWait(namespace)
 	switch {
 	case missing == nil:
-	case waited >= s.settings.Timing.Rails:
-		s.emitOutput(RightsBeforeRails{})
+	case waited >= r.settings.Timing.Rails:
+		r.emitOutput(RightsBeforeRails{})
 	default:
-		s.emitOutput(RightsWait{})
+		r.emitOutput(RightsWait{})
 	}
 }
 
-// findRailWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. bindings are
+// findWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. bindings are
 // slots that are queued when the last of the rails has been written.
-func (s *State) findRailWait(namespace string, bindings ...copies.Slot) (missing []copies.Slot, waited time.Duration) {
-	if missing = s.findMissingRails(namespace); missing == nil {
-		s.releaseRights(namespace)
+func (r *rails) findWait(namespace string, bindings ...copies.Slot) (missing []copies.Slot, waited time.Duration) {
+	if missing = r.findMissing(namespace); missing == nil {
+		r.release(namespace)
 		return nil, 0
 	}
-	wait := s.railWaits[namespace]
+	wait := r.waits[namespace]
 	if wait == nil {
-		wait = &railWait{since: s.now, bindings: map[copies.Slot]bool{}}
-		s.railWaits[namespace] = wait
+		wait = &railWait{since: r.now, bindings: map[copies.Slot]bool{}}
+		r.waits[namespace] = wait
 	}
 	wait.missing = make(map[copies.Slot]bool, len(missing))
 	for _, slot := range missing {
@@ -76,19 +92,19 @@ func (s *State) findRailWait(namespace string, bindings ...copies.Slot) (missing
 	for _, slot := range bindings {
 		wait.bindings[slot] = true
 	}
-	return missing, s.now.Sub(wait.since)
+	return missing, r.now.Sub(wait.since)
 }
 
-// findMissingRails returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it may be empty. A
+// findMissing returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it may be empty. A
 // rail is left out if another object, or one that is being deleted, is in its place: the owner of that object has rights in the namespace
 // already. If a watch has shown that object, the plan itself leaves the rail out, and counts it again when the object has gone.
-func (s *State) findMissingRails(namespace string) []copies.Slot {
+func (r *rails) findMissing(namespace string) []copies.Slot {
 	var missing []copies.Slot
-	if s.areSyncing() || s.world.AwaitsSight(namespace) {
+	if r.watches.areSyncing() || r.world.AwaitsSight(namespace) {
 		missing = []copies.Slot{}
 	}
-	for _, slot := range s.world.MissingRails(namespace) {
-		if !s.troubleOf(slot).isBlockedUnseen() {
+	for _, slot := range r.world.MissingRails(namespace) {
+		if !r.troubles.at(slot).isBlockedUnseen() {
 			missing = append(missing, slot)
 		}
 	}
@@ -104,34 +120,34 @@ func (t slotTrouble) isBlocked() bool {
 // answer can show that it has gone.
 func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
 
-// endRailWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, the bindings are
+// endWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, the bindings are
 // queued.
-func (s *State) endRailWait(slot copies.Slot) {
-	wait := s.railWaits[slot.Namespace]
-	if wait == nil || !wait.missing[slot] || s.world.MissesRail(slot) && !s.troubleOf(slot).isBlockedUnseen() {
+func (r *rails) endWait(slot copies.Slot) {
+	wait := r.waits[slot.Namespace]
+	if wait == nil || !wait.missing[slot] || r.world.MissesRail(slot) && !r.troubles.at(slot).isBlockedUnseen() {
 		return
 	}
 	if delete(wait.missing, slot); len(wait.missing) == 0 {
-		s.releaseRights(slot.Namespace)
+		r.release(slot.Namespace)
 	}
 }
 
-// releaseRights ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
-func (s *State) releaseRights(namespace string) {
-	wait := s.railWaits[namespace]
+// release ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
+func (r *rails) release(namespace string) {
+	wait := r.waits[namespace]
 	if wait == nil {
 		return
 	}
-	delete(s.railWaits, namespace)
+	delete(r.waits, namespace)
 	for slot := range wait.bindings {
-		s.queueKeys(slotKey(slot))
+		r.queueKeys(slotKey(slot))
 	}
 }
 
 // announceImpatience sends a Warning on the source of a RoleBinding that is copied to a namespace although rails are missing there.
-func (s *State) announceImpatience(slot copies.Slot, action copies.Action, missing []copies.Slot) {
-	s.emitOutput(RightsBeforeRails{})
-	source := s.world.Sources.At(action.Source)
+func (r *rails) announceImpatience(slot copies.Slot, action copies.Action, missing []copies.Slot) {
+	r.emitOutput(RightsBeforeRails{})
+	source := r.world.Sources.At(action.Source)
 	if source == nil {
 		return
 	}
@@ -142,8 +158,8 @@ func (s *State) announceImpatience(slot copies.Slot, action copies.Action, missi
 	if more := len(missing) - 1; more > 0 {
 		lacks += fmt.Sprintf(", and %d more", more)
 	}
-	s.announceSource(action.Source, source.UID, true, v1alpha1.ReasonRailsMissing,
+	r.events.announceSource(action.Source, source.UID, true, v1alpha1.ReasonRailsMissing,
 		fmt.Sprintf("RoleBinding %q is copied to namespace %s after a wait of %s, although %s. Its subjects may have rights before the "+
 			"objects that limit them exist: find out what is missing, and why",
-			slot.Name, slot.Namespace, s.settings.Timing.Rails, lacks))
+			slot.Name, slot.Namespace, r.settings.Timing.Rails, lacks))
 }

@@ -68,132 +68,142 @@ func (p *spread) next(f *forest.Snapshot, most int) (slots []copies.Slot) {
 	return slots
 }
 
+// spreads work on sources: they have them read, and queue the slots that each concerns.
+type spreads struct {
+	*core
+	events   *events
+	failures *failures
+	measured *measured
+	objects  *objects
+	troubles *troubles
+	watches  *watches
+	// all holds the spreads that are not over, by source. The key of each spread waits in the queue.
+	all map[copies.Slot]*spread
+}
+
 // startSource asks for a read of a source whose present version was not read yet, or for a look at a source that is missing. A source
 // without copies, unless it gives rights, is read only if the plan of a slot asks for that: a spread finds out. If nothing is to be read,
 // startSource queues every slot that the source concerns.
-func (s *State) startSource(slot copies.Slot) {
-	known, k := s.world.Sources.At(slot), s.kinds[slot.Kind]
+func (sp *spreads) startSource(slot copies.Slot) {
+	known, k := sp.world.Sources.At(slot), sp.watches.of(slot.Kind)
 	switch {
-	case !s.world.SeesSource(slot): // the source is queued again when the operator sees its namespace
-		s.clearTransient(slot)
+	case !sp.world.SeesSource(slot): // the source is queued again when the operator sees its namespace
+		sp.troubles.clearTransient(slot)
 		return
-	case known == nil && s.needsLoss(slot):
+	case known == nil && sp.needsLoss(slot):
 		if k.resource.Resource != "" {
-			s.sought[slot] = true
-			s.emitOutput(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
+			sp.objects.seek(slot)
+			sp.emitOutput(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
 		}
 		return
 	case known == nil:
 	case known.Invalid != "":
-		s.announceSource(slot, known.UID, true, v1alpha1.ReasonInvalidSource, known.Invalid)
-	case known.IsUnread() && (copies.GivesRights(slot) || s.world.Copies.HasCopyOf(slot)):
-		s.requestSource(slot)
+		sp.events.announceSource(slot, known.UID, true, v1alpha1.ReasonInvalidSource, known.Invalid)
+	case known.IsUnread() && (copies.GivesRights(slot) || sp.world.Copies.HasCopyOf(slot)):
+		sp.requestSource(slot)
 		return
 	case known.IsUnread():
-		s.beginSpread(slot, spread{seeking: true})
+		sp.begin(slot, spread{seeking: true})
 		return
 	}
-	s.finishSource(slot, false)
+	sp.finishSource(slot, false)
 }
 
 // needsLoss reports whether copies exist whose source is missing, and no read has looked for the source yet.
-func (s *State) needsLoss(slot copies.Slot) bool {
-	return s.world.Copies.HasCopyOf(slot) && s.world.Loss(slot) == copies.Unverified
+func (sp *spreads) needsLoss(slot copies.Slot) bool {
+	return sp.world.Copies.HasCopyOf(slot) && sp.world.Loss(slot) == copies.Unverified
 }
 
 // requestSource asks for a read of a source. The body is needed if the source reaches a slot, if copies of it exist, because their size
 // counts toward limits, and if it gives rights. The body of any other source is read when a namespace comes below it, or gets labels that
 // its selector selects: then the plan of a slot asks for it.
-func (s *State) requestSource(slot copies.Slot) {
-	if resource := s.kinds[slot.Kind].resource; resource.Resource != "" {
-		s.emitOutput(ReadSource{Source: slot, Resource: resource})
+func (sp *spreads) requestSource(slot copies.Slot) {
+	if resource := sp.watches.of(slot.Kind).resource; resource.Resource != "" {
+		sp.emitOutput(ReadSource{Source: slot, Resource: resource})
 	}
 }
 
 // asksFor returns a function that reports whether the plan of a slot asks for a read of source.
-func (s *State) asksFor(source copies.Slot) func(copies.Slot) bool {
+func (sp *spreads) asksFor(source copies.Slot) func(copies.Slot) bool {
 	return func(slot copies.Slot) bool {
-		action := s.world.Plan(slot)
+		action := sp.world.Plan(slot)
 		return action.Verb == copies.Look && action.Source == source
 	}
 }
 
-func (r SourceRead) applyTo(s *State) { s.endSource(r.Source, r.Err, true) }
-
-func (l LossFound) applyTo(s *State) {
-	if !s.sought[l.Source] { // a watch has shown something newer
-		s.queueKeys(sourceTask(l.Source))
+func (sp *spreads) takeLoss(l LossFound) {
+	if !sp.objects.endSearch(l.Source) { // a watch has shown something newer
+		sp.queueKeys(sourceTask(l.Source))
 		return
 	}
-	delete(s.sought, l.Source)
 	if l.Err == nil {
-		s.world.SetLoss(l.Source, l.Loss)
+		sp.world.SetLoss(l.Source, l.Loss)
 	}
-	s.endSource(l.Source, l.Err, false)
+	sp.endSource(l.Source, l.Err, false)
 }
 
-func (s *State) endSource(slot copies.Slot, err error, wasRead bool) {
+func (sp *spreads) endSource(slot copies.Slot, err error, wasRead bool) {
 	if err != nil && !apierrors.IsNotFound(err) {
-		s.retryLater(sourceTask(slot), err)
+		sp.failures.retryLater(sourceTask(slot), err)
 		return
 	}
-	s.finishSource(slot, wasRead)
+	sp.finishSource(slot, wasRead)
 }
 
 // finishSource begins to queue every slot that a source concerns, after everything is known of the source that can be known now.
-func (s *State) finishSource(slot copies.Slot, wasRead bool) {
-	s.clearTransient(slot)
-	known := s.world.Sources.At(slot)
-	s.recordInvalid(slot, known)
+func (sp *spreads) finishSource(slot copies.Slot, wasRead bool) {
+	sp.troubles.clearTransient(slot)
+	known := sp.world.Sources.At(slot)
+	sp.troubles.recordInvalid(slot, known)
 	if known != nil && known.Excluded != "" && known.Maker == copies.Labelled && known.Mode != v1alpha1.ModeNone {
-		s.announceSource(slot, known.UID, true, v1alpha1.ReasonSourceExcluded, known.Excluded)
+		sp.events.announceSource(slot, known.UID, true, v1alpha1.ReasonSourceExcluded, known.Excluded)
 	}
-	s.measured.fanouts.open(slot)
-	s.beginSpread(slot, spread{wasRead: wasRead})
+	sp.measured.beginRecording(slot)
+	sp.begin(slot, spread{wasRead: wasRead})
 }
 
-// beginSpread begins a spread, in place of one of the same source that is not over, and takes its first step. seeking and wasRead are those
+// begin begins a spread, in place of one of the same source that is not over, and takes its first step. seeking and wasRead are those
 // of purpose.
-func (s *State) beginSpread(source copies.Slot, purpose spread) {
-	p := newSpread(s.world, source, s.now.UnixNano())
+func (sp *spreads) begin(source copies.Slot, purpose spread) {
+	p := newSpread(sp.world, source, sp.now.UnixNano())
 	p.seeking, p.wasRead = purpose.seeking, purpose.wasRead
-	s.spreads[source] = p
-	s.stepSpread(source)
+	sp.all[source] = p
+	sp.step(source)
 }
 
-// stepSpread takes the next step of the spread of a source, and queues the step after it.
-func (s *State) stepSpread(source copies.Slot) {
-	p := s.spreads[source]
+// step takes the next step of the spread of a source, and queues the step after it.
+func (sp *spreads) step(source copies.Slot) {
+	p := sp.all[source]
 	if p == nil { // a newer spread took its place, and is over
 		return
 	}
-	slots := p.next(s.world.Forest, cmp.Or(s.settings.SpreadStep, spreadStep))
-	isAsked := p.seeking && slices.ContainsFunc(slots, s.asksFor(source))
+	slots := p.next(sp.world.Forest, cmp.Or(sp.settings.SpreadStep, spreadStep))
+	isAsked := p.seeking && slices.ContainsFunc(slots, sp.asksFor(source))
 	if !p.seeking {
-		s.queueSpread(p, slots)
+		sp.queueSlots(p, slots)
 	}
 	if !p.isOver() && !isAsked {
-		s.queueKeys(spreadKey(source))
+		sp.queueKeys(spreadKey(source))
 		return
 	}
-	delete(s.spreads, source)
+	delete(sp.all, source)
 	switch {
 	case isAsked:
-		s.requestSource(source)
+		sp.requestSource(source)
 	case p.seeking:
-		s.finishSource(source, false)
+		sp.finishSource(source, false)
 	default:
-		s.emitFanout(source.Kind, s.measured.fanouts.endRecording(source))
+		sp.measured.endRecording(source)
 	}
 }
 
-// queueSpread queues slots that a source concerns.
-func (s *State) queueSpread(p *spread, slots []copies.Slot) {
-	if known := s.world.Sources.At(p.source); p.wasRead && known != nil && known.IsUnread() {
+// queueSlots queues slots that a source concerns.
+func (sp *spreads) queueSlots(p *spread, slots []copies.Slot) {
+	if known := sp.world.Sources.At(p.source); p.wasRead && known != nil && known.IsUnread() {
 		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. If they were queued now, they
 		// would ask for the same read again and again.
-		slots = slices.DeleteFunc(slots, s.asksFor(p.source))
+		slots = slices.DeleteFunc(slots, sp.asksFor(p.source))
 	}
-	s.measured.fanouts.record(p.source, slots, s.world.Plan)
-	s.queueKeys(slotKeys(slots)...)
+	sp.measured.recordSlots(p.source, slots)
+	sp.queueKeys(slotKeys(slots)...)
 }

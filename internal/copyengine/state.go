@@ -1,14 +1,31 @@
 // Package copyengine acts on the plans of internal/copies. It is pure: its State takes in what has happened (Input), and describes what is
 // to be done (Output). The runner in controllers/copies makes the requests.
+//
+// The State consists of parts. A part owns its fields; whoever wants them asks it. A part knows only the parts above it in this list:
+//
+//	core       settings, World, time, and the Outputs of the Input that is being applied
+//	firstWork  what must be done before everything is known
+//	watches    what the operator sees: kinds, their watches, and the namespaces that these follow
+//	events     the Events that sources have got lately
+//	removals   holds writes in a namespace back until copies that must go are gone
+//	troubles   what keeps slots and sources from being what they should be, and whether that is known
+//	measured   how long changes take
+//	repairs    copies that other clients have changed
+//	failures   what follows from a request that has failed
+//	rails      holds rights back until what limits them is there
+//	limits     holds sources back for which a tree has no room
+//	objects    takes what watches and answers show into the World
+//	spreads    has sources read, and queues the slots that they concern
 package copyengine
 
 import (
+	"errors"
+	"iter"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -16,130 +33,319 @@ import (
 // be done. It makes no requests and has no lock, no goroutine and no clock: the runner (controllers/copies) calls Apply, one Input after
 // the other, and carries out the Outputs. A standby replica applies what its watches show, and works on no keys.
 type State struct {
-	settings Settings
-	world    *copies.World
-	kinds    map[schema.GroupKind]*watchedKind
-	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
-	newest map[watchedPlace]string
-	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is gone.
-	unlabelled map[copies.Slot]string
-	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is in sought. A source
-	// leaves it when a watch shows it, or when its namespace changes.
-	sought map[copies.Slot]bool
-	// spreads holds the spreads that are not over, by source. The key of each spread waits in the queue.
-	spreads map[copies.Slot]*spread
-	// bodies is what the last read of each source has shown.
-	bodies map[copies.Slot]readVersion
-	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the forest and may hold copies
-	// that no watch has shown. Both have the UIDs of the namespaces. The annotation ancestry, which the operator removes later, shows that a
-	// namespace has left.
-	followed, departed map[string]types.UID
-
-	removals  removals
-	railWaits map[string]*railWait // by namespace
-	troubles  troubles
-	failed    copies.FailedRequests
-	repairs   *copies.Repairs
-	// drift holds how the drift of a copy was found, until the copy is repaired. It has no entry for drift that a watch has shown.
-	drift    map[copies.Slot]DriftSource
-	notices  notices
-	measured measured
-
-	now time.Time // of the Input that is being applied
-	out collector // the Outputs of that Input
+	*core
+	first    *firstWork
+	watches  *watches
+	events   *events
+	removals *removals
+	troubles *troubles
+	measured *measured
+	repairs  *repairs
+	failures *failures
+	rails    *rails
+	limits   *limits
+	objects  *objects
+	spreads  *spreads
 }
 
 // NewState returns a State that knows the forest f, and no objects.
 func NewState(f *forest.Snapshot, settings Settings) *State {
-	s := &State{
-		settings: settings, world: copies.NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
-		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{},
-		spreads: map[copies.Slot]*spread{}, bodies: map[copies.Slot]readVersion{},
-		departed: map[string]types.UID{},
-		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: copies.NewRepairs(),
-		drift: map[copies.Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),
+	c, first := &core{settings: settings, world: copies.NewWorld(f)}, newFirstWork()
+	w := newWatches(c, first)
+	e := &events{core: c, watches: w, sent: map[notice]time.Time{}}
+	gone := &removals{core: c, barriers: map[string]*removalBarrier{}, unanswered: map[string]int{}}
+	t := &troubles{core: c, events: e, first: first, removals: gone, slots: map[string]map[copies.Slot]*slotTrouble{},
+		invalid: map[string]map[copies.Slot]string{}, unknown: map[copies.Slot]bool{}}
+	m := &measured{core: c, watches: w, fanouts: newFanouts(), moves: moves{}}
+	r := &repairs{core: c, events: e, found: map[copies.Slot]DriftSource{}, known: copies.NewRepairs()}
+	fails := &failures{core: c, events: e, measured: m, troubles: t}
+	o := &objects{core: c, measured: m, removals: gone, repairs: r, watches: w, newest: map[watchedPlace]string{},
+		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{}, bodies: map[copies.Slot]readVersion{}}
+	return &State{
+		core: c, first: first, watches: w, events: e, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,
+		rails:  &rails{core: c, events: e, troubles: t, watches: w, waits: map[string]*railWait{}},
+		limits: &limits{core: c, events: e, measured: m, troubles: t, watches: w},
+		spreads: &spreads{core: c, events: e, failures: fails, measured: m, objects: o, troubles: t, watches: w,
+			all: map[copies.Slot]*spread{}},
 	}
-	for _, kind := range settings.Kinds {
-		k := newWatchedKind(kind)
-		s.kinds[kind.GroupKind()] = k
-		if kind.IsNarrow() {
-			s.world.Sights.SetNarrow(kind.GroupKind())
-		}
-	}
-	return s
 }
 
 // Read calls look with the World, which look must not change.
 func (s *State) Read(look func(*copies.World)) { look(s.world) }
 
-// Settings are what the configuration says about copies.
-type Settings struct {
-	Kinds []Kind
-	Rules copies.Rules
-	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
-	RetryMin, RetryMax time.Duration
-	// DegradedAfter is how long readiness and rights wait for a kind that was not listed completely yet.
-	DegradedAfter time.Duration
-	Timing        Timing
-	// SpreadStep is how many namespaces one step of a spread looks at; 0 stands for the number that production uses.
-	SpreadStep int
+// Forest returns the snapshot by which the State plans.
+func (s *State) Forest() *forest.Snapshot { return s.world.Forest }
+
+// CheckSynced returns an error that names a kind that is not listed yet; nil if there is none. A kind that is not served, that may not be
+// listed, or that is degraded, does not count.
+func (s *State) CheckSynced() error { return s.watches.checkSynced() }
+
+// FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind that is not in mode Remove. They are read all
+// together where the whole cluster is watched, else one namespace after the other.
+func (s *State) FindScrubParts() []copies.ScrubPart { return s.watches.findScrubParts() }
+
+// DescribeBlind returns a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
+func (s *State) DescribeBlind() []string { return s.watches.describeBlind() }
+
+// DescribeUnseen returns a sentence for each narrow kind whose copies in namespace cannot be judged, because the operator cannot see them
+// there, or the sources in a namespace above; in alphabetical order.
+func (s *State) DescribeUnseen(namespace string) []string { return s.watches.describeUnseen(namespace) }
+
+// LacksRight reports whether a right, or room for more watches, is missing to see a narrow kind in namespace, or its sources in a namespace
+// above. A watch that fails for another reason does not count: all watches may fail while the API server is overloaded.
+func (s *State) LacksRight(namespace string) bool { return s.watches.lacksRight(namespace) }
+
+// HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may hold such copies
+// without the operator seeing them.
+func (s *State) HoldsCopies(namespace string) bool { return s.watches.holdsCopies(namespace) }
+
+// IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads: what is in it and
+// below it, and the sources above it. Before that, what is not in Troubles may be in trouble all the same.
+func (s *State) IsKnown(namespace string) bool { return s.troubles.isKnown(namespace) }
+
+// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that must be removed
+// before others are written are among the troubles once no copy was removed in their namespace for Timing.Stuck.
+func (s *State) Troubles(namespaces iter.Seq[string]) []copies.Trouble {
+	return s.troubles.in(namespaces)
 }
 
-// Kind is a kind that is copied, and how.
-type Kind struct {
-	schema.GroupVersionKind // an empty version means the one that the API server prefers
-	Mode                    copies.KindMode
-	Scope                   Scope
+// FindUnchanged returns the copy at slot if all of this is true, else nil: it is ours and in mode update, it still has this UID and
+// resourceVersion, its source is known, and the plan sees nothing to do there.
+func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) *copies.Copy {
+	return s.repairs.findUnchanged(slot, uid, resourceVersion)
 }
 
-// Scope is where a kind is watched.
-type Scope string
-
-// The scopes of a kind. Auto is the whole cluster while the operator's RBAC allows that, else the namespaces of the forest.
-const (
-	Cluster    Scope = "Cluster"
-	Namespaces Scope = "Namespaces"
-	Auto       Scope = "Auto"
-)
-
-// IsNarrow reports whether the kind is watched only where the operator's own RBAC allows: namespace by namespace or, in scope Auto, in
-// the whole cluster while that is allowed.
-func (k Kind) IsNarrow() bool { return k.Scope == Namespaces || k.Scope == Auto }
-
-// Timing holds the engine's time constants, so that tests can shrink them.
-type Timing struct {
-	// ConflictMax bounds the back-off of slots where another object, or one that is being deleted, is in the way. It also bounds the
-	// back-off after a 409 to a write, and while a RoleBinding waits for the copy of its Role.
-	ConflictMax time.Duration
-	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
-	TransientMin, TransientMax time.Duration
-	// EventQuiet is the shortest time between two Events of one reason on one source.
-	EventQuiet time.Duration
-	// Write bounds the requests for one Key together.
-	Write time.Duration
-	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
-	LoopWindow time.Duration
-	// Tick is the time between two Ticked Inputs, and between two checks of whether a scrub is due.
-	Tick time.Duration
-	// Stuck is how long a namespace waits for removals before this is reported.
-	Stuck time.Duration
-	// Rails is how long the first RoleBindings of a namespace wait for missing copies of other kinds.
-	Rails time.Duration
+// CountKinds returns the numbers of each kind.
+func (s *State) CountKinds() []KindCounts {
+	held, troubled := s.world.Limits.CountHeld(), s.troubles.countByKind()
+	var all []KindCounts
+	for gk, k := range s.watches.kinds {
+		c := KindCounts{
+			Kind: gk, State: k.state, Limited: held[gk.Group][gk.Kind], Unseen: s.watches.countUnseen(k),
+			Conflicts: troubled[gk][v1alpha1.ReasonConflict], Rejected: troubled[gk][v1alpha1.ReasonRejected],
+		}
+		c.Sources, c.Copies = s.world.Len(gk)
+		all = append(all, c)
+	}
+	return all
 }
 
-// DefaultTiming returns what production uses.
-func DefaultTiming() Timing {
-	return Timing{
-		ConflictMax:  45 * time.Second,
-		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
-		EventQuiet: 5 * time.Minute,
-		Write:      30 * time.Second,
-		LoopWindow: 10 * time.Minute,
-		Tick:       time.Second,
-		Stuck:      time.Second,
-		Rails:      10 * time.Second,
+// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order, except that
+// requests may run side by side.
+func (s *State) Apply(now time.Time, input Input) []Output {
+	s.now = now
+	input.applyTo(s)
+	s.troubles.followFirst(input)
+	return s.out.take()
+}
+
+func (Elected) applyTo(s *State) {
+	s.leading = true
+	s.watches.queueAll()
+}
+
+func (w Started) applyTo(s *State) {
+	switch w.Key.Task {
+	case LookAtNamespace:
+		s.queueSlotsIn(w.Key.Slot.Namespace)
+	case LookAtSource:
+		s.spreads.startSource(w.Key.Slot)
+	case SpreadSource:
+		s.spreads.step(w.Key.Slot)
+	case LookAtLimits:
+		s.limits.review(w.Key.Slot.Namespace)
+	case WriteSlot:
+		if s.startSlot(w.Key.Slot); !s.out.hasRequest() {
+			s.rails.endWait(w.Key.Slot)
+		}
 	}
 }
 
-// Forest returns the snapshot by which the State plans.
-func (s *State) Forest() *forest.Snapshot { return s.world.Forest }
+func (c RemovalChecked) applyTo(s *State) {
+	switch {
+	case c.Err == nil && s.world.Plan(c.Slot).Verb == copies.Delete:
+		s.removals.begin(c.Slot.Namespace)
+		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.watches.of(c.Slot.Kind).resource, Action: c.Action, Over: c.Over})
+		return
+	case c.Err == nil: // another worker's read of the namespaces above has shown what the watch will show later
+		c.Err = copies.ErrBehind
+	}
+	s.endSlot(c.Slot, c.Action, c.Err)
+}
+
+func (c CopyWritten) applyTo(s *State) {
+	s.objects.takeResult(c.Slot, c.WriteCopy, c.Result, c.Err)
+	if c.Action.Verb == copies.Delete {
+		s.removals.endRemoval(c.Slot.Namespace, c.Err)
+	}
+	s.endSlot(c.Slot, c.Action, c.Err)
+}
+
+func (c ForestChanged) applyTo(s *State) {
+	s.world.Forest = c.New
+	s.watches.recordDeparted(c)
+	s.objects.forgetSought(c.Namespaces)
+	for _, namespace := range c.Namespaces {
+		s.queueKeys(namespaceKey(namespace))
+		for _, slot := range s.world.Doubtful(namespace) {
+			s.world.SetLoss(slot, copies.Unverified)
+			s.queueKeys(sourceTask(slot))
+		}
+		if c.New.Namespace(namespace) == nil {
+			s.rails.forget(namespace)
+		}
+	}
+	for _, root := range s.world.Limits.RootsHeldBack() {
+		s.queueKeys(limitsKey(root))
+	}
+	s.troubles.forgetNamespaces(c)
+	s.measured.beginMoves(c)
+	s.emitOutput(FollowSoon{})
+}
+
+func (t Ticked) applyTo(s *State) {
+	if (t.Idle || t.Synced) && !s.first.done && s.watches.checkSynced() == nil {
+		s.troubles.completeFirst(t.Idle)
+	}
+	s.removals.reportStuck()
+}
+
+func (r BodyRead) applyTo(s *State) { s.objects.takeBody(r) }
+
+func (FollowDue) applyTo(s *State) { s.watches.follow() }
+
+func (o ObjectSeen) applyTo(s *State) { s.objects.takeObject(o.Watch, o.Object) }
+
+func (c WatchChanged) applyTo(s *State) { s.objects.changeWatch(c) }
+
+func (r SourceRead) applyTo(s *State) { s.spreads.endSource(r.Source, r.Err, true) }
+
+func (o ObjectGone) applyTo(s *State) { s.objects.takeEnd(o) }
+
+func (l Listed) applyTo(s *State) { s.objects.takeList(l) }
+
+func (r RightsAsked) applyTo(s *State) { s.rails.answer(r.Namespace) }
+
+func (l LossFound) applyTo(s *State) { s.spreads.takeLoss(l) }
+
+func (d DriftFound) applyTo(s *State) { s.repairs.takeDrift(d) }
+
+// largeBody is a size of a source, in bytes. From this size on, one turn of the source's lane writes several copies, one after the other,
+// and these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit
+// into memory together, would be read and rendered anew for each copy.
+const largeBody = 64 << 10
+
+// TurnOf returns where a key waits in the queue. The tenant is the root of the tree around the key's namespace, and "" outside of every
+// tree. Class 0 comes first in a tenant. It has the keys of all tasks but WriteSlot, because they cost no write of a copy. It also has the
+// slots of RoleBindings where a write may take rights away. These slots are urgent, so that no flood of other copies keeps a right alive.
+// Class 1 has the other deletions, class 2 the rest. The lane is the source of the copy.
+func (s *State) TurnOf(key Key) fairqueue.Attributes {
+	w := s.world
+	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
+	if key.Task != WriteSlot {
+		// A look at a namespace, or at the limits of a tree, costs no request. A look at a source, or a step of its spread, may cost a read.
+		turn.Urgent = key.Task == LookAtNamespace || key.Task == LookAtLimits || copies.GivesRights(key.Slot)
+		return turn
+	}
+	action := w.Plan(key.Slot)
+	turn.Class, turn.Lane = 2, action.Source.String()
+	if source := w.Sources.At(action.Source); source != nil {
+		turn.Burst = 1 + source.Size/largeBody
+		if source.Size >= largeBody && (action.Verb == copies.Create || action.Verb == copies.Update) {
+			turn.Weight = source.Size
+		}
+	}
+	switch {
+	case copies.GivesRights(key.Slot) && action.Verb != copies.Create:
+		turn.Class, turn.Weight, turn.Urgent = 0, 0, true
+	case action.Verb == copies.Delete:
+		turn.Class = 1
+	}
+	return turn
+}
+
+// queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no source wants a copy
+// in that slot any longer.
+func (s *State) queueSlotsIn(namespace string) {
+	slots := s.world.SlotsIn(namespace)
+	slots = append(slots, s.troubles.slotsIn(namespace)...)
+	s.measured.recordPlanned(namespace, slots)
+	s.queueKeys(slotKeys(slots)...)
+}
+
+// startSlot asks for the requests that bring one slot to what it should be, unless they must wait.
+func (s *State) startSlot(slot copies.Slot) {
+	action, over := s.world.Plan(slot), s.world.Copies.At(slot)
+	if s.removals.holdsBack(slot, action) {
+		action = copies.Action{Reason: v1alpha1.ReasonWaitingForRemoval}
+	}
+	if s.rails.holdsBack(slot, action) || s.limits.holdsBack(slot, action) || s.repairs.holdsBack(slot, action, over) {
+		return
+	}
+	k := s.watches.of(slot.Kind)
+	switch {
+	case k == nil || k.resource.Resource == "":
+	case action.Reason == v1alpha1.ReasonLimitExceeded:
+		s.limits.recordHeld(slot, action)
+	case action.Reason == v1alpha1.ReasonConflict:
+		s.measured.endSlot(slot)
+		s.failures.recordConflict(slot, action, false)
+	case action.Verb == copies.Look:
+		s.queueKeys(sourceTask(action.Source))
+	case action.Verb == copies.Nothing:
+		s.finishSlot(slot, action)
+	case action.Verb == copies.Delete:
+		s.emitOutput(CheckRemoval{Slot: slot, Action: action, Over: over})
+	default:
+		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == copies.Create &&
+			s.troubles.at(slot).isBlocked()})
+	}
+}
+
+// endSlot records how the requests for a slot have ended.
+func (s *State) endSlot(slot copies.Slot, action copies.Action, err error) {
+	switch {
+	case errors.Is(err, copies.ErrBehind):
+		s.queueAfter(slotKey(slot), behindRetry)
+	case err != nil:
+		s.failures.record(slot, action, err)
+	default:
+		s.finishSlot(slot, action)
+		s.queueOvertaken(slot, action)
+	}
+	s.rails.endWait(slot)
+}
+
+// finishSlot is called when nothing more is to be done for an action.
+func (s *State) finishSlot(slot copies.Slot, action copies.Action) {
+	if !waitsForRemoval(action) {
+		s.measured.endSlot(slot)
+	}
+	s.troubles.clear(slot, action)
+	s.reviewLimitsSoon(slot.Namespace) // a copy that was written may be smaller than the one that it replaced, and leave room
+	s.queueBindings(slot)
+}
+
+// queueOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way: such a change could
+// not queue the slot of a copy that did not exist yet.
+func (s *State) queueOvertaken(slot copies.Slot, done copies.Action) {
+	now := s.world.Plan(slot)
+	if now.Verb == copies.Delete || now.Verb != copies.Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
+		s.queueKeys(slotKey(slot))
+	}
+}
+
+// queueBindings is called after work on the slot role, and does nothing if role is no Role. It queues the copied RoleBindings that name
+// role, because they must be deleted together with role. It also queues the RoleBindings in role's namespace that could not be written,
+// because they may name role.
+func (s *State) queueBindings(role copies.Slot) {
+	if role.Kind != copies.RoleKind {
+		return
+	}
+	s.queueKeys(slotKeys(s.world.BindingsTo(role))...)
+	for _, slot := range s.troubles.slotsIn(role.Namespace) {
+		if copies.GivesRights(slot) {
+			s.queueKeys(slotKey(slot))
+		}
+	}
+}

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
-	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // slotTrouble is what keeps a slot from being what it should be.
@@ -33,119 +34,118 @@ func (t slotTrouble) isConflict() bool { return t.reason == v1alpha1.ReasonConfl
 
 // troubles are the slots and sources in trouble.
 type troubles struct {
-	slots map[string]map[copies.Slot]*slotTrouble // by namespace
+	*core
+	events   *events
+	first    *firstWork
+	removals *removals
+	slots    map[string]map[copies.Slot]*slotTrouble // by namespace
 	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
 	invalid map[string]map[copies.Slot]string
-	// first is what must be done before everything is known. begun reports that all objects that must be worked on are known, complete that
-	// first is done. unknown has the slots whose first try has failed for a reason that passes by itself, but has not passed yet; the value is
-	// true for sources that could not be read.
-	first           firstWork
-	begun, complete bool
-	unknown         map[copies.Slot]bool
+	// unknown has the slots whose first try has failed for a reason that passes by itself, but has not passed yet; the value is true for
+	// sources that could not be read.
+	unknown map[copies.Slot]bool
 }
 
-func newTroubles() troubles {
-	return troubles{slots: map[string]map[copies.Slot]*slotTrouble{}, invalid: map[string]map[copies.Slot]string{}, first: newFirstWork(),
-		unknown: map[copies.Slot]bool{}}
-}
-
-// troubleOf returns the trouble of a slot; the zero value if it has none.
-func (s *State) troubleOf(slot copies.Slot) slotTrouble {
-	if known := s.troubles.slots[slot.Namespace][slot]; known != nil {
+// at returns the trouble of a slot; the zero value if it has none.
+func (t *troubles) at(slot copies.Slot) slotTrouble {
+	if known := t.slots[slot.Namespace][slot]; known != nil {
 		return *known
 	}
 	return slotTrouble{}
 }
 
-// recordTrouble counts one more failed try of a slot.
-func (s *State) recordTrouble(slot copies.Slot, now slotTrouble) *slotTrouble {
-	t := &s.troubles
+// slotsIn returns the slots in namespace that have a trouble.
+func (t *troubles) slotsIn(namespace string) []copies.Slot {
+	return slices.Collect(maps.Keys(t.slots[namespace]))
+}
+
+// record counts one more failed try of a slot.
+func (t *troubles) record(slot copies.Slot, now slotTrouble) *slotTrouble {
 	known := t.slots[slot.Namespace][slot]
 	switch {
 	case known != nil && known.reason != "" && now.reason == "": // a failure that passes by itself does not replace a trouble with a reason
 	case known == nil || known.reason != now.reason:
 		if known != nil {
-			s.reportNamespaces(known.from)
+			t.reportNamespaces(known.from)
 		}
 		known = &now
 		if t.slots[slot.Namespace] == nil {
 			t.slots[slot.Namespace] = map[copies.Slot]*slotTrouble{}
 		}
 		t.slots[slot.Namespace][slot] = known
-		s.reportNamespaces(slot.Namespace, now.from)
+		t.reportNamespaces(slot.Namespace, now.from)
 	case known.text != now.text || known.from != now.from || known.silent != now.silent:
-		s.reportNamespaces(slot.Namespace, known.from, now.from)
+		t.reportNamespaces(slot.Namespace, known.from, now.from)
 		known.text, known.from, known.silent = now.text, now.from, now.silent
 	}
 	if now.reason != "" {
-		s.recordKnown(slot)
+		t.recordKnown(slot)
 	}
 	known.tries++
 	return known
 }
 
 // recordInvalid keeps why the source at slot cannot be judged, if it cannot; source is nil if there is none.
-func (s *State) recordInvalid(slot copies.Slot, source *copies.Source) {
+func (t *troubles) recordInvalid(slot copies.Slot, source *copies.Source) {
 	why := ""
 	if source != nil {
 		why = source.Invalid
 	}
-	here := s.troubles.invalid[slot.Namespace]
+	here := t.invalid[slot.Namespace]
 	switch {
 	case here[slot] == why:
 		return
 	case why == "":
 		if delete(here, slot); len(here) == 0 {
-			delete(s.troubles.invalid, slot.Namespace)
+			delete(t.invalid, slot.Namespace)
 		}
 	case here == nil:
-		s.troubles.invalid[slot.Namespace] = map[copies.Slot]string{slot: why}
+		t.invalid[slot.Namespace] = map[copies.Slot]string{slot: why}
 	default:
 		here[slot] = why
 	}
-	s.reportNamespaces(slot.Namespace)
+	t.reportNamespaces(slot.Namespace)
 }
 
 // clearTransient forgets the trouble at slot if it is a failure that passes by itself, such as that of a read of a source. A trouble with a
 // reason, such as a conflict, stays.
-func (s *State) clearTransient(slot copies.Slot) {
-	if known := s.troubles.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
-		s.forgetTrouble(slot)
+func (t *troubles) clearTransient(slot copies.Slot) {
+	if known := t.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
+		t.forget(slot)
 	}
 }
 
-// clearTrouble forgets the trouble of a slot that is in order again. If a conflict there was announced, and action has ended it,
-// clearTrouble announces that, too.
-func (s *State) clearTrouble(slot copies.Slot, action copies.Action) {
-	was := s.endTrouble(slot)
-	if source := s.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != copies.Nothing {
-		s.announceSource(action.Source, source.UID, false, v1alpha1.ReasonConflictResolved,
+// clear forgets the trouble of a slot that is in order again. If a conflict there was announced, and action has ended it,
+// clear announces that, too.
+func (t *troubles) clear(slot copies.Slot, action copies.Action) {
+	was := t.end(slot)
+	if source := t.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != copies.Nothing {
+		t.events.announceSource(action.Source, source.UID, false, v1alpha1.ReasonConflictResolved,
 			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
 }
 
-// endTrouble forgets the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the slot had none.
-func (s *State) endTrouble(slot copies.Slot) slotTrouble {
-	was, had := s.troubles.slots[slot.Namespace][slot]
+// end forgets the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the slot had none.
+func (t *troubles) end(slot copies.Slot) slotTrouble {
+	was, had := t.slots[slot.Namespace][slot]
 	if !had {
 		return slotTrouble{}
 	}
-	s.forgetTrouble(slot)
-	s.reportNamespaces(slot.Namespace, was.from)
+	t.forget(slot)
+	t.reportNamespaces(slot.Namespace, was.from)
 	return *was
 }
 
-func (s *State) forgetTrouble(slot copies.Slot) {
-	s.recordKnown(slot)
-	if delete(s.troubles.slots[slot.Namespace], slot); len(s.troubles.slots[slot.Namespace]) == 0 {
-		delete(s.troubles.slots, slot.Namespace)
+func (t *troubles) forget(slot copies.Slot) {
+	t.recordKnown(slot)
+	if delete(t.slots[slot.Namespace], slot); len(t.slots[slot.Namespace]) == 0 {
+		delete(t.slots, slot.Namespace)
 	}
 }
 
-// forgetTroubles forgets the troubles of namespaces that are gone, and reports the namespaces above each namespace with troubles, both
+// forgetNamespaces forgets the troubles of namespaces that are gone, and reports the namespaces above each namespace with troubles, both
 // those before the change of the forest and those after it.
-func (s *State) forgetTroubles(c ForestChanged) {
-	t := &s.troubles
+func (t *troubles) forgetNamespaces(c ForestChanged) {
 	for _, namespace := range c.Namespaces {
 		isGone := c.New.Namespace(namespace) == nil
 		if isGone {
@@ -156,13 +156,13 @@ func (s *State) forgetTroubles(c ForestChanged) {
 		}
 		if isGone {
 			for slot, known := range t.slots[namespace] {
-				s.recordKnown(slot)
-				s.reportNamespaces(known.from)
+				t.recordKnown(slot)
+				t.reportNamespaces(known.from)
 			}
 			delete(t.slots, namespace)
 		}
-		s.reportAbove(c.Old, namespace)
-		s.reportAbove(c.New, namespace)
+		t.reportAbove(c.Old, namespace)
+		t.reportAbove(c.New, namespace)
 	}
 }
 
@@ -170,47 +170,40 @@ func (s *State) forgetTroubles(c ForestChanged) {
 // of any slot.
 const mostUnknown = 1000
 
-func (t Ticked) applyTo(s *State) {
-	if (t.Idle || t.Synced) && !s.troubles.complete && s.CheckSynced() == nil {
-		s.completeTroubles(t.Idle)
-	}
-	s.reportStuck()
-}
-
-// completeTroubles records that the first work is known, or that it is done, if all keys are done or idle is true. It reports what may have
+// completeFirst records that the first work is known, or that it is done, if all keys are done or idle is true. It reports what may have
 // something to report. Slots that are tried again for a reason that passes by itself become unknown: one slot that is never answered must
 // not hide what is known of all others.
-func (s *State) completeTroubles(idle bool) {
-	t := &s.troubles
-	isDone := idle || len(t.first.open) == 0
-	if unknown := s.findRetried(); isDone && len(unknown) <= mostUnknown {
-		t.complete, t.unknown, t.first = true, unknown, newFirstWork()
-	} else if t.begun || isDone {
+func (t *troubles) completeFirst(idle bool) {
+	isDone := idle || t.first.isEmpty()
+	if unknown := t.findRetried(); isDone && len(unknown) <= mostUnknown {
+		t.unknown = unknown
+		t.first.finish()
+	} else if t.reporting || isDone {
 		return
 	}
-	t.begun = true
-	s.reportAll()
+	t.reporting = true
+	t.reportAll()
 }
 
 // reportAll reports namespaces with troubles, with invalid sources or with sources that limits hold back, those that wait for removals, and
 // those that may report a trouble from before the start.
-func (s *State) reportAll() {
-	s.reportNamespaces(slices.Collect(maps.Keys(s.troubles.slots))...)
-	s.reportNamespaces(slices.Collect(maps.Keys(s.troubles.invalid))...)
-	s.reportNamespaces(slices.Collect(maps.Keys(s.removals.barriers))...)
-	for _, root := range s.world.Limits.RootsHeldBack() {
-		for _, held := range s.world.Limits.HeldAround(root) {
-			s.reportNamespaces(held.Slot.Namespace)
+func (t *troubles) reportAll() {
+	t.reportNamespaces(slices.Collect(maps.Keys(t.slots))...)
+	t.reportNamespaces(slices.Collect(maps.Keys(t.invalid))...)
+	t.reportNamespaces(t.removals.waiting()...)
+	for _, root := range t.world.Limits.RootsHeldBack() {
+		for _, held := range t.world.Limits.HeldAround(root) {
+			t.reportNamespaces(held.Slot.Namespace)
 		}
 	}
-	s.reportEverywhere()
+	t.reportEverywhere()
 }
 
 // findRetried returns the slots that are tried again for a reason that passes by itself; the value is true for sources that could not be
 // read.
-func (s *State) findRetried() map[copies.Slot]bool {
+func (t *troubles) findRetried() map[copies.Slot]bool {
 	all := map[copies.Slot]bool{}
-	for _, here := range s.troubles.slots {
+	for _, here := range t.slots {
 		for slot, known := range here {
 			if known.isRetried() {
 				all[slot] = known.reading
@@ -221,27 +214,25 @@ func (s *State) findRetried() map[copies.Slot]bool {
 }
 
 // recordKnown takes a slot off troubles.unknown, and reports the namespaces that could not be reported because of this slot.
-func (s *State) recordKnown(slot copies.Slot) {
-	reading, was := s.troubles.unknown[slot]
+func (t *troubles) recordKnown(slot copies.Slot) {
+	reading, was := t.unknown[slot]
 	if !was {
 		return
 	}
-	if delete(s.troubles.unknown, slot); len(s.troubles.unknown) == mostUnknown {
-		s.reportAll() // until now, nothing was known of any slot
+	if delete(t.unknown, slot); len(t.unknown) == mostUnknown {
+		t.reportAll() // until now, nothing was known of any slot
 	}
-	s.reportNamespaces(slot.Namespace)
+	t.reportNamespaces(slot.Namespace)
 	if reading {
-		for below := range s.world.Forest.Below(slot.Namespace) {
-			s.reportOne(below)
+		for below := range t.world.Forest.Below(slot.Namespace) {
+			t.reportOne(below)
 		}
 	}
 }
 
-// IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads: what is in it and
-// below it, and the sources above it. Before that, what is not in Troubles may be in trouble all the same.
-func (s *State) IsKnown(namespace string) bool {
-	t, f := &s.troubles, s.world.Forest
-	if !t.begun || len(t.unknown) > mostUnknown || !t.complete && s.awaitsFirst(namespace) {
+func (t *troubles) isKnown(namespace string) bool {
+	f := t.world.Forest
+	if !t.reporting || len(t.unknown) > mostUnknown || t.awaitsFirst(namespace) {
 		return false
 	}
 	above, _ := f.Sources(namespace)
@@ -254,81 +245,46 @@ func (s *State) IsKnown(namespace string) bool {
 	return true
 }
 
-// reportNamespaces reports that these namespaces, and those above them, have something new to report.
-func (s *State) reportNamespaces(namespaces ...string) {
-	for _, name := range namespaces {
-		if name != "" {
-			s.reportAbove(s.world.Forest, name)
-		}
-	}
-}
-
-// reportAbove reports a namespace, and those above it in the forest f.
-func (s *State) reportAbove(f *forest.Snapshot, namespace string) {
-	s.reportOne(namespace)
-	for _, above := range f.Place(namespace).Path {
-		s.reportOne(above)
-	}
-}
-
-// reportOne reports one namespace. Before all objects that must be worked on are known, there is nothing to report.
-func (s *State) reportOne(namespace string) {
-	if !s.troubles.begun {
-		return
-	}
-	if s.out.reports == nil {
-		s.out.reports = map[string]bool{}
-	}
-	s.out.reports[namespace] = true
-}
-
-// reportEverywhere reports every namespace with a HierarchyConfiguration.
-func (s *State) reportEverywhere() {
-	f := s.world.Forest
-	for name := range f.All() {
-		if f.Hierarchy(name) != nil {
-			s.reportOne(name)
-		}
-	}
-}
-
-// reportVisibility reports the namespaces whose copies depend on what the operator sees in namespace, or Everywhere.
-func (s *State) reportVisibility(namespace string) {
-	if namespace == copies.Everywhere {
-		s.reportEverywhere()
-		return
-	}
-	s.reportNamespaces(namespace)
-	for below := range s.world.Forest.Below(namespace) {
-		s.reportOne(below)
-	}
-}
-
-// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that must be removed
-// before others are written are among the troubles once no copy was removed in their namespace for Timing.Stuck.
-func (s *State) Troubles(namespaces iter.Seq[string]) []copies.Trouble {
+func (t *troubles) in(namespaces iter.Seq[string]) []copies.Trouble {
 	var all []copies.Trouble
 	for namespace := range namespaces {
-		all = append(all, s.world.Limits.HeldAround(namespace)...)
-		for slot, why := range s.troubles.invalid[namespace] {
+		all = append(all, t.world.Limits.HeldAround(namespace)...)
+		for slot, why := range t.invalid[namespace] {
 			all = append(all, copies.Trouble{Slot: slot, Reason: v1alpha1.ReasonInvalidSource, From: namespace, Text: why})
 		}
 		leaving := map[copies.Slot]*copies.Copy{}
-		if barrier := s.removals.barriers[namespace]; barrier != nil && barrier.reported {
-			leaving = s.findLeaving(namespace)
+		if t.removals.isStuck(namespace) {
+			leaving = t.removals.findLeaving(namespace)
 		}
 		for slot, c := range leaving {
 			all = append(all, copies.Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From,
-				Text: describeRemoval(c, s.troubleOf(slot))})
+				Text: describeRemoval(c, t.at(slot))})
 		}
-		for slot, t := range s.troubles.slots[namespace] {
-			if t.reason != "" && !t.silent && leaving[slot] == nil {
-				all = append(all, copies.Trouble{Slot: slot, Reason: t.reason, From: t.from, Text: t.text})
+		for slot, one := range t.slots[namespace] {
+			if one.reason != "" && !one.silent && leaving[slot] == nil {
+				all = append(all, copies.Trouble{Slot: slot, Reason: one.reason, From: one.from, Text: one.text})
 			}
 		}
 	}
 	slices.SortFunc(all, copies.Trouble.Compare)
 	return all
+}
+
+// countByKind counts the troubles that are reported.
+func (t *troubles) countByKind() map[schema.GroupKind]map[v1alpha1.Reason]int {
+	counts := map[schema.GroupKind]map[v1alpha1.Reason]int{}
+	for _, here := range t.slots {
+		for slot, known := range here {
+			if known.silent {
+				continue
+			}
+			if counts[slot.Kind] == nil {
+				counts[slot.Kind] = map[v1alpha1.Reason]int{}
+			}
+			counts[slot.Kind][known.reason]++
+		}
+	}
+	return counts
 }
 
 // describeRemoval returns why a copy that others wait for still exists.
@@ -341,4 +297,67 @@ func describeRemoval(c *copies.Copy, t slotTrouble) string {
 			strings.Join(c.Kept.Finalizers, ", "))
 	}
 	return "the operator deletes it before it writes copies of other sources"
+}
+
+// followFirst is called after each Input. If a key of the first work has led to the Input, the keys that follow belong to the first work,
+// too. That key is done unless a request was made for it.
+func (t *troubles) followFirst(input Input) {
+	w := t.first
+	if w.isEmpty() {
+		return
+	}
+	held := slices.DeleteFunc(heldKeys(input), func(key Key) bool { return !w.open[key] })
+	if len(held) == 0 {
+		return
+	}
+	w.add(t.out.keys...)
+	if t.out.hasRequest() {
+		return
+	}
+	for _, key := range held {
+		if !t.out.queued[key] {
+			t.endFirst(key)
+		}
+	}
+}
+
+// endFirst removes a key from the first work. If its try has failed for a reason that passes by itself, its slot becomes unknown. If it was
+// the last key of its namespace, the namespaces that may be known now are reported.
+func (t *troubles) endFirst(key Key) {
+	slot := key.Slot
+	if known := t.slots[slot.Namespace][slot]; known != nil && known.isRetried() {
+		t.unknown[slot] = known.reading
+	}
+	if !t.first.remove(key) {
+		return
+	}
+	t.reportKnown(slot.Namespace)
+	for _, above := range t.world.Forest.Place(slot.Namespace).Path {
+		t.reportKnown(above)
+	}
+	if key.Task == WriteSlot || key.Task == LookAtNamespace {
+		return
+	}
+	for below := range t.world.Forest.Below(slot.Namespace) {
+		t.reportKnown(below)
+	}
+}
+
+// reportKnown reports a namespace that may be known now, if there may be something to report on it.
+func (t *troubles) reportKnown(namespace string) {
+	if t.world.Forest.Hierarchy(namespace) != nil || len(t.slots[namespace])+len(t.invalid[namespace]) > 0 ||
+		t.removals.isWaiting(namespace) || t.world.Limits.HoldsBack(namespace) {
+		t.reportOne(namespace)
+	}
+}
+
+// awaitsFirst reports whether first work on which a report on namespace depends is not done: in it, below it, or on a source above it.
+func (t *troubles) awaitsFirst(namespace string) bool {
+	w, f := t.first, t.world.Forest
+	if w.isEmpty() {
+		return false
+	}
+	above, _ := f.Sources(namespace)
+	return slices.ContainsFunc(above.Names, func(name string) bool { return w.sources[name] > 0 }) ||
+		slices.ContainsFunc(append(f.Subtree(namespace), namespace), func(name string) bool { return w.slots[name]+w.sources[name] > 0 })
 }

@@ -67,13 +67,12 @@ func (k *watchedKind) describeForbidden() string {
 		"by a ClusterRoleBinding%s", k.resource.GroupResource(), advice)
 }
 
-// DescribeBlind returns a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
-func (s *State) DescribeBlind() []string {
+func (ws *watches) describeBlind() []string {
 	var all []string
-	for _, k := range s.kinds {
+	for _, k := range ws.kinds {
 		switch k.state {
 		case copies.KindDegraded:
-			all = append(all, k.describeDegraded(s.settings.DegradedAfter))
+			all = append(all, k.describeDegraded(ws.settings.DegradedAfter))
 		case copies.KindForbidden:
 			all = append(all, k.describeForbidden())
 		}
@@ -90,10 +89,10 @@ type unseenPart struct {
 }
 
 // findUnseen returns the narrow kinds of which the operator sees nothing in namespace, or no source in one of the namespaces above.
-func (s *State) findUnseen(namespace string) []unseenPart {
-	above, _ := s.world.Forest.Sources(namespace)
+func (ws *watches) findUnseen(namespace string) []unseenPart {
+	above, _ := ws.world.Forest.Sources(namespace)
 	var all []unseenPart
-	for _, k := range s.kinds {
+	for _, k := range ws.kinds {
 		if !k.IsNarrow() || k.resource.Resource == "" {
 			continue
 		}
@@ -111,11 +110,9 @@ func (s *State) findUnseen(namespace string) []unseenPart {
 	return all
 }
 
-// DescribeUnseen returns a sentence for each narrow kind whose copies in namespace cannot be judged, because the operator cannot see them
-// there, or the sources in a namespace above; in alphabetical order.
-func (s *State) DescribeUnseen(namespace string) []string {
+func (ws *watches) describeUnseen(namespace string) []string {
 	found := map[string]bool{}
-	for _, part := range s.findUnseen(namespace) {
+	for _, part := range ws.findUnseen(namespace) {
 		where := ""
 		if part.namespace != namespace {
 			where = " in namespace " + part.namespace
@@ -125,18 +122,16 @@ func (s *State) DescribeUnseen(namespace string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// LacksRight reports whether a right, or room for more watches, is missing to see a narrow kind in namespace, or its sources in a namespace
-// above. A watch that fails for another reason does not count: all watches may fail while the API server is overloaded.
-func (s *State) LacksRight(namespace string) bool {
-	return slices.ContainsFunc(s.findUnseen(namespace), func(part unseenPart) bool {
+func (ws *watches) lacksRight(namespace string) bool {
+	return slices.ContainsFunc(ws.findUnseen(namespace), func(part unseenPart) bool {
 		return part.status.State == watchset.Forbidden || errors.Is(part.status.Err, watchset.ErrLimit)
 	})
 }
 
 // seesAllCopies reports whether the operator knows all copies of narrow kinds in namespace. Of a kind that the API server does not serve
 // there are no copies.
-func (s *State) seesAllCopies(namespace string) bool {
-	for _, k := range s.kinds {
+func (ws *watches) seesAllCopies(namespace string) bool {
+	for _, k := range ws.kinds {
 		if !k.IsNarrow() || k.state == copies.KindPending {
 			continue
 		}
@@ -147,4 +142,24 @@ func (s *State) seesAllCopies(namespace string) bool {
 		}
 	}
 	return true
+}
+
+// countUnseen counts the followed namespaces in which nothing of a narrow kind is seen, by the state of the watch there.
+func (ws *watches) countUnseen(k *watchedKind) map[string]int {
+	if !k.IsNarrow() {
+		return nil
+	}
+	states := map[string]string{}
+	for _, w := range k.watches {
+		for namespace := range ws.followed {
+			if status := w.unseen(namespace); status.State != "" {
+				states[namespace] = string(status.State)
+			}
+		}
+	}
+	counts := map[string]int{}
+	for _, state := range states {
+		counts[state]++
+	}
+	return counts
 }

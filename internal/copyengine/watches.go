@@ -5,10 +5,22 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
+
+// watches know what the operator sees: of each kind, in which namespaces.
+type watches struct {
+	*core
+	first *firstWork
+	kinds map[schema.GroupKind]*watchedKind
+	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the forest and may hold copies
+	// that no watch has shown. Both have the UIDs of the namespaces. The annotation ancestry, which the operator removes later, shows that a
+	// namespace has left.
+	followed, departed map[string]types.UID
+}
 
 // watchedKind is a configured kind, with what its watches show.
 type watchedKind struct {
@@ -31,6 +43,27 @@ type watchState struct {
 	complete  bool // every namespace that is to be watched has had a status
 }
 
+func newWatches(c *core, first *firstWork) *watches {
+	ws := &watches{core: c, first: first, kinds: map[schema.GroupKind]*watchedKind{}, departed: map[string]types.UID{}}
+	for _, kind := range c.settings.Kinds {
+		ws.kinds[kind.GroupKind()] = newWatchedKind(kind)
+		if kind.IsNarrow() {
+			c.world.Sights.SetNarrow(kind.GroupKind())
+		}
+	}
+	return ws
+}
+
+// of returns a kind; nil if it is not configured.
+func (ws *watches) of(gk schema.GroupKind) *watchedKind { return ws.kinds[gk] }
+
+// queueAll queues all sources and copies.
+func (ws *watches) queueAll() {
+	for gk := range ws.kinds {
+		ws.queueKind(gk)
+	}
+}
+
 func newWatchedKind(kind Kind) *watchedKind {
 	k := &watchedKind{Kind: kind, state: copies.KindSyncing, watches: map[Role]*watchState{}}
 	for _, role := range kind.Roles() {
@@ -39,70 +72,15 @@ func newWatchedKind(kind Kind) *watchedKind {
 	return k
 }
 
-// Roles returns the roles of the watches that the kind needs.
-func (k Kind) Roles() []Role {
-	if k.Mode == copies.All {
-		return []Role{SourcesAndCopies}
-	}
-	return []Role{SourcesAlone, CopiesAlone}
-}
-
-func (c WatchChanged) applyTo(s *State) {
-	k := s.kinds[c.Kind]
-	w := k.watches[c.Role]
-	s.setResource(k, c.Status)
-	if c.Status.Err != nil {
-		k.failure = c.Status.Err
-	}
-	if !k.IsNarrow() {
-		s.setWatchState(k, w, w.state.After(c.Status))
-		return
-	}
-	s.changeNarrowWatch(k, w, c)
-}
-
-// setResource records by which resource and in which version the API server serves a kind. In another version, sources may have other
-// content, so they are all read again.
-func (s *State) setResource(k *watchedKind, now watchset.Status) {
+// setResource records by which resource and in which version the API server serves a kind. It reports whether that is another version than
+// before.
+func (k *watchedKind) setResource(now watchset.Status) (changed bool) {
 	if now.Resource.Resource == "" || now.Resource == k.resource {
-		return
+		return false
 	}
-	isFirst := k.resource.Resource == ""
-	if k.resource, k.served = now.Resource, now.Kind; isFirst {
-		return
-	}
-	sources, _ := s.world.KindIn(k.GroupKind(), copies.Everywhere)
-	for _, slot := range sources {
-		delete(s.bodies, slot)
-		s.world.Sources.At(slot).Content = ""
-		s.queueKeys(sourceTask(slot))
-	}
-}
-
-// changeNarrowWatch takes in the status of a watch of a narrow kind in one namespace or, in scope Auto, in the whole cluster.
-func (s *State) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged) {
-	namespace, now := c.Namespace, c.Status
-	wasWide := w.isWide()
-	changed := w.record(namespace, now)
-	ended := now.State == watchset.Pending && now.Err == nil && namespace != copies.Everywhere
-	switch {
-	case ended && wasWide: // the watch of the whole cluster shows what this watch has shown
-		s.setSight(c.Watch, namespace, copies.Awaited)
-	case ended:
-		s.forgetNamespace(c.Watch, namespace)
-	default:
-		s.setSight(c.Watch, namespace, sightOf(now))
-	}
-	if wasWide && !w.isWide() || now.State == watchset.Synced && len(s.departed) > 0 {
-		s.emitOutput(FollowSoon{})
-	}
-	if changed && namespace == copies.Everywhere && now.State == watchset.Forbidden { // a degraded watch may recover without a new list
-		s.forgetElsewhere(c.Watch)
-	}
-	s.settleWatch(k, w)
-	if changed {
-		s.reportVisibility(namespace)
-	}
+	changed = k.resource.Resource != ""
+	k.resource, k.served = now.Resource, now.Kind
+	return changed
 }
 
 // sightOf returns what the status of a watch means for its namespace.
@@ -137,37 +115,37 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// settleWatch sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its statuses is NotServed.
+// settle sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its statuses is NotServed.
 // Else it becomes active when hasEveryStatus reports true, and stays active until a status is NotServed. Before that it is syncing.
-func (s *State) settleWatch(k *watchedKind, w *watchState) {
+func (ws *watches) settle(k *watchedKind, w *watchState) {
 	state := copies.KindSyncing
 	switch {
 	case w.notServed > 0:
 		w.complete, state = false, copies.KindPending
-	case w.complete || s.hasEveryStatus(k, w):
+	case w.complete || ws.hasEveryStatus(k, w):
 		w.complete, state = true, copies.KindActive
 	}
-	s.setWatchState(k, w, state)
+	ws.setState(k, w, state)
 }
 
 // hasEveryStatus reports whether every namespace that is to be watched has a status. Forbidden counts, too, because readiness depends on no
 // right. In scope Auto, a status of the watch of the whole cluster counts for all namespaces, unless it is Forbidden.
-func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
+func (ws *watches) hasEveryStatus(k *watchedKind, w *watchState) bool {
 	wide, tried := w.statuses[copies.Everywhere]
 	if k.Scope == Auto && (!tried || wide.State != watchset.Forbidden) {
 		return tried
 	}
-	for namespace := range s.followed {
+	for namespace := range ws.followed {
 		if _, tried := w.statuses[namespace]; !tried {
 			return false
 		}
 	}
-	return s.followed != nil
+	return ws.followed != nil
 }
 
-// setWatchState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its sources and copies are
+// setState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its sources and copies are
 // queued.
-func (s *State) setWatchState(k *watchedKind, w *watchState, now copies.KindState) {
+func (ws *watches) setState(k *watchedKind, w *watchState, now copies.KindState) {
 	w.state = now
 	was, state := k.state, k.combineStates()
 	if k.state = state; was == state {
@@ -177,19 +155,19 @@ func (s *State) setWatchState(k *watchedKind, w *watchState, now copies.KindStat
 		k.failure = nil
 	}
 	gk := k.GroupKind()
-	s.world.SetKind(gk, k.Mode, state == copies.KindActive)
+	ws.world.SetKind(gk, k.Mode, state == copies.KindActive)
 	if state == copies.KindDegraded {
-		s.emitOutput(copies.Log{Message: k.describeDegraded(s.settings.DegradedAfter)})
+		ws.emitOutput(copies.Log{Message: k.describeDegraded(ws.settings.DegradedAfter)})
 	}
 	if was.IsBlind() || state.IsBlind() {
-		s.reportEverywhere()
+		ws.reportEverywhere()
 	}
 	if state != copies.KindActive {
 		return
 	}
-	s.queueKind(gk)
+	ws.queueKind(gk)
 	if gk == copies.RoleKind { // until now, the plans of RoleBindings could not ask for Roles
-		s.queueKind(copies.RoleBindingKind)
+		ws.queueKind(copies.RoleBindingKind)
 	}
 }
 
@@ -209,21 +187,21 @@ func (k *watchedKind) combineStates() copies.KindState {
 }
 
 // queueKind queues all sources and copies of a kind. If this replica leads, and not everything was worked on, they are first work.
-func (s *State) queueKind(gk schema.GroupKind) {
-	sources, copied := s.world.KindIn(gk, copies.Everywhere)
+func (ws *watches) queueKind(gk schema.GroupKind) {
+	sources, copied := ws.world.KindIn(gk, copies.Everywhere)
 	keys := slotKeys(copied)
 	for _, slot := range sources {
 		keys = append(keys, sourceTask(slot))
 	}
-	if s.measured.leading && !s.troubles.complete {
-		s.troubles.first.add(keys...)
+	if ws.leading {
+		ws.first.add(keys...)
 	}
-	s.queueKeys(keys...)
+	ws.queueKeys(keys...)
 }
 
 // areSyncing reports whether objects of some kind may exist that were not listed yet.
-func (s *State) areSyncing() bool {
-	for _, k := range s.kinds {
+func (ws *watches) areSyncing() bool {
+	for _, k := range ws.kinds {
 		if k.state == copies.KindSyncing {
 			return true
 		}
@@ -231,10 +209,8 @@ func (s *State) areSyncing() bool {
 	return false
 }
 
-// CheckSynced returns an error that names a kind that is not listed yet; nil if there is none. A kind that is not served, that may not be
-// listed, or that is degraded, does not count.
-func (s *State) CheckSynced() error {
-	for gk, k := range s.kinds {
+func (ws *watches) checkSynced() error {
+	for gk, k := range ws.kinds {
 		if k.state == copies.KindSyncing {
 			return fmt.Errorf("%s is not synced yet", gk)
 		}
@@ -242,11 +218,9 @@ func (s *State) CheckSynced() error {
 	return nil
 }
 
-// FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind that is not in mode Remove. They are read all
-// together where the whole cluster is watched, else one namespace after the other.
-func (s *State) FindScrubParts() []copies.ScrubPart {
+func (ws *watches) findScrubParts() []copies.ScrubPart {
 	var parts []copies.ScrubPart
-	for _, k := range s.kinds {
+	for _, k := range ws.kinds {
 		if k.Mode == copies.Remove || k.state != copies.KindActive || k.resource.Resource == "" {
 			continue
 		}
@@ -254,7 +228,7 @@ func (s *State) FindScrubParts() []copies.ScrubPart {
 			parts = append(parts, copies.ScrubPart{Kind: k.served, Resource: k.resource, Namespace: copies.Everywhere})
 			continue
 		}
-		for namespace := range s.followed {
+		for namespace := range ws.followed {
 			parts = append(parts, copies.ScrubPart{Kind: k.served, Resource: k.resource, Namespace: namespace})
 		}
 	}

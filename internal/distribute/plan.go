@@ -69,28 +69,27 @@ type Action struct {
 	Conflict *Obstacle
 }
 
-// Plan returns the next action for one namespace. After a successful action the next plan is Nothing, with two exceptions. Inspect and
-// Examine may lead to a write, and under driftPolicy Revert a write leads to an Inspect.
+// Plan returns the next action for one namespace: the first rule that applies decides. After a successful action the next plan is Nothing,
+// with two exceptions. Inspect and Examine may lead to a write, and under driftPolicy Revert a write leads to an Inspect.
 func (d *Distribution) Plan(t Target, gate Gate) Action {
-	if d.Problem != "" || t.Choice == Frozen {
+	own := t.Copy != nil && t.Copy.Ours && t.Copy.By == d.Name
+	switch {
+	// A spec that can't be read asks for nothing, not even for removals; nor is anything done in a namespace that can't be judged.
+	case d.Problem != "" || t.Choice == Frozen:
 		return Action{}
-	}
-	if t.Copy != nil && t.Copy.Ours && t.Copy.By == d.Name {
-		if t.Choice == Unchosen {
-			return d.planRemoval(t.Copy)
-		}
+	// The operator's own copies come before obstacles: only they may be removed, and a conflict elsewhere holds up none of them.
+	case own && t.Choice == Unchosen:
+		return d.planRemoval(t.Copy)
+	case own:
 		return d.planCopy(t.Copy)
-	}
-	if t.Choice == Unchosen {
+	case t.Choice == Unchosen: // other objects count in targets alone
 		return Action{}
-	}
-	if t.Copy != nil {
+	// Another distribution's copy, or an object that bears the label without being one, is never examined, adopted or overwritten.
+	case t.Copy != nil:
 		return Action{State: InConflict, Conflict: ofCopy(t.Copy)}
-	}
-	if t.Obstacle != nil {
+	case t.Obstacle != nil:
 		return d.planObstacle(t.Obstacle, gate)
-	}
-	if gate.Create {
+	case gate.Create: // last, for it must be certain that nothing stands there
 		return Action{Verb: Create, State: Missing}
 	}
 	return Action{State: Missing}

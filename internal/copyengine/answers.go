@@ -1,0 +1,118 @@
+package copyengine
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// readVersion is what a read of one version of a source has shown: its UID and resourceVersion, and fields of its Body.
+type readVersion struct {
+	uid, resourceVersion, content, excluded, role string
+	meta                                          uint64
+	size                                          int
+}
+
+func (o *objects) takeBody(r BodyRead) {
+	b, known := r.Body, o.world.Sources.At(r.Source)
+	if known == nil || r.Resource != o.watches.of(r.Source.Kind).resource { // the source has gone, or must be read in another version
+		return
+	}
+	o.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
+	if known.UID != r.UID || forest.IsNewer(known.ResourceVersion, r.ResourceVersion) {
+		return
+	}
+	o.world.NoteContent(r.Source, known, b)
+	if known.Excluded == "" {
+		known.Excluded = b.Excluded
+	}
+}
+
+// completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is read twice.
+func (o *objects) completeSource(slot copies.Slot, source *copies.Source) {
+	read, ok := o.bodies[slot]
+	if !ok || read.uid != source.UID || read.resourceVersion != source.ResourceVersion {
+		return
+	}
+	source.Content, source.Meta, source.Size, source.Role = read.content, read.meta, read.size, read.role
+	if source.Excluded == "" {
+		source.Excluded = read.excluded
+	}
+}
+
+// takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch shows it.
+func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err error) {
+	if apierrors.IsConflict(err) && o.unlabelled[slot] != "" {
+		o.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
+	}
+	if r.FoundDrifted && o.world.Copies.At(slot) != nil {
+		o.repairs.find(slot, FoundAtStart)
+	}
+	if r.Written != nil {
+		o.takeWritten(slot, r.Written)
+	}
+	if r.Repaired {
+		o.repairs.record(slot, string(r.Written.UID))
+	}
+	if r.Compared != nil {
+		o.takeCompared(slot, r)
+	}
+	if r.Found != nil && o.world.Copies.At(slot) == nil {
+		o.takeFound(slot, r)
+	}
+	known := o.world.Copies.At(slot)
+	if known == nil || request.Over == nil || known.UID != request.Over.UID {
+		return
+	}
+	switch {
+	case r.Absent:
+		o.dropCopy(slot)
+	case r.Deleted && o.unlabelled[slot] == known.UID:
+		o.dropCopy(slot) // where a finalizer still keeps the copy, the next POST finds it
+	case r.Deleted: // the copy is dropped when a watch shows that it is gone
+		known.Terminating = true
+		o.world.PutCopy(slot, known)
+	}
+}
+
+// takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy is gone.
+func (o *objects) takeFound(slot copies.Slot, r Result) {
+	o.queueKeys(slotKey(slot))
+	if !r.Unlabelled && forest.IsNewer(o.newest[o.watchedPlaceOf(slot.Kind, slot.Namespace)], r.Found.ResourceVersion) {
+		return
+	}
+	found := o.settings.Rules.CopyOf(slot, r.Found)
+	if found.Drifted = r.Unlabelled; r.Unlabelled {
+		o.unlabelled[slot] = found.UID
+	}
+	o.world.PutCopy(slot, found)
+}
+
+// takeWritten takes in the answer to a write of the operator's own, unless a watch has shown something newer.
+func (o *objects) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata) {
+	now, known := o.settings.Rules.CopyOf(slot, meta), o.world.Copies.At(slot)
+	now.Digest = o.settings.Rules.Digest(meta)
+	switch {
+	case known != nil && known.UID == now.UID && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
+		return // somebody wrote after the operator
+	case known == nil && forest.IsNewer(o.newest[o.watchedPlaceOf(slot.Kind, slot.Namespace)], now.ResourceVersion):
+		o.queueKeys(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
+		return
+	}
+	delete(o.unlabelled, slot)
+	o.world.PutCopy(slot, now)
+	o.world.NoteWritten(slot.At(now.From), now.Hash.Content)
+}
+
+// takeCompared records that this version of a copy was read whole, and that the present content of its source asks for no change of the
+// copy, whichever managers own its fields.
+func (o *objects) takeCompared(slot copies.Slot, r Result) {
+	known := o.world.Copies.At(slot)
+	if known != nil && known.UID == r.ComparedUID && known.ResourceVersion == r.ComparedVersion {
+		known.Foreign, known.Meta = false, r.Compared.Meta
+		o.world.PutCopy(slot, known)
+		o.world.Copies.SetCompared(slot, r.Compared.Content)
+	}
+}
