@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Proves that the tests find defects: for each test/defects/NAME.patch, it runs the tests that the line "Test:" of the patch names, with the
 # patch in place, and expects a test to fail. Nothing in the tree is changed: Go takes the patched files by its flag -overlay, so that all other
-# packages come from its cache. The line "Peer:" of a patch names an issue of another project with such a defect, if one is known.
+# packages come from its cache. A line "Suite: FOLDER FOCUS" in place of "Test:" names cases of a suite, which builds the operator and reads the
+# manifests itself: such a patch is applied to a copy of the tree. The line "Peer:" of a patch names an issue of another project with such a
+# defect, if one is known.
 # hack/test-defects.sh [NAME…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,12 +38,37 @@ judge() {
 	fi
 }
 
+# judge_suite NAME FOLDER FOCUS does the same for cases of a suite.
+judge_suite() {
+	local dir=$tmp/$1
+	mkdir -p "$dir" "$tmp/tree"
+	[ -e "$tmp/tree/go.mod" ] || git ls-files -z | xargs -0 cp --parents -t "$tmp/tree"
+	local patch=$PWD/test/defects/$1.patch status=0
+	cd "$tmp/tree"
+	GIT_CEILING_DIRECTORIES=$tmp git apply -C1 "$patch" 2>"$dir.error" || { echo 'NO PATCH'; return; }
+	go run github.com/onsi/ginkgo/v2/ginkgo -ldflags='-s -w' -vet=off --no-color --focus="$3" "./$2" >"$dir/output" 2>&1 || status=$?
+	GIT_CEILING_DIRECTORIES=$tmp git apply -R -C1 "$patch"
+	if [ "$status" = 0 ]; then
+		echo MISSED
+	elif grep -q '^  \[FAIL\] .*\[It\]' "$dir/output"; then
+		echo yes
+	else
+		echo 'NO TEST'
+	fi
+}
+
 caught=0 missed=0
 printf '%-34s %-9s %5s  %s\n' defect caught s by
 for name in "$@"; do
 	read -ra test < <(sed -n 's/^Test: //p' "test/defects/$name.patch")
-	began=$SECONDS verdict=$(judge "$name" "${test[@]}")
-	by=${test[*]}
+	read -r suite focus < <(sed -n 's/^Suite: //p' "test/defects/$name.patch") || true
+	began=$SECONDS
+	if [ -n "${suite:-}" ]; then
+		verdict=$(judge_suite "$name" "$suite" "$focus")
+	else
+		verdict=$(judge "$name" "${test[@]}")
+	fi
+	by=${suite:+$suite $focus}${test[*]}
 	if [ "$verdict" = yes ]; then
 		caught=$((caught + 1))
 		number=$(grep -- '--- FAIL' "$tmp/$name/output" | grep -oE '\b[A-Z]{3,4}-[A-Z]*[0-9]+[a-z]?\b' | head -1 || true)
