@@ -44,7 +44,7 @@ judge_suite() {
 	mkdir -p "$dir" "$tmp/tree"
 	[ -e "$tmp/tree/go.mod" ] || git ls-files -z | xargs -0 cp --parents -t "$tmp/tree"
 	local patch=$PWD/test/defects/$1.patch status=0
-	cd "$tmp/tree"
+	cd "$tmp/tree" || return
 	GIT_CEILING_DIRECTORIES=$tmp git apply -C1 "$patch" 2>"$dir.error" || { echo 'NO PATCH'; return; }
 	go run github.com/onsi/ginkgo/v2/ginkgo -ldflags='-s -w' -vet=off --no-color --focus="$3" "./$2" >"$dir/output" 2>&1 || status=$?
 	GIT_CEILING_DIRECTORIES=$tmp git apply -R -C1 "$patch"
@@ -60,7 +60,7 @@ judge_suite() {
 caught=0 missed=0
 printf '%-34s %-9s %5s  %s\n' defect caught s by
 for name in "$@"; do
-	read -ra test < <(sed -n 's/^Test: //p' "test/defects/$name.patch")
+	read -ra test < <(sed -n 's/^Test: //p' "test/defects/$name.patch") || true
 	read -r suite focus < <(sed -n 's/^Suite: //p' "test/defects/$name.patch") || true
 	began=$SECONDS
 	if [ -n "${suite:-}" ]; then

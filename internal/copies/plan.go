@@ -58,8 +58,8 @@ const (
 	frozen // a source above is unread, being deleted or can't be judged: until that ends, no source above causes a write or deletion here
 )
 
-// Plan describes what to do at slot now. After each action that is done, Plan describes the next one, and finally returns Nothing. The rules
-// stand in their order: the first that applies decides.
+// Plan describes what to do at slot now. After each action that is done, Plan describes the next one, and finally returns Nothing. The
+// rules stand in their order: the first that applies decides.
 func (w *World) Plan(slot Slot) Action {
 	kind, known := w.kinds[slot.Kind]
 	if !known || !kind.synced {

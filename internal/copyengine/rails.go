@@ -38,7 +38,8 @@ func (r *rails) forget(namespace string) { delete(r.waits, namespace) }
 // there, or when the slot has waited for Timing.Rails.
 func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 	switch {
-	case action.Verb != copies.Create, !copies.GivesRights(slot): // a removal of rights never waits, nor does a change of a binding that is there
+	// A removal of rights never waits, nor does a change of a binding that is there.
+	case action.Verb != copies.Create, !copies.GivesRights(slot):
 		return false
 	// Whoever has rights here already can do what rails would forbid: to wait would only keep others out.
 	case r.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace):
