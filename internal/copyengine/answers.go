@@ -17,7 +17,7 @@ type readVersion struct {
 
 func (o *objects) takeBody(r BodyRead) {
 	b, known := r.Body, o.world.Sources.At(r.Source)
-	if known == nil || r.Resource != o.watches.of(r.Source.Kind).resource { // the source has gone, or must be read in another version
+	if known == nil || r.Resource != o.watches.kindOf(r.Source.Kind).resource { // the source has gone, or must be read in another version
 		return
 	}
 	o.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
@@ -48,7 +48,7 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 		o.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
 	}
 	if r.FoundDrifted && o.world.Copies.At(slot) != nil {
-		o.repairs.find(slot, FoundAtStart)
+		o.repairs.recordDrift(slot, FoundAtStart)
 	}
 	if r.Written != nil {
 		o.takeWritten(slot, r.Written)

@@ -45,7 +45,7 @@ func (e *events) announceSource(slot copies.Slot, uid string, warning bool, reas
 
 // announce sends an Event on a source or a copy.
 func (e *events) announce(slot copies.Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
-	if k := e.watches.of(slot.Kind); k != nil && k.served.Kind != "" {
+	if k := e.watches.kindOf(slot.Kind); k != nil && k.served.Kind != "" {
 		e.emitOutput(copies.Event{Slot: slot, Kind: k.served, UID: uid, Warning: warning, Reason: reason, Message: message})
 	}
 }

@@ -100,7 +100,7 @@ func (f *failures) recordRejection(slot copies.Slot, action copies.Action, err e
 // rejected.
 func (f *failures) recordOtherRole(slot copies.Slot, action copies.Action, err error) {
 	const soon = 3
-	if known := f.troubles.at(slot); known.reason == "" && known.tries < soon {
+	if known := f.troubles.troubleAt(slot); known.reason == "" && known.tries < soon {
 		recorded := f.troubles.record(slot, slotTrouble{text: err.Error()})
 		f.queueAfter(slotKey(slot), copies.Backoff(time.Second/4, f.settings.Timing.ConflictMax, recorded.tries, slot))
 		return

@@ -5,7 +5,7 @@ package copyengine
 // of all others.
 type firstWork struct {
 	open map[Key]bool
-	done bool // or given up: what follows is no first work
+	done bool // from then on nothing is first work
 	// slots and sources count the keys by namespace. What a look at a source finds out concerns the namespaces below it, too.
 	slots, sources map[string]int
 }

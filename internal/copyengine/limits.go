@@ -38,9 +38,9 @@ func (l *limits) holdsBack(slot copies.Slot, action copies.Action) bool {
 	return true
 }
 
-// review looks again at what the limits of root's tree hold back: it queues the sources that are released, and sends Events about
+// reviewTree looks again at what the limits of root's tree hold back: it queues the sources that are released, and sends Events about
 // sources that are newly held back.
-func (l *limits) review(root string) {
+func (l *limits) reviewTree(root string) {
 	released, held := l.world.Limits.Reallot(root)
 	for _, slot := range released {
 		l.queueKeys(sourceTask(slot))

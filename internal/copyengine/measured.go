@@ -19,7 +19,7 @@ type measured struct {
 
 // beginFanout records when a source has changed, except for the events that only fill the State before the kind is active.
 func (m *measured) beginFanout(kind schema.GroupKind, source copies.Slot) {
-	if m.leading && m.watches.of(kind).state == copies.KindActive {
+	if m.leading && m.watches.kindOf(kind).state == copies.KindActive {
 		m.fanouts.began[source] = m.now
 	}
 }

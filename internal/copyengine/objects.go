@@ -107,7 +107,7 @@ func (o *objects) takeSource(watch Watch, object *metav1.PartialObjectMetadata) 
 	if known != nil && isPast(object, known.UID, known.ResourceVersion) {
 		return
 	}
-	now, ok := o.settings.Rules.SourceOf(slot, object, o.watches.of(watch.Kind).Mode)
+	now, ok := o.settings.Rules.SourceOf(slot, object, o.watches.kindOf(watch.Kind).Mode)
 	if !ok {
 		o.dropSource(slot)
 		return
@@ -237,7 +237,7 @@ func (o *objects) recordNewest(watch Watch, namespace, resourceVersion string) {
 }
 
 func (o *objects) changeWatch(c WatchChanged) {
-	k := o.watches.of(c.Kind)
+	k := o.watches.kindOf(c.Kind)
 	w := k.watches[c.Role]
 	if k.setResource(c.Status) {
 		o.readAnew(c.Kind)

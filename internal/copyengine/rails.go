@@ -61,9 +61,9 @@ func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 	return true
 }
 
-// answer answers for rights that do not come from copies, such as those in a root. The rails of a root are the copies from its templates.
-// Rights that have waited for Timing.Rails wait no longer, whatever is missing.
-func (r *rails) answer(namespace string) {
+// answerRights answers for rights that do not come from copies, such as those in a root. The rails of a root are the copies from its
+// templates. Rights that have waited for Timing.Rails wait no longer, whatever is missing.
+func (r *rails) answerRights(namespace string) {
 	missing, waited := r.findWait(namespace)
 	switch {
 	case missing == nil:
@@ -105,7 +105,7 @@ func (r *rails) findMissing(namespace string) []copies.Slot {
 		missing = []copies.Slot{}
 	}
 	for _, slot := range r.world.MissingRails(namespace) {
-		if !r.troubles.at(slot).isBlockedUnseen() {
+		if !r.troubles.troubleAt(slot).isBlockedUnseen() {
 			missing = append(missing, slot)
 		}
 	}
@@ -125,7 +125,7 @@ func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
 // queued.
 func (r *rails) endWait(slot copies.Slot) {
 	wait := r.waits[slot.Namespace]
-	if wait == nil || !wait.missing[slot] || r.world.MissesRail(slot) && !r.troubles.at(slot).isBlockedUnseen() {
+	if wait == nil || !wait.missing[slot] || r.world.MissesRail(slot) && !r.troubles.troubleAt(slot).isBlockedUnseen() {
 		return
 	}
 	if delete(wait.missing, slot); len(wait.missing) == 0 {

@@ -16,8 +16,8 @@ type repairs struct {
 	known *copies.Repairs
 }
 
-// find records how the drift of a copy was found.
-func (r *repairs) find(slot copies.Slot, by DriftSource) { r.found[slot] = by }
+// recordDrift records how the drift of a copy was found.
+func (r *repairs) recordDrift(slot copies.Slot, by DriftSource) { r.found[slot] = by }
 
 // forget is called when a copy is gone.
 func (r *repairs) forget(slot copies.Slot) { delete(r.found, slot) }
@@ -57,7 +57,7 @@ func (r *repairs) takeDrift(d DriftFound) {
 	}
 	known.Drifted = true
 	r.world.PutCopy(d.Slot, known)
-	r.find(d.Slot, FoundByScrub)
+	r.recordDrift(d.Slot, FoundByScrub)
 	r.queueKeys(slotKey(d.Slot))
 }
 

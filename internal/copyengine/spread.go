@@ -85,7 +85,7 @@ type spreads struct {
 // without copies, unless it gives rights, is read only if the plan of a slot asks for that: a spread finds out. If nothing is to be read,
 // startSource queues every slot that the source concerns.
 func (sp *spreads) startSource(slot copies.Slot) {
-	known, k := sp.world.Sources.At(slot), sp.watches.of(slot.Kind)
+	known, k := sp.world.Sources.At(slot), sp.watches.kindOf(slot.Kind)
 	switch {
 	case !sp.world.SeesSource(slot): // the source is queued again when the operator sees its namespace
 		sp.troubles.clearTransient(slot)
@@ -118,7 +118,7 @@ func (sp *spreads) needsLoss(slot copies.Slot) bool {
 // counts toward limits, and if it gives rights. The body of any other source is read when a namespace comes below it, or gets labels that
 // its selector selects: then the plan of a slot asks for it.
 func (sp *spreads) requestSource(slot copies.Slot) {
-	if resource := sp.watches.of(slot.Kind).resource; resource.Resource != "" {
+	if resource := sp.watches.kindOf(slot.Kind).resource; resource.Resource != "" {
 		sp.emitOutput(ReadSource{Source: slot, Resource: resource})
 	}
 }

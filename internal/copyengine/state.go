@@ -36,7 +36,6 @@ type State struct {
 	*core
 	first    *firstWork
 	watches  *watches
-	events   *events
 	removals *removals
 	troubles *troubles
 	measured *measured
@@ -62,7 +61,7 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 	o := &objects{core: c, measured: m, removals: gone, repairs: r, watches: w, newest: map[watchedPlace]string{},
 		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{}, bodies: map[copies.Slot]readVersion{}}
 	return &State{
-		core: c, first: first, watches: w, events: e, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,
+		core: c, first: first, watches: w, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,
 		rails:  &rails{core: c, events: e, troubles: t, watches: w, waits: map[string]*railWait{}},
 		limits: &limits{core: c, events: e, measured: m, troubles: t, watches: w},
 		spreads: &spreads{core: c, events: e, failures: fails, measured: m, objects: o, troubles: t, watches: w,
@@ -106,7 +105,7 @@ func (s *State) IsKnown(namespace string) bool { return s.troubles.isKnown(names
 // Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that must be removed
 // before others are written are among the troubles once no copy was removed in their namespace for Timing.Stuck.
 func (s *State) Troubles(namespaces iter.Seq[string]) []copies.Trouble {
-	return s.troubles.in(namespaces)
+	return s.troubles.troublesIn(namespaces)
 }
 
 // FindUnchanged returns the copy at slot if all of this is true, else nil: it is ours and in mode update, it still has this UID and
@@ -153,7 +152,7 @@ func (w Started) applyTo(s *State) {
 	case SpreadSource:
 		s.spreads.step(w.Key.Slot)
 	case LookAtLimits:
-		s.limits.review(w.Key.Slot.Namespace)
+		s.limits.reviewTree(w.Key.Slot.Namespace)
 	case WriteSlot:
 		if s.startSlot(w.Key.Slot); !s.out.hasRequest() {
 			s.rails.endWait(w.Key.Slot)
@@ -165,7 +164,7 @@ func (c RemovalChecked) applyTo(s *State) {
 	switch {
 	case c.Err == nil && s.world.Plan(c.Slot).Verb == copies.Delete:
 		s.removals.begin(c.Slot.Namespace)
-		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.watches.of(c.Slot.Kind).resource, Action: c.Action, Over: c.Over})
+		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.watches.kindOf(c.Slot.Kind).resource, Action: c.Action, Over: c.Over})
 		return
 	case c.Err == nil: // another worker's read of the namespaces above has shown what the watch will show later
 		c.Err = copies.ErrBehind
@@ -224,7 +223,7 @@ func (o ObjectGone) applyTo(s *State) { s.objects.takeEnd(o) }
 
 func (l Listed) applyTo(s *State) { s.objects.takeList(l) }
 
-func (r RightsAsked) applyTo(s *State) { s.rails.answer(r.Namespace) }
+func (r RightsAsked) applyTo(s *State) { s.rails.answerRights(r.Namespace) }
 
 func (l LossFound) applyTo(s *State) { s.spreads.takeLoss(l) }
 
@@ -282,7 +281,7 @@ func (s *State) startSlot(slot copies.Slot) {
 	if s.rails.holdsBack(slot, action) || s.limits.holdsBack(slot, action) || s.repairs.holdsBack(slot, action, over) {
 		return
 	}
-	k := s.watches.of(slot.Kind)
+	k := s.watches.kindOf(slot.Kind)
 	switch {
 	case k == nil || k.resource.Resource == "":
 	case action.Reason == v1alpha1.ReasonLimitExceeded:
@@ -298,7 +297,7 @@ func (s *State) startSlot(slot copies.Slot) {
 		s.emitOutput(CheckRemoval{Slot: slot, Action: action, Over: over})
 	default:
 		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == copies.Create &&
-			s.troubles.at(slot).isBlocked()})
+			s.troubles.troubleAt(slot).isBlocked()})
 	}
 }
 

@@ -46,8 +46,8 @@ type troubles struct {
 	unknown map[copies.Slot]bool
 }
 
-// at returns the trouble of a slot; the zero value if it has none.
-func (t *troubles) at(slot copies.Slot) slotTrouble {
+// troubleAt returns the trouble of a slot; the zero value if it has none.
+func (t *troubles) troubleAt(slot copies.Slot) slotTrouble {
 	if known := t.slots[slot.Namespace][slot]; known != nil {
 		return *known
 	}
@@ -245,7 +245,7 @@ func (t *troubles) isKnown(namespace string) bool {
 	return true
 }
 
-func (t *troubles) in(namespaces iter.Seq[string]) []copies.Trouble {
+func (t *troubles) troublesIn(namespaces iter.Seq[string]) []copies.Trouble {
 	var all []copies.Trouble
 	for namespace := range namespaces {
 		all = append(all, t.world.Limits.HeldAround(namespace)...)
@@ -258,7 +258,7 @@ func (t *troubles) in(namespaces iter.Seq[string]) []copies.Trouble {
 		}
 		for slot, c := range leaving {
 			all = append(all, copies.Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From,
-				Text: describeRemoval(c, t.at(slot))})
+				Text: describeRemoval(c, t.troubleAt(slot))})
 		}
 		for slot, one := range t.slots[namespace] {
 			if one.reason != "" && !one.silent && leaving[slot] == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// The rest of this file describes what the operator cannot see, and why.
+// This file describes what the operator cannot see, and why.
 
 // isWide reports whether the watch of the whole cluster is synced.
 func (w *watchState) isWide() bool { return w.statuses[copies.Everywhere].State == watchset.Synced }

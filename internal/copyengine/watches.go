@@ -54,8 +54,8 @@ func newWatches(c *core, first *firstWork) *watches {
 	return ws
 }
 
-// of returns a kind; nil if it is not configured.
-func (ws *watches) of(gk schema.GroupKind) *watchedKind { return ws.kinds[gk] }
+// kindOf returns a kind; nil if it is not configured.
+func (ws *watches) kindOf(gk schema.GroupKind) *watchedKind { return ws.kinds[gk] }
 
 // queueAll queues all sources and copies.
 func (ws *watches) queueAll() {

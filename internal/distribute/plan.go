@@ -45,12 +45,6 @@ const (
 	InConflict
 )
 
-// Gate is what a review of all targets together allows now.
-type Gate struct {
-	// Create reports that missing copies may be created, because the check for conflicts has passed.
-	Create bool
-}
-
 // Target is one namespace, and the object in the slot of its copy.
 type Target struct {
 	Namespace string
@@ -70,8 +64,9 @@ type Action struct {
 }
 
 // Plan returns the next action for one namespace: the first rule that applies decides. After a successful action the next plan is Nothing,
-// with two exceptions. Inspect and Examine may lead to a write, and under driftPolicy Revert a write leads to an Inspect.
-func (d *Distribution) Plan(t Target, gate Gate) Action {
+// with two exceptions. Inspect and Examine may lead to a write, and under driftPolicy Revert a write leads to an Inspect. mayCreate reports
+// that missing copies may be created, because the check for conflicts has passed.
+func (d *Distribution) Plan(t Target, mayCreate bool) Action {
 	own := t.Copy != nil && t.Copy.Ours && t.Copy.By == d.Name
 	switch {
 	// A spec that can't be read asks for nothing, not even for removals; nor is anything done in a namespace that can't be judged.
@@ -88,8 +83,8 @@ func (d *Distribution) Plan(t Target, gate Gate) Action {
 	case t.Copy != nil:
 		return Action{State: InConflict, Conflict: ofCopy(t.Copy)}
 	case t.Obstacle != nil:
-		return d.planObstacle(t.Obstacle, gate)
-	case gate.Create: // last, for it must be certain that nothing stands there
+		return d.planObstacle(t.Obstacle, mayCreate)
+	case mayCreate: // last, for it must be certain that nothing stands there
 		return Action{Verb: Create, State: Missing}
 	}
 	return Action{State: Missing}
@@ -108,7 +103,7 @@ func (s *State) planAt(r *run, namespace string) placePlan {
 		Namespace: namespace, Choice: r.Targets.Choose(s.forest, namespace, s.options.Protected, r.named),
 		Copy: s.copies.At(r.Template.Slot(namespace)), Obstacle: s.obstacleAt(r, namespace),
 	}
-	return placePlan{r.Plan(t, r.gate), t.Choice, t.Copy}
+	return placePlan{r.Plan(t, r.mayCreate), t.Choice, t.Copy}
 }
 
 // obstacleAt returns the obstacle in a namespace; nil if none is known. Whether a Covered object is a source of propagation is decided here
@@ -173,7 +168,7 @@ func (d *Distribution) marked(c *Copy) bool {
 }
 
 // planObstacle plans for a target whose slot has somebody else's object.
-func (d *Distribution) planObstacle(o *Obstacle, gate Gate) Action {
+func (d *Distribution) planObstacle(o *Obstacle, mayCreate bool) Action {
 	a := Action{State: InConflict, Conflict: o}
 	if o.Reason != v1alpha1.ReasonUnrelated {
 		return a
@@ -182,7 +177,7 @@ func (d *Distribution) planObstacle(o *Obstacle, gate Gate) Action {
 	case v1alpha1.ConflictAdoptIdentical:
 		if !o.Examined {
 			a.Verb = Examine
-		} else if o.Identical && gate.Create {
+		} else if o.Identical && mayCreate {
 			a.Verb = Adopt
 		}
 	case v1alpha1.ConflictOverwrite:

@@ -18,7 +18,7 @@ func distribution(t testing.TB, conflict v1alpha1.ConflictPolicy, drift v1alpha1
 }
 
 func TestPlan(t *testing.T) {
-	open, shut := Gate{Create: true}, Gate{}
+	const open, shut = true, false
 	ours := func(d *Distribution, change func(*Copy)) *Copy {
 		c := &Copy{By: "regcred", Ours: true, Content: d.Template.Content, Known: true, Locked: d.Drift == v1alpha1.DriftRevert}
 		if d.Deletion == v1alpha1.DeletionDelete {
@@ -37,7 +37,7 @@ func TestPlan(t *testing.T) {
 		choice   Choice
 		copy     func(*Distribution) *Copy
 		obstacle *Obstacle
-		gate     Gate
+		gate     bool
 		verb     Verb
 		state    TargetState
 	}{
@@ -114,7 +114,7 @@ func FuzzPlan(f *testing.F) {
 		d := distribution(t, conflicts[take(4)], []v1alpha1.DriftPolicy{v1alpha1.DriftIgnore, v1alpha1.DriftRevert}[take(2)],
 			[]v1alpha1.DeletionPolicy{v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan}[take(2)])
 		at := Target{Namespace: "d1", Choice: Choice(take(3))}
-		gate := Gate{Create: flag()}
+		mayCreate := flag()
 		switch take(3) {
 		case 1:
 			at.Copy = &Copy{
@@ -127,11 +127,11 @@ func FuzzPlan(f *testing.F) {
 				Examined: flag(), Identical: flag()}
 		}
 		before := fmt.Sprintf("%+v %+v %+v", at, at.Copy, at.Obstacle)
-		a := d.Plan(at, gate)
+		a := d.Plan(at, mayCreate)
 		mine := at.Copy != nil && at.Copy.Ours && at.Copy.By == d.Name
 		switch a.Verb {
 		case Create:
-			if at.Copy != nil || at.Obstacle != nil || at.Choice != Chosen || !gate.Create {
+			if at.Copy != nil || at.Obstacle != nil || at.Choice != Chosen || !mayCreate {
 				t.Fatalf("makes a copy: %s", before)
 			}
 		case Update, Remark, Inspect, Unlock, HandBack:
@@ -148,7 +148,7 @@ func FuzzPlan(f *testing.F) {
 				t.Fatalf("takes: %s", before)
 			}
 		}
-		if again := d.Plan(done(d, at, a.Verb), gate); again.Verb != Nothing {
+		if again := d.Plan(done(d, at, a.Verb), mayCreate); again.Verb != Nothing {
 			t.Fatalf("after verb %d comes verb %d: %s", a.Verb, again.Verb, before)
 		}
 	})

@@ -211,19 +211,19 @@ func (s *State) decideWrites(r *run, results []Result) Review {
 	return found
 }
 
-// admitCopies opens the gate for new copies if the check for conflicts passes. It reports whether the status must record that before the
+// admitCopies lets copies be created if the check for conflicts passes. It reports whether the status must record that before the
 // first write, because objects will be created or adopted.
 func (r *run) admitCopies(results []Result) (isNew bool) {
-	r.gate.Create = true
+	r.mayCreate = true
 	if !r.AllOrNothing() || r.admitted == r.Check {
 		return false
 	}
 	for _, one := range results {
 		if blocks, unknown := r.Blocks(one.Action, r.isOwn(one.copy)); blocks || unknown {
-			r.gate.Create = false
+			r.mayCreate = false
 		}
 	}
-	if !r.gate.Create || r.Suspend {
+	if !r.mayCreate || r.Suspend {
 		return false
 	}
 	r.admitted = r.Check

@@ -21,8 +21,8 @@ type run struct {
 	failedStatus    failedStatus
 	admitted        string // the value of Check for which the check for conflicts has passed
 	named           Named  // which namespaces the names in the spec mean
-	gate            Gate
-	// judged is the spec for which the gate was decided. unreported reports that the status must still record that decision, or a change of
+	mayCreate       bool   // the check for conflicts has passed, so copies may be created
+	// judged is the spec for which mayCreate was decided. unreported reports that the status must still record that decision, or a change of
 	// named, before anything is written.
 	judged     *Distribution
 	unreported bool

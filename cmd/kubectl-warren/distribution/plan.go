@@ -101,7 +101,7 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 	for namespace := range f.All() {
 		t := targets[namespace]
 		t.Namespace, t.Choice = namespace, d.Choose(f, namespace, protected)
-		a := d.Plan(t, distribute.Gate{Create: true})
+		a := d.Plan(t, true)
 		switch {
 		case a.Verb != distribute.Nothing:
 			by[a.Verb] = append(by[a.Verb], namespace)
