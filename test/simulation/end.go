@@ -142,8 +142,9 @@ func (h *history) judge(slot copies.Slot) string {
 		if isRun(o) || o.meta.DeletionTimestamp != nil || !ours {
 			return ""
 		}
-		if _, labelled := o.meta.Labels[v1alpha1.LabelInheritedFrom]; !labelled && (wish != copied || roleOf(w.at(from)) != "") {
-			return "" // no watch shows this copy, and only a POST would find it
+		isAsked := wish == copied && roleOf(w.at(from)) == "" && !h.script.setup.isLimited()
+		if _, labelled := o.meta.Labels[v1alpha1.LabelInheritedFrom]; !labelled && !isAsked {
+			return "" // no watch shows this copy: only a POST finds it, which a limit may hold back
 		}
 	}
 	switch {

@@ -125,8 +125,11 @@ var _ = Describe("content", func() {
 		Expect(rd.Status.Current).To(BeEquivalentTo(1))
 		lift()
 		f.distributed(ctx, "v=1", f.d3)
-		rd = f.ends(ctx, "False/Failed")
-		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled)).To(BeNil())
+		Eventually(ctx, func() *metav1.Condition {
+			rd = f.read(ctx)
+			return v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled)
+		}).Should(BeNil(), f.explain)
+		Expect(whatIsSaid(rd)).To(Equal("False/Failed"))
 		Expect(f.Admin().Delete(ctx, quota)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")

@@ -66,7 +66,7 @@ var stories = []story{
 	},
 	{id: "S5", title: "a subtree of five moves between two tenants", given: twoTenants, play: moves, sparse: 6, order: removesFirst},
 	{id: "S6", title: "a source comes, changes, and goes; a binding changes its role", given: family, play: sources, sparse: 7},
-	{id: "S7", title: "a ResourceDistribution comes, changes in batches, shrinks, and goes", given: plainNamespaces,
+	{id: "S7", title: "a ResourceDistribution comes, changes, shrinks, and goes", given: plainNamespaces,
 		play: distributes, sparse: 6},
 	{id: "S8", title: "a HierarchyConfiguration places, requires a child, clears, and goes", given: adoptable, play: places, sparse: 5},
 }
