@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -135,15 +137,21 @@ func TestChart(t *testing.T) {
 	h := newHelm(t)
 	t.Run("has the objects of kustomize", h.compareWithKustomize)
 	t.Run("sets what values say", h.checkValues)
+	t.Run("FLT-U20 puts pods where values say", h.checkPlacement)
 	t.Run("refuses bad values", h.checkRefusals)
+	t.Run("FLT-U21 refuses what the operator refuses", h.compareRefusals)
+}
+
+// comparison is of the chart with these values, and a base with these components, and beside them another folder.
+type comparison struct {
+	values     []string
+	base       string
+	components []string
+	beside     string
 }
 
 func (h helm) compareWithKustomize(t *testing.T) {
-	tests := map[string]struct {
-		values     []string
-		base       string
-		components []string
-	}{
+	tests := map[string]comparison{
 		"overlay standard": {base: "config/overlays/standard"},
 		"overlay hardened": {values: []string{"components.hardened=true"}, base: "config/overlays/hardened"},
 		"overlay open": {
@@ -174,10 +182,20 @@ func (h helm) compareWithKustomize(t *testing.T) {
 		test.values, test.components = []string{"components." + value + "=true"}, []string{component}
 		tests[component] = test
 	}
-	for _, driver := range []string{"sqlite", "postgres", "bigquery"} {
+	for driver, complete := range map[string]string{
+		"sqlite":   "",
+		"postgres": ",controller.config.billing.clusterID=c,controller.config.billing.postgres.dsnFile=/dsn",
+		"bigquery": ",controller.config.billing.clusterID=c,controller.config.billing.bigquery.project=acme," +
+			"controller.config.billing.bigquery.dataset=d,controller.config.billing.bigquery.location=EU",
+	} {
 		test := tests["overlay standard"]
-		test.values, test.components = []string{"controller.config.billing.driver=" + driver}, []string{"billing-" + driver}
+		test.values, test.components = []string{"controller.config.billing.driver=" + driver + complete}, []string{"billing-" + driver}
 		tests["billing-"+driver] = test
+	}
+	tests["monitoring"] = comparison{
+		values: []string{"monitoring.monitors=true", "monitoring.alerts=true", "monitoring.dashboards=true",
+			"controller.config.billing.driver=sqlite"},
+		base: "config/overlays/standard", components: []string{"billing-sqlite"}, beside: "config/prometheus",
 	}
 	for name, test := range tests {
 		t.Run("SEC-X40 "+name, func(t *testing.T) {
@@ -186,12 +204,10 @@ func (h helm) compareWithKustomize(t *testing.T) {
 				t.Fatal(stderr)
 			}
 			want := kustomize(t, test.base, test.components...)
-			for _, value := range test.values {
-				if driver, ok := strings.CutPrefix(value, "controller.config.billing.driver="); ok {
-					file := want["ConfigMap warren-system/warren-config"]["data"].(map[string]any)
-					file["billing"] = map[string]any{"driver": driver}
-				}
+			if test.beside != "" {
+				maps.Copy(want, kustomize(t, test.beside))
 			}
+			delete(got["ConfigMap warren-system/warren-config"]["data"].(map[string]any), "billing") // it comes from the values alone
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("kustomize (-) and helm (+) differ:\n%s", diff)
 			}
@@ -232,12 +248,8 @@ metadata: {name: widgets}`)
 	if stderr != "" {
 		t.Fatal(stderr)
 	}
-	d := fmt.Sprint(objects["Deployment warren-system/warren-controller-manager"])
-	for _, part := range []string{"replicas:3", "--zap-log-level=debug", "image:warren@sha256:abc", "memory:2Gi", "value:1800MiB"} {
-		if !strings.Contains(d, part) {
-			t.Errorf("the Deployment lacks %s:\n%s", part, d)
-		}
-	}
+	checkParts(t, objects["Deployment warren-system/warren-controller-manager"], "replicas:3", "--zap-log-level=debug",
+		"image:warren@sha256:abc", "memory:2Gi", "value:1800MiB")
 	for key, want := range map[string]bool{
 		"ClusterRoleBinding /warren-additional-edit": true, "ClusterRole /warren-additional-resources": true, "ConfigMap /widgets": true,
 		"CustomResourceDefinition /lnamespaces.tenancy.warren.dev": false, "ValidatingAdmissionPolicy /warren-copy": false,
@@ -249,16 +261,76 @@ metadata: {name: widgets}`)
 	}
 }
 
+// checkParts checks that the text of an object has each of these parts.
+func checkParts(t *testing.T, object map[string]any, parts ...string) {
+	t.Helper()
+	text := fmt.Sprint(object)
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("the object lacks %s:\n%s", part, text)
+		}
+	}
+}
+
+// checkPlacement sets every value that says where pods run, and what they carry.
+func (h helm) checkPlacement(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	const pod = `
+  nodeSelector: {pool: system}
+  tolerations: [{key: only, operator: Exists, effect: NoSchedule}]
+  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: room, labelSelector: {}}]}}
+  topologySpreadConstraints: [{maxSkew: 2, topologyKey: rack, whenUnsatisfiable: DoNotSchedule}]
+  priorityClassName: system-cluster-critical
+  podAnnotations: {scrape: "true"}
+  podLabels: {team: platform}
+  serviceAccount: {annotations: {cloud: identity}}
+  extraVolumes: [{name: ca, secret: {secretName: ca}}]
+  extraVolumeMounts: [{name: ca, mountPath: /ca}]
+  extraArgs: [--zap-log-level=debug]
+  resources: {limits: {cpu: 1.5}}
+  goMemoryLimit: 1GiB
+`
+	text := "image: {pullSecrets: [{name: registry}], pullPolicy: Always}\nexporter:" + pod + "controller:" + pod + `
+  hostNetwork: true
+  ports: {webhooks: 10250, metrics: 10251, health: 10252}
+  terminationGracePeriodSeconds: 30
+  config: {billing: {driver: sqlite}}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, stderr := h.template(t, "--values="+file)
+	if stderr != "" {
+		t.Fatal(stderr)
+	}
+	carried := []string{
+		"nodeSelector:map[pool:system]", "effect:NoSchedule key:only", "topologyKey:room", "topologyKey:rack", "maxSkew:2",
+		"priorityClassName:system-cluster-critical", "scrape:true", "team:platform", "secretName:ca", "mountPath:/ca", "--zap-log-level=debug",
+		"cpu:1.5", "value:1GiB", "imagePullSecrets:[map[name:registry]]", "imagePullPolicy:Always", "app.kubernetes.io/name:warren",
+	}
+	operator := objects["Deployment warren-system/warren-controller-manager"]
+	checkParts(t, operator, append(carried, "hostNetwork:true", "dnsPolicy:ClusterFirstWithHostNet", "maxSurge:0 maxUnavailable:1",
+		"--webhook-port=10250", "--metrics-bind-address=:10251", "--health-probe-bind-address=:10252", "containerPort:10250",
+		"terminationGracePeriodSeconds:30")...)
+	checkParts(t, objects["Deployment warren-system/warren-billing-exporter"], carried...)
+	checkParts(t, objects["NetworkPolicy warren-system/warren-allow-webhooks"], "port:10250")
+	checkParts(t, objects["NetworkPolicy warren-system/warren-allow-metrics"], "port:10251")
+	for _, name := range []string{"controller-manager", "billing-exporter"} {
+		checkParts(t, objects["ServiceAccount warren-system/warren-"+name], "annotations:map[cloud:identity]")
+	}
+}
+
 func (h helm) checkRefusals(t *testing.T) {
 	for value, want := range map[string]string{
-		"--namespace=tenancy":                          `the release goes into namespace "tenancy": the policies name warren-system`,
-		"controller.replicas=two":                      "at '/controller/replicas': got string, want integer",
-		"controler.replicas=1":                         "additional properties 'controler' not allowed",
-		"components.harderned=true":                    "at '/components': additional properties 'harderned' not allowed",
-		"controller.config.acess.userClusterRole=edit": "at '/controller/config': additional properties 'acess' not allowed",
-		"controller.config.concurrency=many":           "at '/controller/config/concurrency': got string, want integer",
-		"controller.config.billing.driver=oracle": `controller.config.billing.driver is "oracle": must be one of none, sqlite, ` +
-			`postgres, bigquery`,
+		"--namespace=tenancy":                                   `the release goes into namespace "tenancy": the policies name warren-system`,
+		"controller.replicas=two":                               "at '/controller/replicas': got string, want integer",
+		"controler.replicas=1":                                  "additional properties 'controler' not allowed",
+		"components.harderned=true":                             "at '/components': additional properties 'harderned' not allowed",
+		"controller.config.acess.userClusterRole=edit":          "at '/controller/config': additional properties 'acess' not allowed",
+		"controller.config.concurrency=many":                    "at '/controller/config/concurrency': got string, want integer",
+		"controller.podLabels.app\\.kubernetes\\.io/name=mine":  "controller.podLabels has key app.kubernetes.io/name, which selectors need",
+		"exporter.podAnnotations.checksum/config=mine":          "exporter.podAnnotations has key checksum/config, which the chart sets",
+		"controller.ports.metrics=8081":                         "controller.ports has one number twice",
 		"image.repository=":                                     "image.repository is empty: name the image",
 		"image.repository=registry.example/warren:v1":           "the tag or digest belongs in image.tag",
 		"components.hardened=true,components.distribution=true": "components.hardened and components.distribution don't go together",

@@ -89,10 +89,11 @@ func (m merge) under(condition string) merge {
 	return out
 }
 
-// A value that is a Helm expression loses its quotes. A list item that is a Helm expression also loses its dash.
+// A value that is a Helm expression loses its quotes. A list item that is a Helm expression also loses its dash, and an entry whose key is
+// more its key.
 var (
 	quotedValue = regexp.MustCompile(`^(.*: )'(\{\{.*\}\})'$`)
-	quotedItem  = regexp.MustCompile(`^ *- '(\{\{-.*\}\})'$`)
+	quotedItem  = regexp.MustCompile(`^ *(?:-|more:|- more:) '?(\{\{-.*\}\})'?$`)
 )
 
 // template returns the text of the chart's template. Lines that follow each other and have the same conditions share one block.

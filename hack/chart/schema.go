@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
@@ -20,25 +22,59 @@ type values struct {
 	Global     map[string]any `json:"global"`
 	Image      imageValues    `json:"image"`
 	Controller controller     `json:"controller"`
+	Exporter   exporter       `json:"exporter"`
 	CRDs       crds           `json:"crds"`
 	Components components     `json:"components"`
+	Monitoring monitoring     `json:"monitoring"`
 }
 
 type imageValues struct {
-	Repository string            `json:"repository"`
-	Tag        string            `json:"tag"`
-	PullPolicy corev1.PullPolicy `json:"pullPolicy"`
+	Repository  string                        `json:"repository"`
+	Tag         string                        `json:"tag"`
+	PullPolicy  corev1.PullPolicy             `json:"pullPolicy"`
+	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets"`
+}
+
+// placement says where the pods of a Deployment run, and what else they carry.
+type placement struct {
+	NodeSelector              map[string]string                 `json:"nodeSelector"`
+	Tolerations               []corev1.Toleration               `json:"tolerations"`
+	Affinity                  corev1.Affinity                   `json:"affinity"`
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
+	PriorityClassName         string                            `json:"priorityClassName"`
+	PodAnnotations            map[string]string                 `json:"podAnnotations"`
+	PodLabels                 map[string]string                 `json:"podLabels"`
+	ServiceAccount            serviceAccount                    `json:"serviceAccount"`
+	ExtraVolumes              []corev1.Volume                   `json:"extraVolumes"`
+	ExtraVolumeMounts         []corev1.VolumeMount              `json:"extraVolumeMounts"`
+	ExtraArgs                 []string                          `json:"extraArgs"`
+	Resources                 corev1.ResourceRequirements       `json:"resources"`
+	GoMemoryLimit             string                            `json:"goMemoryLimit"`
+}
+
+type serviceAccount struct {
+	Annotations map[string]string `json:"annotations"`
 }
 
 type controller struct {
 	Replicas                      int                          `json:"replicas"`
 	Config                        config.OperatorConfiguration `json:"config"`
 	KindManifests                 string                       `json:"kindManifests"`
-	Resources                     corev1.ResourceRequirements  `json:"resources"`
-	GoMemoryLimit                 string                       `json:"goMemoryLimit"`
 	TerminationGracePeriodSeconds int                          `json:"terminationGracePeriodSeconds"`
-	ExtraArgs                     []string                     `json:"extraArgs"`
 	AdditionalRBAC                additionalRBAC               `json:"additionalRBAC"`
+	HostNetwork                   bool                         `json:"hostNetwork"`
+	Ports                         ports                        `json:"ports"`
+	placement                     `json:",inline"`
+}
+
+type ports struct {
+	Webhooks int `json:"webhooks"`
+	Metrics  int `json:"metrics"`
+	Health   int `json:"health"`
+}
+
+type exporter struct {
+	placement `json:",inline"`
 }
 
 type additionalRBAC struct {
@@ -62,53 +98,76 @@ type components struct {
 	WebhookClients        bool `json:"webhookClients"`
 }
 
-// valuesSchema returns the JSON schema by which Helm checks values before it renders anything. It checks controller.config as strictly as
-// the operator checks its file, except for rules that the Go types do not express.
+type monitoring struct {
+	Monitors   bool `json:"monitors"`
+	Alerts     bool `json:"alerts"`
+	Dashboards bool `json:"dashboards"`
+}
+
+// valuesSchema returns the JSON schema by which Helm checks values before it renders anything. What the Go types don't say about
+// controller.config is in rules; what no schema can say, such as a regular expression that doesn't compile, the operator refuses.
 func valuesSchema() ([]byte, error) {
-	schema := schemaOf(reflect.TypeFor[values]())
+	schema := schemaOf(reflect.TypeFor[values](), "")
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
-	text, err := json.MarshalIndent(schema, "", "  ")
+	text, err := json.MarshalIndent(schema, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the schema of the values: %w", err)
 	}
 	return append(text, '\n'), nil
 }
 
-func schemaOf(t reflect.Type) map[string]any {
+// schemaOf returns the schema of the value at a path, with the rules for this path.
+func schemaOf(t reflect.Type, path string) map[string]any {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	schema := schemaOfType(t, path)
+	if allowed := enums[t]; allowed != nil {
+		schema["enum"] = allowed
+	}
+	maps.Copy(schema, rules[path])
+	return schema
+}
+
+func schemaOfType(t reflect.Type, path string) map[string]any {
 	switch t {
 	case reflect.TypeFor[metav1.Duration]():
-		return map[string]any{"type": "string"}
+		return map[string]any{"type": "string", "pattern": durationPattern}
 	case reflect.TypeFor[resource.Quantity]():
-		return map[string]any{"type": []string{"string", "number"}}
+		return map[string]any{"type": []string{"string", "number"}, "pattern": quantityPattern}
+	case reflect.TypeFor[intstr.IntOrString]():
+		return map[string]any{"type": []string{"string", "integer"}}
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.FieldsV1]():
+		return map[string]any{}
 	}
 	switch t.Kind() {
-	case reflect.Pointer:
-		return schemaOf(t.Elem())
 	case reflect.Struct:
 		properties := map[string]any{}
-		addProperties(properties, t)
+		addProperties(properties, t, path)
 		return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	case reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem(), path+"[]")}
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), path+"[]")}
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return map[string]any{"type": "integer", "minimum": 0}
+	case reflect.Float32:
+		return map[string]any{"type": "number", "minimum": 0}
 	case reflect.String:
 		return map[string]any{"type": "string"}
 	}
 	return map[string]any{}
 }
 
-func addProperties(properties map[string]any, t reflect.Type) {
+func addProperties(properties map[string]any, t reflect.Type, path string) {
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" { // an inlined struct: its fields are properties here
-			addProperties(properties, field.Type)
+			addProperties(properties, field.Type, path)
 			continue
 		}
-		properties[name] = schemaOf(field.Type)
+		properties[name] = schemaOf(field.Type, strings.TrimPrefix(path+"."+name, "."))
 	}
 }

@@ -82,7 +82,10 @@ func renderTemplates() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
+	files, err := renderMonitoring()
+	if err != nil {
+		return nil, err
+	}
 	for name, lines := range merged {
 		switch {
 		case strings.HasPrefix(name, "customresourcedefinition_"):

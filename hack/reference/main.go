@@ -16,6 +16,7 @@ import (
 // pages maps each page of docs/reference that this program writes to the function that returns its text.
 var pages = map[string]func(context.Context) (string, error){
 	"api.md":      apiPage,
+	"chart.md":    chartPage,
 	"flags.md":    flagsPage,
 	"commands.md": commandsPage,
 	"metrics.md":  metricsPage,

@@ -21,6 +21,25 @@
 {{ dig "billing" "driver" "none" .Values.controller.config }}
 {{- end }}
 
+{{- /* The fields of a pod that say where it runs: a list of the values of its Deployment, and the root. */}}
+{{- define "warren.placement" }}
+{{- $pod := index . 0 }}
+{{- $root := index . 1 }}
+{{- $fields := dict }}
+{{- range $field := list "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}
+{{- with index $pod $field }}
+{{- $_ := set $fields $field . }}
+{{- end }}
+{{- end }}
+{{- with $root.Values.image.pullSecrets }}
+{{- $_ := set $fields "imagePullSecrets" . }}
+{{- end }}
+{{- if $pod.hostNetwork }}
+{{- $fields = merge $fields (dict "hostNetwork" true "dnsPolicy" "ClusterFirstWithHostNet") }}
+{{- end }}
+{{- with $fields }}{{ toYaml . | nindent 6 }}{{ end }}
+{{- end }}
+
 {{- /* A pod of a hook, which runs one of the image's programs once: a dict of root, name, command. */}}
 {{- define "warren.hookPod" -}}
 metadata:
@@ -30,6 +49,7 @@ metadata:
 spec:
   serviceAccountName: warren-{{ .name }}
   restartPolicy: Never
+  {{- include "warren.placement" (list (pick .root.Values.controller "nodeSelector" "tolerations") .root) | indent 0 | replace "\n      " "\n  " }}
   securityContext:
     runAsNonRoot: true
     runAsUser: 65532
