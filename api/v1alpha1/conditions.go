@@ -17,6 +17,7 @@ const (
 	ConditionStalled         ConditionType = "Stalled"
 	ConditionNamespaceReady  ConditionType = "NamespaceReady"
 	ConditionAccessReady     ConditionType = "AccessReady"
+	ConditionTemplateReady   ConditionType = "TemplateReady"
 	ConditionMetadataSynced  ConditionType = "MetadataSynced"
 	ConditionHalted          ConditionType = "Halted"
 	ConditionParentApplied   ConditionType = "ParentApplied"
@@ -28,7 +29,7 @@ const (
 )
 
 var conditionTypes = []ConditionType{ConditionReady, ConditionStalled, ConditionNamespaceReady, ConditionAccessReady,
-	ConditionMetadataSynced, ConditionHalted, ConditionParentApplied, ConditionChildrenReady, ConditionPropagated, ConditionBillingExported,
+	ConditionTemplateReady, ConditionMetadataSynced, ConditionHalted, ConditionParentApplied, ConditionChildrenReady, ConditionPropagated, ConditionBillingExported,
 	ConditionBillingLabelled, ConditionConflictFree}
 
 // mostMessage bounds the message of a condition, in bytes: the operator holds the conditions of all tenants in its memory. A rule of the

@@ -239,8 +239,8 @@ const (
 
 // Reasons about templates.
 const (
-	// Condition MetadataSynced, Event: the template does not exist, or is not a template. Nothing is inherited from it until it exists. What
-	// was inherited stays.
+	// Conditions MetadataSynced and TemplateReady, Event: the template does not exist, ends, is in a cycle, or is not a template. Nothing is
+	// inherited from it until that is corrected. What was inherited stays. An LNamespace is not Ready meanwhile.
 	ReasonTemplateMissing Reason = "TemplateMissing"
 )
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -162,7 +161,7 @@ type verdict struct {
 	reason  v1alpha1.Reason
 	message string
 	ready   bool
-	// template explains why nothing is inherited from the root's template, or "".
+	// template explains why nothing is inherited from the root's template, and what to do; "" if something is, or there is none.
 	template string
 	again    time.Duration // how long to wait before the next pass, where no event will cause one; 0: not at all
 }
@@ -240,14 +239,16 @@ func nameLost(name string) string {
 }
 
 // reportOwned returns the verdict on a root that this LNamespace owns. writeTo keeps reason Adopted where it was reported. The root is
-// ready even if nothing can be inherited from its template, because the keys that came from the template stay.
+// ready even if nothing can be inherited from its template, because the keys that came from the template stay; the LNamespace is not.
 func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
-	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true,
-		template: forest.TemplateProblem(s, lns.Name)}
-	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
-	if v.template != "" && (was == nil || !strings.Contains(was.Message, v.template)) {
-		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing),
-			v.template+": nothing new is inherited from templates until this is corrected, and what was inherited stays")
+	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true}
+	if problem := forest.TemplateProblem(s, lns.Name); problem != "" {
+		v.template = problem + ": nothing new is inherited from templates, and what was inherited stays; a cluster admin corrects " +
+			"spec.template, or the template"
+	}
+	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionTemplateReady)
+	if v.template != "" && (was == nil || was.Message != v.template) {
+		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing), v.template)
 	}
 	return v
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -71,13 +72,16 @@ func reportNoAccess(status *v1alpha1.LNamespaceStatus, generation int64) {
 		"rights of this tenant are neither granted nor revoked, because key controllers of the operator's configuration switches access off")
 }
 
-// summariseConditions derives condition Ready from NamespaceReady and AccessReady; if neither is True, NamespaceReady decides. AccessReady
-// doesn't count while controller access is switched off. The observedGeneration of Ready is the lowest of generation and those of these two
-// conditions, where they exist.
+// summariseConditions derives condition Ready from TemplateReady, AccessReady and NamespaceReady; of those that are not True, the last one
+// decides. AccessReady doesn't count while controller access is switched off, and TemplateReady exists only while it is False. The
+// observedGeneration of Ready is the lowest of generation and those of the two others, where they exist.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
-		v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)
+		v1alpha1.ConditionTemplateReady, v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)
 	ready, reason, message := metav1.ConditionTrue, v1alpha1.ReasonReady, "the tenant is ready"
+	if c := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionTemplateReady); c != nil {
+		ready, reason, message = c.Status, v1alpha1.Reason(c.Reason), c.Message
+	}
 	for _, t := range []v1alpha1.ConditionType{v1alpha1.ConditionAccessReady, v1alpha1.ConditionNamespaceReady} {
 		c := v1alpha1.FindCondition(status.Conditions, t)
 		switch {
@@ -112,9 +116,12 @@ func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1a
 			was.Reason == string(v1alpha1.ReasonAdopted) {
 			reason, message = v1alpha1.ReasonAdopted, adoptedMessage(lns.Name)
 		}
-		if v.template != "" {
-			message += "; " + v.template
-		}
 		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionNamespaceReady, ready, reason, message)
+		if v.template == "" {
+			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionTemplateReady))
+			return
+		}
+		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionTemplateReady, metav1.ConditionFalse,
+			v1alpha1.ReasonTemplateMissing, v.template)
 	}
 }

@@ -2,7 +2,7 @@ package attack_test
 
 import "k8s.io/client-go/rest"
 
-// Attacks that people who wrote none of the defences thought of: docs/reviews/second-wall.md.
+// Attacks that people who wrote none of the defences thought of.
 
 // becoming returns an actor that impersonates another user.
 func becoming(by actor, name string, groups ...string) actor {

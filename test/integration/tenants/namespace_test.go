@@ -211,15 +211,16 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.says(ctx, alices, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
 	})
 
-	It("ACC-N09 is ready without its template, says so, and heals when that is made", func(ctx SpecContext) {
+	It("ACC-N09 is not ready without its template, says so, and heals when that is made", func(ctx SpecContext) {
 		f := of(world, "n09")
 		shop, template := f.own("shop2"), f.own("missing")
-		f.settle(ctx, build.Tenant(shop).Template(template))
+		f.create(ctx, build.Tenant(shop).Template(template).Object())
 		f.event(ctx, shop, v1alpha1.ReasonTemplateMissing, "template "+template+" does not exist")
-		said := func() string {
-			return v1alpha1.FindCondition(f.get(ctx, shop).Status.Conditions, v1alpha1.ConditionNamespaceReady).Message
-		}
-		Eventually(said).WithContext(ctx).Should(ContainSubstring("template " + template + " does not exist"))
+		f.says(ctx, shop, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTemplateMissing)
+		f.says(ctx, shop, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonCreated)
+		f.says(ctx, shop, v1alpha1.ConditionAccessReady, metav1.ConditionTrue, v1alpha1.ReasonGranted)
+		Expect(v1alpha1.FindCondition(f.get(ctx, shop).Status.Conditions, v1alpha1.ConditionReady).Message).
+			To(ContainSubstring("template " + template + " does not exist"))
 		synced := func() string {
 			c, _ := f.Reported(ctx, shop, v1alpha1.ConditionMetadataSynced)
 			return c.Reason
@@ -227,7 +228,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Eventually(synced).WithContext(ctx).Should(Equal(string(v1alpha1.ReasonTemplateMissing)))
 		f.create(ctx, build.Template(template))
 		Eventually(synced).WithContext(ctx).Should(Equal(string(v1alpha1.ReasonSynced)))
-		Eventually(said).WithContext(ctx).ShouldNot(ContainSubstring("template"))
+		f.ready(ctx, shop)
+		Expect(v1alpha1.FindCondition(f.get(ctx, shop).Status.Conditions, v1alpha1.ConditionTemplateReady)).To(BeNil())
 		Expect(f.Messages(build.Tenant(shop).Object(), v1alpha1.ReasonTemplateMissing)(ctx)).To(HaveLen(1))
 	})
 
