@@ -7,6 +7,7 @@ ARG COMMIT=unknown
 WORKDIR /src
 # The modules first: they are downloaded again only when they change.
 COPY go.mod go.sum ./
+COPY pkg/watchset/go.mod pkg/watchset/go.sum pkg/watchset/
 RUN go mod download
 # Only what .dockerignore lets in.
 COPY . .

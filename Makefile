@@ -37,9 +37,9 @@ NOTE ?= not reviewed
 PROCS ?= 4
 
 # Without git, or in a folder that is no clone, there is still a version.
-VERSION ?= $(shell [ -e .git ] && git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
+VERSION ?= $(shell [ -e .git ] && git describe --tags --match "v*" --always --dirty 2>/dev/null || echo v0.0.0)
 # What `make e2e-node` upgrades from: the last tag, or, before the first release, a commit that tenants may have run.
-PREVIOUS ?= $(shell [ -e .git ] && git describe --tags --abbrev=0 HEAD^ 2>/dev/null || echo 1c1a3b1)
+PREVIOUS ?= $(shell [ -e .git ] && git describe --tags --match "v*" --abbrev=0 HEAD^ 2>/dev/null || echo 1c1a3b1)
 # A chart's version is a semantic one.
 CHART_VERSION = $(shell [[ "$(VERSION)" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] && echo "$(VERSION)" || echo v0.0.0-dev)
 COMMIT ?= $(shell [ -e .git ] && git rev-parse --short HEAD 2>/dev/null || echo unknown)
@@ -53,6 +53,8 @@ GOVULNCHECK = v1.9.0
 # A mirror of the vulnerability database.
 GOVULNDB ?=
 
+# A module of its own, which ./... leaves out.
+WATCHSET = github.com/warren-tenancy/warren/pkg/watchset/...
 TOOL = go tool -modfile=$(CURDIR)/hack/tools/go.mod
 LICENCES = go tool -modfile=$(CURDIR)/hack/licences/go.mod go-licenses
 LINT = go tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
@@ -118,11 +120,12 @@ fmt: ## Format the code.
 
 .PHONY: vet
 vet: ## Run go vet.
-	@go vet ./...
+	@go vet ./... $(WATCHSET)
 
 .PHONY: lint
 lint: ## Run golangci-lint.
 	@$(LINT) run --allow-serial-runners ./...
+	@cd pkg/watchset && $(LINT) run --allow-serial-runners ./...
 
 .PHONY: lint-api
 lint-api: ## Check the types of our kinds against the API conventions of Kubernetes.
@@ -158,7 +161,7 @@ verify-rights: ## Check that the operator's rights are those of the golden file,
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are complete and tidy.
-	@for d in . hack/tools hack/lint hack/helm hack/licences test/gitops test/googlesql test/monitoring test/ui; do (cd "$$d" && { go mod tidy -diff || go mod tidy -diff; }) || exit 1; done
+	@for d in . pkg/watchset hack/tools hack/lint hack/helm hack/licences test/gitops test/googlesql test/monitoring test/ui; do (cd "$$d" && { go mod tidy -diff || go mod tidy -diff; }) || exit 1; done
 
 ##@ Tests
 
@@ -327,7 +330,7 @@ sbom: build ## Write dist/sbom.cdx.json: what the programs of the image are made
 
 .PHONY: govulncheck
 govulncheck: ## Look for known vulnerabilities in what is linked in. It asks vuln.go.dev, or GOVULNDB.
-	@go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(GOVULNDB),-db "$(GOVULNDB)") ./...
+	@go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(GOVULNDB),-db "$(GOVULNDB)") ./... $(WATCHSET)
 
 .PHONY: docker-build
 docker-build: ## Build the image with Docker, or with CONTAINER_TOOL=podman or buildah: IMG names it.

@@ -2,6 +2,8 @@ module github.com/warren-tenancy/warren
 
 go 1.26.0
 
+replace github.com/warren-tenancy/warren/pkg/watchset => ./pkg/watchset
+
 require (
 	cloud.google.com/go/auth v0.20.0
 	cloud.google.com/go/bigquery v1.86.0
@@ -27,6 +29,7 @@ require (
 	github.com/prometheus/procfs v0.22.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
+	github.com/warren-tenancy/warren/pkg/watchset v0.0.0
 	github.com/xlab/treeprint v1.2.0
 	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d

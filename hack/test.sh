@@ -18,7 +18,7 @@ go build -o bin/testfacts ./hack/testfacts
 # Ginkgo runs the suites; the other packages have unit tests. These and three lanes of suites run side by side, for most cases wait rather than
 # compute; each lane takes about as long as the others.
 suites=(./test/integration/... ./test/attack/...)
-packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
+packages=$(go list ./... github.com/warren-tenancy/warren/pkg/watchset/... | grep -vxF "$(go list "${suites[@]}")")
 lane1=(./test/integration/{propagation,distribution} ./test/attack)
 lane2=(./test/integration/{trees,tenants,fault,doctor})
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find; nor have the tools

@@ -2,7 +2,10 @@ module github.com/warren-tenancy/warren/test/gitops
 
 go 1.26.0
 
-replace github.com/warren-tenancy/warren => ../..
+replace (
+	github.com/warren-tenancy/warren => ../..
+	github.com/warren-tenancy/warren/pkg/watchset => ../../pkg/watchset
+)
 
 require (
 	github.com/fluxcd/cli-utils v1.2.2

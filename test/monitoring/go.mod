@@ -2,7 +2,10 @@ module github.com/warren-tenancy/warren/test/monitoring
 
 go 1.26.7
 
-replace github.com/warren-tenancy/warren => ../..
+replace (
+	github.com/warren-tenancy/warren => ../..
+	github.com/warren-tenancy/warren/pkg/watchset => ../../pkg/watchset
+)
 
 require (
 	github.com/google/go-cmp v0.7.0

@@ -2,7 +2,10 @@ module github.com/warren-tenancy/warren/test/ui
 
 go 1.26.7
 
-replace github.com/warren-tenancy/warren => ../..
+replace (
+	github.com/warren-tenancy/warren => ../..
+	github.com/warren-tenancy/warren/pkg/watchset => ../../pkg/watchset
+)
 
 require (
 	github.com/chromedp/cdproto v0.159.0
@@ -63,6 +66,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
+	github.com/warren-tenancy/warren/pkg/watchset v0.0.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect

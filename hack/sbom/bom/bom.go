@@ -43,7 +43,11 @@ func listModules(info *debug.BuildInfo, version string) *cdx.BOM {
 	}
 	components, refs := []cdx.Component{std}, []string{std.BOMRef}
 	for _, module := range info.Deps {
-		if module.Replace != nil {
+		switch {
+		case module.Replace == nil:
+		case module.Replace.Version == "": // a folder of this repository
+			module = &debug.Module{Path: module.Path, Version: version}
+		default:
 			module = module.Replace
 		}
 		if slices.Contains(refs, module.Path) { // two binaries have it

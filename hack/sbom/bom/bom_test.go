@@ -17,6 +17,7 @@ func TestEveryModuleIsListed(t *testing.T) {
 		Deps: []*debug.Module{
 			{Path: "example.com/a", Version: "v1.2.3+incompatible", Sum: "h1:abc="},
 			{Path: "example.com/old", Version: "v0.1.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v0.2.0"}},
+			{Path: "example.com/main/part", Version: "v0.0.0", Replace: &debug.Module{Path: "./part"}},
 		},
 		Settings: []debug.BuildSetting{{Key: "GOOS", Value: "linux"}, {Key: "-ldflags", Value: "-s"}},
 	}
@@ -32,14 +33,15 @@ func TestEveryModuleIsListed(t *testing.T) {
 	for _, c := range *b.Components {
 		urls = append(urls, c.PackageURL)
 	}
-	want := "pkg:golang/std@1.26.1 pkg:golang/example.com/a@v1.2.3%2Bincompatible pkg:golang/example.com/fork@v0.2.0"
+	want := "pkg:golang/std@1.26.1 pkg:golang/example.com/a@v1.2.3%2Bincompatible pkg:golang/example.com/fork@v0.2.0 " +
+		"pkg:golang/example.com/main/part@v1"
 	if got := strings.Join(urls, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if main := b.Metadata.Component; main.Name != "example.com/main" || main.Version != "v1" {
 		t.Errorf("it is the list of %+v", main)
 	}
-	if (*b.Dependencies)[0].Ref != "example.com/main" || len(*(*b.Dependencies)[0].Dependencies) != 3 {
+	if (*b.Dependencies)[0].Ref != "example.com/main" || len(*(*b.Dependencies)[0].Dependencies) != 4 {
 		t.Errorf("dependencies %+v", b.Dependencies)
 	}
 	if len(*b.Metadata.Properties) != 1 {
