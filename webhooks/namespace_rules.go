@@ -139,7 +139,7 @@ func (c *namespaceChange) checkPlaceKept() {
 		why := owner + " would lose this namespace, with the rights and copies in it: keep the labels and annotations of " + v1alpha1.Domain +
 			", as kubectl apply does"
 		if c.old.Bound() {
-			why += "; to take the namespace out of its tree: kubectl warren sub cut " + c.now.Name
+			why += "; to take the namespace out of its tree: kubectl warren cut " + c.now.Name
 		}
 		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), why))
 	case undo != "" && len(c.problems) == 0:
@@ -158,7 +158,7 @@ func (c *namespaceChange) findOwner() (owner, undo string) {
 	case tenant != nil && !tenant.Deleting && c.now.TenantUID() != tenant.UID:
 		return "LNamespace " + name, "kubectl annotate namespace " + name + " " + v1alpha1.AnnotationAdopt + "=" + tenant.UID + " --overwrite"
 	case owningSubNamespace(c.before, c.old) != nil:
-		return "SubNamespace " + parent + "/" + name, "kubectl warren sub graft " + name + " " + parent
+		return "SubNamespace " + parent + "/" + name, "kubectl warren graft " + name + " " + parent
 	case parent != "":
 		return "", "kubectl warren set " + name + " --parent " + parent
 	}

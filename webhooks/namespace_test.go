@@ -133,12 +133,12 @@ func TestNamespaces(t *testing.T) {
 		"SUB-T16 BoundReplaced": {
 			"", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"), build.Namespace("w"),
 			refused(403, "metadata.labels[tenancy.warren.dev/parent]", "SubNamespace p/w would lose this namespace",
-				"as kubectl apply does; to take the namespace out of its tree: kubectl warren sub cut w"),
+				"as kubectl apply does; to take the namespace out of its tree: kubectl warren cut w"),
 		},
 		"SUB-T16 BoundUnlabelled": {
 			"on purpose", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"), placed(build.Namespace("w"), "p/w"),
 			allowed("namespace w leaves its tree: the operator deletes the rights and copies that it has from there; " +
-				"to undo this: kubectl warren sub graft w p"),
+				"to undo this: kubectl warren graft w p"),
 		},
 		"SUB-T16 BoundReplacedWithoutSub": {"nothing claims it", grown(build.Root("p")), placed(bound("w", "p"), "p/w"), build.Namespace("w"),
 			allowed("to undo this: kubectl warren set w --parent p")},

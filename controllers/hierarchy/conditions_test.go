@@ -118,7 +118,7 @@ func TestFindings(t *testing.T) {
 		"Rejected": {"", grown(root("x")), "admission webhook says no", []string{"False MetadataRejected: admission webhook says no",
 			"MetadataSynced"}},
 		"SUB-K9 SubNamespaceMissing": {"as after a restore of the namespace alone", grown(root("p"), bound("x", "p")), "",
-			[]string{"False SubNamespaceMissing: the namespace is bound, but its SubNamespace p/x is missing: kubectl warren sub create x p " +
+			[]string{"False SubNamespaceMissing: the namespace is bound, but its SubNamespace p/x is missing: kubectl warren create x -n p " +
 				"puts it back", "MetadataSynced"}},
 		"SUB-K9 it is there": {"", grown(root("p"), bound("x", "p"), &forest.Sub{Parent: "p", Name: "x"}), "",
 			[]string{"True Settled: x has everything that its ancestors and this object ask for"}},
@@ -135,7 +135,7 @@ func TestFindings(t *testing.T) {
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
 			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; if that namespace belongs here, a " +
-				"cluster admin can bind it: kubectl warren sub graft b x; the operator tries again only when this SubNamespace is created again " +
+				"cluster admin can bind it: kubectl warren graft b x; the operator tries again only when this SubNamespace is created again " +
 				"or its spec changes, while the name is free", "ChildrenReady"},
 		},
 		"ChildAwaited": {
@@ -281,7 +281,7 @@ func TestMovedVia(t *testing.T) {
 
 func TestRefusedChildren(t *testing.T) {
 	const taken = "namespace b exists outside of this tree: choose another name; if that namespace belongs here, a cluster admin can bind " +
-		"it: kubectl warren sub graft b x; the operator tries again only when this SubNamespace is created again or its spec changes, while " +
+		"it: kubectl warren graft b x; the operator tries again only when this SubNamespace is created again or its spec changes, while " +
 		"the name is free"
 	const refused = "making the required SubNamespace x/a: no"
 	for want, s := range map[string]*forest.Snapshot{

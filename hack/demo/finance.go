@@ -116,7 +116,7 @@ func bills() scene {
 			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4711"}}}'`, wantPrint("patched")},
 			{"admin", `patch lns shop --type=merge -p '{"spec":{"billing":{"costCenter":"0815"}}}'`, wantPrint("patched")},
 			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4712"}}}'`, wantPrint("patched")},
-			{"admin", "warren sub move pay-web shop", wantPrint("moved")},
+			{"admin", "warren move pay-web shop", wantPrint("moved")},
 			{finance, months, wantPrint(
 				"pay-web     payments   4711          ended", "pay-web     payments   4712          ended",
 				"pay-web     shop       0815          until now",
@@ -135,7 +135,7 @@ func billsWait() scene {
 		name: "billing", story: "The warehouse was away all the time, and nobody has noticed. What it lacks waits in the exporter's outbox.",
 		steps: []step{
 			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4711"}}}'`, wantPrint("patched")},
-			{"admin", "warren sub move pay-web shop", wantPrint("moved")},
+			{"admin", "warren move pay-web shop", wantPrint("moved")},
 			{"admin", "wait lns/payments --for=condition=BillingExported=False --timeout=20s", patient},
 			{"admin", `get lns payments -o jsonpath={.status.conditions[?(@.type=="BillingExported")].reason}`,
 				wantPrint("WarehouseUnavailable").soon()},

@@ -64,7 +64,7 @@ func (q Question) Needs(sees func(namespace string) bool) string {
 	case ChangeTenant:
 		return fmt.Sprintf("needs update on LNamespace %q%s", q.Namespace, role)
 	case DoEverything:
-		return fmt.Sprintf("needs every right in namespace %q%s, or a cluster admin's mark: kubectl warren ns mark %s %s", q.Namespace, role,
+		return fmt.Sprintf("needs every right in namespace %q%s, or a cluster admin's mark: kubectl warren mark %s %s", q.Namespace, role,
 			q.Namespace, q.Parent)
 	case CreateSubNamespaces:
 		return fmt.Sprintf("needs create on subnamespaces in namespace %q%s", q.Namespace, role)

@@ -166,9 +166,9 @@ func TestUnlawful(t *testing.T) {
 		"BelowGoing": {"M19", world(namespace("g", root, terminating)), "solo", to("g"),
 			[]string{"parent namespace g is being terminated"}},
 		"Bound": {"M20", world(namespace("b", below("org"), bound)), "b", to("other"),
-			[]string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move"}},
+			[]string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren move"}},
 		"BoundToRoot": {"M20", world(namespace("b", below("org"), bound)), "b", to(""),
-			[]string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move"}},
+			[]string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren move"}},
 		"TooMany": {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"),
 			[]string{"tenant shop allows 1 sub-namespaces (0 in use), and the move adds 2: ask a cluster admin to raise the limit"}},
 		"TooDeep": {"M22: the deepest counts", flat, "team-a", to("shop"),
@@ -177,11 +177,11 @@ func TestUnlawful(t *testing.T) {
 			[]string{"tree d0: depth 129 exceeds the limit of 128: choose a place nearer to the root"}},
 		"MarkedForOthers": {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"),
 			[]string{"annotation tenancy.warren.dev/adopt of namespace m does not name the tree of shop; a cluster admin can " +
-				"change it: kubectl warren ns mark m shop"}},
+				"change it: kubectl warren mark m shop"}},
 		"Everything": {"all in one answer", world(namespace("b", below("org"), bound, label(v1alpha1.LabelProtected, v1alpha1.True))), "b",
 			to("kube-x"), []string{
 				"b is a protected namespace", "b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl " +
-					"warren sub move", "kube-x is a protected namespace",
+					"warren move", "kube-x is a protected namespace",
 			}},
 	}
 	for name, tc := range cases {
@@ -209,7 +209,7 @@ func TestUnknown(t *testing.T) {
 
 // all returns the message for a namespace that would join the tree of parent, and in which the user lacks some right.
 func all(namespace, parent string) string {
-	return fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark: kubectl warren ns mark %s %s",
+	return fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark: kubectl warren mark %s %s",
 		namespace, namespace, parent)
 }
 

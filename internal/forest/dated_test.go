@@ -18,7 +18,7 @@ func TestRequestForAYoungerParent(t *testing.T) {
 	}{
 		"HIER-P21 waits after a restart, because it is unknown whether spec.parent means it": {nil,
 			"org is younger than this object, so the operator can't know after its restart whether spec.parent means this namespace: clear " +
-				"spec.parent, then set it again; or a cluster admin runs kubectl warren ns mark x org"},
+				"spec.parent, then set it again; or a cluster admin runs kubectl warren mark x org"},
 		"HIER-P21 is carried out by a cluster admin's mark for that tree": {[]trait{annotation(v1alpha1.AnnotationAdopt, "uid-org")}, ""},
 		"HIER-P21 waits with the mark for another tree": {[]trait{annotation(v1alpha1.AnnotationAdopt, "uid-other")},
 			"does not name the tree"},

@@ -108,6 +108,6 @@ func LacksSub(s *Snapshot, name string) bool {
 
 // MissingSub returns the words about a namespace that lacks its SubNamespace, and how a user creates it.
 func MissingSub(parent, name string) string {
-	return fmt.Sprintf("bound, but its SubNamespace %s/%s is missing: kubectl warren sub create %s %s puts it back", parent, name, name,
+	return fmt.Sprintf("bound, but its SubNamespace %s/%s is missing: kubectl warren create %s -n %s puts it back", parent, name, name,
 		parent)
 }

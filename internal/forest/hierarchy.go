@@ -87,7 +87,7 @@ func staleness(s *Snapshot, n *Namespace, h *Hierarchy) []Obstacle {
 	case h.ParentUID == unknownParent:
 		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is younger than this object, so the operator can't know "+
 			"after its restart whether spec.parent means this namespace: clear spec.parent, then set it again; or a cluster admin runs "+
-			"kubectl warren ns mark %s %s", parent.Name, n.Name, parent.Name)}
+			"kubectl warren mark %s %s", parent.Name, n.Name, parent.Name)}
 	}
 	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was created after spec.parent named it: clear spec.parent, "+
 		"then set it again", *h.Parent)}
@@ -198,7 +198,7 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	say(s.Protected(x), illegal, "%s is a protected namespace", x)
 	say(n.Terminating, illegal, "namespace %s is being terminated", x)
 	say(n.Bound() && n.Parent() != "", v1alpha1.ReasonBound, "%s is bound to SubNamespace %s/%s, which owns its place: a cluster admin can "+
-		"move it with kubectl warren sub move", x, n.Parent(), x)
+		"move it with kubectl warren move", x, n.Parent(), x)
 	say(n.Type() == v1alpha1.TypeTemplate, illegal, "namespace %s is a template", x)
 	if parent == "" {
 		return obstacles
@@ -212,7 +212,7 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	say(s.KindOf(target) == Template, illegal, "parent namespace %s is a template", parent)
 	say(cycle != "", v1alpha1.ReasonWouldCycle, "would make a cycle: %s", cycle)
 	say(markedForOthers(s, n, parent), illegal, "annotation %s of namespace %s does not name the tree of %s; a cluster admin can "+
-		"change it: kubectl warren ns mark %s %s",
+		"change it: kubectl warren mark %s %s",
 		v1alpha1.AnnotationAdopt, x, parent, x, parent)
 	if len(obstacles) == 0 {
 		for _, why := range Crowded(after, s, x) {

@@ -73,7 +73,7 @@ func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 
 // graft is the way for a namespace that belongs to the SubNamespace of its name in parent, but has lost the labels by which it does.
 func graft(name, parent string) string {
-	return "if that namespace belongs here, a cluster admin can bind it: kubectl warren sub graft " + name + " " + parent
+	return "if that namespace belongs here, a cluster admin can bind it: kubectl warren graft " + name + " " + parent
 }
 
 // NameLost returns the obstacle of a SubNamespace whose name is free now, but belonged to a namespace outside of its tree when the

@@ -218,7 +218,7 @@ func (l *load) remove(ctx context.Context, r *rand.Rand, t *tenant, person strin
 	return err
 }
 
-// move has a cluster admin move a namespace to another place, mostly in another tree, as `kubectl warren sub move` does.
+// move has a cluster admin move a namespace to another place, mostly in another tree, as `kubectl warren move` does.
 func (l *load) move(ctx context.Context, r *rand.Rand, t *tenant, _ string) error {
 	p := l.take(r, t)
 	if p == nil {

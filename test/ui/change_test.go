@@ -84,7 +84,7 @@ func testCreation(t *testing.T, c *cluster) {
 		p.CheckAxe()
 		p.Screenshot("preview", true)
 		command := shownCommand(p)
-		equal(p, "command", command, "kubectl warren sub create grow-x grow")
+		equal(p, "command", command, "kubectl warren create grow-x -n grow")
 		equal(p, "nothing is made", c.exists(t, "grow", "grow-x"), false)
 		r.lastWrite(0)
 		p.Follow(func() { p.ClickText("Run") })
@@ -208,7 +208,7 @@ func testPeople(t *testing.T, c *cluster) {
 		p.Fill("Reason", "INC-42")
 		p.Follow(func() { p.ClickText("Run with sudo") })
 		p.Until("done", patience, shows("Done."))
-		equal(p, "command", shownCommand(p), "kubectl sudo --tenant raise --reason INC-42 warren sub create raise-x raise")
+		equal(p, "command", shownCommand(p), "kubectl sudo --tenant raise --reason INC-42 warren create raise-x -n raise")
 		requests, err := c.Requests(t.Context(), mark)
 		if err != nil {
 			t.Fatal(err)

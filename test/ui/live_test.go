@@ -41,14 +41,14 @@ func testLive(t *testing.T, c *cluster) {
 		kept("a creation")
 	})
 	t.Run("WEB-U2 namespaces move, with what is below", func(t *testing.T) {
-		c.kubectl(t, "admin", "warren", "sub", "move", "live-b", "live-web")
+		c.kubectl(t, "admin", "warren", "move", "live-b", "live-web")
 		p.Until("the row", promptly, hasRow("live-b", "live-web"))
 		p.Until("its level", promptly, `document.getElementById("live-c").getAttribute("aria-level") === "4"`)
 		equal(p, "rows below it", browser.Eval[bool](p, "%s", hasRow("live-c", "live-b")), true)
 		equal(p, "each row once", browser.Eval[int](p, `document.querySelectorAll("[id=live-b], [id=live-c]").length`), 2)
 		equal(p, "focus, where a row moves into a folded tree", browser.Eval[string](p, focused), "live-web")
 		p.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("live-web").setAttribute("aria-expanded", "true"), document.getElementById("live-b").focus()`))
-		c.kubectl(t, "admin", "warren", "sub", "move", "live-b", "live")
+		c.kubectl(t, "admin", "warren", "move", "live-b", "live")
 		p.Until("the row", promptly, hasRow("live-b", "live"))
 		p.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("live-web").setAttribute("aria-expanded", "false")`))
 		kept("the way back")
@@ -162,7 +162,7 @@ func (w *changer) move(name string) {
 		}
 	}
 	eventually(w.TB, "move of "+name, func() error {
-		_, problems, code := w.Kubectl(w.Context(), "admin", "warren", "sub", "move", name, to)
+		_, problems, code := w.Kubectl(w.Context(), "admin", "warren", "move", name, to)
 		switch {
 		case code == 0:
 			w.parents[name] = to

@@ -239,7 +239,7 @@ func testQuiet(t *testing.T, c *cluster) {
 		p := r.open("new?do=sub&parent=quiet")
 		p.Fill("Name", "quiet-x")
 		p.Follow(func() { p.ClickText("Show the command") })
-		equal(p, "the command", browser.Eval[string](p, `document.querySelector(".command code").textContent`), "kubectl warren sub create quiet-x quiet")
+		equal(p, "the command", browser.Eval[string](p, `document.querySelector(".command code").textContent`), "kubectl warren create quiet-x -n quiet")
 		equal(p, "no Run", browser.Eval[bool](p, `Array.from(document.querySelectorAll("button")).some((b) => b.textContent.startsWith("Run"))`), false)
 		for _, page := range pagesOf("quiet") {
 			p.Go(r.address(page))

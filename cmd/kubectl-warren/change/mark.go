@@ -27,7 +27,7 @@ func TreeUID(ctx context.Context, api client.Reader, name string) (types.UID, er
 			name, parent, name)
 	}
 	if rootName == "" {
-		return "", fmt.Errorf("namespace %s is neither a root nor a sub-namespace: make it a root first: kubectl warren ns set-type %s root",
+		return "", fmt.Errorf("namespace %s is neither a root nor a sub-namespace: make it a root first: kubectl warren set-type %s root",
 			name, name)
 	}
 	root, err := gather.ReadNamespace(ctx, api, rootName)

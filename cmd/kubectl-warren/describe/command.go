@@ -28,10 +28,10 @@ type document struct {
 	*Namespace
 }
 
-// Command is the command "describe NS", which is also "ns describe NS".
+// Command is the command "describe NS".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "describe NAMESPACE",
+		Use: "describe NAMESPACE", SuggestFor: []string{"namespace"},
 		Short: "Show what a namespace is in its tree: its place, what it inherits and holds, what is wrong",
 		Long: "Show what a namespace is in its tree: its place, limits, what it inherits and from where, copies and sources, conditions and " +
 			"Events.\n" +

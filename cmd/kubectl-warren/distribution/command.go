@@ -15,10 +15,10 @@ import (
 // Command is the command "distribution", which only groups others.
 func Command(inv *invocation.Invocation) *cobra.Command {
 	group := &cobra.Command{
-		Use: "distribution", Aliases: []string{"rdist"}, Short: "Show the state of ResourceDistributions, or what the operator would do",
+		Use: "distribution", SuggestFor: []string{"rdist"}, Short: "Show the state of ResourceDistributions, or what the operator would do",
 	}
 	list := &cobra.Command{
-		Use: "list [NAME…]", Aliases: []string{"ls"}, Short: "Show the progress of ResourceDistributions",
+		Use: "list [NAME…]", Short: "Show the progress of ResourceDistributions",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return showDistributions(cmd.Context(), inv, names, WriteTable)

@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// OwnNamespace is a namespace in a tree, as "ns list" shows it. Its JSON form is an interface that scripts rely on.
+// OwnNamespace is a namespace in a tree, as ns shows it. Its JSON form is an interface that scripts rely on.
 type OwnNamespace struct {
 	Name string `json:"name"`
 	// Tenant is the root of the tree; empty if the user may not read enough to find it.

@@ -33,7 +33,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND[,KIND…]",
 		Short: "List objects in all namespaces of your trees",
-		Long: "List objects in all namespaces of your trees, which are those of kubectl warren ns list. In contrast to kubectl get\n" +
+		Long: "List objects in all namespaces of your trees, which are those of kubectl warren ns. In contrast to kubectl get\n" +
 			"--all-namespaces, this needs no rights in the whole cluster: each namespace is listed by itself, with your own rights.\n" +
 			"Namespaces in which you may not list the kind are named on stderr. With --watch (-w), namespaces that are created later are\n" +
 			"followed too, after ten seconds at most.",

@@ -14,32 +14,26 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
-// listDocument is what "ns list" prints as JSON or YAML.
+// listDocument is what ns prints as JSON or YAML.
 type listDocument struct {
 	invocation.Document
 	Items []gather.OwnNamespace `json:"items"`
 }
 
-// listCommand is the command "ns list".
+// listCommand is the command "ns".
 func listCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List the namespaces in your trees, also if you may not list all namespaces of the cluster",
+		Use:        "ns",
+		SuggestFor: []string{"namespace", "namespaces", "list", "ls"},
+		Short:      "List the namespaces in your trees, also if you may not list all namespaces of the cluster",
 		Long: "List the namespaces in your trees. If you may list all namespaces of the cluster, you see every tree. Otherwise you see:\n" +
 			"- the trees of the tenants whose lists name you, if you may read their LNamespaces and root namespaces;\n" +
 			"- the tree of the kubeconfig's namespace.\n" +
 			"With --tenant, you see only the tree of that tenant.",
-		Example:           "  kubectl warren ns list\n  kubectl warren ns list --tenant payments -o name",
-		Args:              cobra.NoArgs,
+		Example:           "  kubectl warren ns\n  kubectl warren ns --tenant payments -o name",
+		Args:              takeNoWords,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	listOwn(inv, cmd)
-	return cmd
-}
-
-// listOwn makes cmd list the user's own namespaces.
-func listOwn(inv *invocation.Invocation, cmd *cobra.Command) {
 	tenant := inv.AddTenant(cmd)
 	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
 		invocation.OutputName)
@@ -61,6 +55,16 @@ func listOwn(inv *invocation.Invocation, cmd *cobra.Command) {
 		}
 		return printOwn(inv, output.Value, readable)
 	}
+	return cmd
+}
+
+// takeNoWords refuses words, such as those of the group "ns" of Accurate's plugin.
+func takeNoWords(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no %q: to show one namespace or to change it, use kubectl warren describe, set, set-type or mark",
+		cmd.CommandPath(), args[0])
 }
 
 func printOwn(inv *invocation.Invocation, format string, all []gather.OwnNamespace) error {

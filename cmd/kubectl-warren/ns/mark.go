@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// markCommand is the command "ns mark NS PARENT".
+// markCommand is the command "mark NS PARENT".
 func markCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mark NAMESPACE PARENT",
@@ -23,7 +23,7 @@ func markCommand(inv *invocation.Invocation) *cobra.Command {
 			"that tree's LNamespace or, if the tree has none, of its root namespace. If a HierarchyConfiguration waits for this mark,\n" +
 			"the operator carries it out at once.\n" +
 			"To mark and place in one step: kubectl warren set NAMESPACE --parent PARENT.",
-		Example:           "  kubectl warren ns mark legacy payments",
+		Example:           "  kubectl warren mark legacy payments",
 		Args:              invocation.ExactlyAsUsage("a namespace and the parent that it may get"),
 		ValidArgsFunction: inv.CompleteFirst(2),
 	}

@@ -9,33 +9,27 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// Commands is the group of commands "ns …".
-func Commands(inv *invocation.Invocation) *cobra.Command {
-	ns := &cobra.Command{
-		Use: "ns", Aliases: []string{"namespace"}, Short: "List the namespaces in your trees, or work with one",
-		Long: "List the namespaces in your trees, as ns list does, or work with one.",
-	}
-	listOwn(inv, ns)
-	ns.AddCommand(listCommand(inv), describe.Command(inv), setTypeCommand(inv), markCommand(inv))
-	return ns
+// Commands are the commands about namespaces.
+func Commands(inv *invocation.Invocation) []*cobra.Command {
+	return []*cobra.Command{listCommand(inv), setTypeCommand(inv), markCommand(inv), setCommand(inv), protectCommand(inv)}
 }
 
 // typeNone is the type of a namespace that is neither a root nor a template.
 const typeNone = "none"
 
-// setTypeCommand is the command "ns set-type NS TYPE".
+// setTypeCommand is the command "set-type NS TYPE".
 func setTypeCommand(inv *invocation.Invocation) *cobra.Command {
 	types := []string{v1alpha1.TypeRoot, v1alpha1.TypeTemplate, typeNone}
 	cmd := &cobra.Command{
-		Use:     "set-type NAMESPACE TYPE",
-		Short:   "Make a namespace a root, a template, or neither (cluster admins)",
-		Long:    "Make a namespace a root, a template, or neither (none): by its label " + v1alpha1.LabelType + ".",
-		Example: "  kubectl warren ns set-type base template",
-		Args:    invocation.ExactlyAsUsage("a namespace and root, template or none"),
+		Use:        "set-type NAMESPACE TYPE",
+		SuggestFor: []string{"namespace"},
+		Short:      "Make a namespace a root, a template, or neither (cluster admins)",
+		Long:       "Make a namespace a root, a template, or neither (none): by its label " + v1alpha1.LabelType + ".",
+		Example:    "  kubectl warren set-type base template",
+		Args:       invocation.ExactlyAsUsage("a namespace and root, template or none"),
 		ValidArgsFunction: func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(named) == 1 {
 				return types, cobra.ShellCompDirectiveNoFileComp

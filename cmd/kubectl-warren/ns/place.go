@@ -163,7 +163,7 @@ func (p *placement) takeBack(ctx context.Context, refusal error) error {
 			return change.Labels{v1alpha1.LabelType: ""}, nil
 		})
 		if err != nil {
-			return fmt.Errorf("%w; namespace %s is still a root; to undo this: kubectl warren ns set-type %s none", refusal, p.parent, p.parent)
+			return fmt.Errorf("%w; namespace %s is still a root; to undo this: kubectl warren set-type %s none", refusal, p.parent, p.parent)
 		}
 	}
 	return refusal

@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// ProtectCommand is the command "protect NS".
-func ProtectCommand(inv *invocation.Invocation) *cobra.Command {
+// protectCommand is the command "protect NS".
+func protectCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect NAMESPACE",
 		Short: "Keep a namespace out of every tree",
@@ -47,7 +47,7 @@ func setProtected(ctx context.Context, inv *invocation.Invocation, name string, 
 	namespace, changed, err := change.Relabel(ctx, api, name, c, func(namespace *metav1.PartialObjectMetadata) (change.Labels, error) {
 		if on && namespace.Labels[v1alpha1.LabelProtected] != v1alpha1.True && inTree(namespace) {
 			return nil, fmt.Errorf("namespace %s belongs to a tree or is a template: take it out of the tree, or give it no type "+
-				"(kubectl warren ns set-type %s none), then protect it", name, name)
+				"(kubectl warren set-type %s none), then protect it", name, name)
 		}
 		return change.Labels{v1alpha1.LabelProtected: value}, nil
 	})

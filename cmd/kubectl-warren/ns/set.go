@@ -17,8 +17,8 @@ type wishes struct {
 	root, cascading, forbidden, wait bool
 }
 
-// SetCommand is the command "set NS".
-func SetCommand(inv *invocation.Invocation) *cobra.Command {
+// setCommand is the command "set NS".
+func setCommand(inv *invocation.Invocation) *cobra.Command {
 	w := &wishes{}
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE",
@@ -40,15 +40,6 @@ func SetCommand(inv *invocation.Invocation) *cobra.Command {
 		"Let the deletion of it, or of a namespace below it, delete the bound sub-namespaces below")
 	flags.BoolVarP(&w.forbidden, "forbid-cascading-deletion", "f", false, "Forbid what --allow-cascading-deletion allows")
 	flags.BoolVar(&w.wait, "wait", true, "Wait until the operator has placed the namespace, or says why not")
-	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		switch name { // as the plugin of the Hierarchical Namespace Controller spells them
-		case "allowCascadingDeletion":
-			name = "allow-cascading-deletion"
-		case "forbidCascadingDeletion":
-			name = "forbid-cascading-deletion"
-		}
-		return pflag.NormalizedName(name)
-	})
 	c := change.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		fields, err := w.fields(cmd.Flags())

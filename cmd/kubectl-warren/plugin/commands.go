@@ -3,6 +3,7 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,6 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/get"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/migrate"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ns"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
@@ -24,6 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/template"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tenant"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trees"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui"
 )
 
@@ -34,15 +35,14 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Work with tenants and trees of namespaces",
 	}, "kubectl warren")
 	groups := []*cobra.Command{
-		sub.Commands(inv), ns.Commands(inv), template.Commands(inv), setup.ConfigCommands(inv), billing.Commands(inv.Streams),
-		migrate.Commands(inv),
+		template.Commands(inv), setup.ConfigCommands(inv), billing.Commands(inv.Streams), migrate.Commands(inv),
 	}
 	warren.AddCommand(groups...)
+	warren.AddCommand(sub.Commands(inv)...)
+	warren.AddCommand(ns.Commands(inv)...)
 	warren.AddCommand( // ordered by subject here; --help shows them in the order of their names
 		tenant.CreateCommand(inv),
-		list.Command(inv), list.TreeCommand(inv), graph.Command(inv), get.Command(inv), describe.Command(inv), trace.Command(inv),
-		sub.CreateCommand(inv), sub.DeleteCommand(inv),
-		ns.SetCommand(inv), ns.ProtectCommand(inv),
+		trees.Command(inv), graph.Command(inv), get.Command(inv), describe.Command(inv), trace.Command(inv),
 		distribution.Command(inv),
 		rights.AccessCommand(inv), rights.WhoCanCommand(inv), rights.WhyCommand(inv),
 		ui.Command(inv), doctor.Command(inv), setup.VetCommand(inv), setup.VersionCommand(inv),
@@ -110,9 +110,23 @@ func requireSubcommand(group *cobra.Command) {
 	})
 }
 
+// namesFor returns the commands of group that word means in other plugins.
+func namesFor(group *cobra.Command, word string) (names []string) {
+	for _, command := range group.Commands() {
+		if slices.Contains(command.SuggestFor, word) {
+			names = append(names, command.Name())
+		}
+	}
+	return names
+}
+
 func unknownSubcommand(group *cobra.Command, word string) error {
 	advice := "see " + group.CommandPath() + " --help"
-	if near := group.SuggestionsFor(word); len(near) > 0 {
+	near := namesFor(group, word)
+	if len(near) == 0 {
+		near = group.SuggestionsFor(word) // what is spelled alike
+	}
+	if len(near) > 0 {
 		advice = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return fmt.Errorf("unknown command %q for %q: %s", word, group.CommandPath(), advice)

@@ -4,17 +4,18 @@ import "testing"
 
 func TestRefusalsAboutNamespaces(t *testing.T) {
 	refuse(t, map[string]struct{ line, want string }{
-		"SUB-X6: a wrong type": {"kubectl-warren ns set-type x foo", `invalid type "foo": must be root, template or none`},
-		"a type of nothing": {"kubectl-warren namespace set-type x",
-			"name a namespace and root, template or none, not 1: kubectl warren ns set-type NAMESPACE TYPE"},
-		"a type of a wrong name": {"kubectl-warren ns set-type x.y root", `invalid namespace name "x.y"` + noName},
+		"SUB-X6: a wrong type": {"kubectl-warren set-type x foo", `invalid type "foo": must be root, template or none`},
+		"a type of nothing": {"kubectl-warren set-type x",
+			"name a namespace and root, template or none, not 1: kubectl warren set-type NAMESPACE TYPE"},
+		"a type of a wrong name": {"kubectl-warren set-type x.y root", `invalid namespace name "x.y"` + noName},
 		"describe nothing":       {"kubectl-warren describe", "name one namespace, not 0: kubectl warren describe NAMESPACE"},
-		"describe two":           {"kubectl-warren ns describe a b", "name one namespace, not 2: kubectl warren ns describe NAMESPACE"},
-		"describe with -n":       {"kubectl-warren ns describe a -n b", "--namespace is not used by this command"},
+		"describe two":           {"kubectl-warren describe a b", "name one namespace, not 2: kubectl warren describe NAMESPACE"},
+		"describe with -n":       {"kubectl-warren describe a -n b", "--namespace is not used by this command"},
 		"describe a wrong name":  {"kubectl-warren describe A", `invalid namespace name "A"` + noName},
 		"describe in a wrong form": {"kubectl-warren describe a -o wide",
 			`invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
-		"no such command": {"kubectl-warren ns describ", `unknown command "describ" for "kubectl warren ns": did you mean describe?`},
+		"no such command": {"kubectl-warren ns describe", `kubectl warren ns takes no "describe": to show one namespace or to change it, ` +
+			`use kubectl warren describe, set, set-type or mark`},
 		"set what template": {"kubectl-warren template set a", "name a namespace and a template, not 1: kubectl warren template set " +
 			"NAMESPACE TEMPLATE"},
 		"set a wrong template": {"kubectl-warren template set a b/c", `invalid namespace name "b/c"` + noName},

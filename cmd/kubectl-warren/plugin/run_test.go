@@ -122,18 +122,19 @@ spec:
 // SUB-X8: in an error case stdout is empty, and the error is one line.
 func TestRefusals(t *testing.T) {
 	cases := map[string]struct{ line, want string }{
-		"unknown command":    {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": did you mean list?`},
-		"unknown subcommand": {"kubectl-warren sub foo", `unknown command "foo" for "kubectl warren sub": see kubectl warren sub --help`},
+		"unknown command": {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": see kubectl warren --help`},
+		"unknown subcommand": {"kubectl-warren template foo",
+			`unknown command "foo" for "kubectl warren template": see kubectl warren template --help`},
 		"SUB-X13 with its flag": {"kubectl-warren config set-resource secrets --mode Propagate",
 			`unknown command "set-resource" for "kubectl warren config": see kubectl warren config --help`},
 		"SUB-X13 flag before it": {"kubectl-warren --mode x config", "unknown flag: --mode: see kubectl warren config --help"},
 		"SUB-X13 of a command":   {"kubectl-warren config view --mode x", "unknown flag: --mode: see kubectl warren config view --help"},
 		"unknown shell": {"kubectl-warren completion cmd",
 			`unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
-		"unknown flag":            {"kubectl-warren list --foo", "unknown flag: --foo: see kubectl warren list --help"},
-		"namespace on list":       {"kubectl-warren list -n x", "--namespace is not used by this command"},
+		"unknown flag":            {"kubectl-warren tree --foo", "unknown flag: --foo: see kubectl warren tree --help"},
+		"namespace on tree":       {"kubectl-warren tree -n x", "--namespace is not used by this command"},
 		"namespace on create lns": {"kubectl-create-lns x -n x", "--namespace is not used by this command"},
-		"output": {"kubectl-warren list -o xml",
+		"output": {"kubectl-warren tree -o xml",
 			`invalid argument "xml" for "-o, --output" flag: must be json, yaml, name or wide`},
 		"dry run": {"kubectl-create-lns x --dry-run=yes",
 			`invalid argument "yes" for "--dry-run" flag: must be none, client or server`},
@@ -144,7 +145,7 @@ func TestRefusals(t *testing.T) {
 		"no name": {"kubectl-create-lns", "name one LNamespace, not 0: kubectl create lns NAME"},
 		"bad name": {"kubectl-create-lns Pay.x --dry-run=client",
 			`invalid LNamespace name "Pay.x": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
-		"bad root": {"kubectl-warren list a/b -s " + nowhere,
+		"bad root": {"kubectl-warren tree a/b -s " + nowhere,
 			`invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
 		"get nothing":        {"kubectl-warren get", "name one kind, or several with commas between, not 0: kubectl warren get KIND[,KIND…]"},
 		"get in a namespace": {"kubectl-warren get pods -n x", "--namespace is not used by this command"},
@@ -153,8 +154,6 @@ func TestRefusals(t *testing.T) {
 		"get in a wrong format": {"kubectl-warren get pods -o xml -s " + nowhere,
 			`unable to match a printer suitable for the output format "xml", allowed formats are: ` +
 				`go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml`},
-		"tree of nothing":     {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
-		"tree of both":        {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
 		"access of nobody":    {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
 		"access, a namespace": {"kubectl-warren access a -n b", "--namespace is not used by this command"},
 		"access, a wrong name": {"kubectl-warren access a/b",
@@ -173,14 +172,31 @@ func TestRefusals(t *testing.T) {
 		"why what":     {"kubectl-warren why bob get", "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]"},
 		"why, a wrong format": {"kubectl-warren why bob get pods -o wide",
 			`invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
-		"no server": {"kubectl-warren list -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: " +
+		"no server": {"kubectl-warren tree -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: " +
 			"connect: connection refused): check --server, --context and the kubeconfig"},
-		"no context": {"kubectl-warren list --context nope",
+		"no context": {"kubectl-warren tree --context nope",
 			`finding the API server by the kubeconfig and flags: context "nope" does not exist`},
-		"no kubeconfig": {"kubectl-warren list --kubeconfig /nofile", "finding the API server by the kubeconfig and flags: stat /nofile: no " +
+		"no kubeconfig": {"kubectl-warren tree --kubeconfig /nofile", "finding the API server by the kubeconfig and flags: stat /nofile: no " +
 			"such file or directory"},
 	}
 	refuse(t, cases)
+}
+
+// A name that other plugins have leads to the name here.
+func TestNamesOfOtherPlugins(t *testing.T) {
+	const sub = "create or cut or delete or graft or move or tree"
+	for line, near := range map[string]string{
+		"list": "ns or tree", "ls payments": "ns or tree", "sub create a b": sub, "sub list": sub,
+		"namespace describe a": "describe or ns or set-type", "rdist list": "distribution",
+	} {
+		t.Run("SUB-X13 "+line, func(t *testing.T) {
+			words := strings.Fields(line)
+			want := answer{1, "", `error: unknown command "` + words[0] + `" for "kubectl warren": did you mean ` + near + "?\n"}
+			if diff := cmp.Diff(want, run(t, append([]string{"kubectl-warren"}, words...)...), cmp.AllowUnexported(answer{})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
 }
 
 // refuse checks that command lines end in the error that is wanted.
@@ -203,13 +219,11 @@ func TestConfigFlags(t *testing.T) {
 		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f",
 		"--disable-compression",
 		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
-	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren get pods", "kubectl-warren ns",
-		"kubectl-warren ns list", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a",
-		"kubectl-warren sub delete a", "kubectl-warren delete a",
-		"kubectl-warren sub move a b", "kubectl-warren sub graft a b", "kubectl-warren sub cut a", "kubectl-warren ns describe a",
-		"kubectl-warren describe a", "kubectl-warren ns set-type a root",
+	for _, command := range []string{"kubectl-warren tree", "kubectl-warren get pods", "kubectl-warren ns", "kubectl-warren set",
+		"kubectl-warren create a", "kubectl-warren delete a", "kubectl-warren move a b", "kubectl-warren graft a b", "kubectl-warren cut a",
+		"kubectl-warren describe a", "kubectl-warren set-type a root", "kubectl-warren mark a b",
 		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a",
-		"kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can",
+		"kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren access", "kubectl-warren who-can",
 		"kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
 		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)
 		if got.status != 0 || got.errOut != "" {
@@ -244,11 +258,12 @@ func TestCompletion(t *testing.T) {
 		line []string
 		want string
 	}{
-		"commands":              {[]string{"kubectl_complete-warren", "tre"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
-		"types of a namespace":  {[]string{"kubectl_complete-warren", "ns", "set-type", "x", ""}, "root\ntemplate\nnone\n:4\n"},
-		"no new name":           {[]string{"kubectl_complete-warren", "sub", "create", ""}, ":4\n"},
-		"formats":               {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
-		"namespaces, no server": {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
+		"commands": {[]string{"kubectl_complete-warren", "tre"},
+			"tree\tShow the trees of namespaces, and the templates with their instances\n:4\n"},
+		"types of a namespace":  {[]string{"kubectl_complete-warren", "set-type", "x", ""}, "root\ntemplate\nnone\n:4\n"},
+		"no new name":           {[]string{"kubectl_complete-warren", "create", ""}, ":4\n"},
+		"formats":               {[]string{"kubectl_complete-warren", "tree", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
+		"namespaces, no server": {[]string{"kubectl_complete-warren", "tree", "-s", nowhere, ""}, ":4\n"},
 		"tenants, no server":    {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},
 		"verbs": {[]string{"kubectl_complete-warren", "why", "bob", ""},
 			"get\nlist\nwatch\ncreate\nupdate\npatch\ndelete\ndeletecollection\nbind\nescalate\nimpersonate\nuse\n:4\n"},

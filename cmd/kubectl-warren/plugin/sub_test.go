@@ -7,32 +7,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const noName = ": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end"
+const (
+	noName   = ": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end"
+	noParent = "name one sub-namespace, and its parent with --namespace: kubectl warren create NAME -n PARENT"
+)
 
 // Wrong input is refused before any request is made, so even without a reachable API server.
 func TestRefusalsAboutSubNamespaces(t *testing.T) {
 	refuse(t, map[string]struct{ line, want string }{
-		"create without a parent": {"kubectl-warren sub create a",
-			"name a sub-namespace and its parent, not 1: kubectl warren sub create NAME PARENT"},
-		"create with -n":           {"kubectl-warren sub create a b -n b", "--namespace is not used by this command"},
-		"create in no namespace":   {"kubectl-warren create a", "name the parent: kubectl warren create a --namespace PARENT"},
-		"create what":              {"kubectl-warren create -n b", "name one sub-namespace, not 0: kubectl warren create NAME"},
-		"create a wrong name":      {"kubectl-warren sub create a.b c", `invalid namespace name "a.b"` + noName},
+		"create in no namespace":   {"kubectl-warren create a", noParent},
+		"create what":              {"kubectl-warren create -n b", noParent},
+		"create two":               {"kubectl-warren create a b", noParent},
+		"create a wrong name":      {"kubectl-warren create a.b -n c", `invalid namespace name "a.b"` + noName},
 		"create in a wrong parent": {"kubectl-warren create a -n b/c", `invalid namespace name "b/c"` + noName},
-		"create a wrong label": {"kubectl-warren sub create a b --labels x",
+		"create a wrong label": {"kubectl-warren create a -n b --labels x",
 			`invalid argument "x" for "--labels" flag: x must be formatted as key=value`},
-		"delete what":              {"kubectl-warren sub delete", "name one sub-namespace, not 0: kubectl warren sub delete NAME"},
+		"delete what":              {"kubectl-warren delete", "name one sub-namespace, not 0: kubectl warren delete NAME"},
 		"delete, a wrong name":     {"kubectl-warren delete A", `invalid namespace name "A"` + noName},
 		"delete in a wrong parent": {"kubectl-warren delete a -n b.c", `invalid namespace name "b.c"` + noName},
-		"move where": {"kubectl-warren sub move a",
-			"name a sub-namespace and its new parent, not 1: kubectl warren sub move NAME PARENT"},
-		"move with -n":       {"kubectl-warren sub move a b -n c", "--namespace is not used by this command"},
-		"move, a wrong name": {"kubectl-warren sub move a B", `invalid namespace name "B"` + noName},
-		"graft where": {"kubectl-warren sub graft a",
-			"name a namespace and its new parent, not 1: kubectl warren sub graft NAMESPACE PARENT"},
-		"graft, a wrong name": {"kubectl-warren sub graft a/b c", `invalid namespace name "a/b"` + noName},
-		"cut two":             {"kubectl-warren sub cut a b", "name one sub-namespace, not 2: kubectl warren sub cut NAME"},
-		"cut, a wrong dry run": {"kubectl-warren sub cut a --dry-run=yes",
+		"move where": {"kubectl-warren move a",
+			"name a sub-namespace and its new parent, not 1: kubectl warren move NAME PARENT"},
+		"move with -n":       {"kubectl-warren move a b -n c", "--namespace is not used by this command"},
+		"move, a wrong name": {"kubectl-warren move a B", `invalid namespace name "B"` + noName},
+		"graft where": {"kubectl-warren graft a",
+			"name a namespace and its new parent, not 1: kubectl warren graft NAMESPACE PARENT"},
+		"graft, a wrong name": {"kubectl-warren graft a/b c", `invalid namespace name "a/b"` + noName},
+		"cut two":             {"kubectl-warren cut a b", "name one sub-namespace, not 2: kubectl warren cut NAME"},
+		"cut, a wrong dry run": {"kubectl-warren cut a --dry-run=yes",
 			`invalid argument "yes" for "--dry-run" flag: must be none, client or server`},
 	})
 }
@@ -52,9 +53,10 @@ spec:
     team: neco
 `
 	cases := map[string]struct{ line, want string }{
-		"sub create": {"kubectl-warren sub create a b --labels app=web,team=neco --annotations memo=x --dry-run=client -o yaml", made},
-		"create":     {"kubectl-warren create a -n b --labels app=web --labels team=neco --annotations memo=x --dry-run=client -o yaml", made},
-		"its name":   {"kubectl-warren sub create a b --dry-run=client --wait", "subnamespace.tenancy.warren.dev/a created (dry run)\n"},
+		"two labels at once": {"kubectl-warren create a -n b --labels app=web,team=neco --annotations memo=x --dry-run=client -o yaml", made},
+		"one by one": {
+			"kubectl-warren create a -n b --labels app=web --labels team=neco --annotations memo=x --dry-run=client -o yaml", made},
+		"its name": {"kubectl-warren create a -n b --dry-run=client --wait", "subnamespace.tenancy.warren.dev/a created (dry run)\n"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

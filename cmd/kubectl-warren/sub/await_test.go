@@ -120,7 +120,7 @@ func TestABoundNamespaceWithoutItsSubNamespace(t *testing.T) {
 	t.Run("SUB-X18 delete names the command", func(t *testing.T) {
 		_, _, err := findSub(t.Context(), api, "", "pay-web")
 		const want = "namespace pay-web is bound, but its SubNamespace payments/pay-web is missing: " +
-			"kubectl warren sub create pay-web payments puts it back; then give this command again"
+			"kubectl warren create pay-web -n payments puts it back; then give this command again"
 		if err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

@@ -16,16 +16,6 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// completeParent offers the namespaces in trees for the second argument; the first is a new name.
-func completeParent(inv *invocation.Invocation) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(named) != 1 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return inv.CompleteNamespaces(cmd, named, begun)
-	}
-}
-
 // newChild has the values of the flags of create.
 type newChild struct {
 	labels, annotations map[string]string
@@ -42,40 +32,24 @@ func (n *newChild) addFlags(cmd *cobra.Command) {
 	n.change = change.AddFlags(cmd)
 }
 
-// createCommand is the command "sub create NAME PARENT".
+// createCommand is the command "create NAME -n PARENT".
 func createCommand(inv *invocation.Invocation) *cobra.Command {
 	n := &newChild{}
 	cmd := &cobra.Command{
-		Use:               "create NAME PARENT",
-		Short:             "Create a sub-namespace",
-		Example:           "  kubectl warren sub create pay-web payments --wait",
-		Args:              invocation.ExactlyAsUsage("a sub-namespace and its parent"),
-		ValidArgsFunction: completeParent(inv),
-	}
-	n.addFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return createSub(cmd.Context(), inv, args[1], args[0], n)
-	}
-	return cmd
-}
-
-// CreateCommand is the command "create NAME -n PARENT". It does what "sub create" does, under the name that users of the Hierarchical
-// Namespace Controller know.
-func CreateCommand(inv *invocation.Invocation) *cobra.Command {
-	n := &newChild{}
-	cmd := &cobra.Command{
-		Use:               "create NAME",
-		Short:             "Create a sub-namespace of the namespace that --namespace names",
-		Example:           "  kubectl warren create pay-web -n payments",
-		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
-		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
+		Use:         "create NAME -n PARENT",
+		Short:       "Create a sub-namespace of the namespace that --namespace names",
+		Example:     "  kubectl warren create pay-web -n payments --wait",
+		Annotations: map[string]string{invocation.UsesNamespace: "yes"},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || *inv.Flags.Namespace == "" {
+				return fmt.Errorf("name one sub-namespace, and its parent with --namespace: %s NAME -n PARENT", cmd.CommandPath())
+			}
+			return nil
+		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	n.addFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *inv.Flags.Namespace == "" {
-			return fmt.Errorf("name the parent: kubectl warren create %s --namespace PARENT", args[0])
-		}
 		return createSub(cmd.Context(), inv, *inv.Flags.Namespace, args[0], n)
 	}
 	return cmd

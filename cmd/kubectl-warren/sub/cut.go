@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// cutCommand is the command "sub cut NAME".
+// cutCommand is the command "cut NAME".
 func cutCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cut NAME",
@@ -19,7 +19,7 @@ func cutCommand(inv *invocation.Invocation) *cobra.Command {
 		Long: "Make a sub-namespace the root of a tree of its own, with all that is below it. If it is bound, its SubNamespace is deleted;\n" +
 			"the namespace stays. The namespaces of the new tree lose all that they inherited from the old one, also the rights of the\n" +
 			"tenant's people.",
-		Example:           "  kubectl warren sub cut pay-web",
+		Example:           "  kubectl warren cut pay-web",
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}

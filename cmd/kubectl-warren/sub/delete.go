@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,15 +24,15 @@ type deletion struct {
 	change        change.Options
 }
 
-// DeleteCommand is the command "sub delete NAME", which is also "delete NAME".
-func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
+// deleteCommand is the command "delete NAME".
+func deleteCommand(inv *invocation.Invocation) *cobra.Command {
 	d := &deletion{}
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a sub-namespace by its SubNamespace",
 		Long: "Delete a sub-namespace by its SubNamespace. --namespace names the parent; without it, the parent is read from the label of\n" +
 			"the namespace. With --namespace, NAME may also be a SubNamespace that has no namespace.",
-		Example:           "  kubectl warren sub delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
+		Example:           "  kubectl warren delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),
@@ -41,12 +40,6 @@ func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false,
 		"First set allowCascadingDeletion in the HierarchyConfiguration of NAME: bound sub-namespaces below are deleted, too")
 	cmd.Flags().BoolVar(&d.wait, "wait", false, "Return when the namespace is gone, and say what it still holds")
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "allowCascadingDeletion" { // as the plugin of the Hierarchical Namespace Controller spells it
-			name = "cascade"
-		}
-		return pflag.NormalizedName(name)
-	})
 	d.change = change.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return deleteSub(cmd.Context(), inv, *inv.Flags.Namespace, args[0], d)

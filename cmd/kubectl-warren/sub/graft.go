@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// graftCommand is the command "sub graft NS PARENT".
+// graftCommand is the command "graft NS PARENT".
 func graftCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graft NAMESPACE PARENT",
@@ -22,7 +22,7 @@ func graftCommand(inv *invocation.Invocation) *cobra.Command {
 		Long: "Make an existing namespace, with all that is below it, a sub-namespace of PARENT. Then it is no root, and\n" +
 			"references no template. It belongs to a SubNamespace in PARENT: if that is deleted, the namespace is deleted.\n" +
 			"To place a namespace without a SubNamespace, use kubectl warren set.",
-		Example:           "  kubectl warren sub graft legacy payments",
+		Example:           "  kubectl warren graft legacy payments",
 		Args:              invocation.ExactlyAsUsage("a namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),
 	}
@@ -53,7 +53,7 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 		}
 		above, bound := now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelBound] == v1alpha1.True
 		if bound && above != "" && above != parent {
-			return nil, fmt.Errorf("namespace %s belongs to SubNamespace %s/%s: use kubectl warren sub move %s %s", name, above, name, name, parent)
+			return nil, fmt.Errorf("namespace %s belongs to SubNamespace %s/%s: use kubectl warren move %s %s", name, above, name, name, parent)
 		}
 		return change.Labels{
 			v1alpha1.LabelType: "", v1alpha1.LabelTemplate: "", v1alpha1.LabelParent: parent, v1alpha1.LabelBound: v1alpha1.True,

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// moveCommand is the command "sub move NAME PARENT".
+// moveCommand is the command "move NAME PARENT".
 func moveCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move NAME PARENT",
@@ -24,7 +24,7 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 		Long: "Move a sub-namespace, with all that is below it, to another parent, by the label " + v1alpha1.LabelParent + ".\n" +
 			"If the sub-namespace is bound, a SubNamespace is first created in the new parent, and at the end the old one is deleted.\n" +
 			"If the command is interrupted, run it again: it finishes the move.",
-		Example:           "  kubectl warren sub move pay-web shop",
+		Example:           "  kubectl warren move pay-web shop",
 		Args:              invocation.ExactlyAsUsage("a sub-namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),
 	}

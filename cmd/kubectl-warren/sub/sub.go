@@ -18,14 +18,15 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
 )
 
-// Commands is the group of commands "sub …".
-func Commands(inv *invocation.Invocation) *cobra.Command {
-	sub := &cobra.Command{Use: "sub", Short: "Work with sub-namespaces"}
-	sub.AddCommand(createCommand(inv), DeleteCommand(inv), moveCommand(inv), graftCommand(inv), cutCommand(inv), list.Command(inv))
-	return sub
+// Commands are the commands about sub-namespaces. In other plugins they have names such as "sub create".
+func Commands(inv *invocation.Invocation) []*cobra.Command {
+	all := []*cobra.Command{createCommand(inv), deleteCommand(inv), moveCommand(inv), graftCommand(inv), cutCommand(inv)}
+	for _, command := range all {
+		command.SuggestFor = []string{"sub"}
+	}
+	return all
 }
 
 // New returns the SubNamespace called name in parent, with its kind set.

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trees"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -30,11 +30,10 @@ func Commands(inv *invocation.Invocation) *cobra.Command {
 func listCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "list [TEMPLATE…]",
-		Aliases:           []string{"ls"},
 		Short:             "Show the templates, and below each of them all that reference it",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
-	output := list.AddOutput(cmd)
+	output := trees.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		return showTemplates(cmd.Context(), inv, names, output.Value)
 	}
@@ -62,7 +61,7 @@ func showTemplates(ctx context.Context, inv *invocation.Invocation, names []stri
 		}
 	}
 	view.References = true
-	return list.Draw(inv, view, names, format, "No templates found.")
+	return trees.Draw(inv, view, names, format, "No templates found.")
 }
 
 // setCommand is the command "template set NS TEMPLATE".

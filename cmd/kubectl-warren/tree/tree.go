@@ -104,7 +104,7 @@ func (v View) Below(names []string) ([]*Node, error) {
 	}
 	switch {
 	case len(missing) > 0:
-		return nil, fmt.Errorf("no such namespace: %s; kubectl warren tree -A shows all trees", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("no such namespace: %s; kubectl warren tree shows all trees", strings.Join(missing, ", "))
 	case len(outside) > 0:
 		return nil, fmt.Errorf("not in a tree: %s; only a root, a sub-namespace, a template or an instance of one can be listed",
 			strings.Join(outside, ", "))

@@ -190,7 +190,7 @@ func TestBelowRefuses(t *testing.T) {
 		want  string
 	}{
 		"SUB-X2: a namespace that does not exist": {[]string{"r", "nosuch"},
-			`no such namespace: "nosuch"; kubectl warren tree -A shows all trees`},
+			`no such namespace: "nosuch"; kubectl warren tree shows all trees`},
 		"namespaces that are in no tree": {[]string{"default", "r", "kube-system"},
 			`not in a tree: "default", "kube-system"; only a root, a sub-namespace, a template or an instance of one can be listed`},
 	}

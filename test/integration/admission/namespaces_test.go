@@ -64,12 +64,12 @@ var _ = Describe("a Namespace", func() {
 			out, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "replace", "-f", "-")
 			return answer{out, problem, code}
 		}
-		Expect(replace("t16-bound")).To(refuse("SubNamespace t16/t16-bound would lose this namespace", "kubectl warren sub cut t16-bound"))
+		Expect(replace("t16-bound")).To(refuse("SubNamespace t16/t16-bound would lose this namespace", "kubectl warren cut t16-bound"))
 		Expect(replace("t16-placed")).To(warn("namespace t16-placed leaves its tree", "kubectl warren set t16-placed --parent t16"))
-		Expect(shared.label(ctx, "t16-bound", "parent-", "bound-")).To(warn("kubectl warren sub graft t16-bound t16"))
+		Expect(shared.label(ctx, "t16-bound", "parent-", "bound-")).To(warn("kubectl warren graft t16-bound t16"))
 		Eventually(shared.ns("t16-bound")).WithContext(ctx).Should(lack(v1alpha1.TreeLabel("t16")))
 		Eventually(shared.sub("t16", "t16-bound")).WithContext(ctx).Should(SatisfyAll(ready(metav1.ConditionFalse, v1alpha1.ReasonNameTaken),
-			HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring("kubectl warren sub graft t16-bound t16"))))))
+			HaveField("Status.Conditions", ContainElement(HaveField("Message", ContainSubstring("kubectl warren graft t16-bound t16"))))))
 		Expect(replace("t16")).To(refuse("LNamespace t16 would lose this namespace"))
 	})
 

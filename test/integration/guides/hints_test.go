@@ -43,7 +43,7 @@ var _ = Describe("an object from which nothing will be copied", func() {
 		}
 		Eventually(label("e2-plain", "s")).WithContext(ctx).
 			Should(warns("nothing is copied from this object, because namespace e2-plain is in no tree: place the namespace " +
-				"(kubectl warren set e2-plain --parent PARENT), or make it a root (kubectl warren ns set-type e2-plain root)"))
+				"(kubectl warren set e2-plain --parent PARENT), or make it a root (kubectl warren set-type e2-plain root)"))
 		Expect(label("default", "e2-s")()).To(warns("because namespace default is protected and can be in no tree: put the object into a root"))
 		Expect(label("e2-org", "s")()).To(silent())
 		Expect(line(ctx, "label", "secret", "s", "-n", "e2-plain", v1alpha1.LabelPropagate+"=none", "--dry-run=server")()).To(silent())

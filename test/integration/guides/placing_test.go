@@ -16,7 +16,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 	It("HIER-P14 waits for a mark, and every answer has the command that sets it", func(ctx SpecContext) {
 		world.Create(ctx, build.Tenant("p14-pay").Object(), build.Namespace("p14-legacy"))
 		Eventually(metadata("p14-pay")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
-		const command = "kubectl warren ns mark p14-legacy p14-pay"
+		const command = "kubectl warren mark p14-legacy p14-pay"
 		ask := func() answer {
 			return apply(ctx, build.Hierarchy("p14-legacy", build.Below("p14-pay")))
 		}
@@ -29,7 +29,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 		Eventually(line(ctx, "events", "-n", "p14-legacy")).WithContext(ctx).
 			Should(HaveField("Out", MatchRegexp(`Warning +ParentRefused .*`+command)))
 
-		mark := []string{"warren", "ns", "mark", "p14-legacy", "p14-pay"}
+		mark := []string{"warren", "mark", "p14-legacy", "p14-pay"}
 		Expect(asAdmin(ctx, append(mark, "--dry-run=client")...)).To(Equal(answer{"namespace/p14-legacy marked (dry run)\n", "", 0}))
 		Expect(asAdmin(ctx, mark...)).To(Equal(answer{"namespace/p14-legacy marked\n", "", 0}))
 		Eventually(hierarchy("p14-legacy")).WithContext(ctx).Should(And(
@@ -37,8 +37,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			reports(v1alpha1.ConditionPropagated, metav1.ConditionTrue, v1alpha1.ReasonInSync, "")))
 		Eventually(metadata("p14-legacy")).WithContext(ctx).Should(Not(HaveKey(v1alpha1.AnnotationAdopt)), "a mark counts once")
 		Expect(ask()).To(And(HaveField("Code", 0), HaveField("Err", BeEmpty())), "nothing waits any more")
-		Expect(asAdmin(ctx, "warren", "ns", "mark", "p14-legacy", "default")).To(And(HaveField("Code", 1), HaveField("Err",
-			"error: namespace default is neither a root nor a sub-namespace: make it a root first: kubectl warren ns set-type default root\n")))
+		Expect(asAdmin(ctx, "warren", "mark", "p14-legacy", "default")).To(And(HaveField("Code", 1), HaveField("Err",
+			"error: namespace default is neither a root nor a sub-namespace: make it a root first: kubectl warren set-type default root\n")))
 	})
 
 	It("HIER-P15 is placed in one step by a cluster admin, below a namespace that becomes a root", func(ctx SpecContext) {
@@ -85,9 +85,9 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			return kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay")
 		}).WithContext(ctx).Should(And(HaveField("Code", 2),
 			HaveField("Err", And(ContainSubstring("error: the request of namespace p17-legacy is stored, but not carried out: Pending"),
-				ContainSubstring("kubectl warren ns mark p17-legacy p17-pay")))))
+				ContainSubstring("kubectl warren mark p17-legacy p17-pay")))))
 		Expect(kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay", "--wait=false").Code).To(BeZero())
-		Expect(asAdmin(ctx, "warren", "ns", "mark", "p17-legacy", "p17-pay").Code).To(BeZero())
+		Expect(asAdmin(ctx, "warren", "mark", "p17-legacy", "p17-pay").Code).To(BeZero())
 		Eventually(func() answer {
 			return kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay")
 		}).WithContext(ctx).Should(Equal(answer{"hierarchyconfiguration.tenancy.warren.dev/hierarchy unchanged\n", "", 0}))

@@ -206,8 +206,8 @@ func (r *runningPeer) refuses(ctx context.Context, why string, args ...string) {
 func (r *runningPeer) letsUsersWork(ctx context.Context, parent string) {
 	GinkgoHelper()
 	name := r.prefix + "meanwhile"
-	r.done(ctx, controlplane.Admin, "sub", "create", name, parent, "--wait")
-	r.done(ctx, controlplane.Admin, "sub", "delete", name)
+	r.done(ctx, controlplane.Admin, "create", name, "-n", parent, "--wait")
+	r.done(ctx, controlplane.Admin, "delete", name)
 	r.isRid(ctx, build.Namespace(name))
 }
 

@@ -222,7 +222,7 @@ func migratesCapsule(own *cluster, config *string) {
 		tree(ctx)
 		Expect(s.planned(ctx).Steps).To(BeEmpty())
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("the last step has been taken"))
-		Expect(s.done(ctx, "alice", "sub", "create", "c-oil-new", "c-oil", "--wait")).NotTo(BeEmpty())
+		Expect(s.done(ctx, "alice", "create", "c-oil-new", "-n", "c-oil", "--wait")).NotTo(BeEmpty())
 		for name := range ownedCount(s.state(ctx, "c-")) {
 			Expect(goesWithTenant(name)).To(BeTrue(), name)
 		}

@@ -168,7 +168,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 	It("MIG-U3 takes nothing back where users placed namespaces since, and says which", func(ctx SpecContext) {
 		s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		Eventually(s.ns("h-svc")).WithContext(ctx).Should(standing("h-org", "2"))
-		Expect(s.done(ctx, controlplane.Admin, "sub", "create", "h-since", "h-svc", "--wait")).NotTo(BeEmpty())
+		Expect(s.done(ctx, controlplane.Admin, "create", "h-since", "-n", "h-svc", "--wait")).NotTo(BeEmpty())
 		applied := s.state(ctx, "h-")
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("namespace h-since was placed below h-svc"))
 		left := uidsOf(s.state(ctx, "h-"))

@@ -175,7 +175,7 @@ var _ = Describe("kubectl warren get", func() {
 		shared.tenantWithTree(ctx, "x12-hr", "x12-ann")
 		shared.Create(ctx, build.Tenant("x12-shop").Users("x12-dave").Object())
 		Eventually(shared.ns("x12-shop")).WithContext(ctx).Should(standing("x12-shop", "0"))
-		for _, command := range [][]string{{"ns"}, {"ns", "list"}, {"namespace", "ls"}} {
+		for _, command := range [][]string{{"ns"}, {"ns"}, {"namespace", "ls"}} {
 			Expect(columns(shared.done(ctx, controlplane.Admin, append(command, "--as", "x12-ann")...), 4)).To(Equal([]string{
 				"x12-hr x12-hr <none> Active", "x12-hr-web x12-hr x12-hr Active", "x12-hr-db x12-hr x12-hr-web Active",
 				"x12-pay x12-pay <none> Active", "x12-pay-web x12-pay x12-pay Active", "x12-pay-db x12-pay x12-pay-web Active"}), "%v", command)
@@ -183,7 +183,7 @@ var _ = Describe("kubectl warren get", func() {
 		Expect(shared.done(ctx, controlplane.Admin, "ns", "--tenant", "x12-hr", "-o", "name", "--as", "x12-ann")).
 			To(Equal("namespace/x12-hr\nnamespace/x12-hr-web\nnamespace/x12-hr-db\n"))
 		var document struct{ Items []gather.OwnNamespace }
-		Expect(json.Unmarshal([]byte(shared.done(ctx, controlplane.Admin, "ns", "list", "--tenant", "x12-hr-db", "-o", "json", "--as",
+		Expect(json.Unmarshal([]byte(shared.done(ctx, controlplane.Admin, "ns", "--tenant", "x12-hr-db", "-o", "json", "--as",
 			"x12-ann")), &document)).To(Succeed())
 		Expect(document.Items).To(Equal([]gather.OwnNamespace{{Name: "x12-hr-db", Tenant: "x12-hr", Parent: "x12-hr-web", Phase: "Active"}}))
 		Expect(shared.done(ctx, controlplane.Admin, "ns", "-o", "name")).To(And(ContainSubstring("namespace/x12-shop\n"),

@@ -58,7 +58,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		since := shared.Mark(ctx) // erin is in no other case; other users read in the operator's namespace at the same time
 		read := func(user string) (d describe.Namespace) {
 			GinkgoHelper()
-			Expect(json.Unmarshal([]byte(shared.done(ctx, user, "ns", "describe", "x5-web", "-o", "json")), &d)).To(Succeed())
+			Expect(json.Unmarshal([]byte(shared.done(ctx, user, "describe", "x5-web", "-o", "json")), &d)).To(Succeed())
 			return d
 		}
 		Eventually(func() []describe.Resource { return read("erin").Resources }).WithContext(ctx).Should(ContainElement(describe.Resource{
@@ -132,7 +132,7 @@ var _ = Describe("kubectl warren sets the type and the template of a namespace",
 		shared.Create(ctx, build.Namespace("x6-x"))
 		set := func(kind string, flags ...string) string {
 			GinkgoHelper()
-			return shared.done(ctx, controlplane.Admin, append([]string{"ns", "set-type", "x6-x", kind}, flags...)...)
+			return shared.done(ctx, controlplane.Admin, append([]string{"set-type", "x6-x", kind}, flags...)...)
 		}
 		Expect(set("root", "--dry-run=client")).To(Equal("namespace/x6-x labelled (dry run)\n"))
 		Expect(set("root", "--dry-run=server")).To(Equal("namespace/x6-x labelled (server dry run)\n"))
@@ -147,7 +147,7 @@ var _ = Describe("kubectl warren sets the type and the template of a namespace",
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 		DeferCleanup(server.Close)
 		for why, args := range map[string][]string{
-			`invalid type "foo": must be root, template or none`: {"ns", "set-type", "x6-x", "foo"},
+			`invalid type "foo": must be root, template or none`: {"set-type", "x6-x", "foo"},
 			"contradict each other: a root has no parent":        {"set", "x6-x", "--root", "--parent", "x6-y"},
 			"contradict each other: give one":                    {"set", "x6-x", "-a", "-f"},
 		} {

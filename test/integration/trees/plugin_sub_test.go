@@ -55,18 +55,18 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	It("SUB-X16 as a tenant's user who makes and deletes sub-namespaces", func(ctx SpecContext) {
 		own.Create(ctx, build.Tenant("xc-pay").Users("alice").Object())
 		Eventually(func() (string, error) {
-			out, problems, _ := own.warren(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations",
+			out, problems, _ := own.warren(ctx, "alice", "create", "xc-web", "-n", "xc-pay", "--labels", "app=web,team=a", "--annotations",
 				"memo=x", "--dry-run=server")
 			return out + problems, ctx.Err()
 		}).WithContext(ctx).Should(Equal(subResource+"xc-web created (server dry run)\n"), "once she has her rights")
 		own.Absent(ctx, subNamespace("xc-pay/xc-web"))
-		Expect(own.done(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations", "memo=x", "--wait")).
+		Expect(own.done(ctx, "alice", "create", "xc-web", "-n", "xc-pay", "--labels", "app=web,team=a", "--annotations", "memo=x", "--wait")).
 			To(Equal(subResource + "xc-web created\n"))
 		Expect(own.now(ctx, "xc-web")).To(And(carry("app", "web"), carry("team", "a"), noted("memo", "x")))
 		Expect(own.fails(ctx, "alice", "create", "xc-lost", "-n", "xc-pya")).To(And(ContainSubstring(`in the namespace "xc-pya"`),
 			HaveSuffix("; namespace xc-pya does not exist, or you may not make sub-namespaces in it: check the name, or ask a manager of "+
 				"its tenant or a cluster admin for the right")), "SUB-X16")
-		Eventually(func() string { return own.fails(ctx, "alice", "sub", "create", "xc-web", "xc-pay") }).WithContext(ctx).
+		Eventually(func() string { return own.fails(ctx, "alice", "create", "xc-web", "-n", "xc-pay") }).WithContext(ctx).
 			Should(Equal("namespace xc-web already exists: choose another name"))
 		Expect(own.fails(ctx, "alice", "create", "xc-x", "-n", "xc-pay", "--labels", "foo=a")).
 			To(ContainSubstring("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels"))
@@ -75,28 +75,28 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own.Create(ctx, build.Namespace("xc-taken"))
 		Expect(own.fails(ctx, "alice", "create", "xc-taken", "-n", "xc-pay", "--wait")).
 			To(HavePrefix("SubNamespace xc-pay/xc-taken was created, but is not ready: NameTaken: namespace xc-taken exists outside of this tree"))
-		Expect(own.fails(ctx, "alice", "sub", "delete", "xc-taken")).To(ContainSubstring("name the parent of its SubNamespace with --namespace"))
+		Expect(own.fails(ctx, "alice", "delete", "xc-taken")).To(ContainSubstring("name the parent of its SubNamespace with --namespace"))
 		Expect(own.done(ctx, "alice", "delete", "xc-taken", "-n", "xc-pay", "--wait", "-o", "name")).To(Equal(subResource + "xc-taken\n"))
 		own.Absent(ctx, subNamespace("xc-pay/xc-taken"))
 		Expect(own.now(ctx, "xc-taken")).To(active())
 
 		read := &v1alpha1.SubNamespace{}
-		Expect(json.Unmarshal([]byte(own.done(ctx, "alice", "sub", "create", "xc-db", "xc-web", "--wait", "-o", "json")), read)).To(Succeed())
+		Expect(json.Unmarshal([]byte(own.done(ctx, "alice", "create", "xc-db", "-n", "xc-web", "--wait", "-o", "json")), read)).To(Succeed())
 		Expect(read).To(beReady())
-		Expect(own.done(ctx, "alice", "sub", "delete", "xc-db", "--dry-run=client")).To(Equal(subResource + "xc-db deleted (dry run)\n"))
-		Expect(own.done(ctx, "alice", "sub", "delete", "xc-db", "--dry-run=server")).To(Equal(subResource + "xc-db deleted (server dry run)\n"))
+		Expect(own.done(ctx, "alice", "delete", "xc-db", "--dry-run=client")).To(Equal(subResource + "xc-db deleted (dry run)\n"))
+		Expect(own.done(ctx, "alice", "delete", "xc-db", "--dry-run=server")).To(Equal(subResource + "xc-db deleted (server dry run)\n"))
 		Expect(own.now(ctx, "xc-db")).To(active())
-		Expect(own.fails(ctx, "alice", "sub", "delete", "xc-pay")).To(Equal("namespace xc-pay is no sub-namespace"))
-		Expect(own.fails(ctx, "alice", "sub", "delete", "xc-db", "-n", "xc-pay")).To(Equal("there is no SubNamespace xc-db in namespace xc-pay"))
+		Expect(own.fails(ctx, "alice", "delete", "xc-pay")).To(Equal("namespace xc-pay is no sub-namespace"))
+		Expect(own.fails(ctx, "alice", "delete", "xc-db", "-n", "xc-pay")).To(Equal("there is no SubNamespace xc-db in namespace xc-pay"))
 	})
 
 	It("SUB-X7 deletes what has sub-namespaces only when told to", func(ctx SpecContext) {
 		own.Create(ctx, build.Tenant("x7-pay").Users("alice").Object())
 		Eventually(own.ns("x7-pay")).WithContext(ctx).Should(standing("x7-pay", "0"))
 		own.grow(ctx, "x7-pay/x7-web", "x7-web/x7-deep")
-		Eventually(func() string { return own.fails(ctx, "alice", "sub", "delete", "x7-web") }).WithContext(ctx).
+		Eventually(func() string { return own.fails(ctx, "alice", "delete", "x7-web") }).WithContext(ctx).
 			Should(ContainSubstring("x7-web has sub-namespaces (x7-deep): delete them first or set allowCascadingDeletion"))
-		out, said, code := own.warren(ctx, "alice", "sub", "delete", "x7-web", "--cascade", "--wait")
+		out, said, code := own.warren(ctx, "alice", "delete", "x7-web", "--cascade", "--wait")
 		Expect(code).To(BeZero(), said)
 		Expect(out).To(Equal(subResource + "x7-web deleted\n"))
 		Expect(said).To(MatchRegexp(`^allowCascadingDeletion of HierarchyConfiguration x7-web/hierarchy: (created|configured)\n`+
@@ -107,7 +107,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		}
 		By("as the cluster admin, who sees the namespace to its end")
 		own.grow(ctx, "x7-pay/x7-ops", "x7-ops/x7-low")
-		own.done(ctx, controlplane.Admin, "delete", "x7-ops", "-n", "x7-pay", "--allowCascadingDeletion", "--wait")
+		own.done(ctx, controlplane.Admin, "delete", "x7-ops", "-n", "x7-pay", "--cascade", "--wait")
 		own.Absent(ctx, build.Namespace("x7-ops"))
 	})
 
@@ -126,7 +126,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		deleting := make(chan string, 1)
 		go func() {
 			defer GinkgoRecover()
-			_, said, _ := own.warren(ctx, controlplane.Admin, "sub", "delete", "d16-web", "--wait")
+			_, said, _ := own.warren(ctx, controlplane.Admin, "delete", "d16-web", "--wait")
 			deleting <- said
 		}()
 		own.Gone(ctx, subNamespace("d16-pay/d16-web"))
@@ -169,16 +169,16 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	It("SUB-M1 moves a sub-namespace with all that is below it", func(ctx SpecContext) {
 		start(ctx, "m1")
 		before, history := own.now(ctx, "m1-web"), own.follow(ctx, called("m1-web"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other", "--dry-run=client")).
+		Expect(own.done(ctx, controlplane.Admin, "move", "m1-web", "m1-other", "--dry-run=client")).
 			To(Equal("namespace/m1-web moved (dry run)\n"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other", "--dry-run=server")).
+		Expect(own.done(ctx, controlplane.Admin, "move", "m1-web", "m1-other", "--dry-run=server")).
 			To(Equal("namespace/m1-web moved (server dry run)\n"))
 		own.Absent(ctx, subNamespace("m1-other/m1-web"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web moved\n"))
+		Expect(own.done(ctx, controlplane.Admin, "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web moved\n"))
 		moved(ctx, "m1")
 		Expect(own.now(ctx, "m1-web").UID).To(Equal(before.UID))
 		Expect(history.versions("m1-web")).To(And(Not(BeEmpty()), HaveEach(carry(enforced[0], enforced[1]))))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web unchanged\n"))
+		Expect(own.done(ctx, controlplane.Admin, "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web unchanged\n"))
 	})
 
 	It("SUB-M8 warns of nothing that it does itself", func(ctx SpecContext) {
@@ -226,20 +226,20 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own.Create(ctx, build.Tenant("m2-full").Limits(0, -1).Object())
 		Eventually(own.ns("m2-full")).WithContext(ctx).Should(standing("m2-full", "0"))
 		for to, why := range map[string]string{"m2-deep": "would make a cycle", "m2-full": "allows 0 sub-namespaces"} {
-			Expect(own.fails(ctx, controlplane.Admin, "sub", "move", "m2-web", to)).To(ContainSubstring(why))
+			Expect(own.fails(ctx, controlplane.Admin, "move", "m2-web", to)).To(ContainSubstring(why))
 			own.Gone(ctx, subNamespace(to+"/m2-web"))
 			Expect(own.now(ctx, "m2-web")).To(And(active(), carry(v1alpha1.LabelParent, "m2-pay")))
 		}
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "move", "m2-pay", "m2-other")).To(Equal("namespace m2-pay is no sub-namespace"))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "move", "m2-nosuch", "m2-other")).To(Equal(`namespaces "m2-nosuch" not found`))
+		Expect(own.fails(ctx, controlplane.Admin, "move", "m2-pay", "m2-other")).To(Equal("namespace m2-pay is no sub-namespace"))
+		Expect(own.fails(ctx, controlplane.Admin, "move", "m2-nosuch", "m2-other")).To(Equal(`namespaces "m2-nosuch" not found`))
 	})
 
 	It("SUB-M3 finishes a move that was interrupted", func(ctx SpecContext) {
 		for i, p := range []string{"m3-a", "m3-b", "m3-c"} {
 			start(ctx, p)
 			before := own.now(ctx, p+"-web")
-			Expect(own.severed(ctx, int32(i+1), "sub", "move", p+"-web", p+"-other")).NotTo(BeZero(), "killed after write %d", i+1)
-			own.done(ctx, controlplane.Admin, "sub", "move", p+"-web", p+"-other")
+			Expect(own.severed(ctx, int32(i+1), "move", p+"-web", p+"-other")).NotTo(BeZero(), "killed after write %d", i+1)
+			own.done(ctx, controlplane.Admin, "move", p+"-web", p+"-other")
 			moved(ctx, p)
 			Expect(own.now(ctx, p+"-web").UID).To(Equal(before.UID))
 		}
@@ -247,53 +247,53 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 
 	It("SUB-M4 leaves the old SubNamespace where that is asked", func(ctx SpecContext) {
 		start(ctx, "m4")
-		own.done(ctx, controlplane.Admin, "sub", "move", "m4-web", "m4-other", "--leave-original")
+		own.done(ctx, controlplane.Admin, "move", "m4-web", "m4-other", "--leave-original")
 		Eventually(own.sub("m4-other/m4-web")).WithContext(ctx).Should(beReady())
 		Eventually(own.sub("m4-pay/m4-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m4-web", "m4-other")).To(Equal("namespace/m4-web unchanged\n"))
+		Expect(own.done(ctx, controlplane.Admin, "move", "m4-web", "m4-other")).To(Equal("namespace/m4-web unchanged\n"))
 		own.done(ctx, controlplane.Admin, "delete", "m4-web", "-n", "m4-pay", "--wait")
 		moved(ctx, "m4")
 	})
 
 	It("moves one that is not bound by its label alone, unless its HierarchyConfiguration placed it", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("mu-pay"), build.Root("mu-other"), build.Child("mu-web", "mu-pay"), build.Namespace("mu-solo"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "mu-web", "mu-other")).To(Equal("namespace/mu-web moved\n"))
+		Expect(own.done(ctx, controlplane.Admin, "move", "mu-web", "mu-other")).To(Equal("namespace/mu-web moved\n"))
 		Expect(own.now(ctx, "mu-web")).To(carry(v1alpha1.LabelParent, "mu-other"))
 		own.Absent(ctx, subNamespace("mu-other/mu-web"))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "delete", "mu-web")).
+		Expect(own.fails(ctx, controlplane.Admin, "delete", "mu-web")).
 			To(Equal("namespace mu-web is not bound: it is only placed below mu-other, and no SubNamespace owns it"))
 		own.wish(ctx, "mu-solo", build.Below("mu-pay"))
 		Eventually(own.hier("mu-solo")).WithContext(ctx).Should(applied())
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "move", "mu-solo", "mu-other")).
+		Expect(own.fails(ctx, controlplane.Admin, "move", "mu-solo", "mu-other")).
 			To(Equal("mu-solo is placed by its HierarchyConfiguration: use kubectl warren set mu-solo --parent"))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "cut", "mu-solo")).
+		Expect(own.fails(ctx, controlplane.Admin, "cut", "mu-solo")).
 			To(Equal("mu-solo is placed by its HierarchyConfiguration: use kubectl warren set mu-solo --root"))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "mu-solo", "mu-other")).
+		Expect(own.fails(ctx, controlplane.Admin, "graft", "mu-solo", "mu-other")).
 			To(Equal("mu-solo is placed by its HierarchyConfiguration: use kubectl warren set mu-solo --parent mu-other first"))
 	})
 
 	It("SUB-M5 makes a root of a sub-namespace, and a sub-namespace of a root", func(ctx SpecContext) {
 		start(ctx, "m5")
 		before := own.now(ctx, "m5-web")
-		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web", "--dry-run=server")).To(Equal("namespace/m5-web cut (server dry run)\n"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web")).To(Equal("namespace/m5-web cut\n"))
+		Expect(own.done(ctx, controlplane.Admin, "cut", "m5-web", "--dry-run=server")).To(Equal("namespace/m5-web cut (server dry run)\n"))
+		Expect(own.done(ctx, controlplane.Admin, "cut", "m5-web")).To(Equal("namespace/m5-web cut\n"))
 		own.Gone(ctx, subNamespace("m5-pay/m5-web"))
 		Eventually(own.ns("m5-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelType, v1alpha1.TypeRoot), lack(v1alpha1.LabelParent),
 			lack(v1alpha1.LabelBound), lack("team")))
 		Eventually(own.ns("m5-deep")).WithContext(ctx).Should(And(standing("m5-web", "1"), lack("team")))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "cut", "m5-web")).To(Equal("namespace/m5-web unchanged\n"))
+		Expect(own.done(ctx, controlplane.Admin, "cut", "m5-web")).To(Equal("namespace/m5-web unchanged\n"))
 		deep := own.read(ctx, subNamespace("m5-web/m5-deep"))
 
-		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-pay", "--dry-run=client")).
+		Expect(own.done(ctx, controlplane.Admin, "graft", "m5-web", "m5-pay", "--dry-run=client")).
 			To(Equal("namespace/m5-web grafted (dry run)\n"))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-pay")).To(Equal("namespace/m5-web grafted\n"))
+		Expect(own.done(ctx, controlplane.Admin, "graft", "m5-web", "m5-pay")).To(Equal("namespace/m5-web grafted\n"))
 		Eventually(own.sub("m5-pay/m5-web")).WithContext(ctx).Should(beReady())
 		Eventually(own.ns("m5-web")).WithContext(ctx).Should(And(carry(v1alpha1.LabelBound, v1alpha1.True), lack(v1alpha1.LabelType),
 			carry("team", "neco"), HaveField("ObjectMeta.UID", before.UID)))
 		Expect(own.read(ctx, subNamespace("m5-web/m5-deep"))).To(HaveField("ObjectMeta.UID", deep.GetUID()))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-pay")).To(Equal("namespace/m5-web unchanged\n"))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "m5-web", "m5-other")).
-			To(Equal("namespace m5-web belongs to SubNamespace m5-pay/m5-web: use kubectl warren sub move m5-web m5-other"))
+		Expect(own.done(ctx, controlplane.Admin, "graft", "m5-web", "m5-pay")).To(Equal("namespace/m5-web unchanged\n"))
+		Expect(own.fails(ctx, controlplane.Admin, "graft", "m5-web", "m5-other")).
+			To(Equal("namespace m5-web belongs to SubNamespace m5-pay/m5-web: use kubectl warren move m5-web m5-other"))
 	})
 
 	It("SUB-T17 puts back a namespace that has lost its labels", func(ctx SpecContext) {
@@ -301,10 +301,10 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own.grow(ctx, "t17-pay/t17-web")
 		own.label(ctx, "t17-web", v1alpha1.LabelParent+"-", v1alpha1.LabelBound+"-")
 		Eventually(own.sub("t17-pay/t17-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken,
-			"if that namespace belongs here, a cluster admin can bind it: kubectl warren sub graft t17-web t17-pay"))
+			"if that namespace belongs here, a cluster admin can bind it: kubectl warren graft t17-web t17-pay"))
 		out, _, _ := own.warren(ctx, controlplane.Admin, "doctor")
 		Expect(out).To(MatchRegexp(`(?m)^warning +owners +the namespaces of these names are not theirs: .*SubNamespace t17-pay/t17-web`))
-		Expect(own.done(ctx, controlplane.Admin, "sub", "graft", "t17-web", "t17-pay")).To(Equal("namespace/t17-web grafted\n"))
+		Expect(own.done(ctx, controlplane.Admin, "graft", "t17-web", "t17-pay")).To(Equal("namespace/t17-web grafted\n"))
 		Eventually(own.sub("t17-pay/t17-web")).WithContext(ctx).Should(beReady())
 		out, _, _ = own.warren(ctx, controlplane.Admin, "doctor")
 		Expect(out).NotTo(ContainSubstring("SubNamespace t17-pay/t17-web"))
@@ -312,12 +312,12 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 
 	It("SUB-N6 judges no name of a namespace that exists", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"), build.Namespace("n6-plain"))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "n6-plain")).
+		Expect(own.fails(ctx, controlplane.Admin, "graft", "n6-legacy", "n6-plain")).
 			To(Equal("namespace n6-plain is neither a root nor a sub-namespace"))
 		Expect(own.now(ctx, "n6-legacy")).To(And(lack(v1alpha1.LabelParent), lack(v1alpha1.LabelBound)))
-		Expect(own.fails(ctx, controlplane.Admin, "sub", "create", "n6-new", "app-n6")).
+		Expect(own.fails(ctx, controlplane.Admin, "create", "n6-new", "-n", "app-n6")).
 			To(ContainSubstring("breaks the naming policy of root app-n6"))
-		own.done(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "app-n6")
+		own.done(ctx, controlplane.Admin, "graft", "n6-legacy", "app-n6")
 		Eventually(own.sub("app-n6/n6-legacy")).WithContext(ctx).Should(beReady())
 		Expect(own.Operator.Configure(ctx, strings.ReplaceAll(fixture, "^app-${team}-.*", "^${team}-only-"))).To(Succeed())
 		Eventually(own.sub("app-n6/n6-legacy")).WithContext(ctx).Should(say(v1alpha1.ConditionReady, metav1.ConditionTrue,

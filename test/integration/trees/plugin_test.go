@@ -33,10 +33,10 @@ var _ = Describe("kubectl warren shows trees", func() {
 [s] bound: deleting its SubNamespace deletes the namespace
 `
 		Eventually(func() string {
-			out, problems, _ := shared.warren(ctx, "alice", "list", "x3-payments")
+			out, problems, _ := shared.warren(ctx, "alice", "tree", "x3-payments")
 			return out + problems
 		}).WithContext(ctx).Should(Equal(tree), "once her RoleBindings are in the tree")
-		out, problems, code := shared.warren(ctx, "alice", "list")
+		out, problems, code := shared.warren(ctx, "alice", "tree")
 		Expect(code).To(Equal(1))
 		Expect(out).To(BeEmpty())
 		Expect(problems).To(Equal("error: you may not list namespaces; name a root\n"))
@@ -47,7 +47,7 @@ var _ = Describe("kubectl warren shows trees", func() {
 			build.ClusterRoleBinding("x1-maker", "x1-maker", build.RBACUser("x1-carl")))
 		config := shared.Config(controlplane.Admin)
 		create := func(flags ...string) (string, string, int) {
-			return shared.warren(ctx, "alice", append([]string{"sub", "create", "x1-web", "x1-payments", "--dry-run=server"}, flags...)...)
+			return shared.warren(ctx, "alice", append([]string{"create", "x1-web", "-n", "x1-payments", "--dry-run=server"}, flags...)...)
 		}
 		for _, flags := range [][]string{
 			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin)},
@@ -95,7 +95,7 @@ var _ = Describe("kubectl warren set", func() {
 		Expect(set("-p", "set-org")).To(Equal(hier + "created\n"))
 		Eventually(shared.hier("set-solo")).WithContext(ctx).Should(And(applied(), shown("set-org", 1)))
 		Expect(set("-p", "set-org")).To(Equal(hier + "unchanged\n"))
-		Expect(set("--allowCascadingDeletion", "-o", "name")).To(Equal("hierarchyconfiguration.tenancy.warren.dev/hierarchy\n"))
+		Expect(set("--allow-cascading-deletion", "-o", "name")).To(Equal("hierarchyconfiguration.tenancy.warren.dev/hierarchy\n"))
 		Eventually(shared.ns("set-solo")).WithContext(ctx).
 			Should(And(standing("set-org", "1"), noted(v1alpha1.AnnotationCascading, v1alpha1.True)))
 		out := set("--root", "--forbid-cascading-deletion", "-o", "json")
@@ -135,7 +135,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 	})
 
 	It("SUB-X2 whatever shape it has", func(ctx SpecContext) {
-		out, problems, code := own.warren(ctx, controlplane.Admin, "list")
+		out, problems, code := own.warren(ctx, controlplane.Admin, "tree")
 		Expect(code).To(BeZero(), problems)
 		var lines []string
 		for line := range strings.Lines(out) {
@@ -145,7 +145,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 		}
 		Expect(strings.Join(lines, "")).To(Equal(shapes))
 		Expect(strings.Count(out, " z-")).To(Equal(1000))
-		out, problems, code = own.warren(ctx, controlplane.Admin, "list", "nosuch")
+		out, problems, code = own.warren(ctx, controlplane.Admin, "tree", "nosuch")
 		Expect(code).To(Equal(1))
 		Expect(out).To(BeEmpty())
 		Expect(problems).To(And(HavePrefix("error: "), ContainSubstring("nosuch")))
@@ -153,7 +153,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 
 	It("SUB-X4 with at most 8 requests", func(ctx SpecContext) {
 		since := own.Mark(ctx)
-		out, problems, code := own.warren(ctx, "carol", "tree", "-A")
+		out, problems, code := own.warren(ctx, "carol", "tree")
 		Expect(code).To(BeZero(), problems)
 		Expect(out).To(ContainSubstring("z-999"))
 		requests, err := own.Requests(ctx, since)
@@ -169,13 +169,13 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 
 	It("SUB-X8 as JSON that a parser reads, and nothing on stdout after an error", func(ctx SpecContext) {
 		for _, args := range [][]string{
-			{"list"}, {"list", "payments"}, {"sub", "list"}, {"get", "cm", "--tenant", "payments"}, {"ns"}, {"ns", "list", "--tenant", "payments"},
-			{"tree", "-A"}, {"tree", "payments", "base"}, {"version"},
+			{"tree"}, {"get", "cm", "--tenant", "payments"}, {"ns"}, {"ns", "--tenant", "payments"},
+			{"tree", "payments", "base"}, {"version"},
 			{"create-lns", "x8", "--dry-run=client"}, {"create-lns", "x8", "--dry-run=server"}, {"create-lns", "x8"},
-			{"sub", "create", "x8-a", "org"}, {"create", "x8-b", "-n", "org"}, {"sub", "create", "x8-c", "org", "--dry-run=client"},
+			{"create", "x8-a", "-n", "org"}, {"create", "x8-b", "-n", "org"}, {"create", "x8-c", "-n", "org", "--dry-run=client"},
 			{"delete", "x8-b", "-n", "org"},
-			{"sub", "move", "pay-db", "org"}, {"sub", "cut", "legacy"}, {"sub", "graft", "legacy", "org"},
-			{"ns", "describe", "pay-web"}, {"describe", "plain"}, {"ns", "set-type", "plain", "root"}, {"template", "list"},
+			{"move", "pay-db", "org"}, {"cut", "legacy"}, {"graft", "legacy", "org"},
+			{"describe", "pay-web"}, {"describe", "plain"}, {"set-type", "plain", "root"}, {"template", "list"},
 			{"template", "list", "base"},
 			{"template", "set", "plain", "base"}, {"template", "unset", "plain"}, {"config", "view"},
 			{"trace", "secret/x", "-n", "pay-web"}, {"who-can", "get", "pods", "-n", "org"}, {"why", "carol", "get", "pods", "-n", "org"},
@@ -186,11 +186,11 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			Expect(json.Valid([]byte(out))).To(BeTrue(), "%v: %s", args, out)
 		}
 		for _, args := range [][]string{
-			{"list", "nosuch"}, {"get", "nosuch"}, {"get", "cm", "--tenant", "nosuch"}, {"ns", "list", "--tenant", "nosuch"}, {"tree"},
+			{"get", "nosuch"}, {"get", "cm", "--tenant", "nosuch"}, {"ns", "--tenant", "nosuch"}, {"ns", "list"},
 			{"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
-			{"sub", "create", "x8-a", "nosuch"}, {"delete", "nosuch"}, {"sub", "move", "nosuch", "org"}, {"sub", "graft", "nosuch", "org"},
-			{"sub", "cut", "nosuch"},
-			{"describe", "nosuch"}, {"ns", "set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"},
+			{"create", "x8-a", "-n", "nosuch"}, {"delete", "nosuch"}, {"move", "nosuch", "org"}, {"graft", "nosuch", "org"},
+			{"cut", "nosuch"},
+			{"describe", "nosuch"}, {"set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"},
 			{"template", "unset", "nosuch"}, {"config", "view", "--operator-namespace", "nosuch"}, {"trace", "secret/x", "-n", "nosuch"},
 			{"trace", "nosuch/x", "-n", "pay-web"}, {"trace", "pod/x", "-n", "pay-web"},
 		} {

@@ -56,7 +56,7 @@ func CreateSub(parent, name, labels string) (*Action, error) {
 		return nil, err
 	}
 	var spec v1alpha1.SubNamespaceSpec
-	words := []string{"kubectl", "warren", "sub", "create", name, parent}
+	words := []string{"kubectl", "warren", "create", name, "-n", parent}
 	if labels = strings.TrimSpace(labels); labels != "" {
 		spec.Labels = map[string]v1alpha1.LabelValue{}
 		for pair := range strings.SplitSeq(labels, ",") {

@@ -18,7 +18,7 @@ import (
 
 func TestQuote(t *testing.T) {
 	for _, words := range [][]string{
-		{"kubectl", "warren", "sub", "create", "pay-x", "payments", "--labels", "app=web"},
+		{"kubectl", "warren", "create", "pay-x", "-n", "payments", "--labels", "app=web"},
 		{"User o'hara $(x)"}, {"`id`"}, {"a b", "", "  "}, {"$HOME", "~", "~root", "*", "?", "[a]", "{a,b}"}, {"a\nb"}, {`back\slash`}, {`"`},
 		{"#no comment"}, {"!history"}, {"a;b", "a&b", "a|b", "a>b", "a<b"}, {"='a'"}, {"PATH=x", "b"}, {"é", "\u202e"}, {"-n"}, {"''"},
 		{"Role/x;id>PWNED;#"}, {"-vPATH\u200b"}, {"Role/!#:0:s,a,b,\u200b"}, {"^a^b\u200b"}, {"a\x1b[31mb"}, {"100%\u202e'\\ $(id) `id`\x7f"}, {"no UTF-8 \x9b31m"},
@@ -44,7 +44,7 @@ func TestQuote(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
-	if got := changes.Quote("kubectl", "warren", "sub", "create", "pay-x", "payments", "--labels", "app=web"); strings.Contains(got, "'") {
+	if got := changes.Quote("kubectl", "warren", "create", "pay-x", "-n", "payments", "--labels", "app=web"); strings.Contains(got, "'") {
 		t.Errorf("plain words are quoted: %s", got)
 	}
 }

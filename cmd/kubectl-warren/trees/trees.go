@@ -1,5 +1,5 @@
-// Package list is the commands list and tree, which show trees of namespaces.
-package list
+// Package trees is the command tree, which shows trees of namespaces.
+package trees
 
 import (
 	"bytes"
@@ -17,20 +17,21 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
-// document is what list prints as JSON or YAML.
+// document is what tree prints as JSON or YAML.
 type document struct {
 	invocation.Document
 	Items []*tree.Node `json:"items"`
 }
 
-// Command is the command "list [ROOT…]".
+// Command is the command "tree [ROOT…]".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list [ROOT…]",
-		Aliases: []string{"ls"},
-		Short:   "Show the trees of namespaces, and the templates with their instances",
+		Use:        "tree [ROOT…]",
+		SuggestFor: []string{"list", "ls", "sub"},
+		Short:      "Show the trees of namespaces, and the templates with their instances",
 		Long: "Show the trees of namespaces, and the templates with their instances; with names, only the trees that begin at these.\n" +
 			"If you have no right to list namespaces, name a root: you see the namespaces that can be found from it.",
+		Example:           "  kubectl warren tree\n  kubectl warren tree payments -o wide",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	output := AddOutput(cmd)
@@ -40,26 +41,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// TreeCommand is the command "tree NS…". It does what list does, under the name that users of the Hierarchical Namespace Controller
-// know.
-func TreeCommand(inv *invocation.Invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "tree {NAMESPACE… | -A}",
-		Short:             "Show the tree that begins at a namespace",
-		ValidArgsFunction: inv.CompleteNamespaces,
-	}
-	output := AddOutput(cmd)
-	all := cmd.Flags().BoolP("all-namespaces", "A", false, "Show every tree")
-	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		if *all == (len(names) > 0) {
-			return fmt.Errorf("name one namespace or more, or give --all-namespaces (-A): exactly one of the two")
-		}
-		return showTrees(cmd.Context(), inv, names, output.Value)
-	}
-	return cmd
-}
-
-// AddOutput adds the flag --output to a command that lists something, and returns its value; "" means text, such as drawn trees.
+// AddOutput adds the flag --output to a command that draws trees, and returns its value; "" means text, such as drawn trees.
 func AddOutput(cmd *cobra.Command) *invocation.Choice {
 	return invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName,
 		invocation.OutputWide)
