@@ -24,7 +24,7 @@ import (
 
 // formats maps the values of --output to the functions that write these formats.
 var formats = map[string]func(*Forest, io.Writer, Options) (warning string, err error){
-	"html": (*Forest).WriteHTML, "svg": (*Forest).WriteSVG, "dot": (*Forest).WriteDOT, "mermaid": (*Forest).WriteMermaid,
+	"html": (*Forest).WriteHTML, "svg": (*Forest).WriteSVG, "mermaid": (*Forest).WriteMermaid,
 }
 
 // request is what the flags of the command ask for.
@@ -39,12 +39,12 @@ type request struct {
 func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [ROOT…]",
-		Short: "Draw the trees of namespaces as one file: HTML, SVG, DOT or Mermaid",
+		Short: "Draw the trees of namespaces as one file: HTML, SVG or Mermaid",
 		Long: "Draw the trees of namespaces as one file, which needs nothing else; with a ROOT, only the tree that begins there.\n" +
 			"The file lists no people unless --people asks for them. If you may not list namespaces, name a ROOT.",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
-	r := &request{output: invocation.AddChoice(cmd, "output", "o", "html", "Output format", "html", "svg", "dot", "mermaid")}
+	r := &request{output: invocation.AddChoice(cmd, "output", "o", "html", "Output format", "html", "svg", "mermaid")}
 	cmd.Flags().StringVarP(&r.file, "file", "f", "", "Write to this file, whole or not at all, instead of to standard output")
 	cmd.Flags().IntVar(&r.depth, "depth", -1, "Fold what is more than this many levels below the top of a tree (-1: nothing)")
 	cmd.Flags().BoolVar(&r.people, "people", false,

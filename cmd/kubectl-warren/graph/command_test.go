@@ -89,8 +89,8 @@ func runGraph(t *testing.T, address string, out *os.File, args ...string) (writt
 func TestCommand(t *testing.T) {
 	address, asked := lists(t, 0)
 	t.Run("four lists, whatever is drawn", func(t *testing.T) {
-		written, err := runGraph(t, address, nil, "-o", "dot")
-		if err != nil || !strings.Contains(written, `"payments" [label="payments\nroot"`) {
+		written, err := runGraph(t, address, nil, "-o", "mermaid")
+		if err != nil || !strings.Contains(written, `"payments<br>root`) {
 			t.Errorf("got %v, %s", err, written)
 		}
 		for path, times := range asked {

@@ -1,6 +1,6 @@
 // Package graph is the command "kubectl warren graph", which draws the forest: Warren's trees of namespaces. Read asks the API server;
 // everything else is pure. Build makes a Forest of what was read, Forest.Rows describes it in words, and the Write functions draw it as
-// HTML, SVG, DOT and Mermaid.
+// HTML, SVG and Mermaid.
 package graph
 
 import (

@@ -9,13 +9,13 @@ import (
 
 var _ = Describe("a drawing of the forest", func() {
 	It("WEB-G4 WEB-G5 shows a user who may not list namespaces the tree of a root, and says what could not be read", func(ctx SpecContext) {
-		out, problems, status := world.Kubectl(ctx, "alice", "warren", "graph", "-o", "dot")
+		out, problems, status := world.Kubectl(ctx, "alice", "warren", "graph", "-o", "mermaid")
 		Expect(out).To(BeEmpty())
 		Expect(problems).To(Equal("error: you may not list namespaces; name a root\n"))
 		Expect(status).To(Equal(1))
-		out, problems, status = world.Kubectl(ctx, "alice", "warren", "graph", "payments", "-o", "dot", "--people")
+		out, problems, status = world.Kubectl(ctx, "alice", "warren", "graph", "payments", "-o", "mermaid", "--people")
 		Expect(status).To(BeZero(), problems)
-		Expect(out).To(And(ContainSubstring(`"payments" -> "pay-web"`), ContainSubstring("you may not read LNamespace payments"),
+		Expect(out).To(And(ContainSubstring(`"payments<br>`), ContainSubstring(`"pay-web<br>`), ContainSubstring("n0-->n"), ContainSubstring("you may not read LNamespace payments"),
 			ContainSubstring("as alice")))
 	})
 

@@ -10,54 +10,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// dotShapes and mermaidShapes are the shapes of the kinds of rows, by Kind.Class. A class that a map lacks gets a plain box. The two
-// halves of a Mermaid shape enclose the text.
-var (
-	dotShapes = map[string]string{
-		"tenant": "shape=box3d", "root": "shape=box, penwidth=2", "placed": "shape=box, style=dotted", "template": "shape=folder",
-		"instance": "shape=note", "unmanaged": "shape=plaintext", "missing": "shape=box, style=dashed", "unmade": "shape=octagon, style=dashed",
-	}
-	mermaidShapes = map[string][2]string{
-		"tenant": {"[[", "]]"}, "sub": {"(", ")"}, "placed": {"([", "])"}, "template": {"[(", ")]"}, "instance": {"{{", "}}"},
-		"unmanaged": {"[/", "/]"}, "missing": {">", "]"}, "unmade": {"[/", "\\]"},
-	}
-)
-
-// WriteDOT writes the forest in the language of Graphviz.
-func (f *Forest) WriteDOT(w io.Writer, o Options) (warning string, err error) {
-	depth := o.Depth
-	if depth < 0 {
-		depth = len(f.rowsByDepth())
-	}
-	var dot bytes.Buffer
-	fmt.Fprintf(&dot, "digraph forest {\n  rankdir=LR;\n  labelloc=t;\n  label=%s;\n  node [shape=box];\n",
-		quoteDOT(f.Head(o.About).lines()...))
-	f.folded(depth).writeEdges(func(n *Node) {
-		row := n.Row(RowOptions{People: o.People})
-		shape := dotShapes[row.Class]
-		if shape != "" {
-			shape = ", " + shape
-		}
-		fmt.Fprintf(&dot, "  %s [label=%s%s];\n", quoteDOT(row.ID), quoteDOT(n.labelLines(row)...), shape)
-	}, func(from, to *Node) {
-		fmt.Fprintf(&dot, "  %s -> %s;\n", quoteDOT(from.ID), quoteDOT(to.ID))
-	})
-	dot.WriteString("}\n")
-	_, err = w.Write(dot.Bytes())
-	return "", err
+// mermaidShapes are the shapes of the kinds of rows, by Kind.Class. A class that the map lacks gets a plain box. The two halves of a shape
+// enclose the text.
+var mermaidShapes = map[string][2]string{
+	"tenant": {"[[", "]]"}, "sub": {"(", ")"}, "placed": {"([", "])"}, "template": {"[(", ")]"}, "instance": {"{{", "}}"},
+	"unmanaged": {"[/", "/]"}, "missing": {">", "]"}, "unmade": {"[/", "\\]"},
 }
 
-// writeEdges calls node for each row, and edge for each pair of a row and one directly below it. The order is that of the drawing.
-func (f *Forest) writeEdges(node func(*Node), edge func(from, to *Node)) {
-	f.Walk(func(n *Node, _ int) {
-		node(n)
-		for _, child := range n.Children {
-			edge(n, child)
-		}
-	})
-}
-
-// labelLines returns the lines of a row's box in DOT and Mermaid: the name, what it is, its problems, its people.
+// labelLines returns the lines of a row's box: the name, what it is, its problems, its people.
 func (n *Node) labelLines(row *Row) []string {
 	words := row.Words
 	switch {
@@ -94,16 +54,6 @@ func (h Head) lines() []string {
 	return append(lines, h.Unread...)
 }
 
-// quoteDOT returns lines as one quoted string. Graphviz treats \ and " as special characters, and & as the beginning of an HTML entity.
-func quoteDOT(lines ...string) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
-	escaped := make([]string, len(lines))
-	for i, line := range lines {
-		escaped[i] = escape.Replace(line)
-	}
-	return `"` + strings.Join(escaped, `\n`) + `"`
-}
-
 // Mermaid's default limits for one chart.
 const (
 	maxMermaidEdges = 500
@@ -131,7 +81,7 @@ func (f *Forest) mermaid(o Options, left int) []byte {
 	chart.WriteString("flowchart LR\n")
 	ids := map[*Node]int{}
 	f.Walk(func(n *Node, _ int) { ids[n] = len(ids) })
-	f.writeEdges(func(n *Node) {
+	f.Walk(func(n *Node, _ int) {
 		row := n.Row(RowOptions{People: o.People})
 		shape, ok := mermaidShapes[row.Class]
 		if !ok {
@@ -142,8 +92,9 @@ func (f *Forest) mermaid(o Options, left int) []byte {
 			lines[i] = encodeMermaid(line)
 		}
 		fmt.Fprintf(&chart, "n%d%s\"%s\"%s\n", ids[n], shape[0], strings.Join(lines, "<br>"), shape[1])
-	}, func(from, to *Node) {
-		fmt.Fprintf(&chart, "n%d-->n%d\n", ids[from], ids[to])
+		for _, child := range n.Children {
+			fmt.Fprintf(&chart, "n%d-->n%d\n", ids[n], ids[child])
+		}
 	})
 	if left > 0 {
 		fmt.Fprintf(&chart, "more[\"+ %d more trees\"]\n", left)
