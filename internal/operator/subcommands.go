@@ -15,7 +15,6 @@ import (
 func subcommands() map[string]func(ctx context.Context, args []string, out io.Writer) error {
 	return map[string]func(ctx context.Context, args []string, out io.Writer) error{
 		"manifests":        func(_ context.Context, args []string, out io.Writer) error { return printManifests(args, out) },
-		"plan":             printPlan,
 		"release":          release.Run,
 		"billing":          handOverBilling("billing"),
 		"billing-exporter": handOverBilling("billing-exporter"),

@@ -27,7 +27,7 @@ func TestPrint(t *testing.T) {
 		print func(*preview.Plan, *bytes.Buffer) error
 		want  string
 	}{
-		"table": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+		"table": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteTable(out) },
 			`VERB       KIND        NAMESPACE   NAME      SOURCE     REASON
 update     Namespace   <none>      pay-web   <none>     annotation memo=a\nb
 create     Secret      pay-web     key       payments   it is not there yet
@@ -48,7 +48,7 @@ Not in this plan: Nosuch.example.com: the API server doesn't serve this kind.
 		"held": {
 			&preview.Plan{Writes: []preview.Write{{Verb: preview.Held, Kind: "Secret", Namespace: "shop", Name: "key", Source: "shop",
 				Reason: "the limits of the tree leave no room for it"}}},
-			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+			func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteTable(out) },
 			"VERB   KIND     NAMESPACE   NAME   SOURCE   REASON\nheld   Secret   shop        key    shop     the limits of the tree leave no room " +
 				"for it\n" +
 				"0 to create, 0 to update, 0 to delete; 1 held back.\n",
@@ -56,12 +56,12 @@ Not in this plan: Nosuch.example.com: the API server doesn't serve this kind.
 		"conflicts only": {
 			&preview.Plan{Writes: []preview.Write{{Verb: preview.Conflict, Kind: "Secret", Namespace: "shop", Name: "key", Source: "base",
 				Reason: "an object of that name exists"}}},
-			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+			func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteTable(out) },
 			"VERB       KIND     NAMESPACE   NAME   SOURCE   REASON\n" +
 				"conflict   Secret   shop        key    base     an object of that name exists\n" +
 				"0 to create, 0 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n",
 		},
-		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteTable(out) },
 			"Nothing is to be written.\n"},
 	}
 	for name, tc := range cases {

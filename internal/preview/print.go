@@ -9,30 +9,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Formats in which a plan can be written; the first is the default.
-const (
-	Table = "table"
-	JSON  = "json"
-	YAML  = "yaml"
-)
-
-// Print writes the plan in one of the formats.
-func (p *Plan) Print(w io.Writer, format string) error {
-	encode := map[string]func(any) ([]byte, error){JSON: text.EncodeJSON, YAML: text.EncodeYAML}[format]
-	switch {
-	case format == Table:
-		return p.WriteTable(w)
-	case encode != nil:
-		document, err := encode(p)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(document)
-		return err
-	}
-	return fmt.Errorf("-o %q: choose table, json or yaml", format)
-}
-
 // WriteTable writes a line for each write, then the number of writes and the notes.
 func (p *Plan) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,21 +17,12 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
-// planned is what manager plan says of a cluster under a configuration, with the operator's own rights.
+// planned is what config diff says of a cluster under a configuration.
 func (c cluster) planned(ctx context.Context, config string) preview.Plan {
 	GinkgoHelper()
 	var plan preview.Plan
-	Expect(json.Unmarshal([]byte(c.plan(ctx, config, "-o", "json")), &plan)).To(Succeed())
+	Expect(json.Unmarshal([]byte(c.done(ctx, controlplane.Admin, "config", "diff", config, "-o", "json")), &plan)).To(Succeed())
 	return plan
-}
-
-func (c cluster) plan(ctx context.Context, config string, flags ...string) string {
-	GinkgoHelper()
-	cmd := exec.CommandContext(ctx, built.Manager,
-		append([]string{"plan", "--config", config, "--kubeconfig", c.Kubeconfig(controlplane.Operator)}, flags...)...)
-	out, err := cmd.Output()
-	Expect(err).NotTo(HaveOccurred(), "%s", out)
-	return string(out)
 }
 
 // lines are the writes of a plan: verb, kind, namespace and name.
