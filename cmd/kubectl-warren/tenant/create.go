@@ -23,20 +23,15 @@ type newTenant struct {
 	change                   change.Options
 }
 
-// CreateCommand is the command "create lns NAME".
+// CreateCommand is the command "create-lns NAME". If the program has the name kubectl-create-lns, it is "kubectl create lns NAME".
 func CreateCommand(inv *invocation.Invocation) *cobra.Command {
 	tenant := &newTenant{}
 	cmd := &cobra.Command{
 		Use:   "create-lns NAME",
 		Short: "Create an LNamespace: a tenant with its root namespace",
-		Example: "  kubectl create lns payments --manager mia --user alice --user-group pay-devs --sudoer bob --cost-center 4711\n" +
-			"  kubectl create lns payments --user-serviceaccount ci:deployer --dry-run=client -o yaml",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("name one LNamespace, not %d: kubectl create lns NAME", len(args))
-			}
-			return nil
-		},
+		Example: "  kubectl warren create-lns payments --manager mia --user alice --user-group pay-devs --sudoer bob --cost-center 4711\n" +
+			"  kubectl warren create-lns payments --user-serviceaccount ci:deployer --dry-run=client -o yaml",
+		Args:              invocation.ExactlyAsUsage("one LNamespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	tenant.users.addFlags(cmd, "user", "who works in the namespaces of the tree")
