@@ -39,7 +39,7 @@ var _ = Describe("what a tenant writes", func() {
 		})).To(Succeed())
 
 		for line, holds := range map[string]bool{
-			"access scribes": true, "who-can get pods -n scribes": true, "describe scribes": false, "tree scribes": false, "list scribes": false,
+			"access scribes": true, "who-can get pods -n scribes": true, "describe scribes": false, "tree scribes": false,
 			"describe scribes-web": true,
 		} {
 			for _, who := range []string{controlplane.Admin, "mia", "dave"} {

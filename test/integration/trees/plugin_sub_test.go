@@ -185,7 +185,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		start(ctx, "m8")
 		for _, words := range [][]string{{"move", "m8-web", "m8-other", "--dry-run=server"}, {"move", "m8-web", "m8-other"},
 			{"graft", "m8-web", "m8-other"}} {
-			_, warnings, code := own.warren(ctx, controlplane.Admin, append([]string{"sub"}, words...)...)
+			_, warnings, code := own.warren(ctx, controlplane.Admin, words...)
 			Expect([]any{code, warnings}).To(Equal([]any{0, ""}), "%s", words)
 		}
 	})
@@ -198,14 +198,14 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			start(ctx, p)
 			web, pay, sub := p+"-web", p+"-pay", subNamespace(p+"-pay/"+p+"-web")
 			edit(ctx, own, sub, func(s *v1alpha1.SubNamespace) { build.Held(s) })
-			own.done(ctx, controlplane.Admin, append([]string{"sub"}, words[0]...)...)
+			own.done(ctx, controlplane.Admin, words[0]...)
 			ending := own.now(ctx, web)
 			Expect(own.sub(pay + "/" + web)(ctx)).To(HaveField("DeletionTimestamp", Not(BeNil())))
 
 			var back sync.WaitGroup
 			back.Go(func() {
 				defer GinkgoRecover()
-				own.done(ctx, controlplane.Admin, append([]string{"sub"}, words[1]...)...)
+				own.done(ctx, controlplane.Admin, words[1]...)
 			})
 			Consistently(own.ns(web)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(Not(carry(v1alpha1.LabelParent, pay)))
 			if p == "m9a" {
