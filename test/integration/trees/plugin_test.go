@@ -69,7 +69,7 @@ var _ = Describe("kubectl warren shows trees", func() {
 			"you may not impersonate":  {"--as", "bob"},
 			"try a longer":             {"--kubeconfig", shared.Kubeconfig(controlplane.Admin), "--request-timeout", "1ns"},
 			"401 Unauthorized":         {"--token", "wrong"},
-			"--namespace is not used ": {"-n", "x1-payments"},
+			"x1-nosuch does not exist": {"-n", "x1-nosuch"},
 		} {
 			out, problems, code := create(flags...)
 			Expect(code).To(Equal(1), "%v: %s", flags, problems)
