@@ -72,7 +72,7 @@ func countRead(slot copies.Slot, of string) {
 var verbNames = map[copies.Verb]string{copies.Create: http.MethodPost, copies.Update: http.MethodPut, copies.Delete: http.MethodDelete}
 
 // recordMetrics takes in an Output that is for metrics.
-func recordMetrics(output copyengine.Output) {
+func recordMetrics(output copies.Output) {
 	switch one := output.(type) {
 	case copyengine.CopyRepaired:
 		drift.WithLabelValues(one.Kind.Group, one.Kind.Kind, string(one.Found)).Inc()
@@ -125,9 +125,9 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, value int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
-	send(g.pending, g.runner.queue.Len())
+	send(g.pending, g.runner.CountWaiting())
 	var kinds []copyengine.KindCounts
-	g.runner.read(func(s *copyengine.State) { kinds = s.CountKinds() })
+	g.runner.Read(func(s *copyengine.State) { kinds = s.CountKinds() })
 	for _, one := range kinds {
 		group, kind := one.Kind.Group, one.Kind.Kind
 		send(g.sources, one.Sources, group, kind)

@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copyengine"
 	"github.com/warren-tenancy/warren/internal/copying"
-	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -47,17 +46,19 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 	settings := copyengine.Settings{
 		Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copyengine.DefaultTiming(),
 	}
-	r := &Runner{Options: Options{View: v, Events: record.NewFakeRecorder(10), Troubled: func(...string) {}}, settings: settings}
-	r.state = copyengine.NewState(v.Snapshot(), settings)
-	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})
-	api := &slowServer{isFree: func() bool {
-		free := r.mu.TryLock()
-		if free {
-			r.mu.Unlock()
+	api := &slowServer{}
+	r := newRunner(Options{Options: copying.Options{View: v, Events: record.NewFakeRecorder(10)}}, settings, api, nil)
+	r.requests.Unshared()
+	api.isFree = func() bool {
+		taken := make(chan struct{})
+		go r.Read(func(*copyengine.State) { close(taken) })
+		select {
+		case <-taken:
+			return true
+		case <-time.After(time.Second):
+			return false
 		}
-		return free
-	}}
-	r.requests = NewRequests(api, v, settings.Rules, r.read, r.apply).Unshared()
+	}
 	source := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "acme", Name: "s"}
 	for _, role := range settings.Kinds[0].Roles() {
 		watch := copyengine.Watch{Kind: source.Kind, Role: role}
@@ -68,12 +69,12 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 				Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate},
 			}}}
 		}
-		r.apply(listed)
-		r.apply(copyengine.WatchChanged{Watch: watch, Status: watchset.Status{
+		r.Apply(listed)
+		r.Apply(copyengine.WatchChanged{Watch: watch, Status: watchset.Status{
 			State: watchset.Synced, Kind: secretKind, Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
 		}})
 	}
-	r.workOnKey(t.Context(), copyengine.Key{Task: copyengine.LookAtSource, Slot: source})
+	r.WorkOnKey(t.Context(), copyengine.Key{Task: copyengine.LookAtSource, Slot: source})
 	if len(api.free) != 1 || !api.free[0] {
 		t.Errorf("reads of the source, and whether the lock was free then: %v", api.free)
 	}

@@ -6,35 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copyengine"
-	"github.com/warren-tenancy/warren/internal/copying"
 )
-
-// scrubCopies compares all copies with their sources, slowly, whenever a pass is due, until ctx is done.
-func (r *Runner) scrubCopies(ctx context.Context) {
-	scrubber := copying.Scrubber{
-		Scrub: r.Scrub, Name: "copies", Writer: r.writer, Label: v1alpha1.LabelInheritedFrom,
-		Ready: func() bool { return r.Ready(nil) == nil }, Unprotected: r.Unprotected,
-		Tick: r.settings.Timing.Tick, Timeout: r.settings.Timing.Write,
-		Parts: func() (parts []copies.ScrubPart) {
-			r.read(func(s *copyengine.State) { parts = s.FindScrubParts() })
-			return parts
-		},
-		Compare: r.compareCopy,
-		Done:    func(gk schema.GroupKind) { scrubbed.WithLabelValues(gk.Group, gk.Kind).SetToCurrentTime() },
-	}
-	scrubber.Run(ctx)
-}
 
 // compareCopy applies a DriftFound for a copy in mode update that is not what its source says, if the plan sees nothing to do there.
 func (r *Runner) compareCopy(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource, object map[string]any) error {
 	u := unstructured.Unstructured{Object: object}
 	drift := copyengine.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}
 	var known *copies.Copy
-	r.read(func(s *copyengine.State) { known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
+	r.Read(func(s *copyengine.State) { known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
 	if known == nil {
 		return nil
 	}
@@ -48,7 +30,7 @@ func (r *Runner) compareCopy(ctx context.Context, slot copies.Slot, resource sch
 	}
 	found, err := copies.Render(source, object, r.settings.Rules)
 	if err == nil && wanted.Content == known.Hash.Content && wanted.Differs(found, known.Foreign) { // otherwise the source's event queues it
-		r.apply(drift)
+		r.Apply(drift)
 	}
 	return err
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copyengine"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -22,12 +23,12 @@ const followPause = 50 * time.Millisecond
 // watches follow the configured kinds, each in its scope, and apply what they show.
 type watches struct {
 	set      *watchset.Set
-	apply    func(copyengine.Input) copyengine.Request
+	apply    func(copyengine.Input)
 	followed *watchset.NamespaceSet
 	due      chan struct{} // has room for one signal: the followed namespaces may have changed
 }
 
-func newWatches(set *watchset.Set, apply func(copyengine.Input) copyengine.Request) *watches {
+func newWatches(set *watchset.Set, apply func(copyengine.Input)) *watches {
 	return &watches{set: set, apply: apply, followed: watchset.NewNamespaceSet(), due: make(chan struct{}, 1)}
 }
 
@@ -70,12 +71,27 @@ func (w *watches) acquireKind(kind copyengine.Kind, role copyengine.Role) error 
 	}
 	_, err = w.set.Acquire(watchset.Static("copies"), watchset.Request{
 		Kind: kind.GroupVersionKind, Scope: scope, LabelSelector: selector,
-		Sink: &sink{watch: copyengine.Watch{Kind: kind.GroupKind(), Role: role}, apply: w.apply},
+		Sink: w.newSink(copyengine.Watch{Kind: kind.GroupKind(), Role: role}),
 	})
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
 	}
 	return nil
+}
+
+func (w *watches) newSink(of copyengine.Watch) watchset.Sink {
+	type object = *metav1.PartialObjectMetadata
+	return &copying.Sink[copyengine.Input, object]{
+		Apply: w.apply,
+		Listed: func(namespace, resourceVersion string, all []object) copyengine.Input {
+			return copyengine.Listed{Watch: of, Namespace: namespace, ResourceVersion: resourceVersion, Objects: all}
+		},
+		Seen: func(one object) copyengine.Input { return copyengine.ObjectSeen{Watch: of, Object: one} },
+		Left: func(one object) copyengine.Input { return copyengine.ObjectGone{Watch: of, Object: one} },
+		Changed: func(namespace string, now watchset.Status) copyengine.Input {
+			return copyengine.WatchChanged{Watch: of, Namespace: namespace, Status: now}
+		},
+	}
 }
 
 // followSoon makes the watches of narrow kinds follow the forest soon.
@@ -85,9 +101,6 @@ func (w *watches) followSoon() {
 	default: // a signal waits already
 	}
 }
-
-// followNamespaces makes the watches of narrow kinds follow exactly these namespaces.
-func (w *watches) followNamespaces(namespaces map[string]types.UID) { w.followed.Replace(namespaces) }
 
 func (w *watches) keepFollowing(ctx context.Context) {
 	for {

@@ -61,7 +61,7 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		var listed, forbidden, synced atomic.Int32
-		w := newWatches(set, func(input copyengine.Input) copyengine.Request {
+		w := newWatches(set, func(input copyengine.Input) {
 			switch one := input.(type) {
 			case copyengine.Listed:
 				listed.Add(1)
@@ -73,7 +73,6 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 					synced.Add(1)
 				}
 			}
-			return nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup

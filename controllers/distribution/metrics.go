@@ -45,7 +45,7 @@ func (g gauges) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (g gauges) Collect(to chan<- prometheus.Metric) {
 	var all []distribute.Counts
-	g.runner.readState(func(s *distribute.State) { all = s.CountAll(time.Now()) })
+	g.runner.Read(func(s *distribute.State) { all = s.CountAll(time.Now()) })
 	for _, one := range all {
 		s := one.Status
 		for state, n := range map[string]int32{"current": s.Current, "outdated": s.Outdated, "missing": s.Missing, "conflict": s.Conflicts,

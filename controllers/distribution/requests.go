@@ -260,9 +260,9 @@ func (r *Runner) compareCopy(_ context.Context, slot copies.Slot, _ schema.Group
 	drift := distribute.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}
 	var d *distribute.Distribution
 	var known *distribute.Copy
-	r.readState(func(s *distribute.State) { d, known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
+	r.Read(func(s *distribute.State) { d, known = s.FindUnchanged(slot, drift.UID, drift.ResourceVersion) })
 	if known != nil && !d.Holds(object, known.Foreign) {
-		r.applyInput(drift)
+		r.Apply(drift)
 	}
 	return nil
 }

@@ -3,27 +3,8 @@ package copies
 import (
 	"cmp"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
-
-// Event is an Event on a source or a copy.
-type Event struct {
-	Slot    Slot
-	Kind    schema.GroupVersionKind
-	UID     string
-	Warning bool
-	Reason  v1alpha1.Reason
-	Message string
-}
-
-// Log is a line for the log. Err is nil for a mere message.
-type Log struct {
-	Message string
-	Slot    Slot
-	Err     error
-}
 
 // Trouble is what keeps a copy from being what it should be.
 type Trouble struct {

@@ -143,14 +143,11 @@ type DriftFound struct {
 	UID, ResourceVersion string
 }
 
-// Output is something that the caller must do or report because of an Input.
-type Output any
-
-// Queue asks for keys to be queued, at once or after a delay.
-type Queue struct {
-	Keys  []Key
-	After time.Duration
-}
+// Output is something that the caller must do or report because of an Input. Queue asks for keys to be queued.
+type (
+	Output = copies.Output
+	Queue  = copies.Queue[Key]
+)
 
 // Request is an Output that a worker carries out: the worker sends the requests, and applies their answer. A Started, or an answer, leads
 // to at most one Request.

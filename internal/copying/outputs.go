@@ -21,8 +21,8 @@ func (EveryReplica) NeedLeaderElection() bool { return false }
 // Start implements manager.Runnable.
 func (run EveryReplica) Start(ctx context.Context) error { return run(ctx) }
 
-// SendEvent sends an Event that a State has decided.
-func SendEvent(to record.EventRecorder, e copies.Event) {
+// sendEvent sends an Event that a State has decided.
+func sendEvent(to record.EventRecorder, e copies.Event) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(e.Kind)
 	object.Namespace, object.Name, object.UID = e.Slot.Namespace, e.Slot.Name, types.UID(e.UID)
@@ -33,8 +33,8 @@ func SendEvent(to record.EventRecorder, e copies.Event) {
 	to.Event(object, eventType, string(e.Reason), e.Message)
 }
 
-// WriteLog writes a line that a State has decided, to the log with this name.
-func WriteLog(name string, l copies.Log) {
+// writeLog writes a line that a State has decided, to the log with this name.
+func writeLog(name string, l copies.Log) {
 	log := ctrl.Log.WithName(name)
 	switch {
 	case l.Err == nil:

@@ -144,14 +144,11 @@ type DriftFound struct {
 	UID, ResourceVersion string
 }
 
-// Output is something that the caller must do or report: a copies.Event, a copies.Log, or one of the following.
-type Output any
-
-// Queue asks the caller to queue keys, at once or when some time has passed.
-type Queue struct {
-	Keys  []Key
-	After time.Duration
-}
+// Output is something that the caller must do or report because of an Input. Queue asks for keys to be queued.
+type (
+	Output = copies.Output
+	Queue  = copies.Queue[Key]
+)
 
 // FollowObstacles reports that State.ObstacleWatches may have changed.
 type FollowObstacles struct{}

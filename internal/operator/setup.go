@@ -261,12 +261,7 @@ func (s *setup) addHierarchy(context.Context) error {
 
 func (s *setup) addPropagation(context.Context) error {
 	engine, err := copiesrunner.New(copiesrunner.Options{
-		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Concurrency: s.config.Concurrency,
-		Scrub:       scrubSettings(s.config),
-		Informers:   s.informers,
-		Troubled:    s.hierarchyReporter.Again,
-		Unprotected: s.copiesUnprotected,
-		After:       s.revoked,
+		Options: s.copyingOptions(), Troubled: s.hierarchyReporter.Again,
 	}, copiesSettings(s.config, s.timing.Copies))
 	if err != nil {
 		return err
@@ -303,18 +298,20 @@ func (s *setup) addGenerated() error {
 	return labeller.SetupWithManager(s.mgr)
 }
 
-// copiesUnprotected reports whether the policy is missing that forbids everybody but the operator to change copies.
-func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy) }
-
-// addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.
-func (s *setup) addDistribution(context.Context) error {
-	runner, err := distribution.New(distribution.Options{
+// copyingOptions returns what both copying engines need of the operator.
+func (s *setup) copyingOptions() copying.Options {
+	return copying.Options{
 		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Concurrency: s.config.Concurrency,
 		Scrub:       scrubSettings(s.config),
 		Informers:   s.informers,
-		Unprotected: s.copiesUnprotected,
+		Unprotected: func() bool { return s.guard.Missing(manifests.Copy) },
 		After:       s.revoked,
-	}, distributeOptions(s.config, s.namespace, s.timing.Distribution))
+	}
+}
+
+// addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.
+func (s *setup) addDistribution(context.Context) error {
+	runner, err := distribution.New(s.copyingOptions(), distributeOptions(s.config, s.namespace, s.timing.Distribution))
 	if err != nil {
 		return err
 	}
