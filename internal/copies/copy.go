@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"encoding/hex"
 	"slices"
 	"unique"
 
@@ -240,14 +239,13 @@ func (r *room) count(namespace string, change int) {
 	r.froms = append(r.froms, from{namespace, change})
 }
 
-// record is a Copy as Copies keep it: 80 bytes, and 32 for its UID and resourceVersion. Equal texts of many copies are kept once. For a
+// record is a Copy as Copies keep it, in 88 bytes. Equal texts of many copies are kept once. For a
 // copy that is not ours, unpack returns no hash.
 type record struct {
-	id           string // packed UID and resourceVersion
+	id           Identity
 	from         string
 	content      string
 	digest, meta uint64
-	kept         *Kept
 	flags        flags
 }
 
@@ -287,9 +285,9 @@ func (r *record) set(flag flags, on bool) {
 
 func pack(c *Copy) *record {
 	r := &record{
-		id:   packID(c.UID, c.ResourceVersion),
+		id:   PackIdentity(c.UID, c.ResourceVersion, c.Kept),
 		from: shared(c.From), content: shared(c.Hash.Content),
-		digest: c.Digest, meta: c.Meta, kept: c.Kept,
+		digest: c.Digest, meta: c.Meta,
 	}
 	r.set(ours, c.Ours)
 	r.set(modeCreate, c.Hash.Mode == v1alpha1.ModeCreate)
@@ -306,10 +304,10 @@ func pack(c *Copy) *record {
 func (r *record) unpack(slot Slot) *Copy {
 	c := &Copy{
 		From: r.from, Ours: r.flags.has(ours), Terminating: r.flags.has(terminating),
-		Digest: r.digest, Meta: r.meta, Kept: r.kept,
+		Digest: r.digest, Meta: r.meta,
 		Foreign: r.flags.has(foreign), Marked: r.flags.has(marked), Drifted: r.flags.has(drifted), Access: r.flags.has(accessCopy),
 	}
-	c.UID, c.ResourceVersion = unpackID(r.id)
+	c.UID, c.ResourceVersion, c.Kept = r.id.Unpack()
 	if c.Ours {
 		c.Hash = Hash{Mode: r.mode(), Place: PlaceOf(slot, r.from), Content: r.content}
 	}
@@ -318,54 +316,3 @@ func (r *record) unpack(slot Slot) *Copy {
 
 // shared returns a copy of s that equal strings share, to save memory. After a garbage collection, later calls may share another copy.
 func shared(s string) string { return unique.Make(s).Value() }
-
-const uidLength = 36 // as 8-4-4-4-12 hex digits
-
-// packID keeps a UID and a resourceVersion in one string: a zero byte, the 16 bytes of the UID, the resourceVersion. A UID
-// that is written in another form is kept as it is, and a zero byte ends it.
-func packID(uid, resourceVersion string) string {
-	raw := make([]byte, 17, 17+len(resourceVersion))
-	if !ParseUID(raw[1:], uid) {
-		return uid + "\x00" + resourceVersion
-	}
-	return string(append(raw, resourceVersion...))
-}
-
-func unpackID(id string) (uid, resourceVersion string) {
-	if len(id) < 17 || id[0] != 0 {
-		for i := range len(id) {
-			if id[i] == 0 {
-				return id[:i], id[i+1:]
-			}
-		}
-		return id, ""
-	}
-	return FormatUID([16]byte([]byte(id[1:17]))), id[17:]
-}
-
-// FormatUID writes the 16 bytes of a UID as the API server does.
-func FormatUID(raw [16]byte) string {
-	text := make([]byte, 0, uidLength)
-	for i := range raw {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			text = append(text, '-')
-		}
-		text = hex.AppendEncode(text, raw[i:i+1])
-	}
-	return string(text)
-}
-
-// ParseUID reads the 16 bytes of a UID into to. It returns false for a text that FormatUID would not write.
-func ParseUID(to []byte, uid string) bool {
-	if len(uid) != uidLength || uid[8] != '-' || uid[13] != '-' || uid[18] != '-' || uid[23] != '-' {
-		return false
-	}
-	digits := uid[:8] + uid[9:13] + uid[14:18] + uid[19:23] + uid[24:]
-	for i := range len(digits) {
-		if d := digits[i]; (d < '0' || d > '9') && (d < 'a' || d > 'f') {
-			return false // capitals would come back as small letters
-		}
-	}
-	_, err := hex.Decode(to, []byte(digits))
-	return err == nil
-}

@@ -80,7 +80,7 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 // takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy is gone.
 func (o *objects) takeFound(slot copies.Slot, r Result) {
 	o.queueKeys(slotKey(slot))
-	if !r.Unlabelled && forest.IsNewer(o.newest[o.watchedPlaceOf(slot.Kind, slot.Namespace)], r.Found.ResourceVersion) {
+	if !r.Unlabelled && o.newest.IsPast(o.watchedPlaceOf(slot.Kind, slot.Namespace), r.Found.ResourceVersion) {
 		return
 	}
 	found := o.settings.Rules.CopyOf(slot, r.Found)
@@ -97,7 +97,7 @@ func (o *objects) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetada
 	switch {
 	case known != nil && known.UID == now.UID && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
 		return // somebody wrote after the operator
-	case known == nil && forest.IsNewer(o.newest[o.watchedPlaceOf(slot.Kind, slot.Namespace)], now.ResourceVersion):
+	case known == nil && o.newest.IsPast(o.watchedPlaceOf(slot.Kind, slot.Namespace), now.ResourceVersion):
 		o.queueKeys(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
 		return
 	}

@@ -21,7 +21,7 @@ type objects struct {
 	repairs  *repairs
 	watches  *watches
 	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
-	newest map[watchedPlace]string
+	newest copies.Newest[watchedPlace]
 	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is gone.
 	unlabelled map[copies.Slot]string
 	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is in sought. A source
@@ -228,11 +228,10 @@ func (o *objects) dropCopy(slot copies.Slot) {
 	o.removals.endBarrier(slot.Namespace)
 }
 
-// recordNewest keeps the highest resourceVersion, of an object or of a list, that a watch of copies has shown in namespace.
+// recordNewest records the resourceVersion of an object or of a list that a watch of copies has shown in namespace.
 func (o *objects) recordNewest(watch Watch, namespace, resourceVersion string) {
-	at := o.watchedPlaceOf(watch.Kind, namespace)
-	if watch.Role.showsCopies() && (o.newest[at] == "" || forest.IsNewer(resourceVersion, o.newest[at])) {
-		o.newest[at] = resourceVersion
+	if watch.Role.showsCopies() {
+		o.newest.Record(o.watchedPlaceOf(watch.Kind, namespace), resourceVersion)
 	}
 }
 

@@ -58,7 +58,7 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 	m := &measured{core: c, watches: w, fanouts: newFanouts(), moves: moves{}}
 	r := &repairs{core: c, events: e, found: map[copies.Slot]DriftSource{}, known: copies.NewRepairs()}
 	fails := &failures{core: c, events: e, measured: m, troubles: t}
-	o := &objects{core: c, measured: m, removals: gone, repairs: r, watches: w, newest: map[watchedPlace]string{},
+	o := &objects{core: c, measured: m, removals: gone, repairs: r, watches: w, newest: copies.Newest[watchedPlace]{},
 		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{}, bodies: map[copies.Slot]readVersion{}}
 	return &State{
 		core: c, first: first, watches: w, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,

@@ -2,7 +2,6 @@ package distribute
 
 import (
 	"iter"
-	"strconv"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,23 +105,13 @@ func (c *Copies) In(namespace string) iter.Seq2[copies.Slot, *Copy] {
 
 // record is the compact form in which Copies stores a Copy. Texts that many copies share are stored once.
 type record struct {
-	uid             [16]byte
-	resourceVersion uint64
-	digest          uint64
-	texts           unique.Handle[texts]
-	rare            *rare // nil for nearly all copies
-	flags           flags
+	id     copies.Identity
+	digest uint64
+	texts  unique.Handle[texts]
+	flags  flags
 }
 
 type texts struct{ by, content, owner string }
-
-// rare holds values that few copies have: metadata that others added, and a UID or resourceVersion that doesn't fit record's fixed
-// fields (usual is false).
-type rare struct {
-	kept                 *copies.Kept
-	uid, resourceVersion string // where usual is false
-	usual                bool
-}
 
 type flags uint8
 
@@ -144,23 +133,11 @@ func flag(f flags, on bool) flags {
 }
 
 func pack(c *Copy) record {
-	r := record{
-		digest: c.Digest, texts: unique.Make(texts{c.By, c.Content, c.Owner}),
+	return record{
+		id: copies.PackIdentity(c.UID, c.ResourceVersion, c.Kept), digest: c.Digest, texts: unique.Make(texts{c.By, c.Content, c.Owner}),
 		flags: flag(ours, c.Ours) | flag(terminating, c.Terminating) | flag(locked, c.Locked) | flag(adopted, c.Adopted) |
 			flag(foreign, c.Foreign) | flag(drifted, c.Drifted) | flag(known, c.Known),
 	}
-	usual := copies.ParseUID(r.uid[:], c.UID)
-	if n, err := strconv.ParseUint(c.ResourceVersion, 10, 64); err == nil && strconv.FormatUint(n, 10) == c.ResourceVersion {
-		r.resourceVersion = n
-	} else {
-		usual = false
-	}
-	if !usual {
-		r.rare = &rare{kept: c.Kept, uid: c.UID, resourceVersion: c.ResourceVersion}
-	} else if c.Kept != nil {
-		r.rare = &rare{kept: c.Kept, usual: true}
-	}
-	return r
 }
 
 func (r *record) unpack() *Copy {
@@ -170,14 +147,7 @@ func (r *record) unpack() *Copy {
 		Ours: r.flags&ours != 0, Terminating: r.flags&terminating != 0, Locked: r.flags&locked != 0, Adopted: r.flags&adopted != 0,
 		Foreign: r.flags&foreign != 0, Drifted: r.flags&drifted != 0, Known: r.flags&known != 0,
 	}
-	if r.rare != nil {
-		c.Kept = r.rare.kept
-	}
-	if r.rare == nil || r.rare.usual {
-		c.UID, c.ResourceVersion = copies.FormatUID(r.uid), strconv.FormatUint(r.resourceVersion, 10)
-	} else {
-		c.UID, c.ResourceVersion = r.rare.uid, r.rare.resourceVersion
-	}
+	c.UID, c.ResourceVersion, c.Kept = r.id.Unpack()
 	return c
 }
 
@@ -185,14 +155,14 @@ func (r *record) unpack() *Copy {
 // methods return the keys of the targets that must be planned again.
 type copyTable struct {
 	*Copies
-	wantedBy map[Family]map[string]bool  // distributions that want this kind and name
-	newest   map[schema.GroupKind]string // the highest resourceVersion that the watch of a kind's copies has shown
+	wantedBy map[Family]map[string]bool // distributions that want this kind and name
+	newest   copies.Newest[schema.GroupKind]
 	reader   *Reader
 }
 
 // newCopyTable returns an empty table. nameOf returns the string to keep for the name of a namespace.
 func newCopyTable(nameOf func(namespace string) string) *copyTable {
-	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, map[schema.GroupKind]string{}, NewReader()}
+	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, copies.Newest[schema.GroupKind]{}, NewReader()}
 }
 
 func (l CopiesListed) applyTo(s *State) { s.queueVanished(s.copies.replaceCopies(l)) }
@@ -226,7 +196,7 @@ func (t *copyTable) unwantCopies(of Family, name string) {
 
 // replaceCopies makes the table hold exactly the listed copies of a kind.
 func (t *copyTable) replaceCopies(l CopiesListed) (keys []Key) {
-	t.recordNewest(l.Kind, l.ResourceVersion)
+	t.newest.Record(l.Kind, l.ResourceVersion)
 	there := make(map[copies.Slot]bool, len(l.Objects))
 	for _, meta := range l.Objects {
 		there[slotOf(l.Kind, meta)] = true
@@ -242,7 +212,7 @@ func (t *copyTable) replaceCopies(l CopiesListed) (keys []Key) {
 
 // takeCopy puts a copy that a list or watch shows into the table, unless the table has a newer version.
 func (t *copyTable) takeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
-	t.recordNewest(gk, meta.ResourceVersion)
+	t.newest.Record(gk, meta.ResourceVersion)
 	slot := slotOf(gk, meta)
 	known := t.atUID(slot, string(meta.UID))
 	if known != nil && !forest.IsNewer(meta.ResourceVersion, known.ResourceVersion) {
@@ -258,18 +228,12 @@ func (t *copyTable) takeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMeta
 
 // remove removes a copy that a watch has reported as deleted.
 func (t *copyTable) remove(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
-	t.recordNewest(gk, meta.ResourceVersion)
+	t.newest.Record(gk, meta.ResourceVersion)
 	return t.dropUID(slotOf(gk, meta), string(meta.UID))
 }
 
 func slotOf(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) copies.Slot {
 	return copies.Slot{Kind: gk, Namespace: meta.Namespace, Name: meta.Name}
-}
-
-func (t *copyTable) recordNewest(gk schema.GroupKind, resourceVersion string) {
-	if newest := t.newest[gk]; newest == "" || forest.IsNewer(resourceVersion, newest) {
-		t.newest[gk] = resourceVersion
-	}
 }
 
 // atUID returns the copy in slot if it has this UID, else nil.
@@ -315,7 +279,7 @@ func (t *copyTable) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMeta
 		watched.Drifted = watched.Drifted || watched.Digest != one.Digest // somebody wrote after the operator, and the watch has shown that
 		t.Put(slot, watched)
 		return false
-	case watched == nil && forest.IsNewer(t.newest[slot.Kind], one.ResourceVersion):
+	case watched == nil && t.newest.IsPast(slot.Kind, one.ResourceVersion):
 		return false // the watch is past this version, so the copy has been deleted since
 	}
 	t.Put(slot, one)

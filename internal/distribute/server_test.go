@@ -109,7 +109,7 @@ func (c *cluster) applyTo(input Input) (request Request) {
 		switch one := output.(type) {
 		case Queue:
 			if one.After > 0 {
-				c.later = append(c.later, Queue{one.Keys, c.now.Add(one.After).Sub(epoch)})
+				c.later = append(c.later, Queue{Keys: one.Keys, After: c.now.Add(one.After).Sub(epoch)})
 				continue
 			}
 			for _, key := range one.Keys {
