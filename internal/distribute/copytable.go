@@ -1,9 +1,6 @@
 package distribute
 
 import (
-	"iter"
-	"unique"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,129 +25,6 @@ func (of Family) Slot(namespace string) copies.Slot {
 	return copies.Slot{Kind: of.Kind, Namespace: namespace, Name: of.Name}
 }
 
-// Copies holds all objects with the label distributed-by, whoever wrote them. A copy takes a record of 56 bytes in a map and no
-// allocation of its own. With 10,000 namespaces, single allocations would be scattered among the garbage of a roll-out, and would keep
-// many times their size in memory pages.
-type Copies struct {
-	families map[Family]map[string]record // by namespace
-	// name returns the string for a namespace that is in memory elsewhere already, so that its bytes are not kept twice.
-	name func(namespace string) string
-}
-
-// NewCopies returns an empty Copies. name returns the string to keep for a namespace.
-func NewCopies(name func(namespace string) string) *Copies {
-	return &Copies{map[Family]map[string]record{}, name}
-}
-
-// At returns the copy in slot, nil if there is none. Changes to the returned Copy are stored only by Put.
-func (c *Copies) At(slot copies.Slot) *Copy {
-	if r, ok := c.families[FamilyOf(slot)][slot.Namespace]; ok {
-		return r.unpack()
-	}
-	return nil
-}
-
-// Put adds or replaces the copy in slot.
-func (c *Copies) Put(slot copies.Slot, one *Copy) {
-	of := FamilyOf(slot)
-	if c.families[of] == nil {
-		c.families[of] = map[string]record{}
-	}
-	c.families[of][c.name(slot.Namespace)] = pack(one)
-}
-
-// Delete removes the copy in slot, if there is one.
-func (c *Copies) Delete(slot copies.Slot) {
-	of := FamilyOf(slot)
-	if delete(c.families[of], slot.Namespace); len(c.families[of]) == 0 {
-		delete(c.families, of)
-	}
-}
-
-// Of yields the copies of a family, by namespace.
-func (c *Copies) Of(of Family) iter.Seq2[string, *Copy] {
-	return func(yield func(string, *Copy) bool) {
-		for namespace, r := range c.families[of] {
-			if !yield(namespace, r.unpack()) {
-				return
-			}
-		}
-	}
-}
-
-// All yields all copies.
-func (c *Copies) All() iter.Seq2[copies.Slot, *Copy] {
-	return func(yield func(copies.Slot, *Copy) bool) {
-		for of := range c.families {
-			for namespace, one := range c.Of(of) {
-				if !yield(of.Slot(namespace), one) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// In yields the copies in one namespace.
-func (c *Copies) In(namespace string) iter.Seq2[copies.Slot, *Copy] {
-	return func(yield func(copies.Slot, *Copy) bool) {
-		for of := range c.families {
-			slot := of.Slot(namespace)
-			if one := c.At(slot); one != nil && !yield(slot, one) {
-				return
-			}
-		}
-	}
-}
-
-// record is the compact form in which Copies stores a Copy. Texts that many copies share are stored once.
-type record struct {
-	id     copies.Identity
-	digest uint64
-	texts  unique.Handle[texts]
-	flags  flags
-}
-
-type texts struct{ by, content, owner string }
-
-type flags uint8
-
-const (
-	ours flags = 1 << iota
-	terminating
-	locked
-	adopted
-	foreign
-	drifted
-	known
-)
-
-func flag(f flags, on bool) flags {
-	if on {
-		return f
-	}
-	return 0
-}
-
-func pack(c *Copy) record {
-	return record{
-		id: copies.PackIdentity(c.UID, c.ResourceVersion, c.Kept), digest: c.Digest, texts: unique.Make(texts{c.By, c.Content, c.Owner}),
-		flags: flag(ours, c.Ours) | flag(terminating, c.Terminating) | flag(locked, c.Locked) | flag(adopted, c.Adopted) |
-			flag(foreign, c.Foreign) | flag(drifted, c.Drifted) | flag(known, c.Known),
-	}
-}
-
-func (r *record) unpack() *Copy {
-	said := r.texts.Value()
-	c := &Copy{
-		By: said.by, Content: said.content, Owner: said.owner, Digest: r.digest,
-		Ours: r.flags&ours != 0, Terminating: r.flags&terminating != 0, Locked: r.flags&locked != 0, Adopted: r.flags&adopted != 0,
-		Foreign: r.flags&foreign != 0, Drifted: r.flags&drifted != 0, Known: r.flags&known != 0,
-	}
-	c.UID, c.ResourceVersion, c.Kept = r.id.Unpack()
-	return c
-}
-
 // copyTable holds the copies of all distributions as they were last seen, and which distributions want copies of which kind and name. Its
 // methods return the keys of the targets that must be planned again.
 type copyTable struct {
@@ -163,20 +37,6 @@ type copyTable struct {
 // newCopyTable returns an empty table. nameOf returns the string to keep for the name of a namespace.
 func newCopyTable(nameOf func(namespace string) string) *copyTable {
 	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, copies.Newest[schema.GroupKind]{}, NewReader()}
-}
-
-func (l CopiesListed) applyTo(s *State) { s.queueVanished(s.copies.replaceCopies(l)) }
-func (o CopySeen) applyTo(s *State)     { s.queue(s.copies.takeCopy(o.Kind, o.Object)...) }
-func (o CopyGone) applyTo(s *State)     { s.queueVanished(s.copies.remove(o.Kind, o.Object)) }
-
-// queueVanished queues keys, and notes those of them that have no copy any more.
-func (s *State) queueVanished(keys []Key) {
-	for _, k := range keys {
-		if r := s.runs[k.Distribution]; r != nil && r.Template != nil && s.copies.At(r.Template.Slot(k.Namespace)) == nil {
-			r.vanished[k.Namespace] = true
-		}
-	}
-	s.queue(keys...)
 }
 
 // want records that a distribution wants copies of this kind and name.
@@ -236,6 +96,9 @@ func slotOf(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) copies.Slot
 	return copies.Slot{Kind: gk, Namespace: meta.Namespace, Name: meta.Name}
 }
 
+// findWanting returns the distributions that want a copy in slot.
+func (t *copyTable) findWanting(slot copies.Slot) map[string]bool { return t.wantedBy[FamilyOf(slot)] }
+
 // atUID returns the copy in slot if it has this UID, else nil.
 func (t *copyTable) atUID(slot copies.Slot, uid string) *Copy {
 	if known := t.At(slot); known != nil && known.UID == uid {
@@ -261,7 +124,7 @@ func (t *copyTable) dropCopy(slot copies.Slot) []Key {
 // keysOf returns the keys of slot's namespace for all distributions that want slot, and for by, which wrote there.
 func (t *copyTable) keysOf(slot copies.Slot, by string) []Key {
 	keys := []Key{{by, slot.Namespace}}
-	for name := range t.wantedBy[FamilyOf(slot)] {
+	for name := range t.findWanting(slot) {
 		if name != by {
 			keys = append(keys, Key{name, slot.Namespace})
 		}

@@ -10,9 +10,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
+// events are sent on ResourceDistributions, and on the objects that are in their way.
+type events struct{ *core }
+
+// deeds are the successful actions on one ResourceDistribution's copies that no Event has reported yet: namespaces, by the Event's reason.
+type deeds map[v1alpha1.Reason][]string
+
 // announceResult sends an Event on a ResourceDistribution.
-func (s *State) announceResult(d *Distribution, warning bool, reason v1alpha1.Reason, message string) {
-	s.emitOutput(copies.Event{
+func (e *events) announceResult(d *Distribution, warning bool, reason v1alpha1.Reason, message string) {
+	e.emitOutput(copies.Event{
 		Slot: copies.Slot{Name: d.Name}, Kind: v1alpha1.GroupVersion.WithKind(Kind), UID: d.UID, Warning: warning,
 		Reason: reason, Message: message,
 	})
@@ -24,29 +30,24 @@ var deedReasons = map[Verb]v1alpha1.Reason{
 	Adopt: v1alpha1.ReasonAdopted, Overwrite: v1alpha1.ReasonOverwrote, Delete: v1alpha1.ReasonRemoved, HandBack: v1alpha1.ReasonRemoved,
 }
 
-// recordDeed records a successful action in a namespace until an Event reports it.
-func (r *run) recordDeed(verb Verb, namespace string) {
-	reason, ok := deedReasons[verb]
-	if !ok {
-		return
+// record records a successful action in a namespace until an Event reports it.
+func (d deeds) record(verb Verb, namespace string) {
+	if reason, ok := deedReasons[verb]; ok {
+		d[reason] = append(d[reason], namespace)
 	}
-	if r.deeds == nil {
-		r.deeds = map[v1alpha1.Reason][]string{}
-	}
-	r.deeds[reason] = append(r.deeds[reason], namespace)
 }
 
-// announceDeeds sends one Event for each reason in the run's deeds, with the namespaces.
-func (s *State) announceDeeds(r *run, d *Distribution) {
-	for reason, names := range r.deeds {
+// announceDeeds sends one Event for each reason in done, with the namespaces, and clears done.
+func (e *events) announceDeeds(d *Distribution, done deeds) {
+	for reason, names := range done {
 		what := map[v1alpha1.Reason]string{
 			v1alpha1.ReasonAdopted:   "the operator took over the object, with its content unchanged, in",
 			v1alpha1.ReasonOverwrote: "the operator overwrote the object in",
 			v1alpha1.ReasonRemoved:   "the operator deleted the copy, or handed the object back, in",
 		}[reason]
-		s.announceResult(d, reason == v1alpha1.ReasonOverwrote, reason, what+" "+firstNames(names))
+		e.announceResult(d, reason == v1alpha1.ReasonOverwrote, reason, what+" "+firstNames(names))
 	}
-	r.deeds = nil
+	clear(done)
 }
 
 // firstNames returns the first ten names as text, and how many more there are.
@@ -61,14 +62,14 @@ func firstNames(names []string) string {
 
 // announceChange sends Events for changes of the conditions ConflictFree and Ready. nowReady is true if the distribution is ready and the
 // reason of Ready has changed.
-func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistributionStatus) (nowReady bool) {
+func (e *events) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistributionStatus) (nowReady bool) {
 	free, before := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionConflictFree),
 		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)
 	switch conflicted := before != nil && before.Status == metav1.ConditionFalse; {
 	case free.Status == metav1.ConditionFalse && !conflicted:
-		s.announceResult(d, true, v1alpha1.ReasonConflict, free.Message)
+		e.announceResult(d, true, v1alpha1.ReasonConflict, free.Message)
 	case free.Status == metav1.ConditionTrue && conflicted:
-		s.announceResult(d, false, v1alpha1.ReasonConflictResolved, free.Message)
+		e.announceResult(d, false, v1alpha1.ReasonConflictResolved, free.Message)
 	}
 	ready, old := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady),
 		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionReady)
@@ -77,17 +78,17 @@ func (s *State) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistr
 	}
 	switch reason := v1alpha1.Reason(ready.Reason); reason {
 	case v1alpha1.ReasonDistributed:
-		s.announceResult(d, false, reason, ready.Message)
+		e.announceResult(d, false, reason, ready.Message)
 	case v1alpha1.ReasonFailed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced, v1alpha1.ReasonInvalidResource,
 		v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNotObserved:
-		s.announceResult(d, true, reason, ready.Message)
+		e.announceResult(d, true, reason, ready.Message)
 	}
 	return ready.Status == metav1.ConditionTrue
 }
 
 // announceObstacles sends an Event on each obstacle that was not in the status before, at most 100 each time, so that the object's owner
 // sees it. An object that is being deleted gets none.
-func (s *State) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistributionStatus, results []Result) {
+func (e *events) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistributionStatus, results []Result) {
 	known := map[string]bool{}
 	for _, one := range was.ConflictingNamespaces {
 		known[one.Name] = true
@@ -98,9 +99,15 @@ func (s *State) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistrib
 			continue
 		}
 		most--
-		s.emitOutput(copies.Event{
+		e.emitOutput(copies.Event{
 			Slot: d.Template.Slot(one.Namespace), Kind: d.Template.Kind, UID: one.Conflict.UID, Warning: true,
 			Reason: v1alpha1.ReasonDistributionConflict, Message: describeForOwner(d),
 		})
 	}
+}
+
+// describeForOwner returns the message of the Event on an obstacle's object.
+func describeForOwner(d *Distribution) string {
+	return "ResourceDistribution " + d.Name + " can't write its " + d.Template.Kind.Kind + " here, because this object has its name. " +
+		"The operator doesn't change this object: rename one of the two"
 }

@@ -206,3 +206,6 @@ func (w WriteCopy) SeenVersion() string {
 	}
 	return w.Action.Conflict.ResourceVersion
 }
+
+// isOutdated reports whether the distribution's spec has changed since the request was planned.
+func (c CopyWritten) isOutdated() bool { return c.run != nil && c.run.Distribution != c.Distribution }

@@ -1,15 +1,6 @@
-// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy: targets and
-// conflicts. The package is pure: it computes actions from the distribution, the forest of namespaces, the copies and the obstacles,
-// and makes no requests. A slot is the place of one object: kind, namespace and name. A copy is the object that the operator writes
-// into a target's slot; an obstacle is somebody else's object there.
 package distribute
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/text"
-)
+import v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 
 // Verb is what an action does.
 type Verb int
@@ -67,7 +58,7 @@ type Action struct {
 // with two exceptions. Inspect and Examine may lead to a write, and under driftPolicy Revert a write leads to an Inspect. mayCreate reports
 // that missing copies may be created, because the check for conflicts has passed.
 func (d *Distribution) Plan(t Target, mayCreate bool) Action {
-	own := t.Copy != nil && t.Copy.Ours && t.Copy.By == d.Name
+	own := d.isOwn(t.Copy)
 	switch {
 	// A spec that can't be read asks for nothing, not even for removals; nor is anything done in a namespace that can't be judged.
 	case d.Problem != "" || t.Choice == Frozen:
@@ -90,33 +81,8 @@ func (d *Distribution) Plan(t Target, mayCreate bool) Action {
 	return Action{State: Missing}
 }
 
-// placePlan is the plan of one namespace.
-type placePlan struct {
-	Action
-	choice Choice
-	copy   *Copy // the copy there; nil if there is none
-}
-
-// planAt plans one namespace.
-func (s *State) planAt(r *run, namespace string) placePlan {
-	t := Target{
-		Namespace: namespace, Choice: r.Targets.Choose(s.forest, namespace, s.options.Protected, r.named),
-		Copy: s.copies.At(r.Template.Slot(namespace)), Obstacle: s.obstacleAt(r, namespace),
-	}
-	return placePlan{r.Plan(t, r.mayCreate), t.Choice, t.Copy}
-}
-
-// obstacleAt returns the obstacle in a namespace; nil if none is known. Whether a Covered object is a source of propagation is decided here
-// rather than where the object was read, because its namespace can join or leave a tree while the object stays the same.
-func (s *State) obstacleAt(r *run, namespace string) *Obstacle {
-	o := r.obstacles[namespace]
-	if o == nil || !o.Covered || !s.forest.Place(namespace).InTree() {
-		return o
-	}
-	source := *o
-	source.Reason, source.By = v1alpha1.ReasonPropagated, namespace
-	return &source
-}
+// isOwn reports whether c, which may be nil, is a copy of d.
+func (d *Distribution) isOwn(c *Copy) bool { return c != nil && c.Ours && c.By == d.Name }
 
 // planRemoval plans for a copy in a namespace that isn't a target any more. It deletes only a copy with the ownerReference; a copy
 // that an earlier deletionPolicy Orphan has left without one stays.
@@ -214,73 +180,10 @@ func Farewell(c *Copy) Verb {
 
 // Unmarked reports whether a copy of d has other marks than it should have. c may be nil.
 func (d *Distribution) Unmarked(c *Copy) bool {
-	return c != nil && c.Ours && c.By == d.Name && !c.Terminating && !d.marked(c)
+	return d.isOwn(c) && !c.Terminating && !d.marked(c)
 }
 
 // isRepair reports whether an action restores a copy that somebody changed, rather than applying a change of the distribution.
 func (d *Distribution) isRepair(a Action, c *Copy) bool {
 	return a.Verb == Update && c.Content == d.Template.Content
-}
-
-// Obstacle is somebody else's object in the slot of a copy.
-type Obstacle struct {
-	UID, ResourceVersion string
-	Reason               v1alpha1.Reason
-	// By names the object's controller, source namespace or ResourceDistribution, if it has one.
-	By string
-	// Examined reports that Reason is final for this resourceVersion. Either the object was read whole, or the API server refused to have it
-	// adopted or overwritten because of its type or of an immutable field. Identical reports that its content is the template's.
-	Examined, Identical bool
-	// Covered reports that the object's kind has mode All, so that the object is a source while its namespace is in a tree. It is false for a
-	// copy of propagation, for an object that is being deleted, and for one with the label `propagate`, which ReadObstacle judges.
-	Covered bool
-}
-
-const byLength = 64 // most bytes in By
-
-// ReadObstacle describes an object that is no copy as an Obstacle. source reports whether propagation copies the object to other
-// namespaces.
-func ReadObstacle(meta *metav1.PartialObjectMetadata, source bool) *Obstacle {
-	o := &Obstacle{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
-	controller := metav1.GetControllerOfNoCopy(meta)
-	switch from := meta.Labels[v1alpha1.LabelInheritedFrom]; {
-	case meta.DeletionTimestamp != nil:
-		o.Reason = v1alpha1.ReasonBeingDeleted
-	case from != "":
-		o.Reason, o.By = v1alpha1.ReasonPropagated, from
-	case source:
-		o.Reason, o.By = v1alpha1.ReasonPropagated, meta.Namespace
-	case controller != nil:
-		o.Reason, o.By = v1alpha1.ReasonControlled, controller.Kind+"/"+controller.Name
-	}
-	o.By = text.Cut(o.By, byLength)
-	return o
-}
-
-// unexamined returns the obstacle as it was before it was examined.
-func (o *Obstacle) unexamined() *Obstacle {
-	if !o.Examined {
-		return o
-	}
-	before := *o
-	before.Examined, before.Identical, before.Reason = false, false, v1alpha1.ReasonUnrelated
-	return &before
-}
-
-// ofCopy describes an object with the label distributed-by as an Obstacle. It is a copy of another distribution, or not the operator's.
-func ofCopy(c *Copy) *Obstacle {
-	o := &Obstacle{UID: c.UID, ResourceVersion: c.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
-	switch {
-	case c.Terminating:
-		o.Reason = v1alpha1.ReasonBeingDeleted
-	case c.Ours:
-		o.Reason, o.By = v1alpha1.ReasonDistributed, c.By
-	}
-	return o
-}
-
-// describeForOwner returns the message of the Event on an obstacle's object.
-func describeForOwner(d *Distribution) string {
-	return "ResourceDistribution " + d.Name + " can't write its " + d.Template.Kind.Kind + " here, because this object has its name. " +
-		"The operator doesn't change this object: rename one of the two"
 }

@@ -1,203 +1,155 @@
 package distribute
 
 import (
+	"iter"
+	"maps"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // run is what is known of one ResourceDistribution, as long as it is the same object (UID).
 type run struct {
 	*Distribution
-	began time.Time // when the present spec was first seen
-	// resourceVersion and reported are those of the object and its status as they were read or written last.
-	resourceVersion string
-	reported        v1alpha1.ResourceDistributionStatus
-	reportedAt      time.Time
-	failedStatus    failedStatus
-	admitted        string // the value of Check for which the check for conflicts has passed
-	named           Named  // which namespaces the names in the spec mean
-	mayCreate       bool   // the check for conflicts has passed, so copies may be created
-	// judged is the spec for which mayCreate was decided. unreported reports that the status must still record that decision, or a change of
-	// named, before anything is written.
-	judged     *Distribution
-	unreported bool
-
-	open     map[string]bool    // the targets that are queued
-	dueAt    time.Time          // when a review is due that was put off
-	troubles map[string]trouble // by namespace
-	vanished map[string]bool    // namespaces whose copy was deleted, until it is created again
-	deeds    map[v1alpha1.Reason][]string
-
-	obstacles map[string]*Obstacle // by namespace
-	looked    bool                 // obstacles have been listed since this replica knows the distribution
-	watch     *ObstacleWatch       // nil while there is no obstacle
-	watching  bool                 // the watch shows all obstacles
-	unwatched watchset.Status      // why the watch shows nothing, as it has reported last; zero if it has reported no error
-	lookAt    time.Time            // when obstacles that are not watched are listed again; zero if that was not planned yet
+	began     time.Time // when the present spec was first seen
+	deeds     deeds
+	gate      *gate
+	obstacles *obstacles
+	report    *report
+	troubles  *troubles
 }
 
-// failedStatus describes the writes of the status that have failed in a row, up to the last one.
-type failedStatus struct {
-	tries int
-	until time.Time // when the next try is due
+// runs are those of all ResourceDistributions that exist.
+type runs struct {
+	*core
+	kinds  *kinds
+	copies *copyTable
+	byName map[string]*run
 }
 
-func newRun(d *Distribution, status v1alpha1.ResourceDistributionStatus, now time.Time) *run {
-	return &run{
-		Distribution: d, resourceVersion: d.ResourceVersion, reported: status, admitted: status.Admitted, named: d.Named, began: now,
-		open: map[string]bool{}, obstacles: map[string]*Obstacle{}, troubles: map[string]trouble{}, vanished: map[string]bool{},
-	}
-}
+// all yields all runs.
+func (rs *runs) all() iter.Seq[*run] { return maps.Values(rs.byName) }
 
-// isOwn reports whether c, which may be nil, is a copy of this distribution.
-func (r *run) isOwn(c *Copy) bool { return c != nil && c.Ours && c.By == r.Name }
+// at returns the run of the ResourceDistribution with this name; nil if it does not exist.
+func (rs *runs) at(name string) *run { return rs.byName[name] }
 
-// changeObstacle replaces the obstacle in a namespace; nil stands for none.
-func (r *run) changeObstacle(namespace string, now *Obstacle) {
-	if now == nil {
-		delete(r.obstacles, namespace)
+// take takes in a ResourceDistribution that is new or has changed.
+func (rs *runs) take(rd *v1alpha1.ResourceDistribution) {
+	known := rs.byName[rd.Name]
+	if known != nil && rs.listed && known.follows(rd) {
+		if known.report.take(rd.ResourceVersion, rd.Status) {
+			known.gate.takeRecord(rd.Status.Admitted, known.Targets.ReadNamed(&rd.Status))
+			rs.queueKeys(reviewKey(rd.Name))
+		}
 		return
 	}
-	r.obstacles[namespace] = now
-}
-
-// keepWatch begins a watch of obstacles, unless there is one.
-func (s *State) keepWatch(r *run) {
-	if r.watch == nil {
-		w := s.obstacleWatchOf(r)
-		r.watch, r.watching, r.unwatched, r.lookAt = &w, false, watchset.Status{}, time.Time{}
-		s.emitOutput(FollowObstacles{})
+	d := Read(rd, rs.options.Settings)
+	if known != nil {
+		rs.unwantCopies(known)
 	}
-}
-
-// stopWatch ends the watch of obstacles, if there is one.
-func (s *State) stopWatch(r *run) {
-	if r.watch != nil {
-		r.watch = nil
-		s.emitOutput(FollowObstacles{})
+	if known != nil && known.UID == d.UID {
+		known.obstacles.takeSpec(d)
+		known.gate.takeSpec(d)
+		known.report.take(d.ResourceVersion, rd.Status)
+		known.troubles.clearAll()
+		known.Distribution, known.began = d, rs.now
+	} else {
+		if known != nil {
+			known.obstacles.stopWatch()
+		}
+		rs.add(d, rd.Status)
 	}
+	if d.Template != nil {
+		rs.copies.want(d.Template.Family(), d.Name)
+	}
+	rs.queueKeys(reviewKey(rd.Name))
 }
 
-func (s *State) obstacleWatchOf(r *run) ObstacleWatch {
-	gk := r.Template.Kind.GroupKind()
-	return ObstacleWatch{Distribution: r.Name, Kind: gk, Name: r.Template.Name, Resource: s.kinds[gk].resource}
+func (rs *runs) add(d *Distribution, status v1alpha1.ResourceDistributionStatus) {
+	rs.byName[d.Name] = &run{
+		Distribution: d, began: rs.now, deeds: deeds{}, gate: &gate{admitted: status.Admitted, named: d.Named},
+		obstacles: newObstacles(rs.core, rs.kinds), report: &report{resourceVersion: d.ResourceVersion, status: status}, troubles: newTroubles(),
+	}
+	rs.beginWork(d.Name)
 }
 
-// ObstacleWatches returns the watches of obstacles that must exist now.
-func (s *State) ObstacleWatches() map[*ObstacleWatch]bool {
-	all := map[*ObstacleWatch]bool{}
-	for _, r := range s.runs {
-		if r.watch != nil {
-			all[r.watch] = true
+// takeAll takes in that exactly these ResourceDistributions exist.
+func (rs *runs) takeAll(all []*v1alpha1.ResourceDistribution) {
+	there := make(map[string]bool, len(all))
+	for _, rd := range all {
+		there[rd.Name] = true
+		rs.take(rd)
+	}
+	for name := range rs.byName {
+		if !there[name] {
+			rs.forget(name, rs.byName[name].UID)
 		}
 	}
-	return all
+	rs.listed = true // only now, so that nothing is taken for a copy of a deleted distribution
+	rs.queueAll()
+}
+
+// forget removes the run of a ResourceDistribution that is gone, if it is the one with this UID.
+func (rs *runs) forget(name, uid string) {
+	if r := rs.byName[name]; r != nil && r.UID == uid {
+		rs.unwantCopies(r)
+		r.obstacles.stopWatch()
+		delete(rs.byName, name)
+		rs.endWork(name)
+	}
+}
+
+// queueAll queues the reviews of all distributions, and of deleted ones that have left copies.
+func (rs *runs) queueAll() {
+	names := rs.copies.findWriters(nil)
+	for name := range rs.byName {
+		names[name] = true
+	}
+	for name := range names {
+		rs.queueKeys(reviewKey(name))
+	}
+}
+
+// queueKind queues the reviews of the distributions of a kind, and of deleted ones that have left copies of it.
+func (rs *runs) queueKind(c KindChanged) {
+	for _, r := range rs.byName {
+		if r.Template != nil && r.Template.Kind.GroupKind() == c.Kind {
+			rs.queueKeys(reviewKey(r.Name))
+		}
+	}
+	for name := range rs.copies.findWriters(&c.Kind) {
+		if rs.byName[name] == nil {
+			rs.queueKeys(reviewKey(name))
+		}
+	}
+}
+
+// queueVanished queues keys, and notes those of them that have no copy any more.
+func (rs *runs) queueVanished(keys []Key) {
+	for _, k := range keys {
+		if r := rs.byName[k.Distribution]; r != nil && r.Template != nil && rs.copies.At(r.Template.Slot(k.Namespace)) == nil {
+			r.troubles.recordVanished(k.Namespace)
+		}
+	}
+	rs.queueKeys(keys...)
 }
 
 // findWatching returns the run whose watch of obstacles this is; nil if the watch has ended.
-func (s *State) findWatching(w *ObstacleWatch) *run {
-	if r := s.runs[w.Distribution]; r != nil && r.watch == w {
+func (rs *runs) findWatching(w *ObstacleWatch) *run {
+	if r := rs.byName[w.Distribution]; r != nil && r.obstacles.currentWatch() == w {
 		return r
 	}
 	return nil
 }
 
-// queueLook queues the next list of obstacles that no watch shows, unless one is queued already.
-func (s *State) queueLook(r *run) {
-	if r.watching || s.now.Before(r.lookAt) {
-		return
-	}
-	r.lookAt = s.now.Add(s.options.RetryMax)
-	s.queueAfter(reviewKey(r.Name), s.options.RetryMax)
-}
-
-// isLookDue reports whether obstacles that no watch shows must be listed again.
-func (r *run) isLookDue(now time.Time) bool {
-	return r.watch != nil && !r.watching && !r.lookAt.IsZero() && !now.Before(r.lookAt)
-}
-
-func (c ObstacleWatchChanged) applyTo(s *State) {
-	r := s.findWatching(c.Watch)
-	if r == nil {
-		return
-	}
-	switch r.watching = c.Status.State == watchset.Synced; {
-	case r.watching:
-		r.unwatched = watchset.Status{}
-	case c.Status.Err != nil: // a new try to list changes nothing before it has ended
-		r.unwatched = c.Status
-	}
-	s.queue(reviewKey(r.Name))
-}
-
-func (l ObstaclesListed) applyTo(s *State) {
-	if r := s.findWatching(l.Watch); r != nil {
-		s.queue(append(r.replaceObstacles(s.readObstacles(l.Watch.Kind, l.Objects)), reviewKey(r.Name))...)
+// unwantCopies records that the run's present spec wants no copies any more.
+func (rs *runs) unwantCopies(r *run) {
+	if r.Template != nil {
+		rs.copies.unwantCopies(r.Template.Family(), r.Name)
 	}
 }
 
-// replaceObstacles replaces all known obstacles, and returns the keys of the targets that have none any more.
-func (r *run) replaceObstacles(found map[string]*Obstacle) (gone []Key) {
-	for namespace, known := range r.obstacles {
-		if found[namespace] == nil {
-			gone = append(gone, Key{r.Name, namespace})
-		} else {
-			found[namespace] = keepExamined(known, found[namespace])
-		}
-	}
-	r.obstacles = found
-	return gone
-}
-
-func (o ObstacleSeen) applyTo(s *State) {
-	if r := s.findWatching(o.Watch); r != nil {
-		namespace := o.Object.Namespace
-		r.changeObstacle(namespace, keepExamined(r.obstacles[namespace], s.readObstacle(o.Watch.Kind, o.Object)))
-		s.queue(Key{r.Name, namespace}, reviewKey(r.Name))
-	}
-}
-
-func (o ObstacleGone) applyTo(s *State) {
-	r := s.findWatching(o.Watch)
-	if r == nil {
-		return
-	}
-	if known := r.obstacles[o.Object.Namespace]; known != nil && known.UID == string(o.Object.UID) {
-		delete(r.obstacles, o.Object.Namespace)
-	}
-	s.queue(Key{r.Name, o.Object.Namespace}, reviewKey(r.Name))
-}
-
-// readObstacle returns an object as an obstacle; nil if it has the label distributed-by, because the table of copies has such objects.
-func (s *State) readObstacle(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) *Obstacle {
-	if _, labelled := meta.Labels[v1alpha1.LabelDistributedBy]; labelled {
-		return nil
-	}
-	mode, opted := meta.Labels[v1alpha1.LabelPropagate]
-	o := ReadObstacle(meta, opted && mode != v1alpha1.ModeNone)
-	o.Covered = !opted && s.options.Covered(gk) && o.Reason != v1alpha1.ReasonBeingDeleted && o.Reason != v1alpha1.ReasonPropagated
-	return o
-}
-
-func (s *State) readObstacles(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) map[string]*Obstacle {
-	found := make(map[string]*Obstacle, len(all))
-	for _, meta := range all {
-		if o := s.readObstacle(gk, meta); o != nil {
-			found[meta.Namespace] = o
-		}
-	}
-	return found
-}
-
-// keepExamined returns known if it is the same version of the object as now, because known may have been examined; else now.
-func keepExamined(known, now *Obstacle) *Obstacle {
-	if known != nil && now != nil && known.UID == now.UID && known.ResourceVersion == now.ResourceVersion {
-		return known
-	}
-	return now
+// follows reports whether the run has this object's UID, generation and deletion already.
+func (r *run) follows(rd *v1alpha1.ResourceDistribution) bool {
+	return r.UID == string(rd.UID) && r.Generation == rd.Generation && r.Deleting == (rd.DeletionTimestamp != nil)
 }

@@ -294,7 +294,7 @@ func TestDescribesWhyAKindIsNotWatched(t *testing.T) {
 		c := newCluster(t, "d0")
 		s := NewState(c.forest, c.state.options)
 		s.Apply(c.now, KindChanged{configMaps.GroupKind(), status})
-		if got := s.describeUnobserved(s.kinds[configMaps.GroupKind()]); !strings.Contains(got, want) {
+		if got := s.kinds.describeUnobserved(s.kinds.all[configMaps.GroupKind()]); !strings.Contains(got, want) {
 			t.Errorf("described as %q, want %q", got, want)
 		}
 	}

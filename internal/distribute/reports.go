@@ -1,0 +1,108 @@
+package distribute
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+// report is the status of one ResourceDistribution, as it was read or written last.
+type report struct {
+	resourceVersion string
+	status          v1alpha1.ResourceDistributionStatus
+	writtenAt       time.Time
+	failures        int       // writes that have failed in a row, up to the last one
+	until           time.Time // when the next try after a failure is due
+}
+
+// take takes in the status of an object. It reports whether the status differs from the one reported last, which means that somebody else
+// has written it.
+func (r *report) take(resourceVersion string, status v1alpha1.ResourceDistributionStatus) (changed bool) {
+	r.resourceVersion = resourceVersion
+	if reflect.DeepEqual(r.status, status) {
+		return false
+	}
+	r.status = status
+	return true
+}
+
+// last returns the status as it was reported last.
+func (r *report) last() v1alpha1.ResourceDistributionStatus { return r.status }
+
+// hasRefusal reports whether the status says that the API server refused to overwrite the obstacle in a namespace.
+func (r *report) hasRefusal(namespace string) bool {
+	return slices.ContainsFunc(r.status.ConflictingNamespaces, func(one v1alpha1.ConflictingNamespace) bool {
+		return one.Name == namespace && (one.Reason == v1alpha1.ReasonImmutable || one.Reason == v1alpha1.ReasonTypeDiffers)
+	})
+}
+
+// reports has statuses written.
+type reports struct {
+	*core
+	events *events
+}
+
+// write requests a write of the status if the status has changed: at once if urgent is true, otherwise not more often than Timing
+// allows, and never before the back-off of a failed write is over. It reports whether a write is requested or waits for that back-off.
+func (rs *reports) write(r *run, found Review, urgent bool) (pending bool) {
+	was := r.report.status
+	now := asReturned(r.Status(found, &was))
+	if reflect.DeepEqual(was, now) {
+		rs.events.announceDeeds(r.Distribution, r.deeds)
+		return false
+	}
+	if wait := r.report.until.Sub(rs.now); wait > 0 {
+		rs.queueAfter(reviewKey(r.Name), wait)
+		return true
+	}
+	pace := rs.options.Timing.Last
+	if ready := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady); ready.Reason == string(v1alpha1.ReasonProgressing) {
+		pace = rs.options.Timing.Pace
+	}
+	if wait := r.report.writtenAt.Add(pace).Sub(rs.now); !urgent && wait > 0 {
+		rs.queueAfter(reviewKey(r.Name), wait)
+		return false
+	}
+	r.report.writtenAt = rs.now
+	rs.emitOutput(WriteStatus{
+		Name: r.Name, UID: r.UID, ResourceVersion: r.report.resourceVersion, Status: now,
+		run: r, of: r.Distribution, was: was, urgent: urgent, results: found.Results,
+	})
+	return true
+}
+
+// takeAnswer takes in the answer to the write of r's status. It reports whether the status was written.
+func (rs *reports) takeAnswer(r *run, w StatusWritten) bool {
+	if w.Err != nil {
+		if !apierrors.IsNotFound(w.Err) && !apierrors.IsConflict(w.Err) {
+			rs.emitOutput(copies.Log{Message: "writing the status of ResourceDistribution " + w.Name + "; it is tried again", Err: w.Err})
+		}
+		rs.putOff(r, w.Err)
+		return false
+	}
+	r.report.failures, r.report.until = 0, time.Time{}
+	if r.report.resourceVersion == w.ResourceVersion {
+		r.report.resourceVersion = w.NewVersion
+	}
+	r.report.status = w.Status
+	rs.events.announceDeeds(w.of, r.deeds)
+	if rs.events.announceChange(w.of, &w.was, &w.Status) {
+		rs.emitOutput(RolloutEnded{r.began})
+	}
+	rs.events.announceObstacles(w.of, &w.was, w.results)
+	return true
+}
+
+// putOff queues the next try of a write of a status that has failed.
+func (rs *reports) putOff(r *run, err error) {
+	timing := rs.options.Timing
+	r.report.failures++
+	wait := copies.TransientBackoff(timing.Last, timing.TransientMax, r.report.failures, copies.Slot{Name: r.Name}, err)
+	r.report.until = rs.now.Add(wait)
+	rs.queueAfter(reviewKey(r.Name), wait)
+}
