@@ -12,8 +12,8 @@ type Identity struct {
 	rare            *rare
 }
 
-// rare holds values that few copies have: metadata that others added, or a UID or resourceVersion that the fixed fields cannot hold (fits is
-// false).
+// rare holds values that few copies have: metadata that others added, or a UID or resourceVersion that the fixed fields cannot hold (fits
+// is false).
 type rare struct {
 	kept                 *Kept
 	uid, resourceVersion string

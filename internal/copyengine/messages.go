@@ -143,11 +143,11 @@ type DriftFound struct {
 	UID, ResourceVersion string
 }
 
-// Output is something that the caller must do or report because of an Input. Queue asks for keys to be queued.
-type (
-	Output = copies.Output
-	Queue  = copies.Queue[Key]
-)
+// Output is something that the caller must do or report because of an Input.
+type Output = copies.Output
+
+// Queue asks for keys to be queued.
+type Queue = copies.Queue[Key]
 
 // Request is an Output that a worker carries out: the worker sends the requests, and applies their answer. A Started, or an answer, leads
 // to at most one Request.

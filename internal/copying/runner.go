@@ -140,7 +140,7 @@ func (r *Runner[S, I, R, K]) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	r.View.Subscribe(func(c view.Change) { r.Apply(r.work.ForestChanged(c)) })
-	return errors.Join(mgr.Add(EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(r.runWorkers)))
+	return errors.Join(mgr.Add(EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { r.runWorkers(ctx); return nil })))
 }
 
 // watch keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that is known.
@@ -152,9 +152,9 @@ func (r *Runner[S, I, R, K]) watch(ctx context.Context) error {
 }
 
 // runWorkers carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
-func (r *Runner[S, I, R, K]) runWorkers(ctx context.Context) error {
+func (r *Runner[S, I, R, K]) runWorkers(ctx context.Context) {
 	if !requeue.WaitFor(ctx, r.After) {
-		return nil
+		return
 	}
 	r.queue.Lead()
 	r.Apply(r.work.Elected)
@@ -166,7 +166,6 @@ func (r *Runner[S, I, R, K]) runWorkers(ctx context.Context) error {
 		r.scrubCopies(ctx) // until ctx is done
 		beside.Wait()
 	})
-	return nil
 }
 
 // WorkOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether

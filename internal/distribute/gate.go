@@ -56,7 +56,9 @@ func (g *gate) judge(d *Distribution, results []Result) {
 		return
 	}
 	g.admitted = d.Check
-	g.unreported = g.unreported || slices.ContainsFunc(results, func(one Result) bool { return one.State == Missing || one.State == InConflict })
+	if slices.ContainsFunc(results, func(one Result) bool { return one.State == Missing || one.State == InConflict }) {
+		g.unreported = true
+	}
 }
 
 // isOpen reports whether copies of d may be written: what must be decided and recorded before is.

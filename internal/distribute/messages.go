@@ -144,11 +144,11 @@ type DriftFound struct {
 	UID, ResourceVersion string
 }
 
-// Output is something that the caller must do or report because of an Input. Queue asks for keys to be queued.
-type (
-	Output = copies.Output
-	Queue  = copies.Queue[Key]
-)
+// Output is something that the caller must do or report because of an Input.
+type Output = copies.Output
+
+// Queue asks for keys to be queued.
+type Queue = copies.Queue[Key]
 
 // FollowObstacles reports that State.ObstacleWatches may have changed.
 type FollowObstacles struct{}
