@@ -46,8 +46,6 @@ const (
 	ReasonGroupInUse Reason = "GroupInUse"
 	// Condition AccessReady, Event: one subject of a list gets no rights; all others do. The message names it and the rule.
 	ReasonSubjectRefused Reason = "SubjectRefused"
-	// Condition AccessReady: `sudo.mode` asks for constrained impersonation, and this API server does not have it.
-	ReasonConstrainedUnavailable Reason = "ConstrainedUnavailable"
 	// Condition AccessReady: the ClusterRole that `access.userClusterRole` names does not exist.
 	ReasonUserClusterRoleMissing Reason = "UserClusterRoleMissing"
 	// Condition AccessReady, a failure of a ResourceDistribution: the API server refuses a request of the operator, because the operator

@@ -20,12 +20,13 @@ type facts struct {
 	// long.
 	ending   bool
 	settings Settings
-	mode     grants.Mode
-	roleless bool // the ClusterRole of users doesn't exist
-	input    grants.Facts
-	objects  grants.Objects
-	actual   grants.Actual
-	group    groupState
+	// switching reports that rules of the tenant held the other form of impersonation than the set one when the pass began.
+	switching bool
+	roleless  bool // the ClusterRole of users doesn't exist
+	input     grants.Facts
+	objects   grants.Objects
+	actual    grants.Actual
+	group     groupState
 	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still missing there. Grants
 	// in the root wait for these copies, because rails limit what the rights allow.
 	unbounded bool
@@ -45,7 +46,7 @@ func (f *facts) withheldGrants() grants.Withheld {
 		Everything:    !f.own && !f.deleting,
 		Sudo:          f.groupInUse(),
 		Users:         f.roleless,
-		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
+		SudoAdditions: f.group.pending && f.input.Forms.Legacy,
 		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything, but a subject that leaves a list loses its
 		// rights.
 		Additions: f.deleting || f.unread != nil || f.starting,
@@ -55,7 +56,7 @@ func (f *facts) withheldGrants() grants.Withheld {
 
 // groupInUse reports whether a first grant of sudo would also give the sudoers rights that others bound to their group. Constrained
 // impersonation alone would not, because it is allowed only inside the tree.
-func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.Forms.Legacy }
+func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.input.Forms.Legacy }
 
 // firstGrant reports whether sudoers hold sudo now, and no foreign binding stops a first grant. The status then records this, and from
 // then on foreign bindings stop nothing (see groups).
@@ -92,6 +93,7 @@ func (r *Reconciler) forgetTenant(tenant string) {
 	r.patience.Forget(tenant)
 	r.clock.forgetTenant(tenant)
 	r.leaving.forgetTenant(tenant)
+	r.switches.forgetTenant(tenant)
 	r.announcer.forgetTenant(tenant)
 	r.blocked.set(tenant, nil)
 	r.elsewhere.set(tenant, 0)
@@ -104,18 +106,17 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		own:      r.View.Owns(tenant.Name, tenant.UID),
 		ending:   r.View.IsTerminating(tenant.Name),
 		settings: r.Config,
-		mode:     r.modes.currentMode(),
 	}
 	tenant.Status.ServiceAccounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
-	f.input = planInput(r.View, tenant, f.settings, f.mode)
-	f.objects = grants.For(tenant, f.input)
+	f.input = planInput(r.View, tenant, f.settings)
 	var err error
-	if f.actual, err = r.readActual(ctx, tenant, f.objects); err != nil {
+	if f.actual, err = r.readActual(ctx, tenant, grants.For(tenant, f.input)); err != nil {
 		return nil, err
 	}
-	if f.mode.Unavailable {
-		f.objects = grants.For(grants.Holding(tenant, f.actual), f.input)
+	if f.switching, err = r.switches.chooseForms(ctx, tenant, &f.input, f.actual); err != nil {
+		return nil, err
 	}
+	f.objects = grants.For(tenant, f.input)
 	if f.deleting {
 		return f, nil
 	}
@@ -130,11 +131,11 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	return f, nil
 }
 
-// planInput returns what the desired objects depend on besides the LNamespace.
-func planInput(view View, tenant *v1alpha1.LNamespace, settings Settings, mode grants.Mode) grants.Facts {
+// planInput returns what the desired objects depend on besides the LNamespace. Their rules have the form of impersonation that is set.
+func planInput(view View, tenant *v1alpha1.LNamespace, settings Settings) grants.Facts {
 	return grants.Facts{
-		Mode:            mode.Told,
-		Forms:           mode.Forms,
+		Mode:            settings.SudoMode,
+		Forms:           grants.FormsOf(settings.SudoMode),
 		UserClusterRole: settings.UserClusterRole,
 		Refused: grants.Refusals(tenant, grants.Surroundings{
 			OperatorNamespace: settings.OperatorNamespace,

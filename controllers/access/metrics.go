@@ -32,7 +32,7 @@ var (
 	})
 	sudoMode = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "warren_sudo_mode",
-		Help: "1 for the mode in which sudo is granted, Legacy or Constrained, 0 for the other one. During a switch it is the old mode.",
+		Help: "1 for the mode of sudo that the configuration sets, Legacy or Constrained, 0 for the other one.",
 	}, []string{"mode"})
 	boundElsewhere = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "warren_sudo_groups_bound_elsewhere",

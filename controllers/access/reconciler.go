@@ -10,8 +10,8 @@
 // gone (orphans.go).
 //
 // Beside the Reconciler, each type owns its state. objectStore reads and writes access objects (read.go, writer.go); stepRunner carries
-// out plans; announcer sends Events; accountRecorder records the namespaces of service accounts; modes keeps the mode of sudo; groups
-// finds the bindings of the groups of sudoers that others made.
+// out plans; announcer sends Events; accountRecorder records the namespaces of service accounts; switches changes the form of
+// impersonation; groups finds the bindings of the groups of sudoers that others made.
 package access
 
 import (
@@ -51,7 +51,7 @@ type View interface {
 type Settings struct {
 	// UserClusterRole is the ClusterRole that users hold in their tree.
 	UserClusterRole string
-	// SudoMode is Legacy, Constrained, or Auto for Constrained where the API server knows it.
+	// SudoMode is Legacy or Constrained.
 	SudoMode v1alpha1.SudoMode
 	// OperatorNamespace is where the operator runs; service accounts of it get no access.
 	OperatorNamespace string
@@ -70,13 +70,8 @@ type Timing struct {
 	GroupRetry time.Duration
 	// Recent is how long one of the operator's own writes is remembered if no watch brings it (see recent).
 	Recent time.Duration
-	// Probe is the pause between two questions to the API server whether it offers constrained impersonation; ProbeRetry is the
-	// pause after a question without an answer.
-	Probe, ProbeRetry time.Duration
-	// SwitchLook is the pause between two checks whether a switch of the mode is in place everywhere. SwitchGrace is how long the new rules
-	// must be in place before the switch ends, because API servers see RBAC objects a little later. SwitchLimit is the longest duration of a
-	// switch.
-	SwitchLook, SwitchGrace, SwitchLimit time.Duration
+	// SwitchGrace is how long the set form of impersonation must be in place before a tenant's rules lose the other one.
+	SwitchGrace time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -84,8 +79,7 @@ func DefaultTiming() Timing {
 	return Timing{
 		RetryMin: time.Second, RetryMax: 30 * time.Second, ErrorMin: 200 * time.Millisecond, RoleTrust: time.Minute,
 		GroupRetry: 30 * time.Second, Recent: 10 * time.Second,
-		Probe: 10 * time.Minute, ProbeRetry: 30 * time.Second,
-		SwitchLook: 500 * time.Millisecond, SwitchGrace: 2 * time.Second, SwitchLimit: time.Minute,
+		SwitchGrace: 2 * time.Second,
 	}
 }
 
@@ -112,9 +106,6 @@ type Reconciler struct {
 	Vetting  source.Source
 	// Config are the settings.
 	Config Settings
-	// Probe asks the API server whether it offers constrained impersonation. If it is nil, SetupWithManager makes one from the
-	// manager's connection.
-	Probe func(context.Context) grants.Answer
 	// Report changes the status of an LNamespace by a function, which it may call again after a conflict. In the operator it is
 	// lnamespace.Reporter.Report.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
@@ -131,7 +122,7 @@ type Reconciler struct {
 	objects   *objectStore
 	steps     *stepRunner
 	groups    *groups
-	modes     *modes
+	switches  *switches
 	roles     *userRoles
 	accounts  *accountRecorder
 	announcer *announcer

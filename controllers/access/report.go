@@ -57,12 +57,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 				"a cluster admin deletes those bindings (kubectl warren doctor names them)",
 				v1alpha1.SudoersGroup(tenant.Name))})
 	}
-	if seen.mode.Unavailable && len(tenant.Spec.Sudoers) > 0 {
-		found = append(found, finding{reason: v1alpha1.ReasonConstrainedUnavailable,
-			message: "no further sudo is granted, but sudoers who have it keep it: sudo.mode is Constrained, and " + unavailable +
-				"; a cluster admin can set sudo.mode to Auto or Legacy, or enable that feature gate"})
-	}
-	if seen.group.forbidden != "" && seen.mode.Forms.Legacy {
+	if seen.group.forbidden != "" && seen.input.Forms.Legacy {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: seen.group.forbidden})
 	}
 	if seen.roleless {
@@ -118,13 +113,13 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	before := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionAccessReady)
 	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) &&
 		before.Message == message &&
-		!seen.mode.Switching() && !modeChanged(tenant, seen)
+		!seen.switching && !modeChanged(tenant, seen)
 
 	r.announcer.announceChanges(tenant, settled, done.changes, seen.actual)
 	r.announcer.announceFindings(tenant, before, found)
 	r.announcer.announceBindings(tenant, seen, before)
 	if modeChanged(tenant, seen) {
-		r.announcer.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.mode.Told))
+		r.announcer.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.input.Mode))
 	}
 	err := r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
 		v1alpha1.SetCondition(&s.Conditions, tenant.Generation, v1alpha1.ConditionAccessReady, status, reason, message)
@@ -140,7 +135,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
 	}
-	return r.lookAgainAfter(tenant.Name, found), nil
+	return r.lookAgainAfter(tenant.Name, found, seen.input.Mode != seen.settings.SudoMode), nil
 }
 
 // rememberGrant records when sudoers first held sudo with no foreign binding that stopped it.
@@ -152,11 +147,18 @@ func (f *facts) rememberGrant(s *v1alpha1.LNamespaceStatus) {
 
 // modeChanged reports whether sudo is granted in another mode than the tenant's status says.
 func modeChanged(tenant *v1alpha1.LNamespace, seen *facts) bool {
-	return tenant.Status.Sudo != nil && tenant.Status.Sudo.Mode != seen.mode.Told
+	return tenant.Status.Sudo != nil && tenant.Status.Sudo.Mode != seen.input.Mode
 }
 
-// lookAgainAfter requeues the tenant with back-off while there is a finding whose end no watch reports.
-func (r *Reconciler) lookAgainAfter(tenant string, found []finding) ctrl.Result {
+// lookAgainAfter requeues the tenant with back-off while there is a finding whose end no watch reports, or while its rules hold both forms
+// of impersonation.
+func (r *Reconciler) lookAgainAfter(tenant string, found []finding, inBothForms bool) ctrl.Result {
+	if inBothForms && r.switches.isInPlace(tenant) {
+		return ctrl.Result{RequeueAfter: r.Timing.SwitchGrace}
+	}
+	if inBothForms {
+		return ctrl.Result{RequeueAfter: r.patience.When(tenant)}
+	}
 	for _, f := range found {
 		if f.retry {
 			return ctrl.Result{RequeueAfter: r.patience.When(tenant)}

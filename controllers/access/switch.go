@@ -2,105 +2,168 @@ package access
 
 import (
 	"context"
-	"fmt"
+	"sync"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
-	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// inPlace reports whether every tenant with sudo has rules of both forms. In a switch to Constrained, every namespace of its tree that is
-// not terminating must also have the RoleBinding that the constrained form needs there. After an error, inPlace reports false.
-func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
-	err := m.checkInPlace(ctx, mode)
-	if err != nil {
-		ctrl.Log.WithName("access").V(1).Info("sudo mode switch is not complete", "waitsFor", err.Error())
-	}
-	return err == nil
+// switches brings the rules of each tenant to the form of impersonation that sudo.mode sets. A tenant whose rules hold the other form gets
+// both. After the set form has been in place for a while, the tenant's rules lose the other one. So no request of a sudoer is refused
+// meanwhile.
+type switches struct {
+	objects *objectStore
+	view    View
+	mode    v1alpha1.SudoMode
+	// grace is how long the set form must be in place, because API servers see RBAC objects a little later.
+	grace time.Duration
+
+	mu    sync.Mutex           // guards since
+	since map[string]time.Time // by tenant that holds both forms: since when the set form has been in place
 }
 
-// checkInPlace checks the rules and the roots of all tenants first, because the cache holds them. The copies below the roots are in
-// no cache: they are listed only when nothing else is missing.
-func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
-	tenants := &v1alpha1.LNamespaceList{}
-	if err := m.objects.client.List(ctx, tenants); err != nil {
-		return fmt.Errorf("listing LNamespaces: %w", err)
-	}
-	granted := map[string]grants.Object{} // by tenant with sudoers: the ClusterRoleBinding of its sudoers
-	for i := range tenants.Items {
-		binding, err := m.checkSwitched(ctx, &tenants.Items[i], mode)
-		if err != nil {
-			return err
+func newSwitches(r *Reconciler) *switches {
+	for _, mode := range []v1alpha1.SudoMode{r.Config.SudoMode, grants.OtherMode(r.Config.SudoMode)} {
+		value := 0.0
+		if mode == r.Config.SudoMode {
+			value = 1
 		}
-		if binding != nil {
-			granted[tenants.Items[i].Name] = binding
-		}
+		sudoMode.WithLabelValues(string(mode)).Set(value)
 	}
-	if mode.Towards() != v1alpha1.SudoConstrained || len(granted) == 0 {
-		return nil
-	}
-	return m.checkCopies(ctx, granted)
+	return &switches{objects: r.objects, view: r.View, mode: r.Config.SudoMode, grace: r.Timing.SwitchGrace, since: map[string]time.Time{}}
 }
 
-// checkSwitched returns an error that names the first object of the tenant, in its pairs or its root, that still lacks the new form.
-// Without an error it returns the binding of the tenant's sudoers. That is nil if the tenant has no sudo, is being deleted, or doesn't own
-// its root.
-func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
-	if !tenant.DeletionTimestamp.IsZero() || !m.view.Owns(tenant.Name, tenant.UID) {
-		return nil, nil
-	}
-	objects := grants.For(tenant, planInput(m.view, tenant, m.config, mode))
-	pairs := objects.SudoPairs()
-	granted, err := m.objects.readCached(ctx, grants.KeyOf(pairs[0].Binding))
-	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
-		return nil, err // without sudoers, the switch interrupts nobody
-	}
-	for _, pair := range pairs {
-		role, err := m.objects.readCached(ctx, grants.KeyOf(pair.Role))
-		if err != nil {
-			return nil, err
-		}
-		if role != nil && grants.FormsIn(role.(*rbacv1.ClusterRole)) != mode.Forms {
-			return nil, fmt.Errorf("the rules of %s", grants.KeyOf(pair.Role))
-		}
-	}
-	if mode.Towards() != v1alpha1.SudoConstrained {
-		return granted, nil
-	}
-	key := grants.KeyOf(objects.SudoOn)
-	binding, err := m.objects.readCached(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	if binding == nil || !grants.SameSubjects(binding, granted) {
-		return nil, fmt.Errorf("%s", key)
-	}
-	return granted, nil
+func (s *switches) forgetTenant(tenant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.since, tenant)
 }
 
-// checkCopies returns nil if every namespace below the roots of the tenants in granted has the copy that lets their sudoers use the
-// constrained form. Terminating namespaces don't count.
-func (m *modes) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
-	there := map[string]grants.Object{} // copies by namespace
-	err := paging.Each(ctx, m.objects.live, &rbacv1.RoleBindingList{}, scanPage, func(object client.Object) error {
-		if object.GetName() == grants.SudoOnBinding {
-			there[object.GetNamespace()] = object.(grants.Object)
-		}
-		return nil
-	}, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo}, client.HasLabels{v1alpha1.LabelInheritedFrom})
-	if err != nil {
-		return fmt.Errorf("listing the RoleBindings %s in sub-namespaces: %w", grants.SudoOnBinding, err)
+// chooseForms sets in facts the forms that the tenant's rules are to hold, and the mode that its status shows. actual are the objects that
+// exist. It reports whether a rule of the tenant holds the form that isn't set.
+func (s *switches) chooseForms(ctx context.Context, tenant *v1alpha1.LNamespace, facts *grants.Facts,
+	actual grants.Actual) (switching bool, err error) {
+	if facts.SelfForms, err = s.readSharedForms(ctx, tenant.Name, actual); err != nil {
+		return false, err
 	}
-	for tenant, binding := range granted {
-		for _, namespace := range m.view.Living(tenant) {
-			if namespace != tenant && (there[namespace] == nil || !grants.SameSubjects(there[namespace], binding)) {
-				return fmt.Errorf("RoleBinding %s/%s", namespace, grants.SudoOnBinding)
+	set := grants.FormsOf(s.mode)
+	facts.Mode, facts.Forms = s.mode, set.Or(actual.SudoForms(tenant.Name))
+	if facts.Forms == set {
+		s.forgetTenant(tenant.Name)
+		return len(facts.SelfForms) > 0, nil
+	}
+	missing := s.checkInPlace(ctx, tenant, grants.For(tenant, *facts), actual)
+	if s.isLongInPlace(tenant.Name, missing == "") {
+		facts.Forms = set
+		return true, nil
+	}
+	facts.Mode = grants.OtherMode(s.mode)
+	if missing != "" {
+		ctrl.LoggerFrom(ctx).V(1).Info("the rules of sudo hold both forms of impersonation", "waitsFor", missing)
+	}
+	return true, nil
+}
+
+// readSharedForms returns the users whose self pairs hold the form that isn't set. With each user are the forms that other owners of the
+// pair still need.
+func (s *switches) readSharedForms(ctx context.Context, tenant string, actual grants.Actual) (map[string]grants.Forms, error) {
+	set := grants.FormsOf(s.mode)
+	shared := map[string]grants.Forms{}
+	for user, role := range actual.SelfRoles() {
+		if grants.WrittenForms(role).Or(set) == set {
+			continue
+		}
+		shared[user] = grants.Forms{}
+		for _, owner := range grants.Owners(role) {
+			if owner.Name == tenant || owner.UID == grants.Marked {
+				continue
+			}
+			other, err := s.objects.readCached(ctx, sudoRoleOf(owner.Name))
+			if err != nil {
+				return nil, err
+			}
+			if other != nil {
+				shared[user] = shared[user].Or(grants.WrittenForms(other))
+			}
+			if shared[user].Or(set) != set {
+				break
 			}
 		}
 	}
-	return nil
+	return shared, nil
+}
+
+func sudoRoleOf(tenant string) grants.Key {
+	return grants.KeyOf(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: grants.SudoName(tenant)}})
+}
+
+// isLongInPlace records whether the set form is in place for the tenant, and reports whether it has been for the time of grace.
+func (s *switches) isLongInPlace(tenant string, inPlace bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, known := s.since[tenant]
+	switch {
+	case !inPlace:
+		delete(s.since, tenant)
+	case !known:
+		s.since[tenant] = time.Now()
+	}
+	return inPlace && known && time.Since(since) >= s.grace
+}
+
+// isInPlace reports whether the last call of chooseForms found the set form in place for a tenant that holds both.
+func (s *switches) isInPlace(tenant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.since[tenant].IsZero()
+}
+
+// checkInPlace names the first object that sudoers of the tenant still need for the set form. It returns "" if there is none. An object
+// that grants no sudo yet isn't missing. wanted are the tenant's objects with both forms.
+func (s *switches) checkInPlace(ctx context.Context, tenant *v1alpha1.LNamespace, wanted grants.Objects, actual grants.Actual) string {
+	if !tenant.DeletionTimestamp.IsZero() || !s.view.Owns(tenant.Name, tenant.UID) {
+		return "Namespace " + tenant.Name
+	}
+	set, granted := grants.FormsOf(s.mode), false
+	for _, pair := range wanted.SudoPairs() {
+		role, binding := actual[grants.KeyOf(pair.Role)], actual[grants.KeyOf(pair.Binding)]
+		if role == nil || binding == nil || len(grants.Subjects(binding)) == 0 || !grants.IsOurs(binding) {
+			continue
+		}
+		granted = true
+		if forms := grants.WrittenForms(role); forms.Or(set) != forms {
+			return "the rules of " + grants.KeyOf(pair.Role).String()
+		}
+	}
+	if !granted || s.mode != v1alpha1.SudoConstrained {
+		return ""
+	}
+	return s.checkBindings(ctx, tenant.Name, wanted.SudoOn, actual)
+}
+
+// checkBindings names the first RoleBinding of the tree that lacks the RoleBinding without which the constrained form isn't allowed
+// there. The copies of wanted below the root are in no cache. Namespaces that are terminating or halted get none.
+func (s *switches) checkBindings(ctx context.Context, tenant string, wanted grants.Object, actual grants.Actual) string {
+	for _, namespace := range s.view.Living(tenant) {
+		key := grants.Key{Kind: grants.KeyOf(wanted).Kind, Namespace: namespace, Name: wanted.GetName()}
+		existing := actual[key]
+		if namespace != tenant {
+			if !s.view.InTree(namespace, tenant) {
+				continue
+			}
+			var err error
+			if existing, err = s.objects.readLive(ctx, key); err != nil {
+				return err.Error()
+			}
+		}
+		if existing == nil || !grants.SameSubjects(existing, wanted) || grants.MustRecreate(existing, wanted) {
+			return key.String()
+		}
+	}
+	return ""
 }

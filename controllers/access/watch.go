@@ -31,8 +31,7 @@ const (
 	indexAccounts = "warren-access-accounts"
 )
 
-// SetupWithManager registers the reconciler, and the controllers of orphans, of the groups of sudoers (see groups) and of the mode of
-// sudo (see modes).
+// SetupWithManager registers the reconciler, and the controllers of orphans and of the groups of sudoers (see groups).
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.checkComplete(mgr); err != nil {
 		return err
@@ -52,15 +51,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.Changes).
 		WatchesRawSource(sourceOrNone(r.Vetting)).
 		WatchesRawSource(&r.groups.again).
-		WatchesRawSource(r.modes).
 		WatchesRawSource(&r.start.again).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
 		Complete(patient)
-	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr),
-		r.modes.setUpWith(mgr)); err != nil {
+	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr)); err != nil {
 		return fmt.Errorf("setting up the access controllers: %w", err)
 	}
 	return nil
@@ -87,12 +84,6 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 		r.Workers = 4
 	}
 	r.groups = newGroups(r.View, r.Client, r.Live, r.Timing)
-	if r.Probe == nil {
-		var err error
-		if r.Probe, err = newProbe(mgr.GetConfig()); err != nil {
-			return err
-		}
-	}
 	readTo, err := readPositions(mgr.GetCache())
 	if err != nil {
 		return err
@@ -102,7 +93,7 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 		r.Revoked = make(chan struct{})
 	}
 	r.start = newStartPhase(r.Revoked)
-	r.modes = newModes(r)
+	r.switches = newSwitches(r)
 	r.accounts = &accountRecorder{live: r.Live, view: r.View, report: r.Report}
 	r.leaving, r.clock = &leavingTenants{}, &revocationClock{}
 	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)

@@ -17,7 +17,7 @@ import (
 // name of an access object is never touched, and never in remaining.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	r.leaving.recordTenant(tenant)
-	objects := grants.For(tenant, planInput(r.View, tenant, r.Config, r.modes.currentMode()))
+	objects := grants.For(tenant, planInput(r.View, tenant, r.Config))
 	actual, err := r.readActual(ctx, tenant, objects)
 	if err != nil {
 		return nil, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)

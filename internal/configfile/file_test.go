@@ -14,6 +14,9 @@ import (
 
 const header = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
 
+// sudoRule is the rule for sudo.mode, with the next step.
+const sudoRule = "must be Legacy or Constrained: choose Legacy, unless every API server has constrained impersonation (Kubernetes 1.36)"
+
 // problems parses a file f of header and body. It returns the lines of the error, without their beginning "f: ".
 func problems(t *testing.T, body string) []string {
 	t.Helper()
@@ -224,10 +227,10 @@ func TestParseIsStrict(t *testing.T) {
 				`sudo: key "sudo" already set`,
 				`inheritance.labels: key "labels" already set`,
 				`billing.defaults[0].labels[k]: key "k" already set`,
-				`sudo.mode: Invalid value: "b": must be Legacy, Constrained or Auto`,
+				`sudo.mode: Invalid value: "b": ` + sudoRule,
 				`concurrency: Invalid value: 0: must be from 1 to 256`,
 				`inheritance.labels[0]: Invalid value: "x[": must be a pattern of path.Match: syntax error in pattern`,
-				`sudo.mode: Invalid value: "a": must be Legacy, Constrained or Auto`,
+				`sudo.mode: Invalid value: "a": ` + sudoRule,
 			},
 		},
 	}

@@ -25,7 +25,7 @@ func validateConfiguration(c *config.OperatorConfiguration) field.ErrorList {
 		validateRemovals(field.NewPath("acceptRemovals"), c.AcceptRemovals),
 		validateTenants(field.NewPath("tenants"), &c.Tenants),
 		validateAccess(field.NewPath("access"), &c.Access),
-		checkOneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, config.SudoAuto),
+		validateSudoMode(field.NewPath("sudo", "mode"), c.Sudo.Mode),
 		validatePropagation(field.NewPath("propagation"), &c.Propagation),
 		validateGenerators(field.NewPath("propagation", "generators"), c.Propagation.Generators, c.FeatureEnabled(config.PropagateGenerated)),
 		validateDistribution(field.NewPath("distribution"), &c.Distribution),
@@ -37,6 +37,15 @@ func validateConfiguration(c *config.OperatorConfiguration) field.ErrorList {
 		validateFeatureGates(field.NewPath("featureGates"), c.FeatureGates),
 	} {
 		problems = append(problems, found...)
+	}
+	return problems
+}
+
+// validateSudoMode adds the next step to the rule. The operator doesn't find out by itself what the API server knows.
+func validateSudoMode(at *field.Path, mode tenancy.SudoMode) field.ErrorList {
+	problems := checkOneOf(at, mode, tenancy.SudoLegacy, tenancy.SudoConstrained)
+	for _, problem := range problems {
+		problem.Detail += ": choose Legacy, unless every API server has constrained impersonation (Kubernetes 1.36)"
 	}
 	return problems
 }

@@ -25,10 +25,12 @@ type Object interface {
 
 // Facts hold what the objects of a tenant depend on besides its LNamespace.
 type Facts struct {
-	// Mode is the mode in status.sudo.mode. During a switch of modes, it is the old one.
+	// Mode is the mode in status.sudo.mode. While the rules contain both forms, it is the old one.
 	Mode v1alpha1.SudoMode
 	// Forms are the forms of impersonation that the rules contain.
 	Forms Forms
+	// SelfForms are, by user, the forms that a self pair contains besides, because other tenants that own it need them.
+	SelfForms map[string]Forms
 	// UserClusterRole is the name of the ClusterRole that users are bound to.
 	UserClusterRole string
 	// Refused are listed subjects that get nothing; see Refusals.
@@ -79,7 +81,8 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	}
 	for _, sudoer := range sudoers {
 		if sudoer.Kind == v1alpha1.SubjectUser {
-			objects.Self = append(objects.Self, selfPair(sudoer.Name, []metav1.OwnerReference{Reference(tenant)}, facts.Forms))
+			objects.Self = append(objects.Self, selfPair(sudoer.Name, []metav1.OwnerReference{Reference(tenant)},
+				facts.Forms.Or(facts.SelfForms[sudoer.Name])))
 		}
 	}
 	if len(sudoers) == 1 && len(objects.Self) == 1 && slices.Equal(managers, sudoers) {

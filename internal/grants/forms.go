@@ -10,7 +10,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Forms are the forms of impersonation that the rules of sudo contain: one, or both during a switch of modes. The API server tries
+// Forms are the forms of impersonation that the rules of sudo contain: one, or both during a change of the mode. The API server tries
 // the constrained form first, and the legacy form where the constrained one doesn't allow a request.
 type Forms struct{ Legacy, Constrained bool }
 
@@ -24,11 +24,6 @@ func (f Forms) Or(other Forms) Forms {
 	return Forms{Legacy: f.Legacy || other.Legacy, Constrained: f.Constrained || other.Constrained}
 }
 
-// And returns the forms that both f and other have.
-func (f Forms) And(other Forms) Forms {
-	return Forms{Legacy: f.Legacy && other.Legacy, Constrained: f.Constrained && other.Constrained}
-}
-
 // FormsIn returns the forms that the rules of an existing role contain.
 func FormsIn(role *rbacv1.ClusterRole) Forms {
 	var f Forms
@@ -39,12 +34,6 @@ func FormsIn(role *rbacv1.ClusterRole) Forms {
 		}
 	}
 	return f
-}
-
-// GrantsSudo reports whether role is one of ours that allows impersonation.
-func GrantsSudo(role *rbacv1.ClusterRole) bool {
-	kind := role.Labels[v1alpha1.LabelAccess]
-	return kind == v1alpha1.AccessSudo || kind == v1alpha1.AccessSelf || kind == v1alpha1.AccessSole
 }
 
 // Verbs of both forms. onVerb is followed by the verb of the request that the sudoer makes as the impersonated user.

@@ -109,14 +109,3 @@ func TestExpectedKnowsEachForm(t *testing.T) {
 		}
 	}
 }
-
-func TestHolding(t *testing.T) {
-	tenant, actual := payments(), samples(t)
-	tenant.Spec.Sudoers = append([]v1alpha1.Subject{user("eve"), account("ci", "other")}, tenant.Spec.Sudoers...)
-	if diff := cmp.Diff(payments().Spec.Sudoers, grants.Holding(tenant, actual).Spec.Sudoers); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if holding := grants.Holding(tenant, grants.Actual{}); len(holding.Spec.Sudoers) > 0 {
-		t.Errorf("nobody holds anything, got %v", holding.Spec.Sudoers)
-	}
-}

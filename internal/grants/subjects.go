@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // Subjects returns the subjects of a binding; none for a ClusterRole.
@@ -53,16 +51,6 @@ func Narrow(existing, desired Object) (Object, bool) {
 	binding := existing.DeepCopyObject().(Object)
 	setSubjects(binding, narrowed)
 	return binding, true
-}
-
-// Holding returns the tenant with only those sudoers who can sudo by the existing bindings.
-func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
-	holders := actual.Holders(ListSudoers, tenant.Name)
-	holding := tenant.DeepCopy()
-	holding.Spec.Sudoers = slices.DeleteFunc(holding.Spec.Sudoers, func(s v1alpha1.Subject) bool {
-		return !slices.Contains(holders, boundSubjects([]v1alpha1.Subject{s})[0])
-	})
-	return holding
 }
 
 // Without returns the binding without any subject.

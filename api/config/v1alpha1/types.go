@@ -109,13 +109,9 @@ type Access struct {
 
 // Sudo describes how sudoers impersonate their group.
 type Sudo struct {
-	// Mode is Legacy, Constrained (from Kubernetes 1.36) or Auto. Default Legacy.
+	// Mode is Legacy or Constrained (from Kubernetes 1.36). Default Legacy, which every API server knows.
 	Mode tenancy.SudoMode `json:"mode"`
 }
-
-// SudoAuto is Constrained where a probe shows that it works, else Legacy. It is a choice of the configuration only: a
-// tenant's status states which of the two is in force.
-const SudoAuto tenancy.SudoMode = "Auto"
 
 // Informers tunes package watchset, which watches the kinds that are copied.
 type Informers struct {

@@ -57,7 +57,8 @@ func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, 
 	if err != nil {
 		return err
 	}
-	checks := Patient{API: api, Copies: copies, Served: served, Server: inv.ServerVersion, Namespace: namespace}.Examine(ctx)
+	checks := Patient{API: api, Copies: copies, Served: served, Server: inv.ServerVersion, Metrics: inv.ServerMetrics,
+		Namespace: namespace}.Examine(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

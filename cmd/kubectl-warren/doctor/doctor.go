@@ -40,6 +40,8 @@ type Patient struct {
 	Served meta.RESTMapper
 	// Server asks for the version of the API server.
 	Server func() (*version.Info, error)
+	// Metrics reads the metrics of the API server.
+	Metrics func(context.Context) ([]byte, error)
 	// Namespace is the namespace of the operator.
 	Namespace string
 }
@@ -47,7 +49,7 @@ type Patient struct {
 // Examine makes all checks, and returns them in the order in which they are printed.
 func (p Patient) Examine(ctx context.Context) []Check {
 	file := p.readConfiguration(ctx)
-	checks := []Check{p.checkServer(file), p.checkConfiguration(ctx, file), p.checkDefinitions()}
+	checks := []Check{p.checkServer(ctx, file), p.checkConfiguration(ctx, file), p.checkDefinitions()}
 	checks = append(checks, p.checkPolicies(ctx)...)
 	return append(checks, p.podSecurity(ctx), p.checkAPIServices(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkBindings(ctx),
 		p.checkOwners(ctx), p.checkProtected(ctx, file), p.checkSight(ctx, file), p.checkKinds(ctx, file), p.checkSources(ctx, file),

@@ -17,19 +17,36 @@ func TestJudgeServer(t *testing.T) {
 		return file{config: c}
 	}
 	for name, c := range map[string]struct {
-		minor int
-		file  file
-		want  Status
+		minor  int
+		offers bool
+		file   file
+		want   Status
 	}{
-		"too old":                      {33, mode(v1alpha1.SudoLegacy), Error},
-		"the oldest":                   {34, mode(v1alpha1.SudoLegacy), OK},
-		"too old for Constrained":      {35, mode(v1alpha1.SudoConstrained), Error},
-		"Auto finds out by itself":     {35, mode(config.SudoAuto), OK},
-		"Constrained":                  {36, mode(v1alpha1.SudoConstrained), OK},
-		"the configuration is unknown": {36, file{unknown: errors.New("forbidden")}, Warning},
+		"too old":                              {33, false, mode(v1alpha1.SudoLegacy), Error},
+		"the oldest":                           {34, false, mode(v1alpha1.SudoLegacy), OK},
+		"ACC-C09 too old for Constrained":      {35, false, mode(v1alpha1.SudoConstrained), Error},
+		"ACC-C09 Constrained without the gate": {36, false, mode(v1alpha1.SudoConstrained), Error},
+		"ACC-C09 Constrained":                  {36, true, mode(v1alpha1.SudoConstrained), OK},
+		"the configuration is unknown":         {36, true, file{unknown: errors.New("forbidden")}, Warning},
 	} {
-		if got := judgeServer("v1.x", c.minor, c.file); got.Status != c.want {
-			t.Errorf("%s: %+v", name, got)
+		t.Run(name, func(t *testing.T) {
+			if got := judgeServer("v1.x", c.minor, c.offers, c.file); got.Status != c.want {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// The lines are those of API server 1.36.3.
+func TestServerByItsMetrics(t *testing.T) {
+	const other = `kubernetes_feature_enabled{name="ContextualLogging",stage=""} 1` + "\n"
+	for metrics, want := range map[string]bool{
+		other: false,
+		other + `kubernetes_feature_enabled{name="ConstrainedImpersonation",stage="BETA"} 1` + "\n":         true,
+		other + `kubernetes_feature_enabled{name="ConstrainedImpersonation",stage="BETA"} 0` + "\n" + other: false,
+	} {
+		if got := offersConstrained(metrics); got != want {
+			t.Errorf("%q: %v, want %v", metrics, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// Minor versions of Kubernetes 1: the oldest that Warren supports, and the first that has constrained impersonation.
+// Minor versions of Kubernetes 1: the oldest that Warren supports, and the first that has constrained impersonation by default.
 const (
 	oldest      = 34
 	constrained = 36
@@ -35,7 +36,7 @@ func (p Patient) readConfiguration(ctx context.Context) file {
 	return file{text: text, config: c, unknown: err}
 }
 
-func (p Patient) checkServer(f file) Check {
+func (p Patient) checkServer(ctx context.Context, f file) Check {
 	const name = "server"
 	v, err := p.Server()
 	if err != nil {
@@ -46,10 +47,22 @@ func (p Patient) checkServer(f file) Check {
 		return warning(name, fmt.Sprintf("Kubernetes %s: not a version that Warren knows", v.GitVersion),
 			fmt.Sprintf("use 1.%d or later", oldest))
 	}
-	return judgeServer(v.GitVersion, minor, f)
+	offers := minor >= constrained
+	if f.unknown == nil && f.config.Sudo.Mode == v1alpha1.SudoConstrained {
+		if metrics, err := p.Metrics(ctx); err == nil { // without the right to read them, the version has to do
+			offers = offersConstrained(string(metrics))
+		}
+	}
+	return judgeServer(v.GitVersion, minor, offers, f)
 }
 
-func judgeServer(version string, minor int, f file) Check {
+// gateOn is the line by which the metrics of an API server show that it has constrained impersonation, whatever its version.
+var gateOn = regexp.MustCompile(`(?m)^kubernetes_feature_enabled\{name="ConstrainedImpersonation",[^}]*\} 1$`)
+
+func offersConstrained(metrics string) bool { return gateOn.MatchString(metrics) }
+
+// judgeServer judges the API server's version. offers reports whether the API server has constrained impersonation.
+func judgeServer(version string, minor int, offers bool, f file) Check {
 	const name = "server"
 	switch {
 	case minor < oldest:
@@ -57,10 +70,9 @@ func judgeServer(version string, minor int, f file) Check {
 	case f.unknown != nil:
 		return warning(name, fmt.Sprintf("Kubernetes %s; the operator's configuration is not known: %v", version, f.unknown),
 			f.stepToKnow())
-	case minor < constrained && f.config.Sudo.Mode == v1alpha1.SudoConstrained:
-		return failure(name, fmt.Sprintf("Kubernetes %s can't do sudo.mode Constrained, which the configuration asks for: no sudo is granted",
-			version),
-			fmt.Sprintf("upgrade to 1.%d, or set sudo.mode to Legacy or Auto", constrained))
+	case !offers && f.config.Sudo.Mode == v1alpha1.SudoConstrained:
+		return failure(name, fmt.Sprintf("Kubernetes %s has no constrained impersonation here, so with sudo.mode Constrained nobody can use sudo",
+			version), fmt.Sprintf("set sudo.mode to Legacy, or use Kubernetes 1.%d with feature gate ConstrainedImpersonation", constrained))
 	}
 	return ok(name, fmt.Sprintf("Kubernetes %s, sudo.mode %s", version, f.config.Sudo.Mode))
 }

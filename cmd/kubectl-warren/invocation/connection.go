@@ -1,6 +1,7 @@
 package invocation
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -137,4 +138,13 @@ func (inv *Invocation) ServerVersion() (*version.Info, error) {
 		return nil, err
 	}
 	return api.ServerVersion()
+}
+
+// ServerMetrics reads the metrics of the API server.
+func (inv *Invocation) ServerMetrics(ctx context.Context) ([]byte, error) {
+	api, err := inv.Discovery()
+	if err != nil {
+		return nil, err
+	}
+	return api.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 }

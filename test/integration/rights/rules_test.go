@@ -37,7 +37,6 @@ const (
 
 	ours      = "tenancy.warren.dev"
 	admission = "admissionregistration.k8s.io"
-	probe     = "the probe for constrained impersonation"
 )
 
 // rights are all rules of config/testdata/operator_rbac.yaml.
@@ -59,8 +58,6 @@ var rights = []right{
 		refused: "get validatingadmissionpolicies"},
 	{role: manages, group: admission, resource: "validatingwebhookconfigurations", name: "warren", verb: "get",
 		refused: "list validatingwebhookconfigurations"},
-	{role: manages, group: "authentication.k8s.io", resource: "users", name: "warren:probe", verb: "impersonate:user-info", later: probe},
-	{role: manages, verb: "impersonate-on:user-info:get", later: probe},
 	{role: kinds, resource: "secrets", verb: "list", refused: "list secrets"},
 	{role: kinds, resource: "configmaps", verb: "list", refused: "list configmaps"},
 	{group: "coordination.k8s.io", resource: "leases", verb: "create", refused: "create leases"},

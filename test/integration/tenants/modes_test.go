@@ -41,7 +41,7 @@ func constrainedly(key string) *fixture {
 	GinkgoHelper()
 	needsConstrained()
 	f := of(constrained, key)
-	f.mode = "Auto"
+	f.mode = "Constrained"
 	return f
 }
 
@@ -60,7 +60,7 @@ func startBoth(ctx SpecContext, users map[string][]string) []byte {
 	GinkgoHelper()
 	var started [2]*devcluster.World
 	var starting errgroup.Group
-	for i, mode := range []sudoMode{"", "Auto"} {
+	for i, mode := range []sudoMode{"", "Constrained"} {
 		if mode != "" && devcluster.MinorVersion().LessThan(version.MajorMinor(1, 36)) {
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 // soon is how long a case watches that nothing happens.
 const soon = 20 * time.Second
 
-// The Worlds of the suite: world grants sudo in mode Legacy, constrained in mode Auto, which is Constrained there. constrained is nil if
+// The Worlds of the suite: world grants sudo in mode Legacy, constrained in mode Constrained. constrained is nil if
 // the API server doesn't know constrained impersonation.
 var world, constrained *devcluster.World
 
