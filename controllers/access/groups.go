@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,8 +28,8 @@ const scanPage = 500
 // grants.StopsGrant lets it pass, as in the tenant's own tree. A binding that is made after that grant stops nothing, because policy
 // sudo-subjects lets only cluster admins bind these groups. status.sudoGrantedAt remembers the first grant.
 //
-// All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins. The bindings that a
-// scan found are read again every GroupRetry, until the tenant has its first grant. While there are none, nothing is read.
+// All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins. Scans are repeated
+// every GroupRetry while foreign bindings of a tenant without its first grant exist. While there are none, nothing is read.
 type groups struct {
 	view    View
 	timing  Timing
@@ -100,19 +99,17 @@ func (g *groups) forgetTenant(tenant string) {
 	delete(g.found, tenant)
 }
 
-// look scans all bindings if a tenant waits for that. Otherwise it reads again the bindings that scans have found. It requeues the tenants
-// concerned. After a look comes a pause of nine times its duration, so that looks take about a tenth of the time. The pause is at most
-// GroupRetry and, after an error, at least RetryMin.
+// look scans all bindings if a tenant needs that, and requeues the tenants concerned. After a scan comes a pause of nine times its
+// duration, so that scans take about a tenth of the time. The pause is at most GroupRetry and, after an error, at least RetryMin.
 func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
 	if left := time.Until(g.restUntil); left > 0 {
 		return left, nil
 	}
-	step := g.recheckHolders
-	if g.isAwaited() {
-		step = g.scanForWaiting
+	if !g.isScanNeeded() {
+		return g.timing.GroupRetry, nil
 	}
 	began := time.Now()
-	concerned, err := step(ctx)
+	concerned, err := g.scanBindings(ctx)
 	for _, tenant := range concerned {
 		g.again.Add(requestFor(tenant))
 	}
@@ -124,15 +121,21 @@ func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
 	return max(rest, g.timing.GroupRetry), err
 }
 
-// isAwaited reports whether a tenant waits for a scan.
-func (g *groups) isAwaited() bool {
+// isScanNeeded reports whether a tenant waits for a scan, or a scan found foreign bindings.
+func (g *groups) isScanNeeded() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for _, holders := range g.found {
+		if len(holders) > 0 {
+			return true
+		}
+	}
 	return len(g.waiting) > 0
 }
 
-// scanForWaiting lists all bindings for the tenants that wait, and returns the tenants to requeue.
-func (g *groups) scanForWaiting(ctx context.Context) ([]string, error) {
+// scanBindings lists all bindings, and returns the tenants to requeue: those that waited, and those of which it found other bindings than
+// the scan before.
+func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	g.mu.Lock()
 	waiting := g.waiting
 	g.waiting = map[string]bool{}
@@ -145,7 +148,7 @@ func (g *groups) scanForWaiting(ctx context.Context) ([]string, error) {
 	}
 	g.forbidden = ""
 	concerned := slices.Collect(maps.Keys(waiting))
-	for tenant, holders := range g.found { // so many tenants may wait that each look is a scan, and none a recheckHolders
+	for tenant, holders := range g.found {
 		if now := found[v1alpha1.SudoersGroup(tenant)]; !slices.Equal(now, holders) {
 			g.found[tenant] = now
 			concerned = append(concerned, tenant)
@@ -201,33 +204,4 @@ func (g *groups) uidOf(ctx context.Context) func(tenant string) types.UID {
 		}
 		return tenant.UID
 	}
-}
-
-// recheckHolders reads again the bindings that scans have found. If one of them is gone, was replaced, or no longer names the group, the
-// tenant needs another scan, and is returned.
-func (g *groups) recheckHolders(ctx context.Context) ([]string, error) {
-	var concerned []string
-	var errs []error
-	for tenant, holders := range g.foundHolders() {
-		for _, h := range holders {
-			binding, err := readObject(ctx, g.live, h.key)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			if binding == nil || binding.GetUID() != h.uid || !slices.Contains(grants.GroupsOfSudoers(binding), v1alpha1.SudoersGroup(tenant)) {
-				g.forgetTenant(tenant)
-				concerned = append(concerned, tenant)
-				break
-			}
-		}
-	}
-	return concerned, errors.Join(errs...)
-}
-
-// foundHolders returns a copy of found.
-func (g *groups) foundHolders() map[string][]holder {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return maps.Clone(g.found)
 }

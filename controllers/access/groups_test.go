@@ -46,16 +46,6 @@ func (b *bindings) List(_ context.Context, list client.ObjectList, _ ...client.L
 	return b.err
 }
 
-func (b *bindings) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	for _, item := range b.items {
-		if item.Namespace == key.Namespace && item.Name == key.Name {
-			item.DeepCopyInto(object.(*rbacv1.RoleBinding))
-			return nil
-		}
-	}
-	return apierrors.NewNotFound(schema.GroupResource{Resource: "rolebindings"}, key.Name)
-}
-
 func bindingOfShop(namespace string) rbacv1.RoleBinding {
 	b := rbacv1.RoleBinding{Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "shop-sudoers"}}}
 	b.Namespace, b.Name, b.UID = namespace, "standing", types.UID(namespace)
@@ -78,48 +68,46 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 		t.Errorf("the first sudoer doesn't wait for a scan: %+v", state)
 	}
 	api.err = apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "", errors.New("no"))
-	if concerned, err := g.scanForWaiting(ctx); !slices.Equal(concerned, []string{"shop"}) || err == nil {
+	if concerned, err := g.scanBindings(ctx); !slices.Equal(concerned, []string{"shop"}) || err == nil {
 		t.Errorf("the tenant isn't requeued when scans begin to be refused: %v, %v", concerned, err)
 	}
 	if state := judge(); !state.pending || state.forbidden == "" {
 		t.Errorf("the tenant can't say why it waits: %+v", state)
 	}
-	if concerned, _ := g.scanForWaiting(ctx); len(concerned) > 0 {
+	if concerned, _ := g.scanBindings(ctx); len(concerned) > 0 {
 		t.Errorf("the second refusal requeues the tenant again: %v", concerned)
 	}
 
 	api.err, api.items = nil, []rbacv1.RoleBinding{bindingOfShop("plain"), bindingOfShop("shop-web")}
-	if concerned, err := g.scanForWaiting(ctx); !slices.Equal(concerned, []string{"shop"}) || err != nil {
+	if concerned, err := g.scanBindings(ctx); !slices.Equal(concerned, []string{"shop"}) || err != nil {
 		t.Errorf("the tenant that waited isn't requeued: %v, %v", concerned, err)
 	}
 	state := judge()
 	if state.pending || state.forbidden != "" || len(state.inTheWay) != 1 || state.inTheWay[0].key.Namespace != "plain" {
 		t.Errorf("what stops the first grant is the binding outside of the tree: %+v", state)
 	}
-	if concerned, err := g.recheckHolders(ctx); len(concerned) > 0 || err != nil {
+	if concerned, err := g.scanBindings(ctx); len(concerned) > 0 || err != nil {
 		t.Errorf("a binding that is still there counts as gone: %v, %v", concerned, err)
 	}
 	api.items = api.items[1:]
-	if concerned, err := g.recheckHolders(ctx); !slices.Equal(concerned, []string{"shop"}) || err != nil {
+	if concerned, err := g.scanBindings(ctx); !slices.Equal(concerned, []string{"shop"}) || err != nil {
 		t.Errorf("the tenant isn't requeued when the binding is gone: %v, %v", concerned, err)
 	}
-	if state := judge(); !state.pending {
-		t.Errorf("the grant is made without another scan: %+v", state)
-	}
-	if _, err := g.scanForWaiting(ctx); err != nil || len(judge().inTheWay) > 0 || judge().pending {
-		t.Errorf("the grant goes on waiting: %+v, %v", judge(), err)
+	if len(judge().inTheWay) > 0 || judge().pending {
+		t.Errorf("the grant goes on waiting: %+v", judge())
 	}
 }
 
-// A look scans all bindings if a tenant waits for a scan. Even if some tenant always waits, the bindings that stop another tenant's first
-// grant are read again.
-func TestScansForOthersDelayNoGrant(t *testing.T) {
+// Scans go on while a binding stops a tenant's first grant, and end when none does.
+func TestScansEndWithTheLastForeignBinding(t *testing.T) {
 	t.Run("ACC-R24", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := &bindings{items: []rbacv1.RoleBinding{bindingOfShop("plain")}}
 			g := newGroups(trees{}, api, api, DefaultTiming())
-			look := func(tenant string) []holder {
-				g.waiting[tenant] = true
+			look := func(waiting ...string) []holder {
+				for _, tenant := range waiting {
+					g.waiting[tenant] = true
+				}
 				again, err := g.look(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -137,8 +125,9 @@ func TestScansForOthersDelayNoGrant(t *testing.T) {
 			if found := look("other"); len(found) > 0 {
 				t.Errorf("after a scan for another tenant, %v still stops the first grant", found)
 			}
-			if concerned, err := g.recheckHolders(t.Context()); len(concerned) > 0 || err != nil {
-				t.Errorf("%v is read again, %v", concerned, err)
+			lists := api.lists
+			if look(); api.lists != lists {
+				t.Errorf("no tenant needs a scan, and one is made")
 			}
 		})
 	})

@@ -11,15 +11,11 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// GroupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which sudoers who are a
+// groupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which sudoers who are a
 // Group or a ServiceAccount impersonate, counts as its tenant's group: a right bound to that user is as good as one bound to the group.
-func GroupsOfSudoers(binding metav1.Object) []string {
-	object, ok := binding.(Object)
-	if !ok {
-		return nil
-	}
+func groupsOfSudoers(binding Object) []string {
 	var names []string
-	for _, subject := range Subjects(object) {
+	for _, subject := range Subjects(binding) {
 		group := subject.Name
 		if tenant, isSudo := strings.CutPrefix(subject.Name, v1alpha1.SudoUserPrefix); isSudo && subject.Kind == rbacv1.UserKind {
 			group = v1alpha1.SudoersGroup(tenant)
@@ -45,7 +41,7 @@ type BoundGroup struct {
 // because StopsGrant lets it pass. uidOf returns the UID of the LNamespace of a name; "" if there is none.
 func ForeignGroups(binding Object, uidOf func(tenant string) types.UID) []BoundGroup {
 	var found []BoundGroup
-	for _, group := range GroupsOfSudoers(binding) {
+	for _, group := range groupsOfSudoers(binding) {
 		tenant := binding.GetLabels()[v1alpha1.LabelTenant]
 		switch {
 		case binding.GetNamespace() == "" && IsOurs(binding):
