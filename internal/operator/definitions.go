@@ -2,12 +2,12 @@ package operator
 
 import (
 	"context"
-	"slices"
-	"sync"
+	"fmt"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,137 +18,113 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ownKind is a kind of Warren that the whole operator works with. ResourceDistribution is no ownKind, because only a component installs its
-// CRD.
-type ownKind struct {
-	resource  string
-	scope     meta.RESTScope
-	emptyList func() runtime.Object
-}
+// requiredCRDs are the CRDs without which the operator doesn't start. The CRD of ResourceDistributions is not required, because only a
+// component installs it.
+var requiredCRDs = []string{definitionOf("lnamespaces"), definitionOf("subnamespaces"), definitionOf("hierarchyconfigurations")}
 
-var ownKinds = map[string]ownKind{
-	"LNamespace":   {"lnamespaces", meta.RESTScopeRoot, func() runtime.Object { return &v1alpha1.LNamespaceList{} }},
-	"SubNamespace": {"subnamespaces", meta.RESTScopeNamespace, func() runtime.Object { return &v1alpha1.SubNamespaceList{} }},
-	"HierarchyConfiguration": {"hierarchyconfigurations", meta.RESTScopeNamespace,
-		func() runtime.Object { return &v1alpha1.HierarchyConfigurationList{} }},
-}
+func definitionOf(resource string) string { return resource + "." + v1alpha1.Domain }
 
-// definition returns the name of the kind's CRD.
-func (k ownKind) definition() string { return k.resource + "." + v1alpha1.Domain }
+// definitions reads the CRDs of Warren.
+type definitions struct{ crds metadata.Getter }
 
-var definitionMissing = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-	Name: "warren_crd_missing", Help: "1 for a CRD of Warren that was missing when the operator started, and still is.",
-}, []string{"crd"})
-
-func init() { metrics.Registry.MustRegister(definitionMissing) }
-
-// definitions let the operator start while CRDs of Warren are missing: until a CRD is installed, the operator runs as if no object of its
-// kind existed.
-type definitions struct {
-	// read returns nil if there is a CRD of that name, and a NotFound error if there is none.
-	read func(ctx context.Context, name string) error
-
-	mu      sync.Mutex // guards missing; nothing is called while it is held
-	missing map[string]bool
-}
-
-func newDefinitions(cfg *rest.Config) (*definitions, error) {
+func newDefinitions(cfg *rest.Config) (definitions, error) {
 	client, err := metadata.NewForConfig(cfg)
 	if err != nil {
-		return nil, err
+		return definitions{}, fmt.Errorf("making the client for CRDs: %w", err)
 	}
-	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	return &definitions{missing: map[string]bool{}, read: func(ctx context.Context, name string) error {
-		_, err := crds.Get(ctx, name, metav1.GetOptions{})
-		return err
-	}}, nil
+	kind := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	return definitions{crds: client.Resource(kind)}, nil
 }
 
-// newInformer is a cache's NewInformer. While the API server can't be reached, every informer asks again within outageRetryMax. If the CRD
-// of one of our kinds has been missing since the start, the kind's informer has an empty list. It asks again with its usual back-off of up
-// to a minute, and works as any other informer once the CRD exists. If the kind was served once and its CRD is deleted later, a 404 is an
-// error, as for any informer. The watch brings the deletions of the kind's objects before the CRD is gone, and a 404 alone drops no object.
-func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
+// check returns an error if a required CRD is missing, unless another one is being deleted. The deletion of that one waits for finalizers
+// of the operator. So the operator starts, revokes rights and removes its finalizers, as if no object of the missing kind existed.
+func (d definitions) check(ctx context.Context) error {
+	log := ctrl.Log.WithName("definitions")
+	var missing, ending []string
+	for _, name := range requiredCRDs {
+		crd, err := d.crds.Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, name)
+		case apierrors.IsForbidden(err):
+			log.Info("the operator may not read a CRD, and starts as if the CRD were installed", "crd", name, "answer", err.Error())
+		case err != nil:
+			return fmt.Errorf("reading CRD %s: %w", name, err)
+		case crd.DeletionTimestamp != nil:
+			ending = append(ending, name)
+		}
+	}
+	switch {
+	case len(ending) > 0:
+		log.Info("CRDs of Warren are being deleted: the operator handles what is left of their objects; to keep Warren, apply its manifests "+
+			"once these CRDs are gone", "beingDeleted", ending, "missing", missing)
+	case len(missing) > 0:
+		return fmt.Errorf("CRD %s is not installed, and the operator needs it; apply the manifests of Warren; Kubernetes starts the operator "+
+			"again until the CRD exists", strings.Join(missing, " and CRD "))
+	}
+	return nil
+}
+
+// newInformer is a cache's NewInformer. While the API server can't be reached, every informer asks again within outageRetryMax. A kind whose
+// required CRD is missing lists as empty until the CRD is installed, because the operator starts its work only after all lists. If the kind
+// was served once, a 404 is an error, as for any informer. The watch brings the deletions of the kind's objects before the CRD is gone, and
+// a 404 alone drops no object.
+func (d definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
 	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner, served := askOften(lw), &atomic.Bool{}
-	kind, ok := ownKinds[kindOf(obj)]
-	if !ok {
+	definition, emptyList := definitionFor(obj)
+	if definition == "" {
 		return toolscache.NewSharedIndexInformer(inner, obj, resync, indexers)
 	}
-	note := func(err error) {
-		if err == nil && !served.Swap(true) {
-			d.setMissing(kind, false)
-		}
+	isMissing := func(ctx context.Context) bool {
+		_, err := d.crds.Get(ctx, definition, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
 	}
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := inner.ListWithContext(ctx, options)
-			if note(err); apierrors.IsNotFound(err) && !served.Load() && apierrors.IsNotFound(d.read(ctx, kind.definition())) {
-				d.setMissing(kind, true)
-				return kind.emptyList(), nil
+			if apierrors.IsNotFound(err) && !served.Load() && isMissing(ctx) {
+				return emptyList.DeepCopyObject(), nil
 			}
+			served.CompareAndSwap(false, err == nil)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := inner.WatchWithContext(ctx, options)
-			note(err)
+			served.CompareAndSwap(false, err == nil)
 			return w, err
 		},
 	}, obj, resync, indexers)
 }
 
-// kindOf returns the name of the kind for an object of ours; "" for any other object.
-func kindOf(obj runtime.Object) string {
+// definitionFor returns the required CRD of an object's kind, and an empty list of that kind; "" for an object of any other kind.
+func definitionFor(obj runtime.Object) (definition string, emptyList runtime.Object) {
 	switch obj.(type) {
 	case *v1alpha1.LNamespace:
-		return "LNamespace"
+		return definitionOf("lnamespaces"), &v1alpha1.LNamespaceList{}
 	case *v1alpha1.SubNamespace:
-		return "SubNamespace"
+		return definitionOf("subnamespaces"), &v1alpha1.SubNamespaceList{}
 	case *v1alpha1.HierarchyConfiguration:
-		return "HierarchyConfiguration"
+		return definitionOf("hierarchyconfigurations"), &v1alpha1.HierarchyConfigurationList{}
 	}
-	return ""
+	return "", nil
 }
 
-// setMissing notes whether a CRD is missing, and shows a change in the log and in the metric.
-func (d *definitions) setMissing(kind ownKind, missing bool) {
-	name := kind.definition()
-	d.mu.Lock()
-	was := d.missing[name]
-	d.missing[name] = missing
-	d.mu.Unlock()
-	gauge := definitionMissing.WithLabelValues(name)
-	switch log := ctrl.Log.WithName("definitions"); {
-	case missing && !was:
-		gauge.Set(1)
-		log.Info(describeMissing(name))
-	case !missing:
-		if gauge.Set(0); was {
-			log.Info("a CRD that was missing at the start is installed now: the operator handles its kind", "crd", name)
-		}
+// newMapper is a manager's MapperProvider. It maps the kinds of the required CRDs without a request, so that their caches can be made while
+// a CRD is missing.
+func newMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+	served, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making the mapper of kinds to resources: %w", err)
 	}
-}
-
-// notes returns a sentence for each missing CRD, for /readyz?verbose.
-func (d *definitions) notes() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var all []string
-	for name, missing := range d.missing {
-		if missing {
-			all = append(all, describeMissing(name))
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-func describeMissing(name string) string {
-	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and handles the kind within about a " +
-		"minute after the CRD is installed; apply the manifests of Warren again"
+	own := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
+	own.Add(v1alpha1.GroupVersion.WithKind("LNamespace"), meta.RESTScopeRoot)
+	own.Add(v1alpha1.GroupVersion.WithKind("SubNamespace"), meta.RESTScopeNamespace)
+	own.Add(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"), meta.RESTScopeNamespace)
+	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{own, served}}, nil
 }

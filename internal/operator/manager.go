@@ -103,7 +103,10 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	refusals := guard.See(cfg)
 	own, err := newDefinitions(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("making the client for our CRDs: %w", err)
+		return nil, err
+	}
+	if err := own.check(ctx); err != nil {
+		return nil, err
 	}
 	options := o.managerOptions()
 	options.Cache.NewInformer = own.newInformer
@@ -123,9 +126,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 		mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // Events are core/v1, as client-go's election makes them
 	recorder := mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
 	refusals.Tell(recorder, guard.Deployment(o.OperatorNamespace))
-	probed := withProbes(mgr, o.HealthAddress)
-	probed.AddNotes(own.notes)
-	return probed, nil
+	return withProbes(mgr, o.HealthAddress), nil
 }
 
 // loadAccess returns the access to the API server. Its connections end when the other side has gone silent; see package connection.
@@ -171,7 +172,7 @@ func (o *Options) managerOptions() ctrl.Options {
 				&rbacv1.RoleBinding{}:        {Label: ours},
 			},
 		},
-		MapperProvider:         newResettableMapper,
+		MapperProvider:         newMapper,
 		Metrics:                metrics,
 		HealthProbeBindAddress: "0", // withProbes serves the probes
 		LeaderElection:         o.LeaderElect,

@@ -36,8 +36,7 @@ type edit struct {
 
 // edits are by alert. Alerts that are not here fire because of what goes wrong in the story.
 var edits = map[string][]edit{
-	"WarrenNoLeader":          {{metric: "leader_election_master_status", labels: []string{"name", "warren"}}},
-	"WarrenDefinitionMissing": {{metric: "warren_crd_missing", labels: []string{"crd", "lnamespaces.tenancy.warren.dev"}, set: 1}},
+	"WarrenNoLeader": {{metric: "leader_election_master_status", labels: []string{"name", "warren"}}},
 	"WarrenPanics": {{metric: "controller_runtime_reconcile_panics_total", labels: []string{"controller", "lnamespace"},
 		grow: 1}},
 	"WarrenReconcileErrors": {{metric: "controller_runtime_reconcile_errors_total", labels: []string{"controller", "lnamespace"},
