@@ -83,11 +83,6 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(checkAddressFree("--metrics-bind-address", o.MetricsAddress),
-		checkAddressFree("--health-probe-bind-address", o.HealthAddress),
-		checkAddressFree("--webhook-port", o.Webhooks.listenAddress())); err != nil {
-		return nil, err
-	}
 	cfg, err := loadAccess(c, userAgent)
 	if err != nil {
 		return nil, err
@@ -177,18 +172,6 @@ func (o *Options) managerOptions() ctrl.Options {
 		HealthProbeBindAddress: "0", // withProbes serves the probes
 		LeaderElection:         o.LeaderElect,
 	}
-}
-
-// checkAddressFree returns an error that names the flag if a server can't listen on the flag's address.
-func checkAddressFree(flagName, address string) error {
-	if address == "0" {
-		return nil
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("%s %q can't be used: %w; choose another address or port", flagName, address, err)
-	}
-	return l.Close()
 }
 
 // checkServerAnswers waits until the API server answers, for startTimeout at most, so that a wrong address is reported in one sentence.

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -70,14 +69,6 @@ func (o *WebhookOptions) validate() error {
 		return fmt.Errorf("--webhook-client-names %q: only with --webhook-client-ca", o.ClientNames)
 	}
 	return nil
-}
-
-// listenAddress returns the address on which the server will listen; "0" for nowhere.
-func (o *WebhookOptions) listenAddress() string {
-	if !o.Enabled {
-		return "0"
-	}
-	return ":" + strconv.Itoa(o.Port)
 }
 
 // makeServer makes the webhook server. The operator's own certificate may be made later, while the server runs; an external certificate
