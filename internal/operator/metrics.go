@@ -31,7 +31,7 @@ const (
 )
 
 // metricsGuard asks the API server whose token a request bears, and whether that user may read its path. It replaces controller-runtime's
-// pkg/metrics/filters, which links in an API server's authentication: gRPC, CEL and OpenTelemetry, 11 MB of binary and 8 MiB of memory.
+// pkg/metrics/filters, which links in an API server's authentication: gRPC, CEL and OpenTelemetry, 28 MB of binary and 18 MB of memory.
 type metricsGuard struct {
 	tokens authenticator.Token
 	access authorizer.Authorizer
