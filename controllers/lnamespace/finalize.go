@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -87,9 +88,9 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 
 // removeFinalizer lets the API server delete the LNamespace, and drops what the reconciler remembers of it.
 func (r *Reconciler) removeFinalizer(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
-	err := r.gone.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace)
+	err := finalizers.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace, &r.known)
 	if err == nil {
-		r.Report.forget(lns.UID)
+		r.Report.forget(lns.Name)
 		r.refusals.Clear(string(lns.UID))
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)

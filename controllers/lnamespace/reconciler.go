@@ -26,6 +26,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/newest"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -64,7 +65,7 @@ type Reconciler struct {
 	// making is held from the check of MaxPerCreator until the view knows the new namespace: two LNamespaces that are reconciled at
 	// the same time would otherwise both find the last place free.
 	making sync.Mutex
-	gone   finalizers.Gone
+	known  newest.Known
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -118,17 +119,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	lns := &v1alpha1.LNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, lns); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.gone.Forget(req.NamespacedName)
+			r.known.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.gone.Has(lns) {
-		return ctrl.Result{}, nil // the cache will bring its deletion
+	if r.known.IsOutdated(lns) {
+		return ctrl.Result{}, nil // the cache will bring what is newer, or its deletion
 	}
 	if !lns.DeletionTimestamp.IsZero() {
 		return r.finalizeTenant(ctx, lns)
 	}
-	if err := finalizers.Add(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace); err != nil {
+	if err := finalizers.Add(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace, &r.known); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	v, err := r.ensureRoot(ctx, lns)

@@ -3,18 +3,17 @@ package lnamespace
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/newest"
 )
 
 // Reporter writes the status of LNamespaces, for all controllers that report in it.
@@ -23,7 +22,7 @@ type Reporter struct {
 	// Live reads from the API server, without a cache.
 	Live client.Reader
 
-	written sync.Map // UID of an LNamespace → resourceVersion of the last status that was written
+	known newest.Known
 }
 
 // Report applies change to the status, derives condition Ready, and writes the status if anything differs. Several reconcilers
@@ -31,12 +30,12 @@ type Reporter struct {
 func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		seen := lns
-		if last, ok := r.written.Load(lns.UID); ok && forest.IsNewer(last.(string), lns.ResourceVersion) {
+		if r.known.IsOutdated(lns) {
 			seen = &v1alpha1.LNamespace{}
 			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), seen); err != nil || seen.UID != lns.UID {
 				return client.IgnoreNotFound(err)
 			}
-			r.written.Store(lns.UID, seen.ResourceVersion)
+			r.known.Record(seen)
 		}
 		now := seen.DeepCopy()
 		change(&now.Status)
@@ -48,9 +47,9 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 			client.FieldOwner(v1alpha1.OperatorName))
 		switch {
 		case err == nil:
-			r.written.Store(lns.UID, now.ResourceVersion)
+			r.known.Record(now)
 		case apierrors.IsConflict(err):
-			r.written.Store(lns.UID, newest) // somebody else has written it since, so the next try reads from the API server
+			r.known.RecordChanged(lns) // another client has written it since, so the next try reads from the API server
 		}
 		return err
 	})
@@ -60,11 +59,8 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 	return nil
 }
 
-// newest is a resourceVersion higher than any real one.
-const newest = "99999999999999999999"
-
 // forget drops what is remembered of a deleted LNamespace.
-func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
+func (r *Reporter) forget(tenant string) { r.known.Forget(client.ObjectKey{Name: tenant}) }
 
 // reportNoAccess sets condition AccessReady where controller access, which writes it otherwise, is switched off.
 func reportNoAccess(status *v1alpha1.LNamespaceStatus, generation int64) {

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -47,7 +48,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		}
 	}
 	r.announceEnd(sub, reason, message)
-	return ctrl.Result{}, client.IgnoreNotFound(r.gone.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
+	return ctrl.Result{}, client.IgnoreNotFound(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace, &r.known))
 }
 
 // deleteNamespace deletes the namespace n, if it still is the version of the snapshot.

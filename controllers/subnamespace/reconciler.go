@@ -6,7 +6,6 @@ package subnamespace
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/newest"
 	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -47,12 +47,9 @@ type Reconciler struct {
 
 	line    requeue.Source[reconcile.Request] // requeues those that wait in line
 	refused apianswer.Refusals                // by parent/name: why the namespace could not be created
-	gone    finalizers.Gone
+	known   newest.Known
 
 	waiting *waitingRoom
-
-	mu      sync.Mutex        // guards written
-	written map[string]string // by parent/name: resourceVersions of own writes that the cache has not shown yet
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -74,7 +71,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // reset empties what the reconciler remembers.
 func (r *Reconciler) reset() {
-	r.waiting, r.written = newWaitingRoom(r.View.Snapshot), map[string]string{}
+	r.waiting = newWaitingRoom(r.View.Snapshot)
 }
 
 // Reconcile brings one SubNamespace and its namespace to what they should be, and reports.
@@ -82,14 +79,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	sub := &v1alpha1.SubNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, sub); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.hasSeenWrite(req.String(), "")
 			r.leaveLine(req.NamespacedName)
 			r.refused.Clear(req.String())
-			r.gone.Forget(req.NamespacedName)
+			r.known.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.gone.Has(sub) || !r.hasSeenWrite(req.String(), sub.ResourceVersion) {
+	if r.known.IsOutdated(sub) {
 		return ctrl.Result{}, nil // the cache will bring our last write, and requeue the SubNamespace
 	}
 	if !sub.DeletionTimestamp.IsZero() {
@@ -100,36 +96,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // the watch of Namespaces is behind: it will bring the namespace, and requeue the SubNamespace
 	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
-		if err := finalizers.Add(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace); err != nil {
+		if err := finalizers.Add(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace, &r.known); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
-		r.recordWrite(req.String(), sub.ResourceVersion)
 	}
 	v, delay := r.createIfAllowed(ctx, sub)
 	if err := r.reportVerdict(ctx, sub, v); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	r.recordWrite(req.String(), sub.ResourceVersion)
+	r.known.Record(sub)
 	return ctrl.Result{RequeueAfter: delay}, nil
-}
-
-// recordWrite records the resourceVersion of our own last write of a SubNamespace, so that no older version of it is reconciled and
-// reported again.
-func (r *Reconciler) recordWrite(key, resourceVersion string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.written[key] = resourceVersion
-}
-
-// hasSeenWrite reports whether the cache has caught up with our own writes; resourceVersion "" reports that the object is gone.
-func (r *Reconciler) hasSeenWrite(key, resourceVersion string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if resourceVersion != "" && forest.IsNewer(r.written[key], resourceVersion) {
-		return false
-	}
-	delete(r.written, key)
-	return true
 }
 
 // createIfAllowed judges the SubNamespace and creates its namespace where that is due. It returns what to report, and how long to wait

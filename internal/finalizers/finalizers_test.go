@@ -5,15 +5,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/warren-tenancy/warren/internal/finalizers"
+	"github.com/warren-tenancy/warren/internal/newest"
 )
 
-// TestGoneRemembersTheLastFinalizer checks which objects Gone remembers: those that the API server deletes, by UID, until Forget.
-func TestGoneRemembersTheLastFinalizer(t *testing.T) {
+// TestRemoveRecordsTheLastFinalizer checks which objects are known as deleted: those that the API server deletes, by UID, until Forget.
+func TestRemoveRecordsTheLastFinalizer(t *testing.T) {
 	const ours, other = "example.com/ours", "example.com/other"
 	now := metav1.Now()
 	cases := map[string]struct {
@@ -35,20 +35,23 @@ func TestGoneRemembersTheLastFinalizer(t *testing.T) {
 				t.Fatal(err)
 			}
 			old := read.DeepCopy() // what a cache still shows
-			var gone finalizers.Gone
-			if err := gone.Remove(t.Context(), api, read, ours); err != nil {
+			var known newest.Known
+			if err := finalizers.Remove(t.Context(), api, read, ours, &known); err != nil {
 				t.Fatal(err)
 			}
-			if got := gone.Has(old); got != c.want {
-				t.Errorf("Has: %t, want %t", got, c.want)
+			if !known.IsOutdated(old) {
+				t.Error("what the cache shows is taken for new")
+			}
+			if got := known.IsOutdated(read); got != c.want {
+				t.Errorf("the answer is outdated: %t, want %t", got, c.want)
 			}
 			successor := old.DeepCopy()
-			successor.UID = types.UID("2")
-			if gone.Has(successor) {
-				t.Error("Has takes an object of the same name for the one that is gone")
+			if successor.UID = "2"; known.IsOutdated(successor) {
+				t.Error("an object of the same name is taken for the one that is gone")
 			}
-			if gone.Forget(key); gone.Has(old) {
-				t.Error("Has remembers what was forgotten")
+			known.RecordChanged(old)
+			if known.Forget(key); known.IsOutdated(old) {
+				t.Error("what was forgotten is known")
 			}
 		})
 	}
