@@ -127,11 +127,8 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode copies.KindMode,
 // takeCopy adds a copy to r.world. If the operator wrote the copy, and copy and source were read whole, it also compares the copy's content
 // with its source's in bodies.
 func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bodies map[copies.Slot]*copies.Body) error {
-	slot := slotOf(kind, read.(metav1.Object))
-	metadata, err := metadataOfObject(read)
-	if err != nil {
-		return err
-	}
+	metadata := meta.AsPartialObjectMetadata(read.(metav1.Object))
+	slot := slotOf(kind, metadata)
 	c := r.rules.CopyOf(slot, metadata)
 	if c.Ours {
 		r.copies[slot.Kind]++
@@ -177,18 +174,4 @@ func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) e
 	}
 	r.world.PutCopy(slot, &copies.Copy{UID: string(metadata.UID), ResourceVersion: metadata.ResourceVersion})
 	return nil
-}
-
-// metadataOfObject returns the metadata of an object that was read whole, or as metadata only.
-func metadataOfObject(read runtime.Object) (*metav1.PartialObjectMetadata, error) {
-	object, whole := read.(*unstructured.Unstructured)
-	if !whole {
-		return read.(*metav1.PartialObjectMetadata), nil
-	}
-	metadata := &metav1.PartialObjectMetadata{}
-	content := map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"]}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, metadata); err != nil {
-		return nil, fmt.Errorf("reading the metadata of %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
-	}
-	return metadata, nil
 }
