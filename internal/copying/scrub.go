@@ -19,6 +19,7 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
 // Scrub is how often all copies are read whole, and how fast.
@@ -67,10 +68,8 @@ func (s *Scrubber) Run(ctx context.Context) {
 			}
 			last = time.Now()
 		}
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, s.Tick) != nil {
 			return
-		case <-time.After(s.Tick):
 		}
 	}
 }

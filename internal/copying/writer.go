@@ -22,6 +22,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
 // asMetadata is an Accept header for answers that hold metadata alone, because nobody needs the content of a copy that was just written.
@@ -114,10 +115,7 @@ const longestPause = time.Second
 // however many keys wait.
 func pauseIfBusy(ctx context.Context, err error) error {
 	if asked := apianswer.AskedDelay(err); asked > 0 {
-		select {
-		case <-time.After(min(asked, longestPause)):
-		case <-ctx.Done():
-		}
+		_ = pause.For(ctx, min(asked, longestPause))
 	}
 	return err
 }

@@ -23,6 +23,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/guard"
 	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/pause"
 	"github.com/warren-tenancy/warren/internal/preview"
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -100,10 +101,8 @@ func (a *acceptance) waitForAcceptance(ctx context.Context) {
 			configLog().Error(refusal, "the configuration file is not accepted: this process is not ready, and changes nothing")
 			sendFileEvent(ctx, a.api, a.namespace, v1alpha1.ReasonRemovalsHeld, why)
 		}
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, a.pause) != nil {
 			return
-		case <-time.After(a.pause):
 		}
 	}
 }
@@ -165,10 +164,8 @@ func (a *acceptance) Start(ctx context.Context) error {
 			return nil
 		}
 		configLog().Error(err, "recording the configuration file that is in force; trying again")
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, a.pause) != nil {
 			return nil
-		case <-time.After(a.pause):
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
 // outageRetryMax is the longest pause between two tries of a list or watch while the API server can't be reached.
@@ -32,16 +34,14 @@ func askOften(lw toolscache.ListerWatcher) *toolscache.ListWatch {
 // askWhileAway asks again while the API server can't be reached, and returns its first answer. A reflector's own back-off may wait for a
 // minute after the server is back, and rights that an LNamespace revokes must not last that long.
 func askWhileAway[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	pause := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: outageRetryMax}
+	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: outageRetryMax}
 	for {
 		answer, err := ask(ctx)
 		if err == nil || isAnswer(err) || ctx.Err() != nil {
 			return answer, err
 		}
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, backoff.Step()) != nil {
 			return answer, err
-		case <-time.After(pause.Step()):
 		}
 	}
 }
