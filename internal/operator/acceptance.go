@@ -164,8 +164,10 @@ func (a *acceptance) Start(ctx context.Context) error {
 			return nil
 		}
 		configLog().Error(err, "recording the configuration file that is in force; trying again")
-		if pause.For(ctx, a.pause) != nil {
+		select {
+		case <-ctx.Done():
 			return nil
+		case <-time.After(a.pause):
 		}
 	}
 }
