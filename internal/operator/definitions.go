@@ -70,10 +70,10 @@ func (d definitions) check(ctx context.Context) error {
 	return nil
 }
 
-// newInformer is a cache's NewInformer. While the API server can't be reached, every informer asks again within outageRetryMax. A kind whose
-// required CRD is missing lists as empty until the CRD is installed, because the operator starts its work only after all lists. If the kind
-// was served once, a 404 is an error, as for any informer. The watch brings the deletions of the kind's objects before the CRD is gone, and
-// a 404 alone drops no object.
+// newInformer is a cache's NewInformer. While the API server can't be reached, every informer asks again within outageRetryMax. A kind
+// whose required CRD is missing lists as empty until the CRD is installed, because the operator starts its work only after all lists. If
+// the kind was served once, a 404 is an error, as for any informer. The watch brings the deletions of the kind's objects before the CRD is
+// gone, and a 404 alone drops no object.
 func (d definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
 	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner, served := askOften(lw), &atomic.Bool{}
