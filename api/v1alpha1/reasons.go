@@ -82,9 +82,9 @@ const (
 const (
 	// Condition BillingExported: the warehouse has every change of the tenant.
 	ReasonExported Reason = "Exported"
-	// Condition BillingExported: the warehouse does not answer. Changes wait in the outbox.
+	// Condition BillingExported: the warehouse does not answer. Changes wait.
 	ReasonWarehouseUnavailable Reason = "WarehouseUnavailable"
-	// Condition BillingExported: the warehouse refuses the exporter's account. Changes wait in the outbox.
+	// Condition BillingExported: the warehouse refuses the exporter's account. Changes wait.
 	ReasonAccessDenied Reason = "AccessDenied"
 	// Condition BillingExported: the table in the warehouse differs from the one that the exporter needs.
 	ReasonSchemaMismatch Reason = "SchemaMismatch"

@@ -39,7 +39,7 @@ func TestWords(t *testing.T) {
 	}
 	help.Reset()
 	if err := cli.RunProgram(t.Context(), version, []string{"billing", "--help"}, help); err != nil ||
-		!strings.Contains(help.String(), "correct") {
+		!strings.Contains(help.String(), "sql") {
 		t.Errorf("billing --help: %q, %v", help, err)
 	}
 	for _, args := range [][]string{nil, {"release"}, {"--config=x"}} {

@@ -36,8 +36,7 @@ func (w warehouse) file() string { return filepath.Join(w.folder, "billing.db") 
 func (w warehouse) configuration() string {
 	engine := fmt.Sprintf("driver: sqlite\n  sqlite: {path: %q}", w.file())
 	if w.away {
-		engine = fmt.Sprintf("driver: postgres\n  clusterID: demo\n  postgres: {dsnFile: %q}\n  outbox: {path: %q}",
-			filepath.Join(w.folder, "dsn"), filepath.Join(w.folder, "outbox.db"))
+		engine = fmt.Sprintf("driver: postgres\n  clusterID: demo\n  postgres: {dsnFile: %q}", filepath.Join(w.folder, "dsn"))
 	}
 	return "\nbilling:\n  " + engine + "\n  flushInterval: 1s\n  namespaceLabels: {costCenter: " + costCenterLabel + "}\n"
 }
@@ -132,7 +131,7 @@ func billsWait() scene {
 	patient := wantPrint("condition met")
 	patient.within = 30 * time.Second
 	return scene{
-		name: "billing", story: "The warehouse was away all the time, and nobody has noticed. What it lacks waits in the exporter's outbox.",
+		name: "billing", story: "The warehouse was away all the time, and nobody has noticed. What it lacks is written when it is back.",
 		steps: []step{
 			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4711"}}}'`, wantPrint("patched")},
 			{"admin", "warren move pay-web shop", wantPrint("moved")},

@@ -36,7 +36,7 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 	return added + n, err
 }
 
-// row returns the event as a JSON object, for the array that insert sends and for the outbox. All values are strings except generation and
+// row returns the event as a JSON object, for the array that insert sends. All values are strings except generation and
 // labels.
 func (e Event) row() ([]byte, error) {
 	type columns Event

@@ -6,13 +6,10 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"k8s.io/utils/clock"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 )
@@ -81,12 +78,10 @@ func (c *countedConn) QueryContext(ctx context.Context, query string, args []dri
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
-// benched has an exporter's parts on the way to the ledger: comparison, outbox and flusher.
+// benched is a ledger whose statements are counted.
 type benched struct {
-	store   *billing.Store
-	outbox  *billing.Outbox
-	flusher *billing.Flusher
-	wire    *counted
+	store *billing.Store
+	wire  *counted
 }
 
 func benchOn(b *testing.B, e engine) *benched {
@@ -99,12 +94,7 @@ func benchOn(b *testing.B, e engine) *benched {
 	if err := store.Schema().Ensure(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	outbox, err := billing.OpenOutbox(b.Context(), filepath.Join(b.TempDir(), "outbox.db"), 1_000_000, clock.RealClock{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = outbox.Close() })
-	return &benched{store, outbox, &billing.Flusher{Outbox: outbox, Ledger: store, Clock: clock.RealClock{}, Batch: options().MaxRows}, wire}
+	return &benched{store, wire}
 }
 
 type connector struct{ *counted }
@@ -125,24 +115,16 @@ func desired(n int, costCenter string) map[string]billing.Desired {
 // compared compares the ledger with all, writes the differences as the exporter does, and returns how many rows were new.
 func (b *benched) compared(t *testing.B, all map[string]billing.Desired) int64 {
 	t.Helper()
-	plan := billing.Diff(billing.Comparison{Cluster: cluster, Desired: all, Complete: true, Seen: time.Now(), Open: openIn(t, b.store)})
-	latest, err := b.store.Latest(t.Context(), plan.Namespaces())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.outbox.Put(t.Context(), plan.After(latest).Events()...); err != nil {
-		t.Fatal(err)
-	}
-	return b.flushed(t)
+	return b.written(t, compared(t, b.store, all, time.Now(), time.Time{}))
 }
 
-func (b *benched) flushed(t *testing.B) int64 {
+func (b *benched) written(t *testing.B, events []billing.Event) int64 {
 	t.Helper()
-	done, err := b.flusher.Flush(t.Context())
+	added, _, err := b.store.Sift(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return done.Added
+	return added
 }
 
 // step runs work as one part of the benchmark. It reports rows per second, statements and bytes sent to the warehouse, allocated memory,
@@ -185,14 +167,7 @@ func BenchmarkLedger(b *testing.B) {
 				all.step(b, 1, 0, func() int64 { return all.compared(b, desired(tenants, "4711")) })
 			})
 			b.Run("changes", func(b *testing.B) {
-				all.step(b, 2, 1000, func() int64 {
-					for i, d := range events(1000) {
-						if err := all.outbox.Put(b.Context(), d); err != nil {
-							b.Fatal(i, err)
-						}
-					}
-					return all.flushed(b)
-				})
+				all.step(b, 2, 1000, func() int64 { return all.written(b, events(1000)) })
 			})
 		})
 	}

@@ -20,8 +20,6 @@ PARTITION BY TIMESTAMP_TRUNC(effective_at, MONTH) CLUSTER BY cluster, namespace
 OPTIONS (description = 'warren billing events, append-only', labels = [('managed-by', 'warren')])`,
 		runs: `CREATE TABLE IF NOT EXISTS {{t}}_runs (run_id STRING NOT NULL, cluster STRING NOT NULL, exporter STRING NOT NULL,
   version STRING NOT NULL, started_at TIMESTAMP NOT NULL, complete_until TIMESTAMP NOT NULL, recorded_at TIMESTAMP NOT NULL)`,
-		reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id STRING NOT NULL, author STRING NOT NULL, reason STRING NOT NULL,
-  recorded_at TIMESTAMP NOT NULL)`,
 		createView: `CREATE OR REPLACE VIEW `,
 		// BigQuery doesn't document whether a view keeps the comments of its text, so the description has the version.
 		viewOptions: "\nOPTIONS (description = '" + viewMark + "{{version}}')",

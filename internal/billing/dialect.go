@@ -18,9 +18,9 @@ type Dialect struct {
 	// prefix stands before each table's name, such as project and dataset in BigQuery; empty for most engines.
 	prefix string
 
-	// table creates the table unless it exists; index, runs and reasons create the table's index and the tables of runs and of
-	// reasons. An engine without indexes has an empty index.
-	table, index, runs, reasons string
+	// table creates the table unless it exists; index and runs create the table's index and the table of runs. An engine without indexes
+	// has an empty index.
+	table, index, runs string
 
 	// dropView runs before the view's text, in an engine that can't replace a view; createView begins that text. An engine that drops the
 	// comment in the view's text records the view's version by describeView, or by viewOptions within the text. {{v}} stands for the view,
@@ -73,7 +73,6 @@ type Dialect struct {
 const (
 	periodsSuffix = "_periods"
 	runsSuffix    = "_runs"
-	reasonsSuffix = "_reasons"
 	indexSuffix   = "_places"
 )
 
@@ -130,11 +129,9 @@ var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // statements are a dialect's texts for one table.
 type statements struct {
-	table, index, runs, reasons, dropView, view, describeView string
-	insert, columns, viewVersion, open, ordered, latest       string
-	history, export, holders                                  string
-	startRun, moveWatermark, recentRuns                       string
-	giveReason, corrections                                   string
+	table, index, runs, dropView, view, describeView    string
+	insert, columns, viewVersion, open, ordered, latest string
+	startRun, moveWatermark, recentRuns                 string
 }
 
 func (d Dialect) statements(table string) (statements, error) {
@@ -151,12 +148,11 @@ func (d Dialect) statements(table string) (statements, error) {
 		return fill(strings.NewReplacer("{{v}}", "{{t}}"+periodsSuffix, "{{version}}", strconv.Itoa(viewVersion)).Replace(text))
 	}
 	return statements{
-		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), reasons: fill(d.reasons), dropView: periods(d.dropView),
+		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), dropView: periods(d.dropView),
 		view: periods(d.createView + strings.ReplaceAll(viewText, "{{viewOptions}}", d.viewOptions)), describeView: periods(d.describeView),
 		insert: fill(d.insert), columns: fill(d.columns),
-		viewVersion: fill(d.viewVersion), open: fill(openText), ordered: fill(d.ordered), latest: fill(latestText), history: fill(historyText),
-		export: fill(exportText), holders: fill(holdersText), startRun: fill(startRunText), moveWatermark: fill(watermarkText),
-		recentRuns: fill(recentRunsText), giveReason: fill(giveReasonText), corrections: fill(correctionsText),
+		viewVersion: fill(d.viewVersion), open: fill(openText), ordered: fill(d.ordered), latest: fill(latestText),
+		startRun: fill(startRunText), moveWatermark: fill(watermarkText), recentRuns: fill(recentRunsText),
 	}, nil
 }
 
@@ -173,13 +169,13 @@ func (d Dialect) filler(table string) func(string) string {
 }
 
 // DDL returns the statements that an administrator runs where the exporter may not create tables. They make the table, the view with its
-// version, the index, and the tables of runs and of reasons.
+// version, the index, and the table of runs.
 func (d Dialect) DDL(table string) ([]string, error) {
 	text, err := d.statements(table)
 	if err != nil {
 		return nil, err
 	}
-	return presentTexts(text.table, text.view, text.describeView, text.index, text.runs, text.reasons), nil
+	return presentTexts(text.table, text.view, text.describeView, text.index, text.runs), nil
 }
 
 // presentTexts returns the texts that aren't empty.

@@ -13,6 +13,6 @@
 // Times are UTC with microseconds. effective_at, which bounds the periods, is a time of the API server wherever there is one. recorded_at
 // is when the row was stored, by the warehouse's clock, and bounds nothing.
 //
-// A Dialect holds the SQL of one engine, and a Store runs it. Diff compares the values that the periods should have with the open periods.
-// An Outbox holds events in a local file until a Flusher has stored them in the warehouse. The package knows nothing of Kubernetes.
+// A Dialect holds the SQL of one engine, and a Store runs it. A Plan dates the events that bring the open periods to what the cluster
+// shows. The package knows nothing of Kubernetes.
 package billing

@@ -2,11 +2,11 @@ package billing_test
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,12 +15,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/billing/bigquery"
 	"github.com/warren-tenancy/warren/test/fakebigquery"
+	"github.com/warren-tenancy/warren/test/ledger"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		os.Exit(child())
-	}
 	code := m.Run()
 	server.stop()
 	os.Exit(code)
@@ -206,14 +204,22 @@ func count(t *testing.T, db *sql.DB, table string) (n int) {
 	return n
 }
 
-// bounds returns a tenant's periods, each as "cost center, begin, end". Both times are counted from nine o'clock.
-func bounds(t *testing.T, store *billing.Store, tenant string) (bounds []string) {
+// history returns all periods of a tenant, in order of their beginning.
+func history(t *testing.T, store *billing.Store, tenant string) []ledger.Period {
 	t.Helper()
-	periods, err := store.History(context.Background(), tenant)
+	all, err := ledger.Periods(t.Context(), store.DB(), "ledger", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range periods {
+	all = slices.DeleteFunc(all, func(p ledger.Period) bool { return p.Tenant != tenant || p.Cluster != cluster })
+	slices.SortStableFunc(all, func(a, b ledger.Period) int { return a.ValidFrom.Compare(b.ValidFrom) })
+	return all
+}
+
+// bounds returns a tenant's periods, each as "cost center, begin, end". Both times are counted from nine o'clock.
+func bounds(t *testing.T, store *billing.Store, tenant string) (bounds []string) {
+	t.Helper()
+	for _, p := range history(t, store, tenant) {
 		until := "open"
 		if !p.ValidTo.IsZero() {
 			until = p.ValidTo.Sub(nine).String()

@@ -16,8 +16,6 @@ var Postgres = Dialect{
 	index: `CREATE INDEX IF NOT EXISTS {{t}}_places ON {{t}} (cluster, namespace, effective_at)`,
 	runs: `CREATE TABLE IF NOT EXISTS {{t}}_runs (run_id text NOT NULL PRIMARY KEY, cluster text NOT NULL, exporter text NOT NULL,
   version text NOT NULL, started_at timestamptz NOT NULL, complete_until timestamptz NOT NULL, recorded_at timestamptz NOT NULL)`,
-	reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id text NOT NULL, author text NOT NULL, reason text NOT NULL,
-  recorded_at timestamptz NOT NULL)`,
 	createView: `CREATE OR REPLACE VIEW `,
 	// The server drops comments from a view's text, so a COMMENT on the view has the version.
 	describeView: `COMMENT ON VIEW {{v}} IS '` + viewMark + `{{version}}'`,

@@ -8,16 +8,8 @@ FROM {{t}}_periods WHERE cluster = {{p1}} AND valid_to IS NULL`
 	orderedText = `SELECT namespace, namespace_uid, tenant, tenant_uid, generation, op, cost_center, owner, content_hash, effective_at
 FROM {{t}} WHERE cluster = {{p1}} ORDER BY namespace, effective_at, generation, recorded_at, event_id`
 
-	latestText = `SELECT namespace, tenant_uid, op, MAX(effective_at) FROM {{t}}
-WHERE cluster = {{p1}} AND namespace IN ({{list}}) GROUP BY namespace, tenant_uid, op`
-
-	periodText = `SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, labels, content_hash,
-       valid_from, valid_to, recorded_at, event_id
-FROM {{t}}_periods WHERE cluster = {{p1}}`
-
-	historyText = periodText + ` AND tenant = {{p2}} ORDER BY valid_from, namespace`
-	exportText  = periodText + ` ORDER BY namespace, valid_from`
-	holdersText = periodText + ` AND valid_from <= {{i2}} AND (valid_to IS NULL OR valid_to > {{i3}}) ORDER BY namespace`
+	latestText = `SELECT namespace, MAX(effective_at) FROM {{t}}
+WHERE cluster = {{p1}} AND namespace IN ({{list}}) GROUP BY namespace`
 
 	startRunText = `INSERT INTO {{t}}_runs (run_id, cluster, exporter, version, started_at, complete_until, recorded_at)
 VALUES ({{p1}}, {{p2}}, {{p3}}, {{p4}}, {{i5}}, {{i6}}, {{now}})`
@@ -26,9 +18,4 @@ VALUES ({{p1}}, {{p2}}, {{p3}}, {{p4}}, {{i5}}, {{i6}}, {{now}})`
 
 	recentRunsText = `SELECT run_id, exporter, version, started_at, complete_until FROM {{t}}_runs
 WHERE cluster = {{p1}} ORDER BY started_at DESC LIMIT 20`
-
-	giveReasonText = `INSERT INTO {{t}}_reasons (event_id, author, reason, recorded_at) VALUES ({{p1}}, {{p2}}, {{p3}}, {{now}})`
-
-	correctionsText = `SELECT r.event_id, r.author, r.reason, r.recorded_at FROM {{t}}_reasons AS r
-WHERE r.event_id IN (SELECT event_id FROM {{t}} WHERE cluster = {{p1}} AND tenant = {{p2}}) ORDER BY r.recorded_at`
 )

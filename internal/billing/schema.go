@@ -17,7 +17,7 @@ type Schema struct {
 	text  statements
 }
 
-// Ensure creates the table, its index, the tables of runs and reasons, and the view where they are missing, and checks those that exist: a
+// Ensure creates the table, its index, the table of runs, and the view where they are missing, and checks those that exist: a
 // *SchemaError names every column that is missing or, in the table of events, has another type. Further columns are allowed if an
 // INSERT needn't state them. A view of a lower version is replaced; a view of a higher version is left.
 func (s *Schema) Ensure(ctx context.Context) error {
@@ -28,7 +28,7 @@ func (s *Schema) Ensure(ctx context.Context) error {
 		return err
 	}
 	for _, part := range []struct{ suffix, text string }{
-		{indexSuffix, s.text.index}, {runsSuffix, s.text.runs}, {reasonsSuffix, s.text.reasons},
+		{indexSuffix, s.text.index}, {runsSuffix, s.text.runs},
 	} {
 		if part.text == "" {
 			continue
@@ -51,17 +51,11 @@ func (s *Schema) Verify(ctx context.Context) error {
 	if err := s.verifyView(ctx); err != nil {
 		return err
 	}
-	for suffix, columns := range map[string][]string{runsSuffix: runColumns, reasonsSuffix: reasonColumns} {
-		found, err := s.columns(ctx, s.table+suffix)
-		if err != nil {
-			return err
-		}
-		problems := append(missingColumns(found, columns), foreignRequired(found, columns)...)
-		if err := schemaError(s.table+suffix, found, problems); err != nil {
-			return err
-		}
+	found, err := s.columns(ctx, s.table+runsSuffix)
+	if err != nil {
+		return err
 	}
-	return nil
+	return schemaError(s.table+runsSuffix, found, append(missingColumns(found, runColumns), foreignRequired(found, runColumns)...))
 }
 
 // createObject runs the text unless the table, view or index exists. If another process creates it at the same time, that is no error.

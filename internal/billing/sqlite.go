@@ -15,8 +15,6 @@ var SQLite = Dialect{
 	index: `CREATE INDEX IF NOT EXISTS {{t}}_places ON {{t}} (cluster, namespace, effective_at)`,
 	runs: `CREATE TABLE IF NOT EXISTS {{t}}_runs (run_id TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL, exporter TEXT NOT NULL,
   version TEXT NOT NULL, started_at TEXT NOT NULL, complete_until TEXT NOT NULL, recorded_at TEXT NOT NULL) STRICT`,
-	reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL,
-  recorded_at TEXT NOT NULL) STRICT`,
 	dropView:    `DROP VIEW IF EXISTS {{v}}`,
 	createView:  `CREATE VIEW `,
 	viewVersion: `SELECT sql FROM sqlite_master WHERE type = 'view' AND name = {{p1}} COLLATE NOCASE`,

@@ -8,7 +8,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite": SQLite itself, in Go
 )
 
-// OpenSQLite opens or creates a file of SQLite: the ledger of driver sqlite, or the outbox of another driver. Committed
+// OpenSQLite opens or creates a file of SQLite: the ledger of driver sqlite. Committed
 // transactions survive a crash of the machine, and readers wait for no writer. Each connection caches 512 KiB of pages only,
 // because the operating system caches the file.
 func OpenSQLite(path string) (*sql.DB, error) {

@@ -18,6 +18,8 @@ type Options struct {
 	// MaxRows and MaxBytes limit one INSERT: its rows, and the bytes of its JSON. Both are at least 1. A row of more than MaxBytes
 	// is sent alone.
 	MaxRows, MaxBytes int
+	// Manage reports that Ready creates the tables and the view; otherwise it only verifies them.
+	Manage bool
 }
 
 // Store reads and writes the ledger. It is safe for concurrent use, by many processes too.
@@ -46,43 +48,36 @@ func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 // Schema returns the Schema that creates and verifies the tables and views of the store.
 func (s *Store) Schema() *Schema { return &s.schema }
 
-// Holding is a namespace and the UID of a tenant that holds, or held, that namespace.
-type Holding struct{ Namespace, TenantUID string }
-
-// Latest reports when the newest events of some namespaces took effect: the newest SET of each namespace, the newest END of each
-// namespace and tenant.
-type Latest struct {
-	Sets map[string]time.Time
-	Ends map[Holding]time.Time
+// Ready creates the tables and the view where they are missing, if the store manages them, and verifies them.
+func (s *Store) Ready(ctx context.Context) error {
+	if s.options.Manage {
+		return s.schema.Ensure(ctx)
+	}
+	return s.schema.Verify(ctx)
 }
 
-// Latest reads the newest events of these namespaces. Namespaces without such an event are absent from the result.
-func (s *Store) Latest(ctx context.Context, namespaces []string) (Latest, error) {
-	latest := Latest{map[string]time.Time{}, map[Holding]time.Time{}}
+// Latest reads when the newest event of each of these namespaces took effect. Namespaces without an event are absent from the result.
+func (s *Store) Latest(ctx context.Context, namespaces []string) (map[string]time.Time, error) {
+	latest := map[string]time.Time{}
 	if len(namespaces) == 0 {
 		return latest, nil
 	}
 	list, err := json.Marshal(namespaces)
 	if err != nil {
-		return latest, fmt.Errorf("writing namespaces as JSON: %w", err)
+		return nil, fmt.Errorf("writing namespaces as JSON: %w", err)
 	}
-	type event struct {
-		Holding
-		op Op
-		at instant
+	type newest struct {
+		namespace string
+		at        instant
 	}
-	for e, err := range readRows(ctx, s, "the latest events", s.text.latest, func(rows *sql.Rows) (e event, err error) {
-		err = rows.Scan(&e.Namespace, &e.TenantUID, &e.op, &e.at)
-		return e, err
+	for event, err := range readRows(ctx, s, "the latest events", s.text.latest, func(rows *sql.Rows) (n newest, err error) {
+		err = rows.Scan(&n.namespace, &n.at)
+		return n, err
 	}, s.options.Cluster, string(list)) {
-		switch {
-		case err != nil:
-			return latest, err
-		case e.op == End:
-			latest.Ends[e.Holding] = e.at.Time
-		case e.at.After(latest.Sets[e.Namespace]):
-			latest.Sets[e.Namespace] = e.at.Time
+		if err != nil {
+			return nil, err
 		}
+		latest[event.namespace] = event.at.Time
 	}
 	return latest, nil
 }

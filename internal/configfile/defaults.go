@@ -88,7 +88,6 @@ func defaultBilling() config.Billing {
 		FlushInterval:  metav1.Duration{Duration: time.Minute},
 		ResyncInterval: metav1.Duration{Duration: time.Hour},
 		Batch:          config.BillingBatch{MaxRows: 500, MaxBytes: resource.MustParse("1Mi")},
-		Outbox:         config.BillingOutbox{Path: "/var/lib/warren/outbox.db", MaxRows: 1000000},
 		SQLite:         config.BillingSQLite{Path: "/var/lib/warren/billing.db"},
 		BigQuery: config.BillingBigQuery{StatementTimeout: metav1.Duration{Duration: 2 * time.Minute},
 			MaximumBytesBilled: resource.MustParse("1Gi")},

@@ -54,7 +54,7 @@ func validateDriver(at *field.Path, b *config.Billing) field.ErrorList {
 		}
 	}
 	switch b.Driver {
-	case config.DriverSQLite: // SQLite has one replica and its own file, so it needs no clusterID and no outbox
+	case config.DriverSQLite: // SQLite has one replica and its own file, so it needs no clusterID
 		require(b.SQLite.Path, "sqlite", "path")
 		return problems
 	case config.DriverPostgres:
@@ -67,7 +67,6 @@ func validateDriver(at *field.Path, b *config.Billing) field.ErrorList {
 		return nil
 	}
 	require(b.ClusterID, "", "clusterID")
-	require(b.Outbox.Path, "outbox", "path")
 	return problems
 }
 
@@ -105,8 +104,7 @@ func validateBillingSizes(at *field.Path, b *config.Billing) field.ErrorList {
 	problems := durationAtLeast(at.Child("flushInterval"), b.FlushInterval, time.Second)
 	problems = append(problems, durationAtLeast(at.Child("resyncInterval"), b.ResyncInterval, time.Minute)...)
 	problems = append(problems, checkAtLeast(at.Child("batch", "maxRows"), b.Batch.MaxRows, 1)...)
-	problems = append(problems, checkBytesAtLeast(at.Child("batch", "maxBytes"), b.Batch.MaxBytes, 1)...)
-	return append(problems, checkAtLeast(at.Child("outbox", "maxRows"), b.Outbox.MaxRows, 1)...)
+	return append(problems, checkBytesAtLeast(at.Child("batch", "maxBytes"), b.Batch.MaxBytes, 1)...)
 }
 
 // Project and dataset become part of SQL statements, the location becomes part of addresses.

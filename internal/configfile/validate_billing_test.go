@@ -20,8 +20,8 @@ func TestValidateBilling(t *testing.T) {
 			},
 		},
 		"BillingSQLite": {
-			reason: "sqlite is complete by default; it needs no clusterID and no outbox",
-			body:   "billing: {driver: sqlite, outbox: {path: \"\"}}\n",
+			reason: "sqlite is complete by default; it needs no clusterID",
+			body:   "billing: {driver: sqlite}\n",
 		},
 		"BILL-71 labels with keys that can't be theirs": {
 			reason: "each is named; without a driver they are of use",
@@ -59,22 +59,20 @@ func TestValidateBilling(t *testing.T) {
 		},
 		"BillingPostgres": {
 			reason: "what the driver needs is named",
-			body:   "billing: {driver: postgres, outbox: {path: \"\"}}\n",
+			body:   "billing: {driver: postgres}\n",
 			want: []string{
 				`billing.postgres.dsnFile: Required value: needed with billing.driver postgres`,
 				`billing.clusterID: Required value: needed with billing.driver postgres`,
-				`billing.outbox.path: Required value: needed with billing.driver postgres`,
 			},
 		},
 		"BillingBigQuery": {
 			reason: "what the driver needs is named",
-			body:   "billing: {driver: bigquery, outbox: {path: \"\"}}\n",
+			body:   "billing: {driver: bigquery}\n",
 			want: []string{
 				`billing.bigquery.project: Required value: needed with billing.driver bigquery`,
 				`billing.bigquery.dataset: Required value: needed with billing.driver bigquery`,
 				`billing.bigquery.location: Required value: needed with billing.driver bigquery`,
 				`billing.clusterID: Required value: needed with billing.driver bigquery`,
-				`billing.outbox.path: Required value: needed with billing.driver bigquery`,
 			},
 		},
 		"BillingBigQueryWhole": {
@@ -111,13 +109,12 @@ func TestValidateBilling(t *testing.T) {
 		},
 		"BillingSizes": {
 			reason: "each just outside its range, whatever the driver",
-			body:   "billing: {flushInterval: 999ms, resyncInterval: 59s, batch: {maxRows: 0, maxBytes: 500m}, outbox: {maxRows: 0}}\n",
+			body:   "billing: {flushInterval: 999ms, resyncInterval: 59s, batch: {maxRows: 0, maxBytes: 500m}}\n",
 			want: []string{
 				`billing.flushInterval: Invalid value: "999ms": must be at least 1s`,
 				`billing.resyncInterval: Invalid value: "59s": must be at least 1m0s`,
 				`billing.batch.maxRows: Invalid value: 0: must be at least 1`,
 				`billing.batch.maxBytes: Invalid value: "500m": must be a whole number of bytes, at least 1`,
-				`billing.outbox.maxRows: Invalid value: 0: must be at least 1`,
 			},
 		},
 		"BillingDefaults": {

@@ -125,7 +125,7 @@ distribution: {maxObjectBytes: 1024, maxTotalBytes: 0}
 informers: {verifyInterval: 0s, maxInformers: 1, maxNamespaces: 1}
 clientConnection: {qps: 0.5, burst: 1}
 concurrency: 256
-billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1}, outbox: {maxRows: 1}}
+billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1}}
 `,
 		},
 		"SUB-F9 what the operator can't honour": {

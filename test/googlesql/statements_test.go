@@ -30,8 +30,7 @@ func statements(t *testing.T) (found []statement) {
 }
 
 // created are the names of what statements create.
-var created = map[string]string{"table": "tenant_billing", "runs": "tenant_billing_runs", "reasons": "tenant_billing_reasons",
-	"view": "tenant_billing_periods"}
+var created = map[string]string{"table": "tenant_billing", "runs": "tenant_billing_runs", "view": "tenant_billing_periods"}
 
 // ledger is an engine that knows the tables of the ledger.
 func ledger(t *testing.T, all []statement) *engine {
@@ -41,7 +40,7 @@ func ledger(t *testing.T, all []statement) *engine {
 	e.add("COLUMNS", []column{{"table_name", str}, {"column_name", str}, {"data_type", str}, {"is_nullable", str}, {"column_default", str},
 		{"ordinal_position", number}}, e.schema)
 	e.add("TABLE_OPTIONS", []column{{"table_name", str}, {"option_name", str}, {"option_type", str}, {"option_value", str}}, e.schema)
-	for _, part := range []string{"table", "runs", "reasons", "view"} {
+	for _, part := range []string{"table", "runs", "view"} {
 		for _, s := range all {
 			if s.name != part {
 				continue

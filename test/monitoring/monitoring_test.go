@@ -62,7 +62,7 @@ var edits = map[string][]edit{
 	"WarrenBillingLags":           {{metric: "warren_billing_oldest_pending_seconds", set: 1000}},
 	"WarrenBillingRefused": {{metric: "warren_billing_flush_total", labels: []string{"result", "success"},
 		twin: []string{"result", "AccessDenied"}, grow: 1}},
-	"WarrenBillingInvalidData": {{metric: "warren_billing_parked_total", grow: 1}},
+	"WarrenBillingInvalidData": {{metric: "warren_billing_refused_total", grow: 1}},
 	"WarrenBillingDrifts":      {{metric: "warren_billing_drift_rows_total", grow: 1}},
 	"WarrenBillingEndsHeld":    {{metric: "warren_billing_held_ends", set: 7}},
 	"WarrenBillingStands":      {{metric: "warren_billing_watermark_timestamp_seconds", clock: true}},

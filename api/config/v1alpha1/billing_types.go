@@ -22,14 +22,13 @@ type Billing struct {
 	// Schema is manage (default: table and view are made) or verify (they are only compared).
 	Schema BillingSchema `json:"schema"`
 
-	// FlushInterval is how often the outbox is emptied, at least 1s. Default 1m.
+	// FlushInterval is how often the exporter writes what the ledger lacks, at least 1s. Default 1m.
 	FlushInterval metav1.Duration `json:"flushInterval"`
 
 	// ResyncInterval is how often cluster and table are compared, at least 1m. Default 1h.
 	ResyncInterval metav1.Duration `json:"resyncInterval"`
 
 	Batch    BillingBatch    `json:"batch"`
-	Outbox   BillingOutbox   `json:"outbox"`
 	SQLite   BillingSQLite   `json:"sqlite"`
 	Postgres BillingPostgres `json:"postgres"`
 	BigQuery BillingBigQuery `json:"bigquery"`
@@ -84,15 +83,6 @@ type BillingBatch struct {
 
 	// MaxBytes is at least 1. Default 1Mi.
 	MaxBytes resource.Quantity `json:"maxBytes"`
-}
-
-// BillingOutbox is the local file between the cluster and the warehouse; sqlite needs none.
-type BillingOutbox struct {
-	// Path of the file. Default /var/lib/warren/outbox.db.
-	Path string `json:"path"`
-
-	// MaxRows is at least 1. Default 1000000.
-	MaxRows int `json:"maxRows"`
 }
 
 // BillingNamespaceLabels are keys of labels, for tools that read labels of namespaces and no ledger, such as OpenCost.

@@ -51,19 +51,14 @@ func run(t *testing.T, tell string, args ...string) (recorded []string, out stri
 func TestAsks(t *testing.T) {
 	pod := "exec --namespace=warren-system deployment/warren-billing-exporter --container=exporter -- /manager billing "
 	for name, c := range map[string]struct{ typed, want string }{
-		"status":  {"status", pod + "status"},
-		"history": {"history payments -o csv", pod + "history -o=csv -- payments"},
-		"at":      {"at 2026-03-01", pod + "at -- 2026-03-01"},
-		"export":  {"export -o json", pod + "export -o=json"},
-		"correct": {"correct payments --cost-center=9 --from 2026-03-01 --author=ann --reason=",
-			pod + "correct --author=ann --cost-center=9 --from=2026-03-01 --reason= -- payments"},
-		"ddl":       {"ddl", pod + "ddl"},
-		"reconcile": {"reconcile --dry-run", pod + "reconcile --dry-run=true --operator-namespace=warren-system"},
-		"a hyphen":  {"history -- -o", pod + "history -- -o"},
+		"status":   {"status", pod + "status"},
+		"sql":      {"sql SELECT -o csv", pod + "sql -o=csv -- SELECT"},
+		"ddl":      {"ddl", pod + "ddl"},
+		"a hyphen": {"sql -- -o", pod + "sql -- -o"},
 		"connection": {"--context=prod --as eve --as-group a --as-group b status",
 			strings.Replace(pod, "system ", "system --as=eve --as-group=a --as-group=b --context=prod ", 1) + "status"},
 		"elsewhere": {"status --operator-namespace=w", strings.Replace(pod, "warren-system", "w", 1) + "status"},
-		"beside":    {"history payments --config=c.yaml", "billing history --config=c.yaml -- payments"},
+		"beside":    {"sql SELECT --config=c.yaml", "billing sql --config=c.yaml -- SELECT"},
 	} {
 		t.Run("BILL-46 "+name, func(t *testing.T) {
 			recorded, out, err := run(t, "", strings.Fields(c.typed)...)
@@ -77,15 +72,15 @@ func TestAsks(t *testing.T) {
 func TestProblems(t *testing.T) {
 	// A case that tells the recorder nothing has wrong arguments.
 	for name, c := range map[string]struct{ tell, typed, want string }{
-		"the exporter's sentence": {"echo 'error: tenant x has no period' >&2; echo 'command terminated with exit code 1' >&2; exit 1",
-			"history x", "tenant x has no period"},
+		"the exporter's sentence": {"echo 'error: the ledger refused the query' >&2; echo 'command terminated with exit code 1' >&2; exit 1",
+			"sql x", "the ledger refused the query"},
 		"nothing deployed": {`echo 'Error from server (NotFound): deployments.apps "warren-billing-exporter" not found' >&2; exit 1`, "status",
 			"no billing exporter is deployed in this namespace: deploy component billing-sqlite, billing-postgres or billing-bigquery"},
 		"no right": {`echo 'Error from server (Forbidden): pods "x" is forbidden: User "eve" cannot create resource ` +
 			`"pods/exec"' >&2; exit 1`, "status", `User "eve" cannot create resource "pods/exec"`},
 		"silence":                      {"exit 3", "status", "exit status 3"},
-		"no word":                      {"", "history", "name one TENANT, not 0: kubectl-warren billing history TENANT"},
-		"two words":                    {"", "at 2026-01-01 2026-01-02", "name one TIME, not 2"},
+		"no word":                      {"", "sql", "name one STATEMENT, not 0: kubectl-warren billing sql STATEMENT"},
+		"two words":                    {"", "sql SELECT 1", "name one STATEMENT, not 2"},
 		"a word":                       {"", "status now", `takes no arguments, got "now"`},
 		"a flag that would do nothing": {"", "status --config=c.yaml --context=prod", "--context=prod has no effect with --config"},
 		"unknown flag":                 {"", "status --dry-run", "unknown flag: --dry-run"},

@@ -1,4 +1,4 @@
-// Package billing is `kubectl warren billing`: queries of the billing ledger, and corrections. It runs `manager billing` in the exporter's
+// Package billing is `kubectl warren billing`: the state of the billing ledger, and SQL on it. It runs `manager billing` in the exporter's
 // pod, so that the plugin needs no database driver and the user no password; with --config, it runs the program on this machine. The right
 // to exec into that pod is the right to query.
 package billing
@@ -15,7 +15,7 @@ import (
 func Commands(streams genericiooptions.IOStreams) *cobra.Command {
 	var at place
 	group := questions.Commands(func(cmd *cobra.Command, words []string) error {
-		path, args, err := at.command(cmd, question(cmd, at.namespace, words))
+		path, args, err := at.command(cmd, question(cmd, words))
 		if err != nil {
 			return err
 		}
@@ -36,8 +36,8 @@ const (
 )
 
 // question returns the arguments for `manager billing`: the subcommand, the flags that the user set, and then the positional arguments.
-// These follow "--", because one may begin with a hyphen. Subcommand reconcile also gets the namespace of the exporter.
-func question(cmd *cobra.Command, namespace string, words []string) []string {
+// These follow "--", because one may begin with a hyphen.
+func question(cmd *cobra.Command, words []string) []string {
 	asked := []string{cmd.Name()}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		switch {
@@ -48,9 +48,6 @@ func question(cmd *cobra.Command, namespace string, words []string) []string {
 			asked = append(asked, "--"+f.Name+"="+f.Value.String())
 		}
 	})
-	if cmd.Name() == "reconcile" {
-		asked = append(asked, "--"+namespaceFlag+"="+namespace)
-	}
 	if len(words) > 0 {
 		asked = append(append(asked, "--"), words...)
 	}

@@ -39,9 +39,7 @@ type place struct {
 func (p place) command(cmd *cobra.Command, question []string) (path string, args []string, err error) {
 	if p.config != "" {
 		if given := kubectl.GivenFlags(cmd.InheritedFlags()); len(given) > 0 {
-			return "", nil, fmt.Errorf("%s has no effect with --config, which reads the ledger from this machine: leave it out; "+
-				"reconcile uses KUBECONFIG",
-				given[0])
+			return "", nil, fmt.Errorf("%s has no effect with --config, which reads the ledger from this machine: leave it out", given[0])
 		}
 		path, err = findManager()
 		return path, append([]string{"billing", question[0], "--config=" + p.config}, question[1:]...), err

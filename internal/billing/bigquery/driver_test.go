@@ -16,6 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/billing/bigquery"
 	"github.com/warren-tenancy/warren/test/fakebigquery"
+	"github.com/warren-tenancy/warren/test/ledger"
 )
 
 // warehouse is a fake BigQuery server, the driver's options for it, and a database and a store that use it.
@@ -310,7 +311,7 @@ func TestRows(t *testing.T) {
 		if _, err := w.store.Append(t.Context(), events); err != nil {
 			t.Fatal(err)
 		}
-		periods, err := w.store.History(t.Context(), "pay")
+		periods, err := ledger.Periods(t.Context(), w.db, "ledger", "")
 		if err != nil || len(periods) != 10 {
 			t.Fatalf("%d periods, error %v", len(periods), err)
 		}

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
 )
 
@@ -20,7 +20,7 @@ func printStatus(ctx context.Context, c *call) error {
 	}
 	t := table{columns: []string{"exporter", "version", "started_at", "complete_until", "run_id"}}
 	for _, r := range runs {
-		t.add(r.Exporter, r.Version, stamp(r.StartedAt), stamp(r.CompleteUntil), r.ID)
+		t.add(r.Exporter, r.Version, cell(r.StartedAt), cell(r.CompleteUntil), r.ID)
 	}
 	if len(runs) == 0 && c.format == "table" {
 		_, err := fmt.Fprintln(c.out, "No exporter has completed a comparison of this cluster with the ledger yet.")
@@ -29,72 +29,68 @@ func printStatus(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-func printHistory(ctx context.Context, c *call) error {
-	periods, err := c.store.History(ctx, c.word)
+// queries are the words that begin a statement with an answer. Any other statement answers how many rows it changed.
+var queries = []string{"SELECT", "WITH", "EXPLAIN", "VALUES"}
+
+// runSQL runs one statement on the ledger, with the exporter's account.
+func runSQL(ctx context.Context, c *call) error {
+	first, _, _ := strings.Cut(strings.Join(strings.Fields(c.word), " "), " ")
+	if !slices.Contains(queries, strings.ToUpper(first)) {
+		result, err := c.db.ExecContext(ctx, c.word)
+		if err != nil {
+			return fmt.Errorf("the ledger refused the statement: %w", err)
+		}
+		changed, err := result.RowsAffected()
+		if err != nil {
+			return fmt.Errorf("counting the changed rows: %w", err)
+		}
+		return (&table{columns: []string{"changed_rows"}, rows: [][]string{{fmt.Sprint(changed)}}}).write(c.out, c.format)
+	}
+	t, err := queryTable(ctx, c)
 	if err != nil {
-		return err
-	}
-	if len(periods) == 0 {
-		return fmt.Errorf("tenant %q has no period in the ledger: `manager billing at NOW` lists the tenants that have one now", c.word)
-	}
-	reasons, err := c.store.Reasons(ctx, c.word)
-	if err != nil {
-		return err
-	}
-	corrected := map[string]string{}
-	for _, r := range reasons {
-		corrected[r.EventID] = r.Author + ": " + r.Reason
-	}
-	t := table{columns: append(periodColumns(), "corrected_by")}
-	for _, p := range periods {
-		t.add(append(row(p), corrected[p.EventID])...)
+		return fmt.Errorf("the ledger refused the query: %w", err)
 	}
 	return t.write(c.out, c.format)
 }
 
-func printHolders(ctx context.Context, c *call) error {
-	at := time.Now()
-	if !strings.EqualFold(c.word, "now") {
-		var err error
-		if at, err = parseInstant("TIME", c.word); err != nil {
-			return err
-		}
-	}
-	periods, err := c.store.Holders(ctx, at)
+func queryTable(ctx context.Context, c *call) (*table, error) {
+	rows, err := c.db.QueryContext(ctx, c.word)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t := table{columns: periodColumns()}
-	for _, p := range periods {
-		t.add(row(p)...)
+	defer func() { _ = rows.Close() }()
+	t := &table{}
+	if t.columns, err = rows.Columns(); err != nil {
+		return nil, err
 	}
-	return t.write(c.out, c.format)
+	values, targets := make([]any, len(t.columns)), make([]any, len(t.columns))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		var fields []string
+		for _, value := range values {
+			fields = append(fields, cell(value))
+		}
+		t.add(fields...)
+	}
+	return t, rows.Err()
 }
 
-// printPeriods writes all periods. CSV and JSON have all columns of the view; the table for people has the most important.
-func printPeriods(ctx context.Context, c *call) error {
-	if c.format == "csv" {
-		return c.store.Export(ctx, c.out)
+// cell returns a value as text: times in RFC 3339, and "" for NULL.
+func cell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano)
+	case []byte:
+		return string(v)
 	}
-	t := table{columns: periodColumns()}
-	if c.format == "json" {
-		t.columns = billing.PeriodColumns()
-	}
-	for p, err := range c.store.All(ctx) {
-		if err != nil {
-			return err
-		}
-		if c.format == "table" {
-			t.add(row(p)...)
-			continue
-		}
-		record, err := p.Record()
-		if err != nil {
-			return err
-		}
-		t.add(record...)
-	}
-	return t.write(c.out, c.format)
+	return fmt.Sprint(value)
 }
 
 // printDDL prints the statements that an administrator runs where the exporter may not create the table (billing.schema).
@@ -116,20 +112,4 @@ func printDDL(_ context.Context, c *call) error {
 		t.add(text)
 	}
 	return t.write(c.out, c.format)
-}
-
-func periodColumns() []string {
-	return []string{"namespace", "tenant", "cost_center", "owner", "valid_from", "valid_to"}
-}
-
-func row(p billing.Period) []string {
-	return []string{p.Namespace, p.Tenant, p.CostCenter, p.Owner, stamp(p.ValidFrom), stamp(p.ValidTo)}
-}
-
-// stamp returns the time in RFC 3339; "" for the zero time, the end of a period that lasts.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }

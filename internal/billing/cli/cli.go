@@ -1,20 +1,17 @@
-// Package cli is the command `manager billing`: queries of the ledger and corrections to it. Users run the command in the
-// exporter's pod, where driver and password are.
+// Package cli is the command `manager billing`: the ledger's state, its DDL, and SQL. Users run the command in the exporter's pod, where
+// driver and password are.
 package cli
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -26,22 +23,13 @@ import (
 type call struct {
 	config *config.OperatorConfiguration
 	store  *billing.Store
-	flags  *pflag.FlagSet
+	db     *sql.DB
 	word   string
 	out    io.Writer
 	format string
 }
 
-// flag returns the value of one of the subcommand's own flags.
-func (c *call) flag(name string) string { return c.flags.Lookup(name).Value.String() }
-
-var answers = map[string]func(context.Context, *call) error{
-	"status": printStatus, "history": printHistory, "at": printHolders, "export": printPeriods, "correct": appendCorrection, "ddl": printDDL,
-	"reconcile": reconcileLedger,
-}
-
-// offline subcommands read the configuration only, so that they work without the warehouse.
-var offline = []string{"ddl"}
+var answers = map[string]func(context.Context, *call) error{"status": printStatus, "sql": runSQL}
 
 // NewCommand returns the group of commands "manager billing".
 func NewCommand() *cobra.Command {
@@ -49,9 +37,6 @@ func NewCommand() *cobra.Command {
 	group.Args, group.RunE = cobra.ArbitraryArgs, refuseWords
 	group.SilenceErrors, group.SilenceUsage, group.CompletionOptions.DisableDefaultCmd = true, true, true
 	group.PersistentFlags().String("config", "/etc/warren/config.yaml", "The operator's configuration file")
-	reconcile, _, _ := group.Find([]string{"reconcile"})
-	reconcile.Flags().String("operator-namespace", exporter.DefaultNamespace, "The operator's own namespace, which is protected")
-	reconcile.Flags().AddGoFlag(flag.CommandLine.Lookup("kubeconfig"))
 	return group
 }
 
@@ -80,12 +65,12 @@ func run(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	c := &call{flags: cmd.Flags(), word: strings.Join(words, ""), out: cmd.OutOrStdout(), format: format}
-	if err := c.loadConfig(c.flag("config")); err != nil {
+	c := &call{word: strings.Join(words, ""), out: cmd.OutOrStdout(), format: format}
+	if err := c.loadConfig(cmd.Flag("config").Value.String()); err != nil {
 		return err
 	}
-	if slices.Contains(offline, cmd.Name()) {
-		return answers[cmd.Name()](cmd.Context(), c)
+	if cmd.Name() == "ddl" { // it works without the warehouse
+		return printDDL(cmd.Context(), c)
 	}
 	return c.openLedger(cmd.Context(), answers[cmd.Name()])
 }
@@ -116,19 +101,6 @@ func (c *call) openLedger(ctx context.Context, run func(context.Context, *call) 
 	if err != nil {
 		return err
 	}
-	c.store = store
+	c.store, c.db = store, db
 	return errors.Join(store.Explain(run(ctx, c)), db.Close())
-}
-
-// parseInstant returns the time that text gives as a day, in UTC, or as an instant in RFC 3339.
-func parseInstant(name, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, fmt.Errorf("%s is missing: write a day as 2026-03-01, in UTC, or an instant as 2026-03-01T09:00:00Z", name)
-	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("%s %q is no time: write a day as 2026-03-01, in UTC, or an instant as 2026-03-01T09:00:00Z", name, text)
 }

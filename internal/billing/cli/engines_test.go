@@ -103,6 +103,14 @@ func (d desk) told(t *testing.T, line ...string) string {
 	return out
 }
 
+// instant returns the time as the engine prints it.
+func (d desk) instant(at time.Time) string {
+	if d.file != "" {
+		return at.Format("2006-01-02T15:04:05.000000Z")
+	}
+	return at.Format(time.RFC3339Nano)
+}
+
 var nine = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
 // paid appends that, from since on, namespace payments is billed to this cost center and owner. Its tenant has the same name.

@@ -14,7 +14,7 @@ const programUsage = `Usage: manager billing COMMAND [FLAG...]
 
 This is the part of Warren that works with the billing ledger. The program "manager", in the same folder, runs it with the same arguments.
 
-  billing COMMAND    reads and corrects the ledger; see billing --help
+  billing COMMAND    runs SQL on the ledger, and shows its state; see billing --help
   billing-exporter   writes who holds which namespace to the ledger, as it changes; see billing-exporter --help
 `
 

@@ -1,9 +1,9 @@
 package exporter
 
 import (
+	"maps"
+	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -22,93 +22,49 @@ func newCluster(rules forest.Rules) *cluster {
 	return &cluster{forest: forest.New(rules), namespaces: map[string]*namespaceFacts{}, payers: map[string]*tenantFacts{}}
 }
 
-// holding reports whether a namespace belongs to a tenant.
-type holding int
-
-const (
-	// held: the namespace belongs to a tenant.
-	held holding = iota
-	// unheld: the namespace belongs to no tenant, or is gone.
-	unheld
-	// unplaced: the namespace's ancestors can't be followed to a root, for example because a parent is missing. Its open period goes on.
-	unplaced
-)
-
-// apply takes one change of the queue into the state. It returns the namespaces whose billing may have changed. made is when the changed
-// object was made if the object is new; otherwise it is the zero time.
-func (c *cluster) apply(change change) (names []string, made time.Time) {
-	switch facts := change.facts.(type) {
-	case *namespaceFacts:
-		if change.gone {
-			return c.removeNamespace(facts.Name, facts.UID), made
+// facts returns the facts of all objects of the sample's kind.
+func (c *cluster) facts(sample any) (all []any) {
+	if _, ok := sample.(*namespaceFacts); ok {
+		for _, n := range c.namespaces {
+			all = append(all, n)
 		}
-		return c.applyNamespace(facts)
-	case *tenantFacts:
-		if change.gone {
-			return c.removeTenant(facts.name, facts.uid), made
-		}
-		return c.applyTenant(facts)
-	case census:
-		return c.removeMissing(facts), made
+		return all
 	}
-	return nil, made
+	for _, p := range c.payers {
+		all = append(all, p)
+	}
+	return all
 }
 
-// removeMissing removes the objects that a complete list doesn't have, and returns the namespaces whose billing may have changed.
-func (c *cluster) removeMissing(all census) (names []string) {
-	switch all.sample.(type) {
+// apply takes a change of one object into the state. made is when the object was made if it is new; otherwise it is the zero time.
+func (c *cluster) apply(facts any, gone bool) (made time.Time) {
+	switch facts := facts.(type) {
 	case *namespaceFacts:
-		for name, n := range c.namespaces {
-			if !all.exist[types.UID(n.UID)] {
-				names = append(names, c.removeNamespace(name, n.UID)...)
+		before := c.namespaces[facts.Name]
+		switch known := before != nil && before.UID == facts.UID; {
+		case gone && known: // otherwise a new namespace of that name has been seen since
+			delete(c.namespaces, facts.Name)
+			c.forest = c.forest.WithoutNamespace(facts.Name)
+		case !gone:
+			c.namespaces[facts.Name] = facts
+			c.forest = c.forest.WithNamespace(facts.Namespace)
+			if !known {
+				made = facts.made
 			}
 		}
 	case *tenantFacts:
-		for name, p := range c.payers {
-			if !all.exist[p.uid] {
-				names = append(names, c.removeTenant(name, p.uid)...)
+		before := c.payers[facts.name]
+		switch known := before != nil && before.uid == facts.uid; {
+		case gone && known:
+			delete(c.payers, facts.name)
+		case !gone:
+			c.payers[facts.name] = facts
+			if !known {
+				made = facts.made
 			}
 		}
 	}
-	return names
-}
-
-// applyNamespace takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed. made is when n
-// was made if n is new; otherwise it is the zero time.
-func (c *cluster) applyNamespace(n *namespaceFacts) (names []string, made time.Time) {
-	before := c.namespaces[n.Name]
-	c.namespaces[n.Name] = n
-	c.forest = c.forest.WithNamespace(n.Namespace)
-	if before == nil || before.UID != n.UID {
-		made = n.made
-	}
-	return c.tree(n.Name), made
-}
-
-func (c *cluster) removeNamespace(name, uid string) []string {
-	if known := c.namespaces[name]; known == nil || known.UID != uid {
-		return nil // a new namespace of that name has been seen since
-	}
-	delete(c.namespaces, name)
-	c.forest = c.forest.WithoutNamespace(name)
-	return c.tree(name)
-}
-
-func (c *cluster) applyTenant(p *tenantFacts) (names []string, made time.Time) {
-	before := c.payers[p.name]
-	c.payers[p.name] = p
-	if before == nil || before.uid != p.uid {
-		made = p.made
-	}
-	return c.tree(p.name), made
-}
-
-func (c *cluster) removeTenant(name string, uid types.UID) []string {
-	if known := c.payers[name]; known == nil || known.uid != uid {
-		return nil
-	}
-	delete(c.payers, name)
-	return c.tree(name)
+	return made
 }
 
 // tree returns name and the names of all its descendants, also where a cycle or a missing parent keeps them from a root.
@@ -126,42 +82,58 @@ func (c *cluster) tree(name string) []string {
 	return found
 }
 
-// desired returns the values that the namespace's open period should have; they are empty unless the namespace is held.
-func (c *cluster) desired(name string) (billing.Desired, holding) {
+// desired returns the values that the namespace's open period should have; nil if no tenant holds the namespace. placed is false if the
+// namespace's ancestors can't be followed to a root, for example because a parent is missing. Its open period goes on.
+func (c *cluster) desired(name string) (d *billing.Desired, placed bool) {
 	n := c.forest.Namespace(name)
 	if n == nil {
-		return billing.Desired{}, unheld
+		return nil, true
 	}
 	place := c.forest.Place(name)
-	if place.Halted() {
-		return billing.Desired{}, unplaced
-	}
-	if !place.InTree() {
-		return billing.Desired{}, unheld
+	switch {
+	case place.Halted():
+		return nil, false
+	case !place.InTree():
+		return nil, true
 	}
 	tenant := place.Path[0]
 	p, ok := c.payers[tenant]
 	if !ok || c.namespaces[tenant].owner != p.uid {
-		return billing.Desired{}, unheld
+		return nil, true
 	}
-	since := c.namespaces[name].made
+	facts := c.namespaces[name]
+	since := facts.made
 	if p.since.After(since) {
 		since = p.since
 	}
-	return billing.Desired{NamespaceUID: n.UID, Tenant: tenant, TenantUID: string(p.uid), Generation: p.generation,
-		CostCenter: p.costCenter, Owner: p.owner, Labels: p.labelMap(), Since: since, Made: c.namespaces[name].made}, held
+	return &billing.Desired{NamespaceUID: n.UID, Tenant: tenant, TenantUID: string(p.uid), Generation: p.generation,
+		CostCenter: p.costCenter, Owner: p.owner, Labels: p.labelMap(), Since: since, Made: facts.made}, true
 }
 
-// all returns the desired values of all held namespaces, and the set of unplaced namespaces.
-func (c *cluster) all() (desired map[string]billing.Desired, unknown map[string]bool) {
-	desired, unknown = map[string]billing.Desired{}, map[string]bool{}
-	for name := range c.forest.All() {
-		switch d, h := c.desired(name); h {
-		case held:
-			desired[name] = d
-		case unplaced:
-			unknown[name] = true
-		}
+// sameDesired reports whether a namespace is billed alike with both values. Each may be nil.
+func sameDesired(a, b *billing.Desired) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	return desired, unknown
+	return a.NamespaceUID == b.NamespaceUID && a.TenantUID == b.TenantUID && a.Tenant == b.Tenant && a.CostCenter == b.CostCenter &&
+		a.Owner == b.Owner && maps.Equal(a.Labels, b.Labels)
+}
+
+// tenants returns all tenants.
+func (c *cluster) tenants() []*tenantFacts {
+	return slices.AppendSeq(make([]*tenantFacts, 0, len(c.payers)), maps.Values(c.payers))
+}
+
+func nameOf(facts any) string {
+	if n, ok := facts.(*namespaceFacts); ok {
+		return n.Name
+	}
+	return facts.(*tenantFacts).name
+}
+
+func uidOf(facts any) string {
+	if n, ok := facts.(*namespaceFacts); ok {
+		return n.UID
+	}
+	return string(facts.(*tenantFacts).uid)
 }

@@ -20,7 +20,7 @@ func OpenStore(c *config.Billing) (*billing.Store, *sql.DB, error) {
 		return nil, nil, err
 	}
 	store, err := billing.NewStore(db, dialect, billing.Options{Table: c.Table, Cluster: clusterID(c), MaxRows: c.Batch.MaxRows,
-		MaxBytes: int(c.Batch.MaxBytes.Value())})
+		MaxBytes: int(c.Batch.MaxBytes.Value()), Manage: c.Schema == config.SchemaManage})
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
@@ -85,12 +85,4 @@ func clusterID(c *config.Billing) string {
 		return "local"
 	}
 	return c.ClusterID
-}
-
-// outboxPath returns the path of the outbox's file: with driver sqlite the ledger's own file, so that there is only one to back up.
-func outboxPath(c *config.Billing) string {
-	if c.Driver == config.DriverSQLite {
-		return c.SQLite.Path
-	}
-	return c.Outbox.Path
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -56,16 +55,6 @@ func factsOf(object any) any {
 	return object
 }
 
-func uidOf(facts any) types.UID {
-	switch facts := facts.(type) {
-	case *namespaceFacts:
-		return types.UID(facts.UID)
-	case *tenantFacts:
-		return facts.uid
-	}
-	return ""
-}
-
 func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 	f := &tenantFacts{name: l.Name, uid: l.UID, generation: l.Generation, made: l.CreationTimestamp.Time, since: l.CreationTimestamp.Time}
 	if b := l.Spec.Billing; b != nil {
@@ -99,22 +88,4 @@ func (f *tenantFacts) labelMap() map[string]string {
 		labels[pair[0]] = pair[1]
 	}
 	return labels
-}
-
-// sharing returns the period with known's strings wherever they are equal, to save memory: most of what the ledger returns for a
-// namespace is in the exporter's memory already.
-func sharing(period, known billing.Open) billing.Open {
-	for _, field := range []struct {
-		text *string
-		same string
-	}{
-		{&period.Namespace, known.Namespace}, {&period.NamespaceUID, known.NamespaceUID}, {&period.Tenant, known.Tenant},
-		{&period.TenantUID, known.TenantUID},
-		{&period.CostCenter, known.CostCenter}, {&period.Owner, known.Owner}, {&period.ContentHash, known.ContentHash},
-	} {
-		if *field.text == field.same {
-			*field.text = field.same
-		}
-	}
-	return period
 }

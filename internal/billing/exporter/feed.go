@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,13 +17,13 @@ import (
 // pageSize is how many objects a page of a list has.
 const pageSize = 250
 
-// feed watches one kind and puts the facts of each object into the queue. It is the store of client-go's reflector, and keeps no objects.
-// An informer would not do, because it passes changes to its handlers on other goroutines. The watermark needs to know when the changes
-// that came before a bookmark are in the queue.
+// feed watches one kind and passes the facts of each object to the tracker. It is the store of client-go's reflector, and keeps no objects.
+// An informer would not do, because it passes changes to its handlers on other goroutines. The watermark needs to know that the changes
+// that came before a bookmark have been recorded.
 type feed struct {
-	queue *queue
-	kind  watchedKind
-	// synced is closed once all objects that exist are in the queue.
+	tracker *tracker
+	kind    watchedKind
+	// synced is closed once all objects that exist are known.
 	synced     chan struct{}
 	markSynced func()
 
@@ -50,18 +49,13 @@ func watchedKinds() []watchedKind {
 	}
 }
 
-func newFeeds(q *queue) []*feed {
-	feeds := []*feed{}
-	for _, kind := range watchedKinds() {
-		synced := make(chan struct{})
-		feeds = append(feeds, &feed{queue: q, kind: kind, synced: synced, markSynced: sync.OnceFunc(func() { close(synced) })})
-	}
-	return feeds
+func newFeed(t *tracker, kind watchedKind) *feed {
+	synced := make(chan struct{})
+	return &feed{tracker: t, kind: kind, synced: synced, markSynced: sync.OnceFunc(func() { close(synced) })}
 }
 
-// followLNamespaces watches the feed's kind, Namespaces or LNamespaces, until ctx ends. If the API server cannot stream a list, it is
-// asked for pages of the list.
-func (f *feed) followLNamespaces(ctx context.Context, api client.WithWatch) {
+// follow watches the feed's kind until ctx ends. If the API server cannot stream a list, it is asked for pages of the list.
+func (f *feed) follow(ctx context.Context, api client.WithWatch) {
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := f.kind.list.DeepCopyObject().(client.ObjectList)
@@ -82,11 +76,11 @@ func (f *feed) followLNamespaces(ctx context.Context, api client.WithWatch) {
 // bookmarks that the API server sends about once a minute.
 func (f *feed) UpdateResourceVersion(string) { f.confirm() }
 
-// confirm records that all changes up to now are in the queue.
+// confirm records that all changes up to now are known.
 func (f *feed) confirm() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.confirmed, f.trouble = f.queue.now(), nil
+	f.confirmed, f.trouble = f.tracker.now(), nil
 }
 
 // recordTrouble returns the error of a request, and records it unless it is nil.
@@ -111,22 +105,13 @@ func (f *feed) Transformer() toolscache.TransformFunc {
 	return func(object any) (any, error) { return factsOf(object), nil }
 }
 
-// census is the UIDs of all objects of one kind that exist. Known objects that it lacks are gone.
-type census struct {
-	// sample shows the kind by its Go type: *namespaceFacts or *tenantFacts.
-	sample any
-	exist  map[types.UID]bool
-}
-
 // Replace implements cache.ReflectorStore: all holds every object of the kind, or its facts.
 func (f *feed) Replace(all []any, _ string) error {
-	exist := map[types.UID]bool{}
-	for _, object := range all {
-		facts := factsOf(object)
-		exist[uidOf(facts)] = true
-		f.queue.put(facts, false)
+	facts := make([]any, len(all))
+	for i, object := range all {
+		facts[i] = factsOf(object)
 	}
-	f.queue.put(census{sample: factsOf(f.kind.object), exist: exist}, false)
+	f.tracker.replaceAll(factsOf(f.kind.object), facts)
 	f.confirm()
 	f.markSynced()
 	return nil
@@ -134,7 +119,7 @@ func (f *feed) Replace(all []any, _ string) error {
 
 // Add implements cache.ReflectorStore.
 func (f *feed) Add(object any) error {
-	f.queue.put(factsOf(object), false)
+	f.tracker.change(factsOf(object), false)
 	return nil
 }
 
@@ -143,7 +128,7 @@ func (f *feed) Update(object any) error { return f.Add(object) }
 
 // Delete implements cache.ReflectorStore.
 func (f *feed) Delete(object any) error {
-	f.queue.put(factsOf(object), true)
+	f.tracker.change(factsOf(object), true)
 	return nil
 }
 

@@ -94,20 +94,19 @@ func TestListsOfAFeed(t *testing.T) {
 	} {
 		t.Run("BILL-74 "+name, func(t *testing.T) {
 			s.watches = make(chan *watch.FakeWatcher, 100)
-			q, c := newQueue(time.Now), newCluster(forest.Rules{})
+			track := newTracker("c", forest.Rules{}, s, time.Now)
 			follow := func(names ...string) {
 				t.Helper()
 				until(t, fmt.Sprintf("wanted %v", names), func() bool {
-					for _, change := range q.take() {
-						c.apply(change)
-					}
-					return slices.Equal(slices.Sorted(c.forest.All()), names)
+					track.mu.Lock()
+					defer track.mu.Unlock()
+					return slices.Equal(slices.Sorted(track.cluster.forest.All()), names)
 				})
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s.setNames("a", "b", "c", "d", "e")
-			go newFeeds(q)[0].followLNamespaces(ctx, s)
+			go track.feeds[0].follow(ctx, s)
 			follow("a", "b", "c", "d", "e")
 			s.setNames("b", "d", "f")
 			(<-s.watches).Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})

@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -25,20 +24,15 @@ const (
 	eventSeeing    = "BillingClusterSeen"
 )
 
-// keeper sends the outbox's events to the warehouse, makes the tracker compare cluster and ledger, and moves the watermark. It runs
-// on standbys too, so that events that a former leader has left in its outbox are sent. Only the leader's tracker is ready, so only
-// the leader compares.
+// keeper brings the ledger to what the cluster shows. Every flushEvery it writes what the ledger lacks, and moves the watermark. First, and
+// then every compareEvery, it reads the open periods and compares. Only the leader does this.
 type keeper struct {
-	store   *billing.Store
-	outbox  *billing.Outbox
-	flusher *billing.Flusher
+	store   ledger
 	tracker *tracker
 	clock   clock.PassiveClock
 	events  record.EventRecorder
 	self    *corev1.ObjectReference
 	run     billing.Run
-	// manage reports that the exporter creates the table and the view; otherwise it only verifies them.
-	manage bool
 	// flushEvery and compareEvery are the configured intervals. watermarkEvery is the engine's least time between two watermarks.
 	flushEvery, compareEvery, watermarkEvery time.Duration
 	// timeout limits one exchange with the warehouse.
@@ -46,11 +40,14 @@ type keeper struct {
 	// askedToEnd reports whether this process was asked to end. If it ends otherwise, another exporter may lead by now.
 	askedToEnd func() bool
 
-	ensured    bool
-	rest       billing.Rest
+	ensured bool
+	// restFrom is when an error began after which nothing is sent for the time rest.
+	restFrom   time.Time
+	rest       time.Duration
 	comparedAt time.Time
 	running    bool
-	markedAt   time.Time
+	// completeUntil is the watermark; before this process has moved it, the one that the first comparison has read.
+	completeUntil time.Time
 
 	// mu guards the fields below; the reporter reads them.
 	mu       sync.Mutex
@@ -60,8 +57,18 @@ type keeper struct {
 	compared bool
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (k *keeper) NeedLeaderElection() bool { return false }
+// ledger is the part of billing.Store that the keeper uses.
+type ledger interface {
+	Ready(ctx context.Context) error
+	OpenPeriods(ctx context.Context) ([]billing.Open, error)
+	Latest(ctx context.Context, namespaces []string) (map[string]time.Time, error)
+	Sift(ctx context.Context, events []billing.Event) (added int64, refused []billing.Refused, err error)
+	CompleteUntil(ctx context.Context) (time.Time, error)
+	StartRun(ctx context.Context, run billing.Run) error
+	MoveWatermark(ctx context.Context, id string, until time.Time) error
+	Trouble(err error) billing.Trouble
+	Explain(err error) error
+}
 
 // Start implements manager.Runnable.
 func (k *keeper) Start(ctx context.Context) error {
@@ -75,19 +82,16 @@ func (k *keeper) Start(ctx context.Context) error {
 // lastFlush limits the time of the last flush, when the exporter ends: its pod is killed 15 s after the exporter was asked to end.
 const lastFlush = 10 * time.Second
 
-// finish puts the changes seen so far into the outbox and sends them, when the exporter ends: the outbox may be deleted with its pod.
+// finish writes the changes seen so far, when the exporter ends. It saves the next exporter a comparison's coarser times.
 func (k *keeper) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastFlush)
 	defer cancel()
-	if k.tracker.isReady() {
-		k.tracker.advance(ctx)
-	}
-	if k.rest.Lasts(k.clock.Now()) {
+	if k.rests() {
 		return
 	}
-	if err := k.flush(ctx); err != nil {
+	if err := k.write(ctx); err != nil {
 		ctrllog.FromContext(ctx).WithName("billing").Error(err,
-			"the exporter was asked to end and could not send its last changes to the ledger; they stay in the outbox")
+			"the exporter was asked to end and could not send its last changes to the ledger; the next exporter finds them")
 	}
 }
 
@@ -99,57 +103,48 @@ func (k *keeper) keep(ctx context.Context) {
 		return
 	}
 	k.recordOutcome(ctx, err, time.Since(began))
-	if waiting, since, err := k.outbox.Waiting(ctx); err == nil {
-		measureOutbox(waiting, since, k.clock.Now())
+	if b := k.tracker.backlog(); b != nil {
+		measureBacklog(b, k.clock.Now())
 	}
 }
 
 func (k *keeper) steps(ctx context.Context) error {
-	if k.rest.Lasts(k.clock.Now()) {
+	if k.rests() {
 		return k.lastError()
 	}
-	settled, blind := k.tracker.sight()
-	k.reportSight(settled, blind)
-	if now := k.clock.Now(); settled.After(now) {
-		settled = now
-	}
-	if !k.tracker.isIdle() {
-		settled = time.Time{}
-	}
-	if err := k.ensure(ctx); err != nil {
-		return err
-	}
-	if err := k.flush(ctx); err != nil {
-		return err
+	seen, blind := k.tracker.sight()
+	k.reportSight(seen, blind)
+	if now := k.clock.Now(); seen.After(now) {
+		seen = now
 	}
 	if !k.tracker.isReady() {
 		return nil
+	}
+	if err := k.ensure(ctx); err != nil {
+		return err
 	}
 	if k.comparisonDue() {
 		if err := k.compare(ctx); err != nil {
 			return err
 		}
-		return k.flush(ctx)
 	}
-	settled, err := k.beforeHeld(ctx, settled)
-	if err != nil {
+	if err := k.write(ctx); err != nil {
 		return err
 	}
-	return k.mark(ctx, settled)
+	k.mu.Lock()
+	k.compared = true
+	k.mu.Unlock()
+	return k.mark(ctx, k.tracker.completeness(seen.Add(-sightMargin).Truncate(time.Second)))
 }
 
-// beforeHeld returns the time until which the ledger is complete. That time is settled, unless an END is held back or waits for the next
-// comparison. The time of such an END is when the exporter first saw that the namespace had left its tenant. The ledger doesn't hold the
-// END yet, so it is complete until that time at most.
-func (k *keeper) beforeHeld(ctx context.Context, settled time.Time) (time.Time, error) {
-	settled = k.tracker.beforeLeft(settled)
-	held, err := k.outbox.Held(ctx)
-	for _, end := range held {
-		if end.EffectiveAt.Before(settled) {
-			settled = end.EffectiveAt
-		}
-	}
-	return settled, err
+// sightMargin is how far the watermark stays behind the last message of the watches. A message takes time to arrive, the clock may differ
+// by tolerance, and the API server cuts its times to seconds.
+const sightMargin = tolerance + 2*time.Second
+
+// rests reports whether nothing may be sent yet after an error. A clock that was set back ends the rest.
+func (k *keeper) rests() bool {
+	passed := k.clock.Now().Sub(k.restFrom)
+	return passed >= 0 && passed < k.rest
 }
 
 // ensure creates or verifies the table and the view: once per process, and again after an error that they may have caused.
@@ -159,26 +154,8 @@ func (k *keeper) ensure(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	look := k.store.Schema().Verify
-	if k.manage {
-		look = k.store.Schema().Ensure
-	}
-	if err := look(ctx); err != nil {
-		return err
-	}
-	k.ensured = true
-	return nil
-}
-
-func (k *keeper) flush(ctx context.Context) error {
-	done, err := k.flusher.Flush(ctx)
-	flushedRows.Add(float64(done.Added))
-	for _, parked := range done.Parked {
-		parkedRows.Inc()
-		ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused the data of a change; the exporter sets it aside",
-			"tenant", parked.Event.Tenant,
-			"namespace", parked.Event.Namespace, "reason", parked.Reason)
-	}
+	err := k.store.Ready(ctx)
+	k.ensured = err == nil
 	return err
 }
 
@@ -187,51 +164,74 @@ func (k *keeper) comparisonDue() bool {
 	return k.comparedAt.IsZero() || now.Sub(k.comparedAt) >= k.compareEvery || now.Before(k.comparedAt)
 }
 
-// compare reads the open periods, and makes the tracker queue the events that the ledger lacks. Parked events are queued again first.
+// compare reads the open periods, and makes the tracker record where the cluster differs. Events of an earlier try are sent first, so that
+// the periods have them.
 func (k *keeper) compare(ctx context.Context) error {
-	first := k.comparedAt.IsZero()
-	if err := k.outbox.Unpark(ctx); err != nil {
+	if err := k.write(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
+	first := k.comparedAt.IsZero()
+	if first {
+		until, err := k.store.CompleteUntil(ctx)
+		if err != nil {
+			return err
+		}
+		k.completeUntil = until
+	}
+	seen := k.clock.Now()
 	open, err := k.store.OpenPeriods(ctx)
 	if err != nil {
 		return err
 	}
-	k.tracker.share(open)
-	completeUntil, err := k.store.CompleteUntil(ctx)
-	if err != nil {
-		return err
-	}
-	seen := k.clock.Now()
-	plan, err := k.tracker.compare(ctx, k.store, open, completeUntil, seen, k.compareEvery/2)
-	if err != nil {
-		return err
-	}
-	k.comparedAt = seen
-	if !first {
-		driftRows.Add(float64(len(plan.Events())))
+	found := k.tracker.adopt(open)
+	if k.comparedAt = seen; !first {
+		driftRows.Add(float64(found))
 	}
 	comparedMetric.Set(float64(seen.Unix()))
-	heldRows.Set(float64(len(plan.Held)))
-	if len(plan.Held) > 0 {
-		k.events.Event(k.self, corev1.EventTypeWarning, eventHeld,
-			fmt.Sprintf("%d of %d namespaces with open periods belong to no tenant now. The exporter ends these periods only after a "+
-				"second comparison, at least %s later. To keep them open, restore the labels or LNamespaces before that", len(plan.Held),
-				len(open), k.compareEvery/2))
-	}
-	k.mu.Lock()
-	k.compared = true
-	k.mu.Unlock()
 	return nil
 }
 
-// mark moves the watermark to settled. At that time all changes were in the outbox, and the outbox has been emptied since. The watermark
-// stays if settled is the zero time, or is less than watermarkEvery after the watermark. If the clock was set back, the watermark moves
-// back too.
+// write brings the ledger to the recorded states. Before the first comparison there is nothing to write.
+func (k *keeper) write(ctx context.Context) error {
+	for {
+		ctx, cancel := context.WithTimeout(ctx, k.timeout)
+		defer cancel()
+		asked := k.tracker.beginning()
+		latest, err := k.store.Latest(ctx, asked)
+		if err != nil {
+			return err
+		}
+		events, held := k.tracker.plan(asked, latest, k.completeUntil, k.compareEvery/2)
+		if held > 0 {
+			k.events.Event(k.self, corev1.EventTypeWarning, eventHeld,
+				fmt.Sprintf("%d namespaces with open periods belong to no tenant now, too many at once. The exporter ends these periods only "+
+					"%s later. To keep them open, restore the labels or LNamespaces before that", held, k.compareEvery/2))
+		}
+		if len(events) == 0 {
+			k.tracker.settle(nil)
+			return nil
+		}
+		added, refused, err := k.store.Sift(ctx, events)
+		writtenRows.Add(float64(added))
+		if err != nil {
+			return err
+		}
+		k.tracker.settle(refused)
+		for _, r := range refused {
+			refusedRows.Inc()
+			ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused the data of a change; the next comparison tries it again",
+				"tenant", r.Event.Tenant, "namespace", r.Event.Namespace, "reason", r.Reason.Error())
+		}
+	}
+}
+
+// mark moves the watermark to settled: the ledger has all changes before that time. The watermark stays if settled is the zero time, or is
+// less than watermarkEvery after the watermark. If the clock was set back, the watermark moves back too.
 func (k *keeper) mark(ctx context.Context, settled time.Time) error {
-	if moved := settled.Sub(k.markedAt); settled.IsZero() || moved >= 0 && moved < k.watermarkEvery {
+	moved := settled.Sub(k.completeUntil)
+	if settled.IsZero() || k.running && moved >= 0 && moved < max(k.watermarkEvery, 1) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
@@ -245,52 +245,9 @@ func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	} else if err := k.store.MoveWatermark(ctx, k.run.ID, settled); err != nil {
 		return err
 	}
-	k.markedAt = settled
+	k.completeUntil = settled
 	watermark.Set(float64(settled.Unix()))
 	return nil
-}
-
-// blindAfter is how long a watch may fail before the failure is reported. A watch that ends without an error is opened again in less time.
-const blindAfter = time.Minute
-
-// silentAfter is how long a watch may receive nothing before that is reported: without changes, the API server sends a bookmark about
-// once a minute.
-const silentAfter = 10 * time.Minute
-
-// reportSight stores for the reporter why the exporter doesn't see changes in the cluster, and sends an Event when that begins and when
-// it ends. until is the time until which the exporter has seen all changes.
-func (k *keeper) reportSight(until time.Time, trouble error) {
-	since := until
-	if since.Before(k.run.StartedAt) {
-		since = k.run.StartedAt
-	}
-	switch unseen := k.clock.Now().Sub(since); {
-	case trouble != nil && unseen < blindAfter:
-		trouble = nil
-	case trouble == nil && unseen >= silentAfter:
-		trouble = fmt.Errorf("a watch is open, and the API server has sent nothing on it since %s", since.UTC().Format(time.RFC3339))
-	}
-	k.mu.Lock()
-	was := k.blind
-	k.blind = trouble
-	k.mu.Unlock()
-	switch {
-	case trouble != nil && was == nil:
-		k.events.Event(k.self, corev1.EventTypeWarning, eventBlind,
-			fmt.Sprintf("the exporter can't watch the cluster: %v. %s; later changes get the time at which the exporter sees them",
-				trouble, describeComplete(until)))
-	case trouble == nil && was != nil:
-		k.events.Event(k.self, corev1.EventTypeNormal, eventSeeing, "the exporter watches the cluster again")
-	}
-}
-
-// describeComplete returns the sentence about the time until which the exporter has seen all changes; the zero time means that it has not
-// read the whole cluster since its start.
-func describeComplete(until time.Time) string {
-	if until.IsZero() {
-		return "It has not read the whole cluster since its start, and kubectl warren billing status shows until when the ledger is complete"
-	}
-	return "The ledger is complete until " + until.UTC().Format(time.RFC3339)
 }
 
 // recordOutcome stores the outcome for the reporter, and writes Events and logs when the trouble changes.
@@ -298,7 +255,7 @@ func (k *keeper) recordOutcome(ctx context.Context, err error, took time.Duratio
 	log := ctrllog.FromContext(ctx).WithName("billing")
 	trouble := billing.Trouble("")
 	if err != nil {
-		trouble = k.troubleOf(err)
+		trouble = k.store.Trouble(err)
 	}
 	k.mu.Lock()
 	was := k.trouble
@@ -311,27 +268,20 @@ func (k *keeper) recordOutcome(ctx context.Context, err error, took time.Duratio
 		k.events.Event(k.self, corev1.EventTypeNormal, eventRecovered, "the ledger takes changes again; the exporter sends those that waited")
 		log.Info("the ledger takes changes again")
 	case err != nil && was != trouble:
-		k.events.Event(k.self, corev1.EventTypeWarning, eventDown, fmt.Sprintf("%s: %v; changes wait in the outbox, "+
+		k.events.Event(k.self, corev1.EventTypeWarning, eventDown, fmt.Sprintf("%s: %v; the exporter writes the difference later, "+
 			"and tenants can work meanwhile", trouble, err))
-		log.Error(err, "the ledger can't be written; changes wait in the outbox", "trouble", trouble)
+		log.Error(err, "the ledger can't be written; the exporter writes the difference later", "trouble", trouble)
 	}
 	if err == nil {
 		lastSuccess.Set(float64(k.clock.Now().Unix()))
 		return
 	}
-	if trouble == billing.Mismatch || trouble == billing.Denied {
-		k.ensured = false
+	if trouble == billing.Mismatch || trouble == billing.Denied { // the ledger may be another one afterwards
+		k.ensured, k.comparedAt = false, time.Time{}
 	}
-	if now, pause := k.clock.Now(), trouble.Pause(); pause > 0 && !k.rest.Lasts(now) {
-		k.rest = billing.RestFor(pause, now)
+	if pause := trouble.Pause(); pause > 0 && !k.rests() {
+		k.restFrom, k.rest = k.clock.Now(), pause
 	}
-}
-
-func (k *keeper) troubleOf(err error) billing.Trouble {
-	if flush, ok := errors.AsType[*billing.FlushError](err); ok {
-		return flush.Trouble
-	}
-	return k.store.Trouble(err)
 }
 
 func (k *keeper) lastError() error {

@@ -1,9 +1,9 @@
 // Package exporter is the program `manager billing-exporter`: it follows LNamespaces and Namespaces. When a namespace
 // gets another tenant or none, or a tenant is billed otherwise, it appends that change to the ledger.
 //
-// Three loops share the work, so that none waits for another: the tracker turns changes that the watches bring into events and puts
-// these into the outbox at once; the keeper sends the outbox's events to the warehouse and compares cluster and ledger; the
-// reporter writes condition BillingExported. A slow or broken warehouse delays no tenant.
+// Three loops share the work, so that none waits for another: the tracker follows the cluster and records the states that the ledger lacks;
+// the keeper compares cluster and ledger, and writes the difference; the reporter writes condition BillingExported. A slow or broken
+// warehouse delays no tenant. Nothing is stored but in the ledger: after a restart, the difference is found again.
 package exporter
 
 import (
@@ -81,7 +81,7 @@ func LoadConfig(path string) (*config.OperatorConfiguration, error) {
 	return configfile.Load(path)
 }
 
-// run connects to the API server, opens outbox and ledger, and runs the exporter.
+// run connects to the API server, opens the ledger, and runs the exporter.
 func (o options) run(ctx context.Context, c *config.OperatorConfiguration, version string) error {
 	cfg, err := clientconfig.GetConfig()
 	if err != nil {
@@ -98,12 +98,12 @@ func (o options) run(ctx context.Context, c *config.OperatorConfiguration, versi
 	if err != nil {
 		return err
 	}
-	stores, err := openStores(ctx, &c.Billing, clock)
+	store, db, err := openLedger(&c.Billing)
 	if err != nil {
 		return err
 	}
-	defer stores.close()
-	e := exporter{mgr: mgr, lock: lock, stores: stores, clock: clock, config: c, host: host, namespace: o.namespace, version: version}
+	defer func() { _ = db.Close() }()
+	e := exporter{mgr: mgr, lock: lock, ledger: store, clock: clock, config: c, host: host, namespace: o.namespace, version: version}
 	if err := e.addLoops(ctx); err != nil {
 		return err
 	}

@@ -24,37 +24,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/memory"
 )
 
-// stores are the ledger and the outbox.
-type stores struct {
-	db     *sql.DB
-	ledger *billing.Store
-	outbox *billing.Outbox
-}
-
-func openStores(ctx context.Context, c *config.Billing, clock clock.PassiveClock) (*stores, error) {
-	path := outboxPath(c)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of %s: %w; mount a volume there that the exporter may write", path, err)
+// openLedger opens the ledger, and makes the folder of SQLite's file.
+func openLedger(c *config.Billing) (*billing.Store, *sql.DB, error) {
+	if c.Driver == config.DriverSQLite {
+		if err := os.MkdirAll(filepath.Dir(c.SQLite.Path), 0o700); err != nil {
+			return nil, nil, fmt.Errorf("making the folder of billing.sqlite.path %s: %w; mount a volume there that the exporter may write",
+				c.SQLite.Path, err)
+		}
 	}
-	ledger, db, err := OpenStore(c)
-	if err != nil {
-		return nil, err
-	}
-	outbox, err := billing.OpenOutbox(ctx, path, c.Outbox.MaxRows, clock)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &stores{db, ledger, outbox}, nil
-}
-
-func (s *stores) close() {
-	_ = s.outbox.Close()
-	_ = s.db.Close()
+	return OpenStore(c)
 }
 
 // exporter holds what the loops are made of.
 type exporter struct {
-	*stores
+	ledger *billing.Store
 	mgr    ctrl.Manager
 	lock   *leader.Lock
 	clock  clock.PassiveClock
@@ -73,22 +56,17 @@ func (e *exporter) addLoops(ctx context.Context) error {
 	b := &e.config.Billing
 	events :=
 		e.mgr.GetEventRecorderFor(fieldOwner) //nolint:staticcheck // Events are core/v1, of a component that policy warren-billing-exporter names
-	track := &tracker{
-		clusterID: clusterID(b), api: api, outbox: e.outbox, queue: newQueue(e.clock.Now), interval: time.Second,
-		rules:       forest.Rules{ProtectedName: func(name string) bool { return e.config.Protected(name, e.namespace) }},
-		mostUnsaved: b.Outbox.MaxRows,
-	}
-	timeout := max(2*time.Minute, 2*b.BigQuery.StatementTimeout.Duration)
+	rules := forest.Rules{ProtectedName: func(name string) bool { return e.config.Protected(name, e.namespace) }}
+	track := newTracker(clusterID(b), rules, api, e.clock.Now)
 	keep := &keeper{
-		store: e.ledger, outbox: e.outbox, tracker: track, clock: e.clock, events: events, manage: b.Schema == config.SchemaManage,
-		flusher:    &billing.Flusher{Outbox: e.outbox, Ledger: e.ledger, Clock: e.clock, Batch: b.Batch.MaxRows, Timeout: timeout},
+		store: e.ledger, tracker: track, clock: e.clock, events: events,
 		self:       &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: e.namespace, Name: programs.LeaseName},
 		run:        billing.Run{ID: string(uuid.NewUUID()), Exporter: e.host, Version: e.version, StartedAt: e.clock.Now()},
 		flushEvery: b.FlushInterval.Duration, compareEvery: b.ResyncInterval.Duration, watermarkEvery: e.ledger.WatermarkInterval(),
-		timeout: timeout, askedToEnd: func() bool { return ctx.Err() != nil },
+		timeout: max(2*time.Minute, 2*b.BigQuery.StatementTimeout.Duration), askedToEnd: func() bool { return ctx.Err() != nil },
 	}
 	report := &reporter{
-		status: api.Status(), outbox: e.outbox, keeper: keep, tenants: track.tenants, clock: e.clock, events: events,
+		status: api.Status(), keeper: keep, clock: e.clock, events: events,
 		pace: min(b.FlushInterval.Duration, time.Minute), patience: 2*b.FlushInterval.Duration + 10*time.Second,
 	}
 	loops := []manager.Runnable{track, keep, report, memory.Keeper{Interval: 10 * time.Second, MinFreed: 4 << 20,

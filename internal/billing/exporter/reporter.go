@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,16 +30,11 @@ const fieldOwner = "warren-billing-exporter"
 // reporter writes condition BillingExported into the status of each LNamespace whose condition must change.
 type reporter struct {
 	status client.SubResourceWriter
-	outbox *billing.Outbox
 	keeper *keeper
-	// tenants is tracker.tenants: it returns all tenants, the UIDs of those with changes that the outbox hasn't taken, and why it hasn't.
-	tenants func() (all []*tenantFacts, unsaved map[string]bool, problem error)
-	clock   clock.PassiveClock
-	events  record.EventRecorder
-	// pace is the time between two reports, patience how long a change may wait in the outbox before the condition says so.
+	clock  clock.PassiveClock
+	events record.EventRecorder
+	// pace is the time between two reports, patience how long a change may wait before the condition says so.
 	pace, patience time.Duration
-
-	failures int // consecutive failures to read the outbox
 }
 
 // Start implements manager.Runnable.
@@ -55,51 +49,28 @@ func (r *reporter) Start(ctx context.Context) error {
 
 // situation holds the facts that decide all tenants' conditions.
 type situation struct {
-	// unread is why the outbox can't be read; no tenant counts as exported then.
-	unread error
-	err    error
+	*backlog
+	err error
 	// blind is why changes in the cluster aren't seen; nil if they are.
 	blind    error
 	trouble  billing.Trouble
 	compared bool
-	// waits holds, by tenant UID, since when the tenant's oldest change has waited; parked holds why the ledger
-	// refused one of its changes, the last one that it refused.
-	waits  map[string]time.Time
-	parked map[string]string
-	// unsaved are the tenants with changes that the outbox hasn't taken, by UID, and problem is why it hasn't.
-	unsaved map[string]bool
-	problem error
-	now     time.Time
+	now      time.Time
 }
 
-func (r *reporter) readSituation(ctx context.Context) (situation, error) {
-	s := situation{parked: map[string]string{}, now: r.clock.Now()}
+// readSituation reads the backlog before the keeper's outcome: a change that the backlog has may be in the ledger by then, not the reverse.
+func (r *reporter) readSituation() situation {
+	s := situation{backlog: r.keeper.tracker.backlog(), now: r.clock.Now()}
 	s.trouble, s.compared, s.err, s.blind = r.keeper.state()
-	var err error
-	if s.waits, err = r.outbox.WaitingTenants(ctx); err != nil {
-		return s, err
-	}
-	parked, err := r.outbox.Parked(ctx, 100_000)
-	for _, p := range slices.Backward(parked) { // the last parked comes first, and its reason is the one to report
-		s.parked[p.Event.TenantUID] = p.Reason
-	}
-	return s, err
+	return s
 }
 
-func (r *reporter) report(ctx context.Context) error {
-	// The tenants are read before the outbox. So each of their changes is in unsaved, in the outbox or in the ledger by then.
-	tenants, unsaved, problem := r.tenants()
-	s, err := r.readSituation(ctx)
-	if err != nil {
-		if r.failures++; r.failures < 2 || ctx.Err() != nil {
-			return err // a single failure must not change every tenant's condition
-		}
-		s = situation{unread: err, now: s.now}
-	} else {
-		r.failures = 0
+func (r *reporter) report(ctx context.Context) (err error) {
+	s := r.readSituation()
+	if s.backlog == nil {
+		return nil
 	}
-	s.unsaved, s.problem = unsaved, problem
-	for _, tenant := range tenants {
+	for _, tenant := range s.tenants {
 		want := s.condition(tenant.uid, r.patience)
 		if want == nil || !needsWrite(tenant.reported, want, tenant.generation) {
 			continue
@@ -133,22 +104,13 @@ var countsAndNames = regexp.MustCompile(`[A-Za-z0-9_-]{20,}|[0-9]+`)
 // condition returns the condition of a tenant, by its UID; nil while there is nothing to report yet.
 func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.Condition {
 	since, waits := s.waits[string(tenant)]
-	refused, parked := s.parked[string(tenant)]
+	refused, isRefused := s.refused[string(tenant)]
 	switch {
-	case s.unread != nil:
-		return exported(false, v1alpha1.ReasonPending, "the exporter can't read its outbox; a cluster admin must repair it, and changes "+
-			"wait until then: "+text.Cut(s.unread.Error(), 512))
-	case parked:
+	case isRefused:
 		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused the data of a change of this tenant: "+text.Cut(refused, 512)+
 			"; change spec.billing, or make the ledger accept the data: the exporter tries again with each comparison")
-	case s.err != nil && (waits || s.unsaved[string(tenant)] || !s.compared):
+	case s.err != nil && (waits || !s.compared):
 		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
-	case s.unsaved[string(tenant)] && s.problem != nil:
-		return exported(false, v1alpha1.ReasonPending, "the exporter can't write to its outbox; a cluster admin must repair it, and "+
-			"changes of this tenant wait in memory until then: "+
-			text.Cut(s.problem.Error(), 512))
-	case s.unsaved[string(tenant)]: // the change came just now
-		return nil
 	case s.blind != nil:
 		return exported(false, v1alpha1.ReasonPending, "the exporter can't watch the cluster; a cluster admin must repair this: "+
 			text.Cut(s.blind.Error(), 512))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -40,47 +41,63 @@ func TestNeedsWrite(t *testing.T) {
 	}
 }
 
-func TestUnsavedIsNotExported(t *testing.T) {
-	t.Run("BILL-54 a generation whose changes the outbox hasn't taken yet is said nothing of", func(t *testing.T) {
-		s := situation{compared: true, unsaved: map[string]bool{"u": true}}
-		if c := s.condition("u", 0); c != nil {
-			t.Errorf("%+v", c)
-		}
-		if c := s.condition("other", 0); c == nil || c.Status != metav1.ConditionTrue {
-			t.Errorf("another tenant: %+v", c)
-		}
-	})
+func TestConditionOfPendingChanges(t *testing.T) {
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	b := &backlog{waits: map[string]time.Time{"new": now, "old": now.Add(-time.Hour)}, refused: map[string]string{"bad": "not this one"}}
+	away := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		err  error
+		want map[types.UID]string
+	}{
+		"BILL-54 a change that came just now is said nothing of": {nil,
+			map[types.UID]string{"new": "", "old": "Pending", "bad": "InvalidData", "other": "Exported"}},
+		"BILL-12 in an outage, only tenants with changes are told": {away,
+			map[types.UID]string{"new": "WarehouseUnavailable", "old": "WarehouseUnavailable", "bad": "InvalidData", "other": "Exported"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation{backlog: b, compared: true, err: c.err, trouble: billing.Unavailable, now: now}
+			for tenant, want := range c.want {
+				got := ""
+				if condition := s.condition(tenant, time.Minute); condition != nil {
+					got = condition.Reason
+				}
+				if got != want {
+					t.Errorf("tenant %s is told %q, wanted %q", tenant, got, want)
+				}
+			}
+		})
+	}
 }
 
-func TestLastRefusalIsReported(t *testing.T) {
-	t.Run("BILL-23 of several refused changes of a tenant, the condition has the reason of the last one", func(t *testing.T) {
-		k, now := kept(t)
-		outbox, err := billing.OpenOutbox(t.Context(), filepath.Join(t.TempDir(), "outbox.db"), 10, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = outbox.Close() })
-		for _, reason := range []string{"the first refusal", "the second refusal", "the last refusal"} {
-			now.SetTime(now.Now().Add(time.Minute))
-			event := billing.Event{Cluster: "c", Namespace: "pay", NamespaceUID: "n1", Tenant: "pay", TenantUID: "t1", Generation: 1,
-				Op: billing.Set, CostCenter: reason, EffectiveAt: now.Now()}
-			if err := outbox.Put(t.Context(), event.Sealed()); err != nil {
-				t.Fatal(err)
+func TestRefusedDataIsReported(t *testing.T) {
+	t.Run("BILL-23 the watermark and the condition wait for a change that the ledger refuses", func(t *testing.T) {
+		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
+		x.see()
+		x.keep(t.Context())
+		x.exec(t, "CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.namespace = 'pay-7' BEGIN SELECT RAISE(ABORT, 'not this one'); END")
+		changed := x.clock.Now().Add(time.Minute)
+		x.clock.SetTime(changed)
+		x.tracker.change(&tenantFacts{name: "pay", uid: "t1", generation: 2, since: changed, costCenter: "4712"}, false)
+		for range 3 {
+			x.clock.SetTime(x.clock.Now().Add(10 * time.Hour))
+			x.see()
+			x.keep(t.Context())
+			if c := x.condition(t); c == nil || c.Reason != string(v1alpha1.ReasonInvalidData) || !strings.Contains(c.Message, "not this one") {
+				t.Errorf("the tenant is told %+v", c)
 			}
-			queued, err := outbox.Next(t.Context(), 1)
-			if err != nil || len(queued) != 1 {
-				t.Fatalf("%d events, error %v", len(queued), err)
-			}
-			if err := outbox.Park(t.Context(), queued[0], errors.New(reason)); err != nil {
-				t.Fatal(err)
+			if at := x.watermark(t); at.After(changed) {
+				t.Errorf("complete until %s, though the change of %s is refused", at, changed)
 			}
 		}
-		s, err := (&reporter{outbox: outbox, keeper: k, clock: now}).readSituation(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		x.exec(t, "DROP TRIGGER poison")
+		x.compareTwice(t)
+		if got := x.tells(t); got != "True/Exported" {
+			t.Errorf("once the ledger takes it, the tenant is told %s", got)
 		}
-		if c := s.condition("t1", 0); c == nil || !strings.Contains(c.Message, "the last refusal") {
-			t.Errorf("%+v", c)
+		for _, p := range x.history(t) {
+			if p.CostCenter == "4712" && !p.ValidFrom.Equal(changed) {
+				t.Errorf("%s has the new cost center from %s, not %s", p.Namespace, p.ValidFrom, changed)
+			}
 		}
 	})
 }

@@ -2,67 +2,69 @@ package exporter
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// tracker turns each change of the cluster into events for the ledger, and puts these into the outbox at once. Each change is
-// recorded, even if several follow within a second.
+// tracker knows what the cluster shows and what the ledger has, and keeps in memory only the difference: the states of namespaces that the
+// ledger does not have yet. If the process ends, the next exporter finds the difference again.
 type tracker struct {
 	clusterID string
-	rules     forest.Rules
 	api       client.WithWatch
-	outbox    *billing.Outbox
-	queue     *queue
-	// interval is how often events that the outbox didn't take are put again.
-	interval time.Duration
-	// mostUnsaved limits the length of unsaved. Beyond it all are dropped, and the next comparison finds them again.
-	mostUnsaved int
+	now       func() time.Time
+	// feeds are the watches: Namespaces, then LNamespaces.
+	feeds []*feed
 
-	// feeds are the watches, once Start has begun.
-	feeds atomic.Pointer[[]*feed]
-
-	// mu guards the fields below. It is held during a comparison, which queries the warehouse; the watches fill the queue
-	// meanwhile, so they never wait.
-	mu sync.Mutex
-	// cluster is nil until everything that exists has been read.
+	// mu guards the fields below. It is never held during a request, so the watches never wait for the warehouse.
+	mu      sync.Mutex
 	cluster *cluster
-	// open holds, by namespace, the periods that will be open in the ledger once the outbox is empty.
+	// began is when everything that exists had been read; zero until then.
+	began time.Time
+	// open holds the open periods that the ledger has once unsent is in it, by namespace; nil until a comparison has read them.
 	open map[string]billing.Open
-	// ended is when each namespace's last period ended. left counts the ENDs, since the last comparison, of namespaces that still exist.
-	ended map[string]time.Time
-	left  int
-	// leftAt holds the namespaces whose END the next comparison decides about. The value is when the exporter saw that the namespace
-	// had left its tenant.
-	leftAt map[string]time.Time
-	// assumed holds, by namespace, the values from which the method begin filled the field open. Namespaces that have changed since are left
-	// out. It is nil once a comparison has replaced open.
-	assumed map[string]billing.Desired
-	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
-	unsaved []billing.Event
-	problem error
-	// lost reports that more events than mostUnsaved were unsaved and have been dropped. Until the next comparison it isn't known
-	// which tenants they concerned.
-	lost bool
+	// unsent are events that are dated already, and sending the states that they are made of. The events are sent unchanged until the
+	// ledger has them, so a lost answer doubles nothing.
+	unsent  []billing.Event
+	sending map[string][]billing.State
+	// states holds, by namespace, the states that the ledger does not have. recorded limits their number.
+	states   map[string][]billing.State
+	recorded int
+	// held has the namespaces whose last state is an end that waits: too many periods would end at once.
+	held map[string]bool
+	// ends counts the doubtful ends that were written since the last comparison.
+	ends int
+	// refused holds, by namespace, what the ledger refused because of its data since the last comparison, and refusedBefore what it
+	// refused before that.
+	refused, refusedBefore map[string]refusal
+}
+
+// refusal is a change that the ledger refused because of its data.
+type refusal struct {
+	tenantUID, reason string
+	at                time.Time
+}
+
+func newTracker(clusterID string, rules forest.Rules, api client.WithWatch, now func() time.Time) *tracker {
+	t := &tracker{clusterID: clusterID, api: api, now: now, cluster: newCluster(rules), states: map[string][]billing.State{},
+		held: map[string]bool{}, refused: map[string]refusal{}}
+	for _, kind := range watchedKinds() {
+		t.feeds = append(t.feeds, newFeed(t, kind))
+	}
+	return t
 }
 
 // Start implements manager.Runnable. Only the leader tracks.
 func (t *tracker) Start(ctx context.Context) error {
 	var following sync.WaitGroup
 	defer following.Wait()
-	feeds := newFeeds(t.queue)
-	t.feeds.Store(&feeds)
-	for _, f := range feeds { // LNamespaces are followed once all Namespaces are known
-		following.Go(func() { f.followLNamespaces(ctx, t.api) })
+	for _, f := range t.feeds { // LNamespaces are followed once all Namespaces are known
+		following.Go(func() { f.follow(ctx, t.api) })
 		select {
 		case <-ctx.Done():
 			return nil
@@ -70,151 +72,127 @@ func (t *tracker) Start(ctx context.Context) error {
 		}
 	}
 	t.begin()
-	ticker := time.NewTicker(t.interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.queue.signal:
-		case <-ticker.C:
-		}
-		t.advance(ctx)
-	}
+	return nil
 }
 
-// begin takes what the watches have read first into the cluster's state, and assumes that the ledger agrees with it. The first comparison
-// replaces that assumption by what the ledger has.
 func (t *tracker) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, began := newCluster(t.rules), t.queue.now()
-	for _, change := range t.queue.take() {
-		c.apply(change)
-	}
-	t.open, t.ended, t.leftAt = map[string]billing.Open{}, map[string]time.Time{}, map[string]time.Time{}
-	t.assumed, _ = c.all()
-	for name, d := range t.assumed {
-		d.Since = began
-		t.assumed[name], t.open[name] = d, d.Opened(t.clusterID, name)
-	}
-	t.cluster = c
+	t.began = t.now()
 }
 
-// advance applies the queued changes, and puts their events into the outbox.
-func (t *tracker) advance(ctx context.Context) {
+// isReady reports whether all Namespaces and LNamespaces were read once.
+func (t *tracker) isReady() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.applyQueued()
-	t.save(ctx)
+	return !t.began.IsZero()
 }
 
-func (t *tracker) applyQueued() {
-	for _, change := range t.queue.take() {
-		names, made := t.cluster.apply(change)
-		for _, name := range names {
-			if event, ok := t.event(name, change.seen, made); ok {
-				t.recordAssumed(name)
-				t.remember(event)
-				t.unsaved = append(t.unsaved, event)
-			}
+// change takes a change of one object into the cluster's state, and records the new state of each namespace that it concerns.
+func (t *tracker) change(facts any, gone bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.applyChange(facts, gone, gone, false)
+}
+
+// replaceAll takes a complete list of one kind into the cluster's state. Known objects that it lacks are gone, but the API server has not
+// sent their deletion.
+func (t *tracker) replaceAll(sample any, all []any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	exist := map[string]bool{}
+	for _, facts := range all {
+		exist[uidOf(facts)] = true
+		t.applyChange(facts, false, false, true)
+	}
+	for _, facts := range t.cluster.facts(sample) {
+		if !exist[uidOf(facts)] {
+			t.applyChange(facts, true, false, true)
 		}
 	}
 }
 
-// recordAssumed queues the SET of the values that a namespace had at begin, ahead of its first change. The ledger may have older values,
-// and a comparison after the change would not find the values in between. The view ignores a SET of values that the ledger has already.
-func (t *tracker) recordAssumed(name string) {
-	if d, ok := t.assumed[name]; ok {
-		t.unsaved = append(t.unsaved, d.Begin(t.clusterID, name, time.Time{}))
-		delete(t.assumed, name)
-	}
-}
-
-// event returns the event that makes the ledger agree with the cluster about a namespace, and false if they agree. made is when the changed
-// object was made if it is new, else zero. If made is zero, or the namespace is older than that object, the namespace came to its tenant by
-// this change. Its first SET is then dated seen.
-func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool) {
-	open, was := t.open[name]
-	desired, holding := t.cluster.desired(name)
-	if holding != unheld {
-		delete(t.leftAt, name)
-	}
-	switch {
-	case holding == held && !was:
-		if made.IsZero() || desired.Made.Before(made) {
-			desired.Since = seen
-		}
-		return desired.Begin(t.clusterID, name, t.ended[name]), true
-	case holding == held:
-		return open.Change(t.clusterID, desired, seen)
-	case holding == unheld && was:
-		if t.leftAt[name].IsZero() {
-			t.leftAt[name] = seen
-		}
-		if t.mayEnd(name) {
-			end := open.End(t.clusterID, t.leftAt[name])
-			delete(t.leftAt, name)
-			return end, true
-		}
-	}
-	return billing.Event{}, false
-}
-
-// mayEnd reports whether the namespace's period may end now. It may if the namespace is gone. If namespaces exist but belong to no tenant
-// any more, only a few of their periods may end between two comparisons. Beyond that the next comparison decides, because a tree that lost
-// a label must not end the periods of half a cluster.
-func (t *tracker) mayEnd(name string) bool {
-	if t.cluster.forest.Namespace(name) == nil {
-		return true
-	}
-	if t.left++; t.left > max(1, len(t.open)/5) {
-		return false // the next comparison decides
-	}
-	return true
-}
-
-// keepEnds is how long the end of a period is remembered. The next SET of that namespace must be dated after it, even if the namespace's
-// creationTimestamp, which is cut to seconds, is earlier.
-const keepEnds = time.Hour
-
-func (t *tracker) remember(event billing.Event) {
-	if event.Op == billing.End {
-		delete(t.open, event.Namespace)
-		t.ended[event.Namespace] = event.EffectiveAt
+// applyChange applies a change. deleted reports that the API server sent the deletion of the object, listed that the change is from a list.
+func (t *tracker) applyChange(facts any, gone, deleted, listed bool) {
+	if t.began.IsZero() { // nothing is recorded: the first comparison finds what the ledger lacks
+		t.cluster.apply(facts, gone)
 		return
 	}
-	delete(t.ended, event.Namespace)
-	t.open[event.Namespace] = event.Opened()
+	root := nameOf(facts)
+	before, wasPlaced := map[string]*billing.Desired{}, map[string]bool{}
+	for _, name := range t.cluster.tree(root) {
+		before[name], wasPlaced[name] = t.cluster.desired(name)
+	}
+	made := t.cluster.apply(facts, gone)
+	seen := t.now()
+	for _, name := range t.cluster.tree(root) {
+		after, placed := t.cluster.desired(name)
+		if !placed || wasPlaced[name] && sameDesired(before[name], after) {
+			continue
+		}
+		state := billing.State{Desired: after, At: seen, Watched: true, Deleted: deleted && t.cluster.namespaces[name] == nil,
+			Listed: listed}
+		isNew := !made.IsZero() && after != nil && !after.Made.Before(made)
+		if before[name] == nil && isNew {
+			state.At = after.Since
+		}
+		t.record(name, before[name], state)
+	}
 }
 
-// save puts the unsaved events into the outbox. Events that the outbox doesn't take stay unsaved, up to mostUnsaved.
-func (t *tracker) save(ctx context.Context) {
-	if len(t.unsaved) == 0 {
+// record adds a state to those that the ledger lacks. Before the first comparison, it also adds the state before it: the ledger may have an
+// older one.
+func (t *tracker) record(name string, before *billing.Desired, state billing.State) {
+	if before != nil {
+		state.Left = before.TenantUID
+	} else if open, is := t.open[name]; is {
+		state.Left = open.TenantUID
+	}
+	states := t.states[name]
+	if t.open == nil && len(states) == 0 && before != nil {
+		states = append(states, billing.State{Desired: before, At: t.began})
+	}
+	if last := len(states) - 1; last >= 0 && states[last].Desired == nil && (t.held[name] || states[last].Listed) &&
+		state.Desired != nil && !t.differs(name, states[:last], *state.Desired) {
+		// The namespace is in its tenant again, as if it had never left.
+		if t.states[name] = states[:last]; last == 0 {
+			delete(t.states, name)
+		}
+		delete(t.held, name)
 		return
 	}
-	err := t.outbox.Put(ctx, t.unsaved...)
-	t.problem = err
-	if err == nil {
-		t.unsaved = nil
+	delete(t.held, name)
+	t.states[name] = append(states, state)
+	t.limit()
+}
+
+// differs reports whether the namespace had other values after these states; with no states, in the ledger. Before the first comparison
+// that comparison decides.
+func (t *tracker) differs(name string, states []billing.State, d billing.Desired) bool {
+	if len(states) > 0 {
+		return !sameDesired(states[len(states)-1].Desired, &d)
+	}
+	open, is := t.open[name]
+	return t.open != nil && (!is || open.Differs(d))
+}
+
+// mostStates limits the memory for states during an outage of the warehouse. Beyond it, each namespace keeps its last state only.
+const mostStates = 100_000
+
+func (t *tracker) limit() {
+	if t.recorded++; t.recorded <= max(mostStates, 2*len(t.states)) {
 		return
 	}
-	outboxFailures.Inc()
-	message, changes := "changes wait in memory until the outbox takes them", len(t.unsaved)
-	if changes > t.mostUnsaved {
-		message, t.unsaved, t.lost = "too many changes wait for the outbox; the next comparison finds them again", nil, true
+	for name, states := range t.states {
+		t.states[name] = slices.Clone(states[len(states)-1:])
 	}
-	ctrllog.FromContext(ctx).WithName("billing").Error(err, message, "changes", changes)
+	t.recorded = len(t.states)
 }
 
 // sight returns the time until which all changes have been seen: the earliest of the times at which the watches were last confirmed.
 // trouble is the error of a watch that fails; nil if none does.
 func (t *tracker) sight() (until time.Time, trouble error) {
-	feeds := t.feeds.Load()
-	if feeds == nil {
-		return t.queue.now(), nil
-	}
-	for i, f := range *feeds {
+	for i, f := range t.feeds {
 		confirmed, failed := f.sight()
 		if i == 0 || confirmed.Before(until) {
 			until = confirmed
@@ -224,113 +202,4 @@ func (t *tracker) sight() (until time.Time, trouble error) {
 		}
 	}
 	return until, trouble
-}
-
-// beforeLeft returns settled, or the earliest time in leftAt if that is earlier than settled.
-func (t *tracker) beforeLeft(settled time.Time) time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, at := range t.leftAt {
-		if at.Before(settled) {
-			settled = at
-		}
-	}
-	return settled
-}
-
-// isIdle reports whether the events of every change seen so far are in the outbox.
-func (t *tracker) isIdle() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cluster != nil && t.queue.isEmpty() && len(t.unsaved) == 0 && !t.lost
-}
-
-// tenants returns all tenants; the UIDs of those with changes that the outbox hasn't taken, which are all if lost is set; and why
-// the outbox hasn't taken them. It returns nil until everything was read once.
-func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, problem error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cluster == nil {
-		return nil, nil, nil
-	}
-	unsaved = map[string]bool{}
-	for _, event := range t.unsaved {
-		unsaved[event.TenantUID] = true
-	}
-	if t.lost {
-		for _, tenant := range t.cluster.payers {
-			unsaved[string(tenant.uid)] = true
-		}
-	}
-	return slices.AppendSeq(make([]*tenantFacts, 0, len(t.cluster.payers)), maps.Values(t.cluster.payers)), unsaved, t.problem
-}
-
-// share replaces strings of the periods by equal strings that are in memory already, to save memory.
-func (t *tracker) share(periods []billing.Open) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, period := range periods {
-		periods[i] = sharing(period, t.open[period.Namespace])
-	}
-}
-
-// isReady reports whether all Namespaces and LNamespaces were read once. It stays false on a standby.
-func (t *tracker) isReady() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cluster != nil
-}
-
-// ledger is the part of billing.Store that a comparison queries.
-type ledger interface {
-	Latest(ctx context.Context, namespaces []string) (billing.Latest, error)
-}
-
-// compare plans the events that the ledger lacks, from the cluster, the open periods and the events that wait, and puts them into
-// the outbox. The caller has read the open periods and the watermark just before, and flushes nothing until compare returns.
-func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open, completeUntil, seen time.Time,
-	holdFor time.Duration) (billing.Plan, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.applyQueued()
-	t.save(ctx)
-	waiting, err := t.outbox.All(ctx)
-	if err != nil {
-		return billing.Plan{}, err
-	}
-	waiting = append(waiting, t.unsaved...)
-	heldBack, err := t.outbox.Held(ctx)
-	if err != nil {
-		return billing.Plan{}, err
-	}
-	open = billing.Overlaid(open, waiting)
-	desired, unknown := t.cluster.all()
-	plan := billing.Diff(billing.Comparison{Cluster: t.clusterID, Desired: desired, Unknown: unknown, Complete: true, Seen: seen,
-		CompleteUntil: completeUntil, Open: open, LeftAt: t.leftAt, Held: heldBack, HoldFor: holdFor})
-	latest, err := store.Latest(ctx, plan.Namespaces())
-	if err != nil {
-		return billing.Plan{}, err
-	}
-	plan = plan.After(latest.With(waiting))
-	if err := t.outbox.Hold(ctx, plan.Held); err != nil {
-		return billing.Plan{}, err
-	}
-	t.adopt(open, plan, seen)
-	t.save(ctx)
-	return plan, nil
-}
-
-// adopt replaces what is known of the ledger by what a comparison has read and planned.
-func (t *tracker) adopt(open []billing.Open, plan billing.Plan, seen time.Time) {
-	t.open, t.assumed, t.lost = make(map[string]billing.Open, len(open)), nil, false
-	for _, period := range open {
-		t.open[period.Namespace] = period
-	}
-	for _, event := range plan.Events() {
-		t.remember(event)
-	}
-	t.unsaved = append(t.unsaved, plan.Events()...)
-	maps.DeleteFunc(t.ended, func(_ string, end time.Time) bool { return seen.Sub(end) > keepEnds })
-	t.left = 0
-	clear(t.leftAt)
 }

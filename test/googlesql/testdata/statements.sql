@@ -12,10 +12,6 @@ OPTIONS (description = 'warren billing events, append-only', labels = [('managed
 CREATE TABLE IF NOT EXISTS `acme-finops`.`finops`.tenant_billing_runs (run_id STRING NOT NULL, cluster STRING NOT NULL, exporter STRING NOT NULL,
   version STRING NOT NULL, started_at TIMESTAMP NOT NULL, complete_until TIMESTAMP NOT NULL, recorded_at TIMESTAMP NOT NULL);
 
--- reasons
-CREATE TABLE IF NOT EXISTS `acme-finops`.`finops`.tenant_billing_reasons (event_id STRING NOT NULL, author STRING NOT NULL, reason STRING NOT NULL,
-  recorded_at TIMESTAMP NOT NULL);
-
 -- view
 CREATE OR REPLACE VIEW `acme-finops`.`finops`.tenant_billing_periods
 OPTIONS (description = 'warren billing view 2') AS /* warren billing view 2 */
@@ -66,23 +62,8 @@ SELECT namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, ow
 FROM `acme-finops`.`finops`.tenant_billing_periods WHERE cluster = ? AND valid_to IS NULL;
 
 -- latest
-SELECT namespace, tenant_uid, op, MAX(effective_at) FROM `acme-finops`.`finops`.tenant_billing
-WHERE cluster = ? AND namespace IN (SELECT JSON_VALUE(n) FROM UNNEST(JSON_QUERY_ARRAY(?)) AS n) GROUP BY namespace, tenant_uid, op;
-
--- history
-SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, labels, content_hash,
-       valid_from, valid_to, recorded_at, event_id
-FROM `acme-finops`.`finops`.tenant_billing_periods WHERE cluster = ? AND tenant = ? ORDER BY valid_from, namespace;
-
--- export
-SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, labels, content_hash,
-       valid_from, valid_to, recorded_at, event_id
-FROM `acme-finops`.`finops`.tenant_billing_periods WHERE cluster = ? ORDER BY namespace, valid_from;
-
--- holders
-SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, labels, content_hash,
-       valid_from, valid_to, recorded_at, event_id
-FROM `acme-finops`.`finops`.tenant_billing_periods WHERE cluster = ? AND valid_from <= TIMESTAMP(?) AND (valid_to IS NULL OR valid_to > TIMESTAMP(?)) ORDER BY namespace;
+SELECT namespace, MAX(effective_at) FROM `acme-finops`.`finops`.tenant_billing
+WHERE cluster = ? AND namespace IN (SELECT JSON_VALUE(n) FROM UNNEST(JSON_QUERY_ARRAY(?)) AS n) GROUP BY namespace;
 
 -- startRun
 INSERT INTO `acme-finops`.`finops`.tenant_billing_runs (run_id, cluster, exporter, version, started_at, complete_until, recorded_at)
@@ -94,10 +75,3 @@ UPDATE `acme-finops`.`finops`.tenant_billing_runs SET complete_until = TIMESTAMP
 -- recentRuns
 SELECT run_id, exporter, version, started_at, complete_until FROM `acme-finops`.`finops`.tenant_billing_runs
 WHERE cluster = ? ORDER BY started_at DESC LIMIT 20;
-
--- giveReason
-INSERT INTO `acme-finops`.`finops`.tenant_billing_reasons (event_id, author, reason, recorded_at) VALUES (?, ?, ?, CURRENT_TIMESTAMP());
-
--- corrections
-SELECT r.event_id, r.author, r.reason, r.recorded_at FROM `acme-finops`.`finops`.tenant_billing_reasons AS r
-WHERE r.event_id IN (SELECT event_id FROM `acme-finops`.`finops`.tenant_billing WHERE cluster = ? AND tenant = ?) ORDER BY r.recorded_at;

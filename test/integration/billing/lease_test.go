@@ -33,7 +33,7 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 		db, err := billing.OpenSQLite(file)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup((*sql.DB).Close, db)
-		return e, periods(ctx, opened(billing.SQLite, db), "leased")
+		return e, periods(ctx, db, "leased")
 	}
 	holder := func(ctx SpecContext) func() string {
 		return func() string {

@@ -4,6 +4,7 @@ package billing_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/devcluster/process"
+	"github.com/warren-tenancy/warren/test/ledger"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -132,16 +134,18 @@ func exported(ctx context.Context, tenant string) func() string {
 
 // periods are the billing periods of a namespace, as "tenant cost-center", then "ended" if the last one has ended. A gap between two is
 // listed as "gap".
-func periods(ctx context.Context, store *billing.Store, namespace string) func() []string {
+func periods(ctx context.Context, db *sql.DB, namespace string) func() []string {
+	return periodsOf(ctx, db, "tenant_billing", namespace)
+}
+
+func periodsOf(ctx context.Context, db *sql.DB, table, namespace string) func() []string {
 	return func() (found []string) {
-		var last billing.Period
-		for p, err := range store.All(ctx) {
-			if err != nil {
-				return []string{err.Error()}
-			}
-			if p.Namespace != namespace {
-				continue
-			}
+		var last ledger.Period
+		all, err := ledger.Periods(ctx, db, table, "namespace = '"+namespace+"'")
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, p := range all {
 			if len(found) > 0 && !last.ValidTo.Equal(p.ValidFrom) {
 				found = append(found, "gap")
 			}

@@ -1,0 +1,247 @@
+package exporter
+
+import (
+	"slices"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// adopt takes the open periods that a comparison has read, and records a state for each namespace in which cluster and ledger differ. It
+// returns how many differ. Namespaces with recorded states have these already.
+func (t *tracker) adopt(open []billing.Open) (found int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seen := t.now()
+	t.ends = 0
+	t.refusedBefore, t.refused = t.refused, map[string]refusal{}
+	t.open = make(map[string]billing.Open, len(open))
+	differ := func(name string, state billing.State) {
+		if len(t.states[name]) == 0 {
+			t.states[name] = []billing.State{state}
+			found++
+		}
+	}
+	for _, period := range open {
+		d, placed := t.cluster.desired(period.Namespace)
+		switch {
+		case !placed:
+		case d == nil:
+			differ(period.Namespace, billing.State{At: seen, Left: period.TenantUID})
+		case period.Differs(*d):
+			differ(period.Namespace, billing.State{Desired: d, At: seen, Left: period.TenantUID})
+		default: // most periods: the strings that are in memory already are shared
+			period.Namespace, period.NamespaceUID, period.Tenant, period.TenantUID = t.cluster.namespaces[period.Namespace].Name,
+				d.NamespaceUID, d.Tenant, d.TenantUID
+			period.CostCenter, period.Owner, period.ContentHash = d.CostCenter, d.Owner, interned(period.ContentHash)
+		}
+		t.open[period.Namespace] = period
+	}
+	for name := range t.cluster.namespaces {
+		if _, is := t.open[name]; is {
+			continue
+		}
+		if d, _ := t.cluster.desired(name); d != nil {
+			differ(name, billing.State{Desired: d, At: seen})
+		}
+	}
+	return found
+}
+
+// beginning returns the namespaces that have no open period and a tenant. The ledger's newest event of each must be known before plan.
+func (t *tracker) beginning() (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil || len(t.unsent) > 0 {
+		return nil
+	}
+	for name, states := range t.states {
+		if t.begins(name, states) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (t *tracker) begins(name string, states []billing.State) bool {
+	_, is := t.open[name]
+	return !is && slices.ContainsFunc(states, func(s billing.State) bool { return s.Desired != nil })
+}
+
+// plan dates the events of all recorded states, and returns them with those that an earlier try has not sent. asked are the namespaces that
+// latest was read for; completeUntil is the watermark. An end that is held back is dated once it is holdFor old. held is the number of ends
+// that plan holds back for the first time, because they are too many at once.
+func (t *tracker) plan(asked []string, latest map[string]time.Time, completeUntil time.Time, holdFor time.Duration) (
+	events []billing.Event, held int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil || len(t.unsent) > 0 {
+		return t.unsent, 0
+	}
+	wasAsked := make(map[string]bool, len(asked))
+	for _, name := range asked {
+		wasAsked[name] = true
+	}
+	doubtful := t.guardEnds(holdFor)
+	p := billing.Plan{Cluster: t.clusterID, Latest: latest, CompleteUntil: completeUntil}
+	kept := map[string][]billing.State{}
+	t.sending = map[string][]billing.State{}
+	for name, states := range t.states {
+		if t.begins(name, states) && !wasAsked[name] { // it came just now
+			kept[name] = states
+			continue
+		}
+		if doubtful[name] {
+			last := len(states) - 1
+			kept[name], states = states[last:], states[:last]
+		}
+		t.sending[name] = states
+		events = append(events, t.planStates(p, name, states)...)
+	}
+	for name := range doubtful {
+		if !t.held[name] {
+			t.held[name] = true
+			held++
+		}
+	}
+	t.states, t.recorded, t.unsent = kept, len(kept), events
+	slices.SortStableFunc(events, func(a, b billing.Event) int { return a.EffectiveAt.Compare(b.EffectiveAt) })
+	return events, held
+}
+
+func (t *tracker) planStates(p billing.Plan, name string, states []billing.State) []billing.Event {
+	pending := billing.Pending{Namespace: name, States: states}
+	if open, is := t.open[name]; is {
+		pending.Open = &open
+	}
+	events, open := p.Events(pending)
+	if open == nil {
+		delete(t.open, name)
+	} else {
+		t.open[name] = *open
+	}
+	return events
+}
+
+// guardEnds returns the namespaces whose last state is an end to hold back. A tree that lost a label, or a truncated list, must not end the
+// periods of half a cluster. New doubtful ends are held back if they are, with those since the last comparison, more than one and more than
+// a fifth of the open periods. An end that was held back is written once it is holdFor old. The API server's own message of a deletion is no
+// doubtful end.
+func (t *tracker) guardEnds(holdFor time.Duration) map[string]bool {
+	doubtful, fresh := map[string]bool{}, 0
+	now := t.now()
+	for name, states := range t.states {
+		last := states[len(states)-1]
+		if _, is := t.open[name]; last.Desired != nil || last.Deleted || !is && len(states) == 1 {
+			continue
+		}
+		switch {
+		case !t.held[name]:
+			doubtful[name] = true
+			fresh++
+		case now.Sub(last.At) < holdFor:
+			doubtful[name] = true
+		default:
+			delete(t.held, name)
+		}
+	}
+	if t.ends+fresh <= max(1, len(t.open)/5) {
+		t.ends += fresh
+		for name := range doubtful {
+			if !t.held[name] {
+				delete(doubtful, name)
+			}
+		}
+	}
+	return doubtful
+}
+
+// settle records that the ledger has the planned events, except those that it refused because of their data.
+func (t *tracker) settle(refused []billing.Refused) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, event := range t.unsent {
+		delete(t.refused, event.Namespace)
+	}
+	t.unsent, t.sending = nil, nil
+	for _, r := range refused {
+		at := r.Event.EffectiveAt
+		if before, again := t.refusedBefore[r.Event.Namespace]; again && before.at.Before(at) {
+			at = before.at
+		}
+		if known, again := t.refused[r.Event.Namespace]; again && known.at.Before(at) {
+			at = known.at
+		}
+		t.refused[r.Event.Namespace] = refusal{r.Event.TenantUID, r.Reason.Error(), at}
+	}
+}
+
+// completeness returns settled, or the time of the earliest change that the ledger lacks if that is earlier.
+func (t *tracker) completeness(settled time.Time) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	earlier := func(at time.Time) {
+		if at.Before(settled) {
+			settled = at
+		}
+	}
+	for _, states := range t.states {
+		for _, state := range states {
+			earlier(state.At)
+		}
+	}
+	for _, r := range t.refused {
+		earlier(r.at)
+	}
+	return settled
+}
+
+// backlog is what the reporter and the metrics show of the difference.
+type backlog struct {
+	tenants []*tenantFacts
+	// changes is the number of changes that the ledger lacks, held those of them that are held back, and oldest the time of the first.
+	changes, held int
+	oldest        time.Time
+	// waits holds the time of the first change of each tenant that the ledger lacks, and refused why the ledger refused one of its changes,
+	// by UID.
+	waits   map[string]time.Time
+	refused map[string]string
+}
+
+// backlog returns nil until everything was read once.
+func (t *tracker) backlog() *backlog {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.began.IsZero() {
+		return nil
+	}
+	b := &backlog{tenants: t.cluster.tenants(), held: len(t.held), waits: map[string]time.Time{}, refused: map[string]string{}}
+	for _, all := range []map[string][]billing.State{t.sending, t.states} {
+		for _, states := range all {
+			b.add(states)
+		}
+	}
+	for _, r := range t.refused {
+		b.refused[r.tenantUID] = r.reason
+	}
+	return b
+}
+
+func (b *backlog) add(states []billing.State) {
+	for _, state := range states {
+		b.changes++
+		if b.oldest.IsZero() || state.At.Before(b.oldest) {
+			b.oldest = state.At
+		}
+		tenants := []string{state.Left}
+		if state.Desired != nil {
+			tenants = append(tenants, state.Desired.TenantUID)
+		}
+		for _, tenant := range tenants {
+			if first, is := b.waits[tenant]; !is || state.At.Before(first) {
+				b.waits[tenant] = state.At
+			}
+		}
+	}
+}
