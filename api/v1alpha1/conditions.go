@@ -29,8 +29,8 @@ const (
 )
 
 var conditionTypes = []ConditionType{ConditionReady, ConditionStalled, ConditionNamespaceReady, ConditionAccessReady,
-	ConditionTemplateReady, ConditionMetadataSynced, ConditionHalted, ConditionParentApplied, ConditionChildrenReady, ConditionPropagated, ConditionBillingExported,
-	ConditionBillingLabelled, ConditionConflictFree}
+	ConditionTemplateReady, ConditionMetadataSynced, ConditionHalted, ConditionParentApplied, ConditionChildrenReady, ConditionPropagated,
+	ConditionBillingExported, ConditionBillingLabelled, ConditionConflictFree}
 
 // mostMessage bounds the message of a condition, in bytes: the operator holds the conditions of all tenants in its memory. A rule of the
 // CRDs refuses longer messages of others.

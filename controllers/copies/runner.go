@@ -3,8 +3,8 @@
 //
 // The way of a changed Secret: pkg/watchset shows its new metadata to a copying.Sink, and the copying.Runner applies them to the State
 // under the one lock. The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
-// Started; the State answers with a request to read the source (requests.go). The worker applies the answer, and the State queues the slots below
-// the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
+// Started; the State answers with a request to read the source (requests.go). The worker applies the answer, and the State queues the
+// slots below the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
 //
 // The way of a move: the view reports a change of the forest, which the Runner applies as a ForestChanged, and the State queues the
 // namespaces whose copies may differ. The copies that do not belong there any more are deleted, each after a check that the namespaces

@@ -86,8 +86,8 @@ func (p Plan) Events(n Pending) (events []Event, open *Open) {
 	return events, open
 }
 
-// begin returns the SET of a namespace without an open period. The namespace may have existed at the watermark, or at its newest event. Then
-// no exporter saw when it came to its tenant, and the SET has the time when the exporter saw it there.
+// begin returns the SET of a namespace without an open period. The namespace may have existed at the watermark, or at its newest event.
+// Then no exporter saw when it came to its tenant, and the SET has the time when the exporter saw it there.
 func (p Plan) begin(namespace string, s State, latest time.Time) Event {
 	event := s.Desired.event(p.Cluster, namespace)
 	existed := !latest.IsZero() && !s.Desired.Made.Add(stampPrecision).After(latest)

@@ -140,7 +140,11 @@ func (r *Runner[S, I, R, K]) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	r.View.Subscribe(func(c view.Change) { r.Apply(r.work.ForestChanged(c)) })
-	return errors.Join(mgr.Add(EveryReplica(r.watch)), mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { r.runWorkers(ctx); return nil })))
+	work := manager.RunnableFunc(func(ctx context.Context) error {
+		r.runWorkers(ctx)
+		return nil
+	})
+	return errors.Join(mgr.Add(EveryReplica(r.watch)), mgr.Add(work))
 }
 
 // watch keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that is known.

@@ -166,11 +166,10 @@ func (g *Gate) judge(w http.ResponseWriter, r *http.Request) *http.Request {
 		http.Error(w, http.StatusText(fault.Code), fault.Code)
 		return nil
 	}
-	ctx := r.Context()
+	ctx := context.WithValue(r.Context(), faultKey{}, fault)
 	if r.Method != http.MethodGet {
-		ctx = context.WithoutCancel(ctx) // what has come so far reaches the API server, even if the operator dies: no two runs differ in it
+		ctx = context.WithoutCancel(ctx) // a write that came so far reaches the API server, even if the operator dies
 	}
-	ctx = context.WithValue(ctx, faultKey{}, fault)
 	if fault.Ends > 0 {
 		ended, cancel := context.WithCancel(ctx)
 		time.AfterFunc(fault.Ends, cancel)

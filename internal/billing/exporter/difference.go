@@ -126,8 +126,8 @@ func (t *tracker) planStates(p billing.Plan, name string, states []billing.State
 
 // guardEnds returns the namespaces whose last state is an end to hold back. A tree that lost a label, or a truncated list, must not end the
 // periods of half a cluster. New doubtful ends are held back if they are, with those since the last comparison, more than one and more than
-// a fifth of the open periods. An end that was held back is written once it is holdFor old. The API server's own message of a deletion is no
-// doubtful end.
+// a fifth of the open periods. An end that was held back is written once it is holdFor old. The API server's own message of a deletion is
+// no doubtful end.
 func (t *tracker) guardEnds(holdFor time.Duration) map[string]bool {
 	doubtful, fresh := map[string]bool{}, 0
 	now := t.now()

@@ -82,11 +82,11 @@ func (m *modelLedger) periods() (all []ledgertest.Period) {
 		}
 		open := last != nil && last.ValidTo.IsZero()
 		same := open && last.TenantUID == e.TenantUID && last.NamespaceUID == e.NamespaceUID
-		switch {
-		case e.Op == billing.End && same, e.Op == billing.Set && open && !(same && last.ContentHash == e.ContentHash):
+		differs := e.Op == billing.Set && (!same || last.ContentHash != e.ContentHash)
+		if e.Op == billing.End && same || open && differs {
 			last.ValidTo = e.EffectiveAt
 		}
-		if e.Op == billing.Set && !(same && last.ContentHash == e.ContentHash) {
+		if differs {
 			all = append(all, ledgertest.Period{Namespace: e.Namespace, NamespaceUID: e.NamespaceUID, Tenant: e.Tenant, TenantUID: e.TenantUID,
 				Generation: e.Generation, CostCenter: e.CostCenter, ContentHash: e.ContentHash, ValidFrom: e.EffectiveAt})
 			last = &all[len(all)-1]

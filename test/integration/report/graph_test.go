@@ -15,8 +15,8 @@ var _ = Describe("a drawing of the forest", func() {
 		Expect(status).To(Equal(1))
 		out, problems, status = world.Kubectl(ctx, "alice", "warren", "graph", "payments", "-o", "mermaid", "--people")
 		Expect(status).To(BeZero(), problems)
-		Expect(out).To(And(ContainSubstring(`"payments<br>`), ContainSubstring(`"pay-web<br>`), ContainSubstring("n0-->n"), ContainSubstring("you may not read LNamespace payments"),
-			ContainSubstring("as alice")))
+		Expect(out).To(And(ContainSubstring(`"payments<br>`), ContainSubstring(`"pay-web<br>`), ContainSubstring("n0-->n"),
+			ContainSubstring("you may not read LNamespace payments"), ContainSubstring("as alice")))
 	})
 
 	It("WEB-G4 names no person without --people, and three lists with it", func(ctx SpecContext) {

@@ -47,7 +47,8 @@ propagation:
 			preview.Write{Verb: preview.Create, Kind: "Secret", Namespace: "web", Name: "key", Tenant: "org", Source: "org",
 				Reason: "it is not there yet"},
 			And(HaveField("Name", "web"), HaveField("Kind", "Namespace"), HaveField("Reason", ContainSubstring("label team=neco")))))
-		Expect(own.done(ctx, controlplane.Admin, "config", "diff", config, "-o", "wide")).To(And(MatchRegexp(`(?m)^create +Secret +web +key +org +it is not there yet$`),
+		Expect(own.done(ctx, controlplane.Admin, "config", "diff", config, "-o", "wide")).To(And(
+			MatchRegexp(`(?m)^create +Secret +web +key +org +it is not there yet$`),
 			HaveSuffix("4 to create, 4 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n")))
 
 		since := own.Mark(ctx)
