@@ -4,8 +4,8 @@
 // The certificate is self-signed and its own trust anchor. So no key of a CA is stored, and a stolen key is good for the names of
 // the webhooks only.
 //
-// Library open-policy-agent/cert-controller was considered. It trusts one CA at a time: while it rotates, requests fail at each replica that
-// still serves the old certificate. Here two certificates are trusted meanwhile, and no request is refused (SEC-X3).
+// Library open-policy-agent/cert-controller was considered. It trusts one CA at a time: while it rotates, requests fail at each replica
+// that still serves the old certificate. Here two certificates are trusted meanwhile, and no request is refused (SEC-X3).
 package servingcert
 
 import (
