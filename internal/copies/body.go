@@ -106,7 +106,8 @@ func (r Rules) written(all map[string]string, excluded func(string) bool) map[st
 	return keys
 }
 
-// travelsToCopies reports whether copies get this label or annotation key from their source. Copies don't get what the configuration
+// travelsToCopies reports whether copies get this label or annotation key from their source. With the last-applied annotation,
+// "kubectl apply --prune" would delete copies. Copies don't get what the configuration
 // excludes, kubectl's last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
 func (r Rules) travelsToCopies(key string, excluded func(string) bool) bool {
 	if marksAccess(key) {

@@ -88,6 +88,10 @@ func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, 
 
 // Digest is a hash of those parts of a copy's metadata whose change is drift: the labels and annotations, and which manager owns which
 // field. It leaves out excluded keys, status, finalizers and ownerReferences. It is never 0.
+//
+// The resourceVersion alone does not show drift: each change of usage gives a copy of a ResourceQuota a new one, in an entry of
+// managedFields with subresource status. Entries with subresource scale or status count too, because they can own more than status
+// (PROP-F17). metadata.generation does not help: Secrets, ConfigMaps, Roles, RoleBindings, LimitRanges and ResourceQuotas have none.
 func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	theirs := r.excluded()
 	return r.DigestOf(meta, Keys{

@@ -14,6 +14,17 @@ import (
 // allotment holds the sources of one tree for whose missing copies the tree's limits leave no room. Existing copies count, whatever the
 // limits are. Missing copies get the room that is left: the oldest source comes first, and of a source all copies are written or none. So
 // the copies of a tree never exceed its limits, unless somebody lowers the limits.
+//
+// If the claim of a source does not fit, younger sources that lack copies wait too. Otherwise small sources would keep a large one out for
+// ever. A source claims room in each namespace that it selects, also where another object is in the way. Limits delete nothing, because an
+// outage of running workloads is worse than copies beyond the limit. With limits.bytes, a copy that would grow, or that would get another
+// source, keeps its content while its source is held back.
+//
+// Bytes are those of the JSON that is written, without what differs from namespace to namespace. A source that was not read yet counts no
+// bytes. So, for a moment after a start or a change of an older source, a younger source may take the older one's room. After a start,
+// copies are taken to be as large as their source is then.
+//
+// What a ResourceDistribution writes is not counted: it belongs to cluster admins, and has targets and limits of its own.
 type allotment struct {
 	held map[sourceKey]heldSource
 }

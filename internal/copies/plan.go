@@ -10,6 +10,21 @@
 // such as quotas and network policies, limit what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight
 // of such a kind is whether the operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, for
 // example by a missing parent or a cycle: the operator grants nothing there.
+//
+// Why the plan is as it is:
+//   - An invalid value freezes copies: nobody can tell what it asks for, and a typing error must not delete 300 Secrets. A source that
+//     disappears together with its namespace freezes them too, because an outage is worse than outdated copies, and a condition reports
+//     them.
+//   - An exclusion and the value none delete copies. A finalizer excludes a source, because it belongs to a program that decides about the
+//     object's life, which must not reach copies. Most objects have their finalizers before they have copies, so freezing would not help.
+//   - After a move, copies of the old place are deleted first, even if the new place has a source of the same kind and name. Where only the
+//     wanted source changes, and the namespace of the old one is still above, the copy is replaced in place.
+//   - The place in a copy's hash decides whether a copy is the operator's, so an object does not become the operator's when a user exports
+//     it to another namespace or sets the label by hand. This prevents accidents; the admission policies prevent attacks. Without the
+//     policies, a tenant can forge a copy in its own namespace, and harms that namespace only.
+//   - The hash of a copy in mode create begins with "create:". By that, the policy copy recognizes a copy that its namespace may edit. When
+//     a source changes to mode create, each copy is therefore written once.
+//   - A source of a template wins over a source of the same kind and name in the root that references the template, wherever it reaches.
 package copies
 
 import (

@@ -17,7 +17,18 @@ import (
 // behindRetry is the pause after ErrBehind before a deletion is planned again, unless a change of the forest queues it sooner.
 const behindRetry = time.Second
 
-// failures decide what follows from a request that has failed.
+// failures decide what follows from a request that has failed:
+//   - 409 to a POST: one read of the metadata. If the object is ours, an answer was lost or the watch is behind, and the work goes on with
+//     that object. If it is being deleted, the slot waits for its end. Otherwise it is a conflict. A conflict is tried again by such a
+//     read, not by POST.
+//   - 409 to a PUT: the slot waits for the copy's next event, or for a back-off. 404 to a PUT: a POST follows.
+//   - 403 with cause NamespaceTerminating, or 404 for the namespace: nothing is done until the Namespace changes. It is no error.
+//   - 422 for a field that can't change (roleRef of a RoleBinding; type or data of a Secret or ConfigMap): DELETE, then POST, once for each
+//     version of the source. For other kinds the copy is rejected, and the old copy stays.
+//   - Any other 4xx, or 500 because etcd takes no object of that size: the copy is rejected, which is reported at once.
+//   - 429, any other 5xx, no connection: a back-off, and no report.
+//
+// A retry of one slot delays no other slot.
 type failures struct {
 	*core
 	events   *events

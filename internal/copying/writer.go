@@ -2,6 +2,22 @@
 // which reads all copies whole (scrub.go), and how they run and what becomes of their Events and log lines (outputs.go).
 //
 // A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name) of one copy.
+//
+// A copy is created by POST, replaced by PUT with UID and resourceVersion, and deleted with both as preconditions. There is no server-side
+// apply and no deletecollection. The following was observed on kube-apiserver 1.36, and is the reason:
+//   - A PUT needs no more of the old object than its metadata, and removes fields that it leaves out. It keeps status, and clusterIP and
+//     nodePort of a Service. It removes finalizers that it leaves out.
+//   - A PUT without UID makes a deleted Role, RoleBinding, LimitRange or Service anew (201), so that a revoked binding would return. With
+//     the UID the answer is 409. Secrets, ConfigMaps, ServiceAccounts, NetworkPolicies, ResourceQuotas and custom resources answer 404.
+//   - A PUT with an old resourceVersion, or with another object's UID, is refused with 409. Without resourceVersion it is unguarded, and
+//     for custom resources refused with 422.
+//   - A PUT that changes nothing keeps the resourceVersion, and sends no event.
+//   - A key that the same manager wrote by POST and leaves out in an apply stays for ever. An apply to another user's object merges into
+//     it. An apply never removes what others added.
+//   - A request takes this CPU time of the API server: POST 0.49 ms, PUT 0.59, apply 0.74, JSON patch with two tests 0.76, DELETE 0.38.
+//   - A POST or PUT of a Role needs the rights that it grants, or escalate, even if only a label changes.
+//   - The garbage collector deletes an object whose ownerReference names an object of another namespace within half a second.
+//   - With a limit of 200 requests a second in the client, 3,000 writes take 13 s instead of 2. So API Priority and Fairness is the limit.
 package copying
 
 import (
