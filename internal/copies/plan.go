@@ -14,7 +14,7 @@
 // Why the plan is as it is:
 //   - An invalid value freezes copies: nobody can tell what it asks for, and a typing error must not delete 300 Secrets. A source that
 //     disappears together with its namespace freezes them too, because an outage is worse than outdated copies, and a condition reports
-//     them.
+//     them. Such a source disappears as any deleted object does: only a read of its Namespace shows the difference.
 //   - An exclusion and the value none delete copies. A finalizer excludes a source, because it belongs to a program that decides about the
 //     object's life, which must not reach copies. Most objects have their finalizers before they have copies, so freezing would not help.
 //   - After a move, copies of the old place are deleted first, even if the new place has a source of the same kind and name. Where only the

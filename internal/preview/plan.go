@@ -1,5 +1,6 @@
 // Package preview describes what the operator would write on a cluster under a configuration, and why, without writing anything. It
-// reads each list once, with the caller's rights, and plans with the operator's own planners.
+// reads each list once, with the caller's rights, and plans with the operator's own planners. Copies are planned for the future places of
+// namespaces, and compared whole, so the plan also has drift that only a scrub would find.
 package preview
 
 import (
