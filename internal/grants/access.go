@@ -1,10 +1,3 @@
-// Package grants determines which RBAC objects a tenant implies, whether an existing object is one of them, and in which order the
-// existing ones become the desired ones. It decides; controllers/access reads and writes.
-//
-// Sudo means that a sudoer impersonates the group <tenant>-sudoers, which is bound to cluster-admin in the tenant's tree. The RBAC
-// rules for that come in two forms: the legacy form (verb impersonate) and the constrained form of Kubernetes 1.36 (verbs
-// impersonate:user-info and impersonate-on:user-info:<verb>). An owner of an access object is a tenant that an owner reference of
-// the object names; a shared object has several.
 package grants
 
 import (
