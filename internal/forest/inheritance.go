@@ -33,7 +33,8 @@ func (r Rules) isProtected(n *Namespace) bool {
 	return n.label(v1alpha1.LabelProtected) == v1alpha1.True || r.ProtectedName != nil && r.ProtectedName(n.Name)
 }
 
-// These keys of the API server and of kubectl are never inherited, whatever the configuration says.
+// These keys of the API server and of kubectl are never inherited, whatever the configuration says. The API server resets metadataName, so
+// to inherit it would make an endless loop.
 const (
 	metadataName = "kubernetes.io/metadata.name"
 	lastApplied  = "kubectl.kubernetes.io/last-applied-configuration"

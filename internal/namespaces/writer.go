@@ -1,5 +1,9 @@
 // Package namespaces is the one writer of Namespace objects. It creates, patches and deletes them for every controller, and counts each
 // request. It passes the API server's answers to the shared view before the watch brings them.
+//
+// A change is one merge patch, guarded by resourceVersion, so that a namespace never lacks a label between two writes. It is no
+// server-side apply. A POST by one manager and a later apply by the same one yield two entries in managedFields, and a key that the apply
+// drops then stays for ever.
 package namespaces
 
 import (
