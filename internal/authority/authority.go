@@ -3,6 +3,17 @@
 // allowed only if there is no problem and every question is answered with yes.
 //
 // "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything here.
+//
+// The aim: no administrator of a namespace takes rights from the administrators of namespaces above it, or secrets from namespaces beside
+// it. Authority over both parents would not be sufficient for a move between trees. Any user of two tenants could then move a namespace
+// from one to the other, and any admin of a namespace could become cluster-admin in it, as a sudoer of the new tenant. So who leaves a
+// tenant needs the right to change that tenant, or cl where no tenant would get the limits and the bill. Who joins a tree needs every
+// right in the namespace, or a cluster admin's mark. To require children needs the right to create SubNamespaces. Otherwise the right to
+// update a HierarchyConfiguration would imply it.
+//
+// Deleting a HierarchyConfiguration needs no authority, because it moves nothing. So no webhook is called for it: an outage of the webhook
+// would block the deletion of namespaces. If adm(n) asks for create, the review has no name: with a name it would allow Roles with
+// resourceNames, which the API server refuses afterwards.
 package authority
 
 import (

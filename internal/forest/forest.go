@@ -6,13 +6,28 @@
 //
 // A tenant is an LNamespace and the tree below its namespace. A namespace is halted while its labels don't lead to a root on a
 // sound path: the operator gives nothing to a halted namespace, which still counts in its tree. A namespace is bound if a
-// SubNamespace in its parent owns its life. A namespace is released when the operator takes it out of a tenant's tree because the
+// SubNamespace in its parent owns its life. Without this difference, a tenant could create a SubNamespace for a namespace that was only
+// placed in its tree, and delete it. A namespace is released when the operator takes it out of a tenant's tree because the
 // tenant's lists no longer name any of its holders (see Namespace.HeldBy).
 //
 // The methods of Snapshot return facts, and the place of a namespace in the trees (place.go, path.go, belongs.go). Functions return what
 // follows from them, by subject: the keys of a Namespace (metadata.go, inheritance.go, podsecurity.go, billing.go, replaced.go),
 // a place that is asked for (hierarchy.go, obstacles.go, limits.go, required.go, held.go), who else a change concerns (concerned.go),
 // deletion (endings.go), and on whose account an LNamespace counts (creators.go).
+//
+// Some decisions:
+//   - The label parent decides where a namespace is; a HierarchyConfiguration is a request with a record (annotation applied-parent). So
+//     deleting a HierarchyConfiguration moves nothing, and a cluster admin's change of the label is not undone.
+//   - Halting freezes everything, the tree labels too. Without the reasons ParentTerminating and ParentReplaced, copies would be lost, or
+//     whoever takes the name of a deleted parent would get the namespaces that wait for it.
+//   - A SubNamespace never waits for a name that another team has. While that team deletes its namespace and creates it anew, the
+//     SubNamespace could get the name first. Then the team would write into another team's tree.
+//   - Only bound children prevent a deletion. The permission to delete them too is an annotation of the Namespace, because the namespace
+//     controller often deletes the HierarchyConfiguration first. A finalizer would hold the same fact again, and block deletion where no
+//     operator runs.
+//   - The topmost value of an inherited key wins, so that nothing below hides a policy from above.
+//   - A conflict of objects is reported, and never refuses a move. A conflict of labels or annotations does, if a
+//     HierarchyConfiguration asks for the move.
 package forest
 
 import (
