@@ -1,8 +1,3 @@
-// Package manifests generates the manifests that depend on the configured kinds: the policies that list these kinds, with their bindings,
-// and the operator's role for them. The texts of the policies are in templates; only the lists of kinds are generated.
-//
-// The cage is the set of policies operator-cage-*: they bound what the operator's own token may write, so that a stolen token is of little
-// use.
 package manifests
 
 import (

@@ -2,7 +2,7 @@
 // no clock and writes nowhere.
 //
 // The certificate is self-signed and its own trust anchor. So no key of a CA is stored, and a stolen key is good for the names of
-// the webhooks only.
+// the webhooks only. API servers accept such a certificate as an anchor, and two of them in one bundle.
 //
 // Library open-policy-agent/cert-controller was considered. It trusts one CA at a time: while it rotates, requests fail at each replica
 // that still serves the old certificate. Here two certificates are trusted meanwhile, and no request is refused (SEC-X3).

@@ -1,5 +1,5 @@
 // Package rights_test takes the operator's rules away one by one and shows that something fails without each: no right is
-// held for later (docs/behaviour/security.md, sections 2.6 and 4).
+// held for later (docs/design.md, "Rules that hold everywhere").
 package rights_test
 
 import (
