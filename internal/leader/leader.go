@@ -29,7 +29,8 @@ const renewDeadline = 7 * time.Second
 
 // Lock is the Lease of a program. In client-go's election, a leader that reads another holder's name in the Lease still tries to renew
 // it, until renewDeadline. Meanwhile the program would write. The Lock ends the process at that read, or earlier at a write after the Lease
-// has run out (FLT-F18). Only the election's goroutine uses it, except for endLateWrites and Failure.
+// has run out (FLT-F18): to stop the writers inside a running process has failed too often in other operators. Only the election's
+// goroutine uses it, except for endLateWrites and Failure.
 type Lock struct {
 	*resourcelock.LeaseLock
 	// leads is whether this process held the Lease when it last read or wrote it.

@@ -16,7 +16,9 @@ import (
 
 // restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number. A
 // process that remembers greater numbers regards new events as old, and its writes are refused. The documentation of Kubernetes asks for a
-// restart of every program that watches, after each restore. restoreLook implements manager.Runnable.
+// restart of every program that watches, after each restore. Informers, tables and answers of writes all keep the newer of two versions, so
+// only a new process is free of them. It takes the restored state as correct, and writes nothing that an earlier process remembered. The
+// revision doesn't become smaller if etcd is restored with --bump-revision. restoreLook implements manager.Runnable.
 type restoreLook struct {
 	live client.Reader
 	// seen is the highest resourceVersion that a watch has brought.

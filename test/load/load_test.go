@@ -2,8 +2,16 @@
 // server's authorizer all the while what people may do, and looks whether the operator touches what is not its own
 // (docs/behaviour/faults.md, FLT-L1 to FLT-L3). Without LOAD_DURATION it is skipped. `make test-load` runs it.
 //
-// LOAD_DURATION=2m LOAD_KILL=20s LOAD_USERS=4 LOAD_NAMESPACES=20 LOAD_QUESTIONS=10000 is a smaller load. All that is random is drawn
-// from LOAD_SEED, which is printed; what happens at once differs from run to run.
+// Each answer is judged by the versions of the lists. The oldest version that may still count is the last one whose effect was confirmed
+// 2 s or more before the question; the newest is the last one that a user sent before the answer. Condition AccessReady with
+// observedGeneration G confirms the lists of generation G, for the rights of managers and sudoers and for all rights in the root. It
+// doesn't wait for copies, so in a sub-namespace the subjects of RoleBinding warren:users confirm the version that they equal. While a
+// namespace moves, people of both tenants may have rights in it, until it has the binding of the new tenant.
+//
+// On a slow machine the load continues until all questions are answered, for up to three times as long.
+//
+// LOAD_DURATION=2m LOAD_KILL=20s LOAD_USERS=4 LOAD_NAMESPACES=20 LOAD_QUESTIONS=10000 is a smaller load. All that is random is drawn from
+// LOAD_SEED, which is printed; what happens at once differs from run to run.
 package load_test
 
 import (

@@ -1,11 +1,3 @@
-// Package simulation runs histories of a small cluster: the States of internal/copyengine and internal/distribute, the View, and the code
-// that carries out their requests are the real ones; the API server, time, users and everything that goes wrong are a model.
-//
-// A seed makes a script (events.go): the settings of a history and a list of events. The events decide everything that chance decides
-// elsewhere: which watch shows something next, which call of the API server comes next and whether it fails, when a process dies. The same
-// script is the same history each time. After each write, and each decision of a State, the invariants are checked (invariants.go). When
-// the script is over, all faults end, the operator works until nothing is left to do, and the cluster is compared with what the sources and
-// the forest ask for (oracle.go). The script of a history that fails is made as short as it can be, and printed as a table (shrink.go).
 package simulation
 
 import (

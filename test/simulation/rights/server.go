@@ -1,9 +1,11 @@
-// Package rights runs histories of what internal/grants, internal/authority and internal/forest decide. For grants, the API server, people,
-// faults and time are a model: a pass of the operator rests on an old view, its requests fail or their answers are lost. The lists of
-// tenants change between any two of its requests. For moves, people ask for other places in the forest. The webhook judges them by the
-// forest that it sees and the rights that they hold.
+// Package rights runs histories of what internal/grants, internal/authority and internal/forest decide. For grants, the API server,
+// people, faults and time are a model: a pass of the operator rests on an old view, its requests fail or their answers are lost. The
+// lists of tenants change between any two of its requests. For moves, people ask for other places in the forest. The webhook judges them
+// by the forest that it sees and the rights that they hold.
 //
-// One seed decides everything. After each write the invariants are checked, and at the end the rights must be those of the lists.
+// One seed decides everything. After each write the invariants are checked, and at the end the rights must be those of the lists. The
+// package computes a second time which users hold a right, which namespaces are above a namespace, and what the rules of a pair may
+// allow.
 package rights
 
 import (
