@@ -88,52 +88,68 @@ func (t *tracker) isReady() bool {
 	return !t.began.IsZero()
 }
 
-// change takes a change of one object into the cluster's state, and records the new state of each namespace that it concerns.
+// objectChange is a change of one object: its facts, and whether the object is gone.
+type objectChange struct {
+	facts any
+	gone  bool
+}
+
+// change takes a change that a watch brought into the cluster's state, and records the new state of each namespace that it concerns.
 func (t *tracker) change(facts any, gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.applyChange(facts, gone, gone, false)
+	t.applyChanges([]objectChange{{facts, gone}}, gone, false)
 }
 
-// replaceAll takes a complete list of one kind into the cluster's state. Known objects that it lacks are gone, but the API server has not
-// sent their deletion.
+// replaceAll takes a complete list of one kind into the cluster's state, as one change. Known objects that it lacks are gone, but the API
+// server has not sent their deletion.
 func (t *tracker) replaceAll(sample any, all []any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	exist := map[string]bool{}
+	var changes []objectChange
 	for _, facts := range all {
 		exist[uidOf(facts)] = true
-		t.applyChange(facts, false, false, true)
+		changes = append(changes, objectChange{facts, false})
 	}
 	for _, facts := range t.cluster.facts(sample) {
 		if !exist[uidOf(facts)] {
-			t.applyChange(facts, true, false, true)
+			changes = append(changes, objectChange{facts, true})
 		}
 	}
+	t.applyChanges(changes, false, true)
 }
 
-// applyChange applies a change. deleted reports that the API server sent the deletion of the object, listed that the change is from a list.
-func (t *tracker) applyChange(facts any, gone, deleted, listed bool) {
-	if t.began.IsZero() { // nothing is recorded: the first comparison finds what the ledger lacks
-		t.cluster.apply(facts, gone)
-		return
-	}
-	root := nameOf(facts)
+// applyChanges applies changes of one moment. deleted reports that the API server sent the deletion of the object, listed that the changes
+// are from a list.
+func (t *tracker) applyChanges(changes []objectChange, deleted, listed bool) {
 	before, wasPlaced := map[string]*billing.Desired{}, map[string]bool{}
-	for _, name := range t.cluster.tree(root) {
-		before[name], wasPlaced[name] = t.cluster.desired(name)
+	if !t.began.IsZero() { // until then nothing is recorded: the first comparison finds what the ledger lacks
+		for _, c := range changes {
+			for _, name := range t.cluster.tree(nameOf(c.facts)) {
+				before[name], wasPlaced[name] = t.cluster.desired(name)
+			}
+		}
 	}
-	made := t.cluster.apply(facts, gone)
+	made := map[string]time.Time{} // when the newest object was made to which a namespace owes its place
+	for _, c := range changes {
+		if at := t.cluster.apply(c.facts, c.gone); !at.IsZero() && !t.began.IsZero() {
+			for _, name := range t.cluster.tree(nameOf(c.facts)) {
+				if at.After(made[name]) {
+					made[name] = at
+				}
+			}
+		}
+	}
 	seen := t.now()
-	for _, name := range t.cluster.tree(root) {
+	for name := range before {
 		after, placed := t.cluster.desired(name)
 		if !placed || wasPlaced[name] && sameDesired(before[name], after) {
 			continue
 		}
 		state := billing.State{Desired: after, At: seen, Watched: true, Deleted: deleted && t.cluster.namespaces[name] == nil,
 			Listed: listed}
-		isNew := !made.IsZero() && after != nil && !after.Made.Before(made)
-		if before[name] == nil && isNew {
+		if at, isMade := made[name]; before[name] == nil && after != nil && isMade && !after.Made.Before(at) {
 			state.At = after.Since
 		}
 		t.record(name, before[name], state)
