@@ -1,3 +1,4 @@
+// Package test has what all tests share: how long "nothing happens" is watched, and how a slow webhook is waited for.
 package test
 
 import (

@@ -12,6 +12,10 @@
 // Beside the Reconciler, each type owns its state. objectStore reads and writes access objects (read.go, writer.go); stepRunner carries
 // out plans; announcer sends Events; accountRecorder records the namespaces of service accounts; switches changes the form of
 // impersonation; groups finds the bindings of the groups of sudoers that others made.
+//
+// Before the first write of a pass that may grant a right, the operator reads the LNamespace and the Namespaces concerned from the API
+// server (current.go). If they are not what the watches have shown, the pass only revokes. Otherwise an operator whose watch is late would
+// grant again what had ended. A new leader first makes one pass for each tenant that only revokes (start.go).
 package access
 
 import (

@@ -1,4 +1,4 @@
-// Command image writes the image of static binaries, with their bill of materials, to a file, without a daemon and without root:
+// Command image writes the image of static binaries, with their bill of materials, to a file, without a daemon and without root.
 //
 //	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager bin/linux-amd64/manager-billing \
 //	    bin/linux-amd64/manager-bigquery bin/linux-amd64/kubectl-warren

@@ -1,6 +1,6 @@
 // Reference writes the pages of docs/reference that follow from the code: the API from the CustomResourceDefinitions, the flags and
-// commands from the programs' own help, the metrics and the reasons from the Go sources. Each text has one source: the comment of a
-// type or a constant, or the help of a flag or a metric.
+// commands from the programs' own help, the metrics and the reasons from the Go sources, the packages from their comments. Each text has
+// one source: the comment of a type, a constant or a package, or the help of a flag or a metric.
 //
 //	go run ./hack/reference [DIR]
 package main
@@ -20,6 +20,7 @@ var pages = map[string]func(context.Context) (string, error){
 	"flags.md":    flagsPage,
 	"commands.md": commandsPage,
 	"metrics.md":  metricsPage,
+	"packages.md": packagesPage,
 	"reasons.md":  reasonsPage,
 }
 

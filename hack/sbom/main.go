@@ -1,4 +1,4 @@
-// Command sbom writes the bill of materials of Go binaries of one module, in CycloneDX:
+// Command sbom writes the bill of materials of Go binaries of one module, in CycloneDX.
 //
 //	go run ./hack/sbom -version v1.2.3 -o dist/sbom.cdx.json bin/manager bin/manager-billing bin/manager-bigquery
 package main

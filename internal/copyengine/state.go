@@ -1,5 +1,5 @@
-// Package copyengine acts on the plans of internal/copies. It is pure: its State takes in what has happened (Input), and describes what is
-// to be done (Output). The runner in controllers/copies makes the requests.
+// Package copyengine is the copying engine as a state machine, which acts on the plans of internal/copies. It is pure: its State takes in
+// what has happened (Input), and describes what is to be done (Output). The runner in controllers/copies makes the requests.
 //
 // The State consists of parts. A part owns its fields; whoever wants them asks it. A part knows only the parts above it in this list:
 //

@@ -43,5 +43,10 @@
 // initial lists that Options.StartConcurrency allows at a time. Room is what Options.MaxInformers and Options.MaxNamespaces leave for
 // further informers.
 //
+// There is one lock for each Set (lock.go), because a change of one informer's rights moves leases, other informers and what controllers
+// are told, in one step. Set is the public face over types that own their state: registry (parts), ownership (leases and sessions),
+// listeners (feeds of Sources, queues of States), reviewer (reviews of rights), ownWatches (RBAC and CRDs), catalog (discovery), clients.
+// All of a part but its run lies in it by value, because there are thousands of parts.
+//
 // Objects that a Lease returns are shared with other callers, and must not be changed; objects that a Reader returns are copies.
 package watchset

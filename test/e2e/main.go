@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command e2e is what `make e2e-node` runs. It starts a real Kubernetes node in Linux namespaces of its own, and deploys the version that
+// Command e2e deploys, upgrades and removes the image on a real node: `make e2e-node`. It starts a real Kubernetes node in Linux namespaces of its own, and deploys the version that
 // PREVIOUS names as an admin would. It begins the demo, upgrades to this version while work is under way, kills the leader, and plays the
 // rest of the demo. It goes back to the previous version and up again. It removes the operator in several orders, and looks at what is
 // left, in the cluster and on the machine. A second node gets the Helm chart, plays the same demo, and ends with helm uninstall and a new

@@ -1,3 +1,4 @@
+// Package ui_test opens the pages and drawings of the plugin in a browser.
 package ui_test
 
 import (
