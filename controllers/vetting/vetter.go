@@ -1,7 +1,7 @@
 // Package vetting reports the rights of the users' ClusterRole that are new or dangerous, whenever it changes and every Timing.Interval.
-// internal/rolevetting compares the role with the vetted list: the rights that a person has reviewed. A metric, and Events on that ClusterRole, report new rights and dangerous rights. The
-// controllers that report on tenants learn of dangerous rights only. Package vetting changes no right: cluster admins, once they know,
-// decide what is aggregated into a role.
+// internal/rolevetting compares the role with the vetted list: the rights that a person has reviewed. A metric, and Events on that
+// ClusterRole, report new rights and dangerous rights. The controllers that report on tenants learn of dangerous rights only. Package
+// vetting changes no right: cluster admins, once they know, decide what is aggregated into a role.
 //
 // Only the metadata of that one ClusterRole is watched. A look (look.go) reads the role and the ClusterRoles that are
 // aggregated into it.

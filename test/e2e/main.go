@@ -1,10 +1,11 @@
 //go:build linux
 
-// Command e2e deploys, upgrades and removes the image on a real node: `make e2e-node`. It starts a real Kubernetes node in Linux namespaces of its own, and deploys the version that
-// PREVIOUS names as an admin would. It begins the demo, upgrades to this version while work is under way, kills the leader, and plays the
-// rest of the demo. It goes back to the previous version and up again. It removes the operator in several orders, and looks at what is
-// left, in the cluster and on the machine. A second node gets the Helm chart, plays the same demo, and ends with helm uninstall and a new
-// install. It needs root and some Debian packages; where they are missing it says so and exits with 2.
+// Command e2e deploys, upgrades and removes the image on a real node: `make e2e-node`. It starts a real Kubernetes node in Linux namespaces
+// of its own, and deploys the version that PREVIOUS names as an admin would. It begins the demo, upgrades to this version while work is
+// under way, kills the leader, and plays the rest of the demo. It goes back to the previous version and up again. It removes the operator
+// in several orders, and looks at what is left, in the cluster and on the machine. A second node gets the Helm chart, plays the same demo,
+// and ends with helm uninstall and a new install. It needs root and some Debian packages; where they are missing it says so and exits with
+// 2.
 package main
 
 import (

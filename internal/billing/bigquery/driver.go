@@ -5,6 +5,11 @@
 // once because it knows the ID. The driver polls the job's status, and reads its rows only when the job is done. The client's own Job.Wait
 // and Job.Read would poll a job that failed with a rate-limit error until the context ends
 // (https://github.com/googleapis/google-cloud-go/pull/20070). The driver has no transactions and no prepared statements.
+//
+// All statements share one client, which is made at the first statement, and made anew after the token was refused: credentials may come
+// later, or change. A job has a location, because BigQuery finds no job outside the US and EU without one. jobs.query would save one
+// request, but Google's client gives each call a new requestId, so a lost answer could not be asked for again. "Could not serialize
+// access" and "Too many DML statements" are temporary errors; a used-up quota waits ten minutes.
 package bigquery
 
 import (

@@ -1,5 +1,8 @@
 // Package programs replaces the running process (exec) by manager-billing or manager-bigquery from the same folder, and knows the name of
 // the exporter's Lease. It links no driver, because the operator imports it.
+//
+// Why three programs in one image: the operator may impersonate and escalate, so it links no driver and has no way to a warehouse. Google's
+// client makes every exporter 16 to 19 MiB larger at rest (gRPC, Arrow, OpenTelemetry), so that only manager-bigquery links it.
 package programs
 
 import (
