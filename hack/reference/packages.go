@@ -32,15 +32,15 @@ func packagesPage(context.Context) (string, error) {
 	}
 	for _, folder := range folders {
 		p.heading(fmt.Sprintf("`%s`: %s", folder.name, folder.holds), "package", "what it is or does")
-		if err := p.packages(folder.name); err != nil {
+		if err := p.addPackages(folder.name); err != nil {
 			return "", err
 		}
 	}
 	return p.String(), nil
 }
 
-// packages adds a row for each package in the folder and below it.
-func (p *page) packages(folder string) error {
+// addPackages adds a row for each package in the folder and below it.
+func (p *page) addPackages(folder string) error {
 	return filepath.WalkDir(folder, func(dir string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err

@@ -70,7 +70,7 @@ func TestValidateKinds(t *testing.T) {
 			},
 		},
 		"DistributionKinds": {
-			reason: "distribution.md 2.7: namespaced, no RBAC, not ours, not Event, Pod, ServiceAccount",
+			reason: "distribution.kinds: namespaced, no RBAC, not ours, not Event, Pod, ServiceAccount",
 			body: `distribution:
   kinds: [{version: v1, kind: Secret}, {version: v1, kind: Secret}, {group: rbac.authorization.k8s.io, version: v1, kind: Role}, ` +
 				`{group: tenancy.warren.dev, version: v1alpha1, kind: SubNamespace},

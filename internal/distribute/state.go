@@ -20,6 +20,31 @@
 //	reports    have statuses written
 //	reviews    plan all targets of a distribution together
 //	writes     ask for the requests for one target
+//
+// Why these rules:
+//
+//   - spec.resource is the only source: to distribute an object that exists would let a user read another namespace's Secret. A conflict
+//     does not refuse a ResourceDistribution, so that `kubectl apply -f dir/` works in any order; and it never blocks updates, because any
+//     tenant could then stop the rotation of a password.
+//   - A name means the namespace that had it when the targets were written. Otherwise whoever creates a namespace with the name of a
+//     deleted one would read the Secret, and a distribution would write where its author has no right any more. status.named has the UIDs
+//     and that time; a status without it, from an earlier version, means the namespaces that have the names now. While no operator runs,
+//     nothing is recorded. The operator's own creations count by what asked for them: an LNamespace without annotation creator is a
+//     cluster admin's.
+//   - The status has no list of all namespaces, and stays below 64 KiB: with a Secret of 1 MiB and a status of 180 KiB etcd refuses the
+//     object. It is written at most every 2 s while work continues (0.3 s while Ready has another reason than Progressing), but at once
+//     where it must record something before copies are written.
+//   - There is no finalizer: ownerReferences remove copies while no operator runs, and copies under Orphan have none, so that no data are
+//     lost with the ResourceDistribution or its CRD.
+//   - A copy has no time of its last write: it would cost a write for each copy whose content has not changed. managedFields has it.
+//   - No overlay requires allNamespaces: true, because one cluster would refuse a file that another accepts; a Warning counts them.
+//   - Policy and webhook check no update that leaves the spec: the garbage collector could not remove finalizers, and a deleted object
+//     would exist for ever. The rights in each namespace are the webhook's matter, because CEL allows two authorizer checks an expression.
+//   - Obstacles are found by one list of metadata of all namespaces, by name and label distributed-by, and watched so while a conflict
+//     lasts. Apart from that, no unrelated objects are in memory.
+//   - Defaults that the server adds never count as a difference, stringData is merged into data before hashing, and an absent Secret type
+//     is Opaque. Under Revert a copy is read once after each write, because managedFields name the operator as the writer of what
+//     mutating admission changed.
 package distribute
 
 import (
