@@ -3,7 +3,22 @@
 //
 // For each peer, a file (hnc.go, accurate.go, capsule.go) turns the peer's objects into an Estate, which is independent of the peer.
 // NewPlan and NewUndo are pure: from the cluster's objects they compute the writes that are still missing. So an interrupted migration
-// continues where it ended, and a finished one has nothing left to do.
+// continues where it ended, and a finished one has nothing left to do. Apart from the record, a ConfigMap, nothing keeps state.
+//
+// The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before. It writes nothing but the
+// record and the steps of phase rest before the peer is stopped, and nothing after a user has started the peer again. It replaces no label
+// of Warren's. It never writes Warren's configuration, because each kind there needs rights and policies: the plan names what is missing.
+//
+// Why it works as it does:
+//   - Until the last step, sources and copies are in mode create. In this mode the operator never changes or deletes a copy, wherever its
+//     namespace is and whatever its source does. So neither an interruption nor the order of the writes can lose a copy, and an undo only
+//     removes keys. Therefore each copy is written twice: its keys by the caller, its content by the operator in the last step.
+//   - Roots of HNC and Accurate are made by label, without LNamespaces: these peers have no users, managers and sudoers, so a person must
+//     decide who they are.
+//   - ownerReferences to the peer's objects are removed in the last step, not before: Capsule finds a Tenant's namespaces by them, so an
+//     undo could not start Capsule again without them.
+//   - A namespace's own ResourceQuotas, LimitRanges and NetworkPolicies stay where they are. A source in the root would have the tenant's
+//     sudoers change all of them at once.
 package migrate
 
 import (
