@@ -110,8 +110,9 @@ generate: ## Write the DeepCopy methods of the API types.
 	@$(TOOL) controller-gen object paths="./api/...;./examples/..."
 
 .PHONY: docs
-docs: ## Write the pages of docs/reference that follow from the code, and the pictures.
+docs: ## Write the pages of docs/reference and docs/behaviour that follow from the code and the tests, and the pictures.
 	@go run ./hack/reference
+	@go run ./hack/behaviour
 	@go run ./hack/pictures
 
 .PHONY: fmt

@@ -33,8 +33,9 @@ if [ $stale = 1 ]; then
 	exit 1
 fi
 go run ./hack/reference "$fresh/reference"
+go run ./hack/behaviour "$fresh/behaviour"
 go run ./hack/pictures "$fresh/pictures"
-for file in "$fresh"/reference/* "$fresh"/pictures/*; do
+for file in "$fresh"/reference/* "$fresh"/behaviour/* "$fresh"/pictures/*; do
 	diff -u "docs/${file#"$fresh/"}" "$file" || stale=1
 done
 if [ $stale = 1 ]; then

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
-)
 
-var number = regexp.MustCompile(`\b` + numberPattern)
+	"github.com/warren-tenancy/warren/hack/cases"
+)
 
 // outcomes holds the results of the tests whose names have a case's number, by that number. Skipped and pending tests are ignored.
 type outcomes map[string]outcome
@@ -21,7 +20,7 @@ type outcome struct{ passed, failed bool }
 func (o outcomes) isMet(number string) bool { return o[number].passed && !o[number].failed }
 
 func (o outcomes) add(name string, passed bool) {
-	for _, n := range number.FindAllString(name, -1) {
+	for _, n := range cases.Number.FindAllString(name, -1) {
 		before := o[n]
 		o[n] = outcome{passed: before.passed || passed, failed: before.failed || !passed}
 	}

@@ -9,22 +9,24 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/warren-tenancy/warren/hack/cases"
 )
 
 // span matches one case number, or the first and last of a range such as SEC-N1 to SEC-N9.
-var span = regexp.MustCompile(`\b(` + numberPattern + `)(?: to (` + numberPattern + `))?`)
+var span = regexp.MustCompile(`\b(` + cases.NumberPattern + `)(?: to (` + cases.NumberPattern + `))?`)
 
 // The promises of docs/security.md are tested. Each row of its tables of promises names cases. Each of these is in the specification, and a
 // test or benchmark has its number in its name.
 func TestPromisesAreTested(t *testing.T) {
-	cases, tests := map[string]bool{}, testedNumbers(t)
+	specified, tests := map[string]bool{}, testedNumbers(t)
 	pages, err := readPages("../../docs/behaviour")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range pages {
 		for _, number := range p.cases {
-			cases[number] = true
+			specified[number] = true
 		}
 	}
 	const page = "../../docs/security.md"
@@ -41,8 +43,8 @@ func TestPromisesAreTested(t *testing.T) {
 		}
 		for _, s := range spans {
 			for _, number := range numbersBetween(s[1], s[2]) {
-				if !cases[number] || !tests[number] {
-					t.Errorf("%s: %s: in the specification %t, in a test %t", page, number, cases[number], tests[number])
+				if !specified[number] || !tests[number] {
+					t.Errorf("%s: %s: in the specification %t, in a test %t", page, number, specified[number], tests[number])
 				}
 			}
 		}
@@ -76,7 +78,7 @@ func testedNumbers(t *testing.T) map[string]bool {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, n := range number.FindAllString(string(text), -1) {
+		for _, n := range cases.Number.FindAllString(string(text), -1) {
 			all[n] = true
 		}
 		return err

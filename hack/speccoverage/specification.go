@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/warren-tenancy/warren/hack/cases"
 )
 
 const (
-	numberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
-
 	// elsewhere begins the lines that list the cases which another target than `make test` shows.
 	elsewhere = "Shown by `make "
 
@@ -23,7 +23,7 @@ const (
 
 var (
 	// A case is a row of a table whose first cell begins with its number.
-	caseRow = regexp.MustCompile(`^\| *(` + numberPattern + `)`)
+	caseRow = regexp.MustCompile(`^\| *(` + cases.NumberPattern + `)`)
 
 	// Rows under these headings are numbered too, but state facts and plans, not what a test must show.
 	notCases = regexp.MustCompile(`Facts|Verified|Invariants|faults enter|Crash points|How much runs|Budgets`)
@@ -44,7 +44,7 @@ func readElsewhere(file string) (sets.Set[string], error) {
 	listed := sets.New[string]()
 	for line := range strings.Lines(string(text)) {
 		if _, after, found := strings.Cut(line, elsewhere); found {
-			listed.Insert(number.FindAllString(after, -1)...)
+			listed.Insert(cases.Number.FindAllString(after, -1)...)
 		}
 	}
 	return listed, nil

@@ -38,7 +38,8 @@ func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
 		return s
 	}
 	for writes := range 30 {
-		t.Run(fmt.Sprintf("MIG-U1 after %d writes", writes), func(t *testing.T) {
+		t.Run(fmt.Sprintf("MIG-U1 --undo restores Warren's own keys and objects as they were before --apply: "+
+			"after %d writes", writes), func(t *testing.T) {
 			s := withKeys()
 			before, hierarchy := s.keys(), s.Hierarchies["org"].Spec.DeepCopy()
 			s.apply(t, Hierarchy, s.plan, writes)
@@ -58,7 +59,8 @@ func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
 
 // A SubNamespace may have fewer characters in annotations than an anchor of HNC.
 func TestLongAnnotationsOfAnAnchorStayOnTheNamespace(t *testing.T) {
-	t.Run("MIG-U2", longAnnotations)
+	t.Run("MIG-U2 a SubNamespace gets those annotations of an anchor that fit; the plan names the others, "+
+		"which stay on the Namespace", longAnnotations)
 }
 
 func longAnnotations(t *testing.T) {

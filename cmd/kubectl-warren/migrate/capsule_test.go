@@ -278,7 +278,8 @@ func TestUndoOfCapsule(t *testing.T) {
 
 // While nothing answers for Capsule's webhooks, no user may have the rights that only these webhooks restrict.
 func TestGrantsAreWithheldBeforeWebhooksLetPass(t *testing.T) {
-	t.Run("MIG-C4", grantsBeforeWebhooks)
+	t.Run("MIG-C4 --apply writes the record, stops Capsule, then removes the subjects of its grants, "+
+		"and only then lets webhooks on Namespaces pass", grantsBeforeWebhooks)
 }
 
 func grantsBeforeWebhooks(t *testing.T) {
@@ -323,7 +324,8 @@ func TestTenantsThatCannotMove(t *testing.T) {
 			s.LNamespaces["plain"] = lnamespaceBy("plain", "")
 		}, ""},
 	} {
-		t.Run("MIG-C5 "+name, func(t *testing.T) {
+		t.Run("MIG-C5 a Tenant is not moved if its name is reserved, malformed, taken or protected; "+
+			"an LNamespace of that name must be the caller's or a cluster admin's: "+name, func(t *testing.T) {
 			s := capsuleSite()
 			if c.change != nil {
 				c.change(s)

@@ -34,7 +34,8 @@ func TestObjectsThatHNCNeverCopies(t *testing.T) {
 		hnc  string
 		want string
 	}{"All": {copies.All, hncPropagate, "none"}, "OptIn": {copies.OptIn, hncPropagate, ""}} {
-		t.Run("MIG-P7 "+name, func(t *testing.T) {
+		t.Run("MIG-P7 an object that HNC never copies gets propagate=none in a kind of mode All, no label in mode OptIn, "+
+			"and no copies: "+name, func(t *testing.T) {
 			s := hncSite(c.mode, c.hnc).withObjects(object(secrets, "org", "rancher", "cattle.io/creator", "norman"),
 				object(secrets, "org", "sh.helm.release.v1.app.v1", "owner", "helm"),
 				object(secrets, "org", "described", "@openshift.io/description", "x"))
@@ -54,7 +55,8 @@ func TestObjectsThatHNCNeverCopies(t *testing.T) {
 }
 
 func TestFlagsOfHNC(t *testing.T) {
-	t.Run("MIG-P7", func(t *testing.T) {
+	t.Run("MIG-P7 the flags of HNC decide which objects and namespaces are left out; "+
+		"the plan names keys that Warren's configuration lacks", func(t *testing.T) {
 		settings, err := settingsOfHNC([]Deployment{{PartialObjectMetadata: object(schema.GroupVersionKind{Kind: "Deployment"}, "hnc-system",
 			"hnc"), Args: []string{"/manager",
 			"--nopropagation-label=keep=here", "-excluded-namespace", "apart", "--included-namespace-regex=[a-z]+", "--unpropagated-label=l",
@@ -82,7 +84,8 @@ func TestFlagsOfHNC(t *testing.T) {
 }
 
 func TestWhatWarrenDoesBesideTheSteps(t *testing.T) {
-	t.Run("MIG-P8", func(t *testing.T) {
+	t.Run("MIG-P8 the plan names copies that HNC has not made, and each inherited key that changes, "+
+		"with both values and the namespaces", func(t *testing.T) {
 		s := hncSite(copies.All, "")
 		s.Rules.InheritLabel = func(key string) bool { return strings.HasPrefix(key, "pod-security") || key == "zone" }
 		s.Namespaces["org"].Labels["pod-security.kubernetes.io/enforce"] = "baseline"
@@ -113,7 +116,7 @@ func TestPlacesThatAdmissionWouldRefuse(t *testing.T) {
 		"a terminating parent":  func(s *site) { s.Namespaces["org"].DeletionTimestamp = &now },
 		"a parent of the rules": func(s *site) { s.Rules.ProtectedName = func(name string) bool { return name == "org" } },
 	} {
-		t.Run("MIG-P9 "+name, func(t *testing.T) {
+		t.Run("MIG-P9 no namespace joins below a protected or terminating one, and the plan names those left out: "+name, func(t *testing.T) {
 			s := hncSite(copies.All, hncPropagate)
 			change(s)
 			for _, step := range s.plan().Steps {
@@ -142,7 +145,7 @@ func TestLimitsThatTreesWouldExceed(t *testing.T) {
 	one := int32(1)
 	for name, limits := range map[string]v1alpha1.Limits{"subNamespaces 2": {SubNamespaces: &one}, "depth 2": {Depth: &one},
 		"copies 3": {Copies: &one}} {
-		t.Run("MIG-P9 "+name, func(t *testing.T) {
+		t.Run("MIG-P9 a tree that would exceed a limit is an error, which names the tree and the limit to raise: "+name, func(t *testing.T) {
 			s := hncSite(copies.All, hncPropagate)
 			s.Rules.Limits = limits
 			plan := s.plan()

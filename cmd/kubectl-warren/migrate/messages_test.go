@@ -17,15 +17,15 @@ func TestErrorsThatEndARun(t *testing.T) {
 		stopped bool
 		want    string
 	}{
-		"MIG-M2 before the peer is scaled down": {options{apply: true}, false,
+		"MIG-M2 an error of --apply states that the peer still runs; it names the command to repeat, and --undo": {options{apply: true}, false,
 			"HNC still runs. Correct this error, and give the same command again (kubectl warren migrate hnc --apply), or take back what was " +
 				"written with --undo"},
-		"MIG-M2 afterwards": {options{apply: true}, true,
+		"MIG-M2 an error of --apply states that the peer is stopped; it names the command to repeat, and --undo": {options{apply: true}, true,
 			"HNC is stopped. Correct this error, and give the same command again (kubectl warren migrate hnc --apply), or start HNC again " +
 				"with --undo"},
-		"MIG-M2 in the last step": {options{finish: true}, true,
+		"MIG-M2 an error of --finish states that the peer is stopped, and names the command to repeat": {options{finish: true}, true,
 			"HNC is stopped. Correct this error, and give the same command again (kubectl warren migrate hnc --finish)"},
-		"MIG-M2 on the way back": {options{undo: true}, false,
+		"MIG-M2 an error of --undo states whether the peer runs, and names the command to repeat": {options{undo: true}, false,
 			"HNC still runs. Correct this error, and give the same command again (kubectl warren migrate hnc --undo)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestErrorsThatEndARun(t *testing.T) {
 }
 
 func TestWhatARunWaitsFor(t *testing.T) {
-	t.Run("MIG-M3", func(t *testing.T) {
+	t.Run("MIG-M3 a run names the Deployment whose Pods it awaits, and a Tenant that was deleted or has a reserved name", func(t *testing.T) {
 		s := hncSite(copies.All, hncPropagate)
 		s.Peer.Record, s.Peer.Deployments[0].Running = &Record{}, 1
 		x := &executor{reader: &reader{peer: hncPeer, peerNamespace: "hnc-system"}}
@@ -59,7 +59,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 }
 
 func TestFlagThatIsNoExpression(t *testing.T) {
-	t.Run("MIG-M3", func(t *testing.T) {
+	t.Run("MIG-M3 the error names a flag of HNC that is no regular expression, and its Deployment", func(t *testing.T) {
 		s := hncSite(copies.All, hncPropagate)
 		s.Peer.Deployments[0].Args = []string{"--included-namespace-regex=("}
 		_, err := settingsOfHNC(s.Peer.Deployments)

@@ -23,7 +23,8 @@ func TestPlacesThatTheUserHasNotSeen(t *testing.T) {
 		"a parent of the same name": func(s *site) { s.Namespaces["org"].UID = "another" },
 	} {
 		for _, recorded := range []bool{false, true} {
-			t.Run(fmt.Sprintf("MIG-S1 %s, record %t", name, recorded), func(t *testing.T) {
+			t.Run(fmt.Sprintf("MIG-S1 a place that the user has not seen ends the run, and the namespace does not join: %s, "+
+				"record %t", name, recorded), func(t *testing.T) {
 				s := hncSite(copies.All, hncPropagate)
 				s.Namespaces["other"] = namespace("other")
 				s.Namespaces["below"] = namespace("below", "@"+hncSubnamespaceOf, "other")
@@ -47,7 +48,7 @@ func TestPlacesThatTheUserHasNotSeen(t *testing.T) {
 }
 
 func TestRecordOfAgreedPlacesFitsIntoAConfigMap(t *testing.T) {
-	t.Run("MIG-S2", func(t *testing.T) {
+	t.Run("MIG-S2 the record of 10,000 namespaces that have HierarchyConfigurations fits into one ConfigMap", func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		uid := func() string {
 			return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12),
@@ -74,7 +75,7 @@ func TestRecordOfAgreedPlacesFitsIntoAConfigMap(t *testing.T) {
 }
 
 func TestJoinsAreToldByName(t *testing.T) {
-	t.Run("MIG-P6", func(t *testing.T) {
+	t.Run("MIG-P6 a table of the plan lists the namespaces that join a tree, by the name of their new parent", func(t *testing.T) {
 		s := hncSite(copies.All, hncPropagate)
 		s.Namespaces["org"].UID = types.UID("o")
 		var out strings.Builder

@@ -66,7 +66,10 @@ func manyTrees(n int) func() Plan {
 
 // A plan of four times as many objects needs about four times as many allocations, and sixteen times if it compares each with each.
 func TestPlanScales(t *testing.T) {
-	for name, many := range map[string]func(int) func() Plan{"MIG-C7 Capsule": manyTenants, "MIG-C7 HNC": manyTrees} {
+	for name, many := range map[string]func(int) func() Plan{
+		"MIG-C7 a plan for four times the Tenants of Capsule costs at most seven times the allocations": manyTenants,
+		"MIG-C7 a plan for four times the trees of HNC costs at most seven times the allocations":       manyTrees,
+	} {
 		t.Run(name, func(t *testing.T) {
 			few, more := many(100), many(400)
 			if steps := len(few().Steps); steps < 300 {
@@ -122,7 +125,7 @@ func slowRun(refusals int, read func() error) (x *executor, requests *int) {
 
 func TestPatienceOfARun(t *testing.T) {
 	well := func() error { return nil }
-	t.Run("MIG-M4 reading and planning take none of it", func(t *testing.T) {
+	t.Run("MIG-M4 the time for repeating a request that is refused does not include the time for reading", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			x, requests := slowRun(3, well)
 			if _, err := x.runUntilDone(t.Context()); err != nil || *requests != 4 {
@@ -130,7 +133,7 @@ func TestPatienceOfARun(t *testing.T) {
 			}
 		})
 	})
-	t.Run("MIG-M4 it ends", func(t *testing.T) {
+	t.Run("MIG-M4 a run whose requests are all refused ends after at most ten", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			x, requests := slowRun(1000, well)
 			if _, err := x.runUntilDone(t.Context()); !apierrors.IsForbidden(err) || *requests > 10 {

@@ -24,7 +24,7 @@ func TestUndoSaysWhatUsersDidSince(t *testing.T) {
 			"namespace org was moved below other: make it a root again (kubectl warren set org --root)"},
 		"a namespace that is gone": {func(s *site) { delete(s.Namespaces, "svc") }, ""},
 	} {
-		t.Run("MIG-U3 "+name, func(t *testing.T) {
+		t.Run("MIG-U3 the error of --undo names each namespace that users placed or moved since, with what to do: "+name, func(t *testing.T) {
 			s := hncSite(copies.All, hncPropagate)
 			s.Namespaces["other"] = namespace("other", v1alpha1.LabelType, v1alpha1.TypeRoot)
 			s.apply(t, Hierarchy, s.plan, 1000)
@@ -38,7 +38,8 @@ func TestUndoSaysWhatUsersDidSince(t *testing.T) {
 }
 
 func TestUndoRestoresInheritedKeys(t *testing.T) {
-	t.Run("MIG-U4", func(t *testing.T) {
+	t.Run("MIG-U4 --undo restores each inherited key, keeps a label that a user changed since, "+
+		"and deletes the operator's HierarchyConfigurations", func(t *testing.T) {
 		const level = "pod-security.kubernetes.io/enforce"
 		s := hncSite(copies.All, hncPropagate)
 		s.Rules.InheritLabel = func(key string) bool { return key == level || key == "zone" || key == "tier" }
@@ -74,7 +75,7 @@ func TestUndoRestoresInheritedKeys(t *testing.T) {
 }
 
 func TestUndoWithoutThePeersDefinitions(t *testing.T) {
-	t.Run("MIG-U5", func(t *testing.T) {
+	t.Run("MIG-U5 without the CRDs of HNC, --undo is refused and names --finish, which needs none of them", func(t *testing.T) {
 		s := hncSite(copies.All, hncPropagate)
 		s.apply(t, Hierarchy, s.plan, 1000)
 		estate := s.estate(s.Cluster)

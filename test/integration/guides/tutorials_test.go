@@ -23,9 +23,10 @@ var _ = DescribeTable("the first tutorial of another operator, as its guide tran
 	Expect(len(steps)).To(BeNumerically(">", 10), "the guide has a tutorial")
 	play(ctx, world.World, steps)
 },
-	Entry("MIG-T1 HNC", "docs/guides/from-hnc.md"),
-	Entry("MIG-T2 Accurate", "docs/guides/from-accurate.md"),
-	Entry("MIG-T3 Capsule", "docs/guides/from-capsule.md"),
+	Entry("MIG-T1 each command of the first tutorial in from-hnc.md prints what the guide shows", "docs/guides/from-hnc.md"),
+	Entry("MIG-T2 each command of the first tutorial in from-accurate.md prints what the guide shows", "docs/guides/from-accurate.md"),
+	Entry("MIG-T3 each command of the first tutorial in from-capsule.md prints what the guide shows, "+
+		"for alice too", "docs/guides/from-capsule.md"),
 )
 
 // play runs the commands of a page one after another.

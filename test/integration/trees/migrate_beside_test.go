@@ -238,7 +238,8 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 		own.Create(ctx, node)
 	})
 
-	It("MIG-M1 says which peer is not installed, and which configuration can't be read", func(ctx SpecContext) {
+	It("MIG-M1 the error names a peer that is not installed, or Warren's configuration that can't be read, "+
+		"and what to do", func(ctx SpecContext) {
 		for peer, title := range map[string]string{"hnc": "HNC", "accurate": "Accurate", "capsule": "Capsule"} {
 			Expect(own.fails(ctx, controlplane.Admin, "migrate", peer, "--config", config)).To(And(HavePrefix("the API server has no kind of "),
 				HaveSuffix(": "+title+" is not installed here; use --context to choose another cluster")))
@@ -263,7 +264,7 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.hasCopied(ctx, 13, isHNCsCopy)
 		})
 
-		It("MIG-R1 plans while HNC runs, and changes nothing of what it refuses to have changed", func(ctx SpecContext) {
+		It("MIG-R1 while HNC runs and refuses changes, such as edits of copies, the plan writes nothing", func(ctx SpecContext) {
 			r.refuses(ctx, "cannot modify object propagated", "annotate", "role", "reader", "-n", "h-team", "a=b")
 			r.refuses(ctx, "cannot delete object propagated", "delete", "role", "reader", "-n", "h-team")
 			r.refuses(ctx, "cannot set or modify tree labels", "label", "namespace", "h-team", "h-org.tree.hnc.x-k8s.io/depth=7", "--overwrite")
@@ -271,7 +272,7 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.plansWithoutChange(ctx)
 		})
 
-		It("MIG-M1 says which record it can't read, and how to delete it", func(ctx SpecContext) {
+		It("MIG-M1 the error names a record that can't be read, and the command that deletes it", func(ctx SpecContext) {
 			record := build.ConfigMap("warren-system", "warren-migration-hnc", "")
 			own.Create(ctx, record)
 			Expect(r.fails(ctx, controlplane.Admin, r.args()...)).To(And(HavePrefix("ConfigMap warren-system/warren-migration-hnc can't be read ("),
@@ -279,7 +280,8 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			own.Delete(ctx, record)
 		})
 
-		It("MIG-R8 writes nothing where HNC stands still already and its webhooks refuse, and says to start it", func(ctx SpecContext) {
+		It("MIG-R8 --apply writes nothing if HNC has 0 replicas and its webhooks refuse; "+
+			"the error says to start HNC first", func(ctx SpecContext) {
 			scale := func(replicas string) {
 				r.script(ctx, "kubectl scale deployment -n hnc-system hnc-controller-manager --replicas="+replicas)
 				Eventually(r.process.answers).WithContext(ctx).Should(Equal(replicas == "1"))
@@ -297,7 +299,8 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			}
 		})
 
-		It("MIG-R2 MIG-R9 stops HNC before it touches anything of HNC's, and has it work on after --undo", func(ctx SpecContext) {
+		It("MIG-R2 HNC writes nothing after the migration's first write of its objects, users work on, and after --undo HNC works again; "+
+			"MIG-R9 no Event reports that a copy was refused", func(ctx SpecContext) {
 			before := metadataOf(r.state(ctx, "h-"))
 			r.moves(ctx, "--apply")
 			Eventually(r.ns("h-svc")).WithContext(ctx).Should(standing("h-org", "2"))
@@ -307,7 +310,8 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.makesNamespace(ctx, anchorKind, "h-lab", "RoleBinding h-new/readers")
 		})
 
-		It("MIG-R3 takes HNC's trees over, and is cleaned up by the commands of the guide", func(ctx SpecContext) {
+		It("MIG-R3 after --apply, --finish and the guide's commands nothing of HNC is left; "+
+			"users' objects keep UID and content", func(ctx SpecContext) {
 			r.moves(ctx, "--apply", "--finish")
 			r.isCleanedUp(ctx)
 			r.taken(ctx, "hnc.x-k8s.io")
@@ -322,14 +326,14 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.hasCopied(ctx, 6, func(_, annotations map[string]string) bool { return annotations[accurateFrom] != "" })
 		})
 
-		It("MIG-R4 plans while Accurate runs, and changes nothing of what it refuses to have changed", func(ctx SpecContext) {
+		It("MIG-R4 while Accurate runs and refuses changes, such as a cycle, the plan writes nothing", func(ctx SpecContext) {
 			r.refuses(ctx, "circular reference", "label", "namespace", "a-sub", "accurate.cybozu.com/parent=a-deep", "--overwrite")
 			r.refuses(ctx, "child namespaces exist", "delete", "subnamespaces.accurate.cybozu.com", "-n", "a-root", "a-sub")
 			r.refuses(ctx, "child namespaces exist", "delete", "namespace", "a-tmpl")
 			r.plansWithoutChange(ctx)
 		})
 
-		It("MIG-R7 is not stopped while objects are stored that only its webhook can convert, and says how to write them anew",
+		It("MIG-R7 --apply is refused while objects may be in a version that only Accurate's webhook converts; the error's command rewrites them",
 			func(ctx SpecContext) {
 				problem := r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)
 				Expect(problem).
@@ -338,12 +342,13 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 				r.script(ctx, regexp.MustCompile(`kubectl get .*`).FindString(problem))
 			})
 
-		It("MIG-M1 says of a file that it is none of Accurate's", func(ctx SpecContext) {
+		It("MIG-M1 the error names a --peer-config that is not the configuration file of Accurate", func(ctx SpecContext) {
 			Expect(r.fails(ctx, controlplane.Admin, r.args("--peer-config", filepath.Join("testdata", "hnc-crds.yaml"))...)).
 				To(HavePrefix("--peer-config is not the configuration file of Accurate"))
 		})
 
-		It("MIG-R5 MIG-R9 stops Accurate before it touches anything of Accurate's, and has it work on after --undo", func(ctx SpecContext) {
+		It("MIG-R5 Accurate writes nothing after the migration's first write of its objects, users work on, and after --undo it works again; "+
+			"MIG-R9 objects that Accurate did not copy are copied as planned, and no Event reports that a copy was refused", func(ctx SpecContext) {
 			before := metadataOf(r.state(ctx, "a-"))
 			own.Create(ctx, build.ConfigMap("a-root", "unwatched", ""), build.RoleBinding("a-root", "unwatched", "view", build.RBACUser("carol")))
 			r.moves(ctx, "--apply")
@@ -356,7 +361,8 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.makesNamespace(ctx, accurateSubKind, "a-root", "Secret a-new/base")
 		})
 
-		It("MIG-R6 takes Accurate's trees over, and is cleaned up by the commands of the guide", func(ctx SpecContext) {
+		It("MIG-R6 after --apply, --finish and the guide's commands nothing of Accurate is left; "+
+			"users' objects keep UID and content", func(ctx SpecContext) {
 			r.moves(ctx, "--apply", "--finish")
 			r.isCleanedUp(ctx)
 		})

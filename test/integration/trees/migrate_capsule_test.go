@@ -153,7 +153,8 @@ func migratesCapsule(own *cluster, config *string) {
 		}
 	}
 
-	It("MIG-C1 plans what Capsule's Tenants say, and does nothing", func(ctx SpecContext) {
+	It("MIG-C1 the plan lists every write by phase, and each field without counterpart with its Tenant; "+
+		"nothing is written", func(ctx SpecContext) {
 		s = own.fill(ctx, "capsule", *config, bindingKind, quotaKind, rangeKind, netpolKind, configMapKind)
 		s.furnish(ctx)
 		before = s.state(ctx, "c-")
@@ -179,7 +180,8 @@ func migratesCapsule(own *cluster, config *string) {
 		Expect(metadataOf(s.state(ctx, "c-"))).To(Equal(metadataOf(before)))
 	})
 
-	It("MIG-C2 is taken back whole, killed after each of its writes", func(ctx SpecContext) {
+	It("MIG-C2 killed after each write and repeated, --apply keeps UIDs and owners and withholds Capsule's grants; "+
+		"--undo restores everything", func(ctx SpecContext) {
 		s.pursue(ctx, "--apply", "--yes")
 		tree(ctx)
 		s.keeps(ctx, before)
@@ -195,7 +197,7 @@ func migratesCapsule(own *cluster, config *string) {
 			subNamespace("c-oil/c-oil-dev"), subNamespace("c-oil/c-oil-prod"), subNamespace("c-gas/c-gas-lab"))
 	})
 
-	It("MIG-C2 is taken back whole, also where a root goes while the plugin reads", func(ctx SpecContext) {
+	It("MIG-C2 --undo restores everything, also if the operator deletes a root between two reads of the plugin", func(ctx SpecContext) {
 		s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		tree(ctx)
 		oil := build.Tenant("c-oil").Object()
@@ -214,7 +216,8 @@ func migratesCapsule(own *cluster, config *string) {
 		Expect(uidsOf(s.state(ctx, "c-"))).To(Equal(uidsOf(before)))
 	})
 
-	It("MIG-C3 MIG-C6 leaves nothing that goes with a Tenant but what the LNamespace gives instead", func(ctx SpecContext) {
+	It("MIG-C3 after --finish only RoleBindings that the LNamespaces replace are deleted with a Tenant, and owners work in all namespaces; "+
+		"MIG-C6 the guide's commands remove the webhooks and definitions of Capsule", func(ctx SpecContext) {
 		_, warning, code := s.warren(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		Expect(code).To(BeZero(), warning)
 		Expect(warning).To(ContainSubstring("Warning: deletion of a Tenant: delete no Tenant"))

@@ -44,7 +44,9 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		before = s.state(ctx, "h-")
 	})
 
-	It("MIG-P1 MIG-P12 plans every write, says what has no counterpart, and does nothing", func(ctx SpecContext) {
+	It("MIG-P1 the plan lists every write by phase, and what has no counterpart or is not configured; nothing is written; "+
+		"MIG-P6 a table counts the writes of each phase; "+
+		"MIG-P12 the plan names a NetworkPolicy that selects by labels of HNC", func(ctx SpecContext) {
 		plan := s.planned(ctx)
 		phases := map[string]int{}
 		for _, step := range plan.Steps {
@@ -65,7 +67,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
 
-	It("MIG-P2 asks, refuses where the other operator isn't found, and before its time the last step", func(ctx SpecContext) {
+	It("MIG-P2 nothing is written by --apply without a Deployment of HNC, --apply without consent, or --finish before --apply; "+
+		"MIG-P6 --apply prints the table before its question", func(ctx SpecContext) {
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply", "--peer-namespace", "h-plain")...)).
 			To(ContainSubstring("name the namespace in which HNC runs with --peer-namespace"))
 		for _, step := range s.planned(ctx, "--peer-namespace", "").Steps {
@@ -92,7 +95,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
 	}
 
-	It("MIG-P9 doesn't stop the other operator where a tree would exceed a limit", func(ctx SpecContext) {
+	It("MIG-P9 where a tree would exceed the limit of depth, --apply writes nothing, and HNC still runs", func(ctx SpecContext) {
 		low := filepath.Join(GinkgoT().TempDir(), "low.yaml")
 		Expect(os.WriteFile(low, []byte(strings.Replace(migrating, "subNamespaces:", "subNamespaces:\n  limits: {depth: 1}", 1)), 0o600)).
 			To(Succeed())
@@ -114,7 +117,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		return all
 	}
 
-	It("MIG-S1 ends where somebody has written a place since, and names it", func(ctx SpecContext) {
+	It("MIG-S1 if a user writes HNC's key after the record, --apply and --finish end and name the namespace; "+
+		"--undo works", func(ctx SpecContext) {
 		Expect(s.severed(ctx, 1, s.args("--apply", "--yes")...)).NotTo(BeZero(), "killed after it has written the record")
 		binding := build.RoleBinding("h-plain", "owner", "cluster-admin", build.RBACUser("mallory"))
 		Expect(s.Admin().Create(ctx, binding)).To(Succeed())
@@ -134,7 +138,9 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
 
-	It("MIG-P3 MIG-U1 is taken back whole, killed after each of its writes", func(ctx SpecContext) {
+	It("MIG-P3 killed after each write and repeated, --apply builds the tree, stops HNC and keeps UIDs; --undo restores metadata, "+
+		"replicas and webhooks; "+
+		"MIG-U1 --undo restores a mode of Warren that a source had before --apply", func(ctx SpecContext) {
 		edit(ctx, s.cluster, build.ConfigMap("h-org", "settings", ""), func(o *corev1.ConfigMap) {
 			o.SetLabels(map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeCreate})
 		})
@@ -165,7 +171,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		}).WithContext(ctx).Should(BeEmpty(), "MIG-U4")
 	})
 
-	It("MIG-U3 takes nothing back where users placed namespaces since, and says which", func(ctx SpecContext) {
+	It("MIG-U3 --undo writes nothing while a user's SubNamespace is below a migrated namespace, "+
+		"and works once it is deleted", func(ctx SpecContext) {
 		s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		Eventually(s.ns("h-svc")).WithContext(ctx).Should(standing("h-org", "2"))
 		Expect(s.done(ctx, controlplane.Admin, "create", "h-since", "-n", "h-svc", "--wait")).NotTo(BeEmpty())
@@ -183,7 +190,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			Should(Equal(metadataOf(before)))
 	})
 
-	It("MIG-P10 lets namespaces be deleted while the other operator rests, and nobody change what its objects say", func(ctx SpecContext) {
+	It("MIG-P10 between --apply and --finish namespaces can be deleted, HNC's objects can't be changed, "+
+		"and its API server keeps its replica; --undo restores finalizers and webhooks", func(ctx SpecContext) {
 		s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		resourceList := s.object(ctx, deploymentKind, "hnc-system", "hnc-resourcelist-apiextension")
 		Expect(resourceList.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)),
@@ -204,7 +212,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		before = s.state(ctx, "h-")
 	})
 
-	It("MIG-P4 takes over every namespace and copy as it is, and has nothing left to do", func(ctx SpecContext) {
+	It("MIG-P4 --finish, killed and repeated, keeps UIDs and leaves every copy in mode update; then no step is left, "+
+		"and --undo is refused", func(ctx SpecContext) {
 		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).To(ContainSubstring("Only the last step is left"))
 		tree(ctx)
 		s.pursue(ctx, "--finish", "--yes")
@@ -217,7 +226,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		s.isHealthy(ctx)
 	})
 
-	It("MIG-P5 leaves copies that follow their sources", func(ctx SpecContext) {
+	It("MIG-P5 after --finish copies follow their source, and objects that HNC excepted have no copies", func(ctx SpecContext) {
 		edit(ctx, s.cluster, build.Secret("h-org", "registry", ""), func(o *corev1.Secret) {
 			o.SetLabels(map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate, "changed": "yes"})
 		})
@@ -229,7 +238,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			Not(HaveKey("RoleBinding h-team/norman-rb")), Not(HaveKey("Role h-lab/team-only"))))
 	})
 
-	It("MIG-P11 is cleaned up by the commands of the guide, to the end", func(ctx SpecContext) {
+	It("MIG-P11 the guide's commands delete HNC's namespace, CRDs and bindings, "+
+		"also if an APIService has lost its Service", func(ctx SpecContext) {
 		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 			"metadata": map[string]any{"name": "v1alpha2.resources.hnc.x-k8s.io"},
 			"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10),
@@ -250,7 +260,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		}
 	}
 
-	It("MIG-A1 plans what Accurate's labels, annotations and configuration say", func(ctx SpecContext) {
+	It("MIG-A1 the plan lists every write for roots, templates, SubNamespaces and copies of copies, "+
+		"and names what Warren's configuration lacks", func(ctx SpecContext) {
 		s = own.fill(ctx, "accurate", config, secretKind)
 		hop(ctx, "base", "update", "a-tmpl", "a-root", "a-sub", "a-deep")
 		hop(ctx, "base", "update", "a-tmpl", "a-instance")
@@ -271,7 +282,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			"watches Service", "namingPolicies ^app-"))
 	})
 
-	It("MIG-A2 takes over trees, template and instance as they are, killed after each write, back and forth", func(ctx SpecContext) {
+	It("MIG-A2 --apply, --undo, --apply and --finish, killed after each write, keep UIDs; "+
+		"copies follow the template itself or stay in mode create", func(ctx SpecContext) {
 		s.pursue(ctx, "--apply", "--yes")
 		Eventually(s.sub("a-root/a-sub")).WithContext(ctx).Should(beReady())
 		Eventually(s.sub("a-sub/a-deep")).WithContext(ctx).Should(beReady())
@@ -296,12 +308,13 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		s.isHealthy(ctx)
 	})
 
-	It("MIG-A3 is cleaned up by the commands of the guide, to the end", func(ctx SpecContext) {
+	It("MIG-A3 after --finish the guide's commands delete Accurate's namespace, CRDs and bindings", func(ctx SpecContext) {
 		s.cleanUp(ctx, "accurate")
 		s.isHealthy(ctx)
 	})
 
-	It("MIG-S3 leaves names to nobody by which the other operator has rights", func(ctx SpecContext) {
+	It("MIG-S3 no LNamespace may be called accurate or hnc-system, "+
+		"because service accounts there may still have rights", func(ctx SpecContext) {
 		for _, name := range []string{"accurate", "hnc-system"} {
 			Expect(s.Admin().Create(ctx, build.Tenant(name).Object())).To(MatchError(ContainSubstring("is a reserved name")), name)
 		}
