@@ -61,10 +61,13 @@ func TestResourceDistribution(t *testing.T) {
 		policy  v1alpha1.ConflictPolicy
 		want    answered
 	}{
-		"Create":                   {field(), v1alpha1.ConflictFail, allowed()},
-		"DIST-D30 NotConfigured":   {field().allowing("delete secrets d1"), v1alpha1.ConflictOverwrite, refused(403, "Overwrite is disabled")},
-		"DIST-D60 AuthorizerFails": {deaf, v1alpha1.ConflictFail, refused(500, "could not ask the authorizer")},
-		"DIST-D30 WithoutDelete": {field().configured(overwriting), v1alpha1.ConflictOverwrite,
+		"Create": {field(), v1alpha1.ConflictFail, allowed()},
+		"DIST-D30 Overwrite is refused if the configuration does not allow it, whatever rights the requester " +
+			"has": {field().allowing("delete secrets d1"), v1alpha1.ConflictOverwrite, refused(403, "Overwrite is disabled")},
+		"DIST-D60 the request is refused with 500 if the authorizer " +
+			"fails": {deaf, v1alpha1.ConflictFail, refused(500, "could not ask the authorizer")},
+		"DIST-D30 Overwrite, which the configuration allows, is refused if the requester may not delete Secrets in a " +
+			"target": {field().configured(overwriting), v1alpha1.ConflictOverwrite,
 			refused(403, `user "alice" may not delete secrets in namespace "d1"`)},
 		"WithDelete": {field().configured(overwriting).allowing("delete secrets d1"), v1alpha1.ConflictOverwrite, allowed()},
 	}
@@ -86,11 +89,14 @@ func TestMissingTargets(t *testing.T) {
 		cluster *cluster
 		want    answered
 	}{
-		"DIST-D93 free": {field(), allowed("not found: ghost, web; such a namespace gets the copy if a cluster administrator creates it or " +
+		"DIST-D93 the Warning about missing names states that a cluster admin's namespace or LNamespace gets the copy, " +
+			"and a tenant's does " +
+			"not": {field(), allowed("not found: ghost, web; such a namespace gets the copy if a cluster administrator creates it or " +
 			"its LNamespace, but not if a tenant does")},
-		"DIST-D93 asked for": {field(sudoed("ghost"), build.SubNamespace("pay", "web")), allowed("not found: ghost, web;",
+		"DIST-D93 the Warning names an LNamespace or SubNamespace that waits for a missing name, because its namespace gets the " +
+			"copy": {field(sudoed("ghost"), build.SubNamespace("pay", "web")), allowed("not found: ghost, web;",
 			"as soon as they have their namespaces: LNamespace ghost, SubNamespace pay/web; if one must not get it, take its name out of")},
-		"DIST-D93 there": {field(build.Namespace("ghost"), build.Namespace("web")), allowed()},
+		"DIST-D93 there is no Warning if the names exist": {field(build.Namespace("ghost"), build.Namespace("web")), allowed()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rd := distributionTo(v1alpha1.ConflictFail, "ghost", "web")
@@ -112,8 +118,10 @@ func TestSizeOfAllCopies(t *testing.T) {
 		bytes int
 		want  answered
 	}{
-		"DIST-D55 the copies together are too large": {1 << 20, refused(403, "about 9.8 GiB would be written to etcd; the limit is 1 GiB")},
-		"DIST-D55 the object itself is too large":    {1485 << 10, refused(403, "the limit is 1500000")},
+		"DIST-D55 a ConfigMap of 1 MiB for 10,000 namespaces is refused: 9.8 GiB \"would be written to " +
+			"etcd\"": {1 << 20, refused(403, "about 9.8 GiB would be written to etcd; the limit is 1 GiB")},
+		"DIST-D55 a ConfigMap of 1.45 MiB for 10,000 namespaces is refused for its own size: \"the limit is " +
+			"1500000\"": {1485 << 10, refused(403, "the limit is 1500000")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rd := rd.DeepCopy()

@@ -25,20 +25,20 @@ func TestConflicts(t *testing.T) {
 		data   map[string]string
 		ready  v1alpha1.Reason
 	}{
-		"DIST-D21 under Fail no copy is made": {
+		"DIST-D21 under Fail an obstacle in one target prevents the copy in the other": {
 			v1alpha1.ConflictFail, "theirs", nil, map[string]string{"d1": "theirs"}, v1alpha1.ReasonConflict,
 		},
-		"DIST-D27 under Skip the others are made": {
+		"DIST-D27 under Skip an obstacle in one target leaves the copy in the other": {
 			v1alpha1.ConflictSkip, "theirs", []string{"create d0"}, map[string]string{"d0": "new", "d1": "theirs"}, v1alpha1.ReasonSkipped,
 		},
-		"DIST-D28 an identical object is taken up": {
+		"DIST-D28 under AdoptIdentical an equal object is adopted, and the other copy created": {
 			v1alpha1.ConflictAdoptIdentical, "new", []string{"adopt d1", "create d0"}, map[string]string{"d0": "new", "d1": "new"},
 			v1alpha1.ReasonDistributed,
 		},
-		"DIST-D28 one that differs is in conflict": {
+		"DIST-D28 under AdoptIdentical an object that differs prevents the copy in the other target": {
 			v1alpha1.ConflictAdoptIdentical, "theirs", nil, map[string]string{"d1": "theirs"}, v1alpha1.ReasonConflict,
 		},
-		"DIST-D31 under Overwrite it is replaced": {
+		"DIST-D31 under Overwrite the object gets RD's data": {
 			v1alpha1.ConflictOverwrite, "theirs", []string{"create d0", "overwrite d1"}, map[string]string{"d0": "new", "d1": "new"},
 			v1alpha1.ReasonDistributed,
 		},
@@ -58,8 +58,10 @@ func TestConflicts(t *testing.T) {
 
 func TestAStartTakesBackNothing(t *testing.T) {
 	for name, policy := range map[string]v1alpha1.ConflictPolicy{
-		"DIST-D112 (1) a start doesn't withdraw that an object is not identical": v1alpha1.ConflictAdoptIdentical,
-		"DIST-D112 (2) a start doesn't withdraw that an object is immutable":     v1alpha1.ConflictOverwrite,
+		"DIST-D112 after a restart under AdoptIdentical, an object that differs stays reported; the status is not " +
+			"written": v1alpha1.ConflictAdoptIdentical,
+		"DIST-D112 after a restart under Overwrite, an immutable object stays reported; the status is not " +
+			"written": v1alpha1.ConflictOverwrite,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0")
@@ -91,8 +93,10 @@ func refuseOverwrite(verb Verb, _ copies.Slot) error {
 
 func TestAnAnswerForAnEarlierSpec(t *testing.T) {
 	for name, earlier := range map[string]v1alpha1.ConflictPolicy{
-		"DIST-D114 a comparison for an earlier spec does not count":        v1alpha1.ConflictAdoptIdentical,
-		"DIST-D114 a refused overwrite for an earlier spec does not count": v1alpha1.ConflictOverwrite,
+		"DIST-D114 if AdoptIdentical changes to Skip during a comparison, its answer does not count: Unrelated, " +
+			"also after a restart": v1alpha1.ConflictAdoptIdentical,
+		"DIST-D114 if Overwrite changes to Skip while a write is refused, the answer does not count: Unrelated, " +
+			"also after a restart": v1alpha1.ConflictOverwrite,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0")
@@ -145,8 +149,10 @@ func TestAnObstacleBecomesASource(t *testing.T) {
 		policy v1alpha1.ConflictPolicy
 		alone  v1alpha1.Reason // the reason while the obstacle's namespace is in no tree
 	}{
-		"DIST-D115 (1) an obstacle is reported as a source while its namespace is a root": {v1alpha1.ConflictSkip, v1alpha1.ReasonUnrelated},
-		"DIST-D115 (2) and also if its type can't change":                                 {v1alpha1.ConflictOverwrite, v1alpha1.ReasonImmutable},
+		"DIST-D115 Skip, kind in mode All: while its namespace is a root, the obstacle is Propagated, else Unrelated; it is unchanged; " +
+			"a restart writes no status": {v1alpha1.ConflictSkip, v1alpha1.ReasonUnrelated},
+		"DIST-D115 Overwrite, kind in mode All: while its namespace is a root, an immutable obstacle is Propagated, else Immutable; " +
+			"a restart writes no status": {v1alpha1.ConflictOverwrite, v1alpha1.ReasonImmutable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0")
@@ -184,7 +190,8 @@ func TestAnObstacleBecomesASource(t *testing.T) {
 }
 
 func TestALaterCopyIsReportedAsObstacle(t *testing.T) {
-	t.Run("DIST-D113 the status names each copy of another distribution, also one that is made later", func(t *testing.T) {
+	t.Run("DIST-D113 a copy that another RD creates later than its others is reported as a conflict at once; "+
+		"a restart changes no status", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		refused := true
 		c.refuse = func(_ Verb, slot copies.Slot) error {
@@ -230,7 +237,7 @@ func TestAConflictEndsWithItsObstacle(t *testing.T) {
 }
 
 func TestAnotherPolicyJudgesAnew(t *testing.T) {
-	t.Run("DIST-D109 an object that is not identical is overwritten as soon as that is the policy", func(t *testing.T) {
+	t.Run("DIST-D109 when AdoptIdentical changes to Overwrite, an object that was not identical is overwritten at once", func(t *testing.T) {
 		c := newCluster(t, "d0")
 		c.stranger("d0", "theirs")
 		c.distribute("new", conflictPolicy(v1alpha1.ConflictAdoptIdentical))
@@ -244,7 +251,8 @@ func TestAnotherPolicyJudgesAnew(t *testing.T) {
 }
 
 func TestNothingIsWatchedForWhatIsNotDistributed(t *testing.T) {
-	t.Run("DIST-D103 the watch of obstacles ends with an invalid spec, and they are listed anew after it", func(t *testing.T) {
+	t.Run("DIST-D103 an invalid spec ends the watch of obstacles; when the spec is valid, they are listed again and "+
+		"watched", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		c.stranger("d1", "theirs")
 		c.distribute("new")
@@ -263,7 +271,8 @@ func TestNothingIsWatchedForWhatIsNotDistributed(t *testing.T) {
 }
 
 func TestNothingIsWatchedForAKindThatIsNotAllowed(t *testing.T) {
-	t.Run("DIST-D103 no obstacle is watched while distribution.kinds lacks the kind, and they are listed anew after it", func(t *testing.T) {
+	t.Run("DIST-D103 while `distribution.kinds` lacks the kind, no obstacle is watched; when the kind is back, "+
+		"they are listed again and watched", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		c.stranger("d1", "theirs")
 		c.distribute("new")
@@ -295,7 +304,7 @@ func TestNothingIsWatchedForAKindThatIsNotAllowed(t *testing.T) {
 }
 
 func TestADistributionThatGoesWhileItTakesAnObjectUp(t *testing.T) {
-	t.Run("DIST-D110 the object is handed back all the same", func(t *testing.T) {
+	t.Run("DIST-D110 if RD is deleted while an object is adopted, the object is handed back", func(t *testing.T) {
 		c := newCluster(t, "d0")
 		c.stranger("d0", "new")
 		c.distribute("new", conflictPolicy(v1alpha1.ConflictAdoptIdentical))
@@ -321,8 +330,9 @@ func TestADistributionThatGoesWhileItTakesAnObjectUp(t *testing.T) {
 
 func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
 	for name, err := range map[string]error{
-		"DIST-D91 it is immutable": immutable,
-		"DIST-D91 it is refused":   apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil),
+		"DIST-D91 Overwrite is refused for an immutable obstacle; if the obstacle is deleted before the next try, the copy is created": immutable,
+		"DIST-D91 Overwrite is refused with 403; if the obstacle is deleted before the next try, the copy is " +
+			"created": apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0")

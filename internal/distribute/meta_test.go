@@ -12,7 +12,8 @@ import (
 )
 
 func TestAnAdoptedObjectKeepsItsOwnersKeys(t *testing.T) {
-	t.Run("DIST-D102 from the adoption to the hand-back", func(t *testing.T) {
+	t.Run("DIST-D102 an adopted object keeps its own label `propagate` and annotation `select` when it is updated, "+
+		"overwritten and handed back", func(t *testing.T) {
 		d := distribution(t, v1alpha1.ConflictOverwrite, v1alpha1.DriftRevert, v1alpha1.DeletionDelete)
 		owners := metav1.ObjectMeta{
 			Namespace: "d1", Name: "regcred", UID: "u", ResourceVersion: "1",
@@ -42,7 +43,11 @@ func TestACopyIsNoSource(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode  copies.KindMode
 		label string
-	}{"DIST-D35 (1)": {mode: copies.All}, "DIST-D35 (2)": {copies.OptIn, v1alpha1.ModeUpdate}} {
+	}{
+		"DIST-D35 a copy of a kind in mode All is no source of propagation": {mode: copies.All},
+		"DIST-D35 a copy of a kind in mode OptIn is no source of propagation, though it has label " +
+			"`propagate`": {copies.OptIn, v1alpha1.ModeUpdate},
+	} {
 		t.Run(name, func(t *testing.T) {
 			meta := metav1.ObjectMeta{Namespace: "d1", Name: "regcred", Labels: map[string]string{}}
 			if c.label != "" {

@@ -69,43 +69,68 @@ func TestNamedNamespaces(t *testing.T) {
 		seen   []*forest.Snapshot // the forests that are seen one after the other; the last one is the one that counts
 		served bool
 	}{
-		"DIST-D92 the namespace that had the name": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first"))}, true},
-		"DIST-D92 another one, made directly": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")), empty,
+		"DIST-D92 a name means the namespace that has it when the targets are " +
+			"written": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first"))}, true},
+		"DIST-D92 another namespace that takes the name later, created directly, gets " +
+			"nothing": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")), empty,
 			empty.WithNamespace(plain("d1", "other"))}, false},
-		"DIST-D92 another one, of a SubNamespace": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")),
+		"DIST-D92 another namespace that takes the name later, of an older SubNamespace, gets " +
+			"nothing": {[]*forest.Snapshot{empty.WithNamespace(plain("d1", "first")),
 			sub(-time.Hour)}, false},
-		"DIST-D92 one that was being deleted, and is made again": {[]*forest.Snapshot{empty.WithNamespace(gone),
+		"DIST-D92 if the namespace was being deleted when the targets were written, the next one gets the " +
+			"copy": {[]*forest.Snapshot{empty.WithNamespace(gone),
 			empty.WithNamespace(plain("d1", "other"))}, true},
-		"DIST-D92 one that a tenant had before": {[]*forest.Snapshot{empty.WithNamespace(root("first", written.Add(-time.Second)))}, true},
-		"DIST-D93 a missing name, made directly, whenever": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first"))},
+		"DIST-D92 a tenant's namespace that has the name when the targets are written gets the " +
+			"copy": {[]*forest.Snapshot{empty.WithNamespace(root("first", written.Add(-time.Second)))}, true},
+		"DIST-D93 a namespace that is later created directly gets the " +
+			"copy": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first"))},
 			true},
-		"DIST-D93 then another one": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first")),
+		"DIST-D93 after a namespace that was created directly, the next one of its name gets " +
+			"nothing": {[]*forest.Snapshot{empty, empty.WithNamespace(plain("d1", "first")),
 			empty.WithNamespace(plain("d1", "other"))}, false},
-		"DIST-D93 a missing name, of a later SubNamespace": {[]*forest.Snapshot{empty, sub(time.Second)}, false},
-		"DIST-D93 of a SubNamespace of the same second":    {[]*forest.Snapshot{empty, sub(0)}, false},
-		"DIST-D93 and then made directly": {[]*forest.Snapshot{empty, sub(time.Hour), empty,
+		"DIST-D93 a namespace of a SubNamespace that is younger than the targets gets " +
+			"nothing": {[]*forest.Snapshot{empty, sub(time.Second)}, false},
+		"DIST-D93 a namespace of a SubNamespace of the same second gets nothing": {[]*forest.Snapshot{empty, sub(0)}, false},
+		"DIST-D93 after a younger SubNamespace's namespace is deleted, one that is created directly gets the " +
+			"copy": {[]*forest.Snapshot{empty, sub(time.Hour), empty,
 			empty.WithNamespace(plain("d1", "first"))}, true},
-		"DIST-D93 of a SubNamespace that was there before": {[]*forest.Snapshot{empty, sub(-time.Second)}, true},
-		"DIST-D93 of a SubNamespace that nobody knows":     {[]*forest.Snapshot{empty, empty.WithNamespace(bound)}, false},
-		"DIST-D93 of an LNamespace of a user":              {[]*forest.Snapshot{empty, tenant("root", "alice", time.Second)}, false},
-		"DIST-D93 of a user's LNamespace of before":        {[]*forest.Snapshot{empty, tenant("root", "alice", -time.Second)}, true},
-		"DIST-D93 of a cluster admin's LNamespace":         {[]*forest.Snapshot{empty, tenant("root", "", time.Hour)}, true},
-		"DIST-D93 taken before the operator saw the spec":  {[]*forest.Snapshot{sub(time.Second)}, false},
-		"DIST-D93 of an LNamespace, whose namespace nobody knew so far": {[]*forest.Snapshot{empty,
+		"DIST-D93 a namespace of a SubNamespace that is older than the targets gets the " +
+			"copy": {[]*forest.Snapshot{empty, sub(-time.Second)}, true},
+		"DIST-D93 a bound namespace whose SubNamespace is missing gets " +
+			"nothing": {[]*forest.Snapshot{empty, empty.WithNamespace(bound)}, false},
+		"DIST-D93 a root of a user's LNamespace that is younger than the targets gets " +
+			"nothing": {[]*forest.Snapshot{empty, tenant("root", "alice", time.Second)}, false},
+		"DIST-D93 a root of a user's LNamespace that is older than the targets gets the " +
+			"copy": {[]*forest.Snapshot{empty, tenant("root", "alice", -time.Second)}, true},
+		"DIST-D93 a root of a cluster admin's LNamespace gets the copy, at any " +
+			"time": {[]*forest.Snapshot{empty, tenant("root", "", time.Hour)}, true},
+		"DIST-D93 a younger SubNamespace's namespace that exists before the operator sees the targets gets " +
+			"nothing": {[]*forest.Snapshot{sub(time.Second)}, false},
+		"DIST-D93 a root that the operator sees before its cluster admin's LNamespace gets the copy": {[]*forest.Snapshot{empty,
 			empty.WithNamespace(root("root", later)), tenant("root", "", 0)}, true},
-		"DIST-D119 bound, without the label of its maker": {[]*forest.Snapshot{empty, unmarked(sub(time.Hour))}, false},
-		"DIST-D119 of a user's LNamespace, without that label": {[]*forest.Snapshot{empty, unmarked(tenant("root", "alice", time.Second))},
+		"DIST-D119 a bound namespace without the label of its creator, of a later SubNamespace, gets " +
+			"nothing": {[]*forest.Snapshot{empty, unmarked(sub(time.Hour))}, false},
+		"DIST-D119 a root of a user's later LNamespace, without the label of its creator, gets " +
+			"nothing": {[]*forest.Snapshot{empty, unmarked(tenant("root", "alice", time.Second))},
 			false},
-		"DIST-D119 moved by its tenant":      {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(moved)}, false},
-		"DIST-D119 moved before it was seen": {[]*forest.Snapshot{empty, empty.WithNamespace(moved)}, false},
-		"DIST-D119 cut":                      {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(cut)}, false},
-		"DIST-D119 cut before it was seen":   {[]*forest.Snapshot{empty.WithNamespace(cut)}, false},
-		"DIST-D119 adopted": {[]*forest.Snapshot{empty, sub(time.Hour), tenant("sub", "", 2*time.Hour)},
+		"DIST-D119 the namespace of a later SubNamespace gets nothing after its tenant has moved " +
+			"it": {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(moved)}, false},
+		"DIST-D119 the namespace of a later SubNamespace gets nothing if it is moved before the operator sees " +
+			"it": {[]*forest.Snapshot{empty, empty.WithNamespace(moved)}, false},
+		"DIST-D119 the namespace of a later SubNamespace gets nothing after it is cut from its " +
+			"tree": {[]*forest.Snapshot{empty, sub(time.Hour), empty.WithNamespace(cut)}, false},
+		"DIST-D119 a namespace that the operator created later gets nothing if it is cut before the operator sees " +
+			"it": {[]*forest.Snapshot{empty.WithNamespace(cut)}, false},
+		"DIST-D119 the namespace of a later SubNamespace gets nothing after a cluster admin's LNamespace adopts " +
+			"it": {[]*forest.Snapshot{empty, sub(time.Hour), tenant("sub", "", 2*time.Hour)},
 			false},
-		"DIST-D119 cut, and then adopted": {[]*forest.Snapshot{empty, empty.WithNamespace(cut), tenant("sub", "", 0)},
+		"DIST-D119 the namespace of a later SubNamespace gets nothing after it is cut, and then adopted by a cluster admin's " +
+			"LNamespace": {[]*forest.Snapshot{empty, empty.WithNamespace(cut), tenant("sub", "", 0)},
 			false},
-		"DIST-D119 below an older SubNamespace":  {[]*forest.Snapshot{empty, sub(time.Hour), sub(-time.Hour)}, false},
-		"DIST-D119 gone, and made by an admin's": {[]*forest.Snapshot{empty, sub(time.Hour), empty, tenant("root", "", 0)}, true},
+		"DIST-D119 the namespace of a later SubNamespace gets nothing, also if an older SubNamespace appears for " +
+			"it": {[]*forest.Snapshot{empty, sub(time.Hour), sub(-time.Hour)}, false},
+		"DIST-D119 when a later SubNamespace's namespace is deleted, and a cluster admin's LNamespace creates another one, " +
+			"that one gets the copy": {[]*forest.Snapshot{empty, sub(time.Hour), empty, tenant("root", "", 0)}, true},
 	} {
 		for kind, rd := range map[string]*v1alpha1.ResourceDistribution{
 			"included": naming(written, []string{"d1"}, nil), "tree": naming(written, nil, []string{"d1"}),
@@ -149,7 +174,7 @@ func TestRecordOfNames(t *testing.T) {
 	if diff := cmp.Diff(record, Read(rd, Settings{}).Named); diff != "" {
 		t.Errorf("a status doesn't keep it: %s", diff)
 	}
-	t.Run("DIST-D92 a change of spec.targets makes another record", func(t *testing.T) {
+	t.Run("DIST-D92 a change of spec.targets starts a new record of names; a change of another field keeps it", func(t *testing.T) {
 		changed := rd.DeepCopy()
 		changed.Spec.Targets.IncludedNamespaces = named("d1")
 		if d := Read(changed, Settings{}); d.Named != nil {
@@ -161,7 +186,7 @@ func TestRecordOfNames(t *testing.T) {
 			t.Error("the record is lost by a change of another field")
 		}
 	})
-	t.Run("DIST-D92 a digest that begins as the record of nobody means one namespace", func(t *testing.T) {
+	t.Run("DIST-D92 a recorded UID whose hash looks like that of a missing name still means one namespace", func(t *testing.T) {
 		uid := ""
 		for i := 0; !strings.HasPrefix(digestOf(uid), nobody); i++ {
 			uid = strconv.Itoa(i)
@@ -173,7 +198,7 @@ func TestRecordOfNames(t *testing.T) {
 			t.Errorf("another namespace is meant: %v", record)
 		}
 	})
-	t.Run("DIST-D119 a later change of another field doesn't date the targets anew", func(t *testing.T) {
+	t.Run("DIST-D119 a later change of the data does not make the targets younger: who took the name before gets nothing", func(t *testing.T) {
 		changed := rd.DeepCopy()
 		rotated := metav1.NewTime(written.Add(2 * time.Hour))
 		changed.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &rotated, FieldsV1: fieldsOf(`{"f:spec":{"f:resource":{}}}`)}}
@@ -189,7 +214,8 @@ func TestRecordOfNames(t *testing.T) {
 			t.Errorf("the new targets are of %v", got)
 		}
 	})
-	t.Run("DIST-D92 a status of an earlier version has none: what is there is meant", func(t *testing.T) {
+	t.Run("DIST-D92 if the status is of an earlier version, without a record, the namespaces that exist keep their "+
+		"copies", func(t *testing.T) {
 		old := rd.DeepCopy()
 		old.Status.Named, old.Status.Targets = nil, 1
 		late := f.WithNamespace(made("d1", "sub", written.Add(time.Hour), map[string]string{v1alpha1.LabelParent: "pay",

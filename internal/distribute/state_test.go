@@ -69,7 +69,8 @@ func TestAStatusOfAnOlderSpecOpensNoGate(t *testing.T) {
 }
 
 func TestAnAnswerOlderThanTheList(t *testing.T) {
-	t.Run("DIST-D116 the answer to a creation does not hide that the copy was deleted before a list", func(t *testing.T) {
+	t.Run("DIST-D116 a copy that a user deletes before the answer to its creation is created again, though a new list, not an Event, "+
+		"showed its deletion", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		c.refuse = func(_ Verb, slot copies.Slot) error {
 			if slot.Namespace == "d1" {
@@ -111,8 +112,8 @@ func TestDrift(t *testing.T) {
 		change func(*spec)
 		want   string
 	}{
-		"DIST-D36 an edited copy stays":       {func(*spec) {}, "edited"},
-		"DIST-D39 an edited copy is reverted": {reverts, "new"},
+		"DIST-D36 under Ignore an edit of a copy stays":        {func(*spec) {}, "edited"},
+		"DIST-D39 under Revert an edit of a copy is corrected": {reverts, "new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0")
@@ -153,7 +154,9 @@ func TestDrift(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("DIST-D42 DIST-D111 who edits it again and again wins for a while", func(t *testing.T) {
+	t.Run("DIST-D42 of twenty edits in a row, five are corrected; then Event DriftLoop, and one loop in the metric; "+
+		"DIST-D111 after DriftLoop the copy is not planned until the next allowed correction; if it is deleted, "+
+		"it is created at once", func(t *testing.T) {
 		c := newCluster(t, "d0")
 		c.distribute("new", reverts)
 		c.settle(time.Second)
@@ -221,8 +224,9 @@ func TestDescribeRefusal(t *testing.T) {
 		err  error
 		want string
 	}{
-		"DIST-D97 a policy's text is shown":           {ofPolicy, ofPolicy.ErrStatus.Message},
-		"DIST-D97 a value of the object is not shown": {ofField, "the API server refuses it as invalid: data.k"},
+		"DIST-D97 a refused copy is described by the policy's text": {ofPolicy, ofPolicy.ErrStatus.Message},
+		"DIST-D97 a copy with a refused field is described by the field's path, without its " +
+			"value": {ofField, "the API server refuses it as invalid: data.k"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := describeRefusal(c.err); got != c.want {
@@ -233,7 +237,8 @@ func TestDescribeRefusal(t *testing.T) {
 }
 
 func TestALargeChangeIsReviewed(t *testing.T) {
-	t.Run("DIST-D104 by a worker, and nothing is planned while the view waits", func(t *testing.T) {
+	t.Run("DIST-D104 a change of the forest with more than 100 namespaces queues one review of RD; a small change queues its "+
+		"target", func(t *testing.T) {
 		c := newCluster(t, "d0")
 		c.distribute("new")
 		c.settle(time.Minute)

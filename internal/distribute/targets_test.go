@@ -53,23 +53,30 @@ func TestTargets(t *testing.T) {
 		spec v1alpha1.DistributionTargets
 		want string
 	}{
-		"DIST-D03 all": {v1alpha1.DistributionTargets{}, "below d1 d2 d3 default lost pay pay-a pay-b x1"},
-		"a selector":   {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, "d1 d2 d3 pay-b"},
+		"DIST-D03 `targets: {}` selects all namespaces, `default` too, except protected and terminating " +
+			"ones": {v1alpha1.DistributionTargets{}, "below d1 d2 d3 default lost pay pay-a pay-b x1"},
+		"a selector": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, "d1 d2 d3 pay-b"},
 		"an empty selector": {v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{},
 			IncludedNamespaces: named("d1")}, "d1"},
-		"DIST-D05 excluded": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist,
+		"DIST-D05 excluded namespaces are no targets, though they match the selector": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist,
 			ExcludedNamespaces: named("d2", "pay-b")}, "d1 d3"},
-		"DIST-D06 an intersection": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1")},
+		"DIST-D06 of included namespaces, only those that match the selector are " +
+			"targets": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1")},
 			"d1"},
-		"DIST-D07 a tree": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}}, "pay pay-a pay-b"},
-		"DIST-D08 tree and selector": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
+		"DIST-D07 trees selects the root and all namespaces below " +
+			"it": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}}, "pay pay-a pay-b"},
+		"DIST-D08 of a tree, only namespaces that match the selector are " +
+			"targets": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
 			NamespaceLabelSelector: dist}, "pay-b"},
 		"a plain namespace": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"x1"}}, "x1"},
-		"DIST-D95 a tree is excluded": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist,
+		"DIST-D95 no namespace of an excluded tree is a target, though it matches the " +
+			"selector": {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist,
 			ExcludedTrees: []v1alpha1.NamespaceName{"pay"}}, "d1 d2 d3"},
-		"DIST-D95 a tree below a tree": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
+		"DIST-D95 a tree below one in `trees` can be excluded; the rest is " +
+			"targets": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"},
 			ExcludedTrees: []v1alpha1.NamespaceName{"pay-a"}}, "pay"},
-		"DIST-D95 a missing root is excluded": {v1alpha1.DistributionTargets{IncludedNamespaces: named("lost", "d1"),
+		"DIST-D95 no copy is written or removed in namespaces whose parent is missing, if a missing root is " +
+			"excluded": {v1alpha1.DistributionTargets{IncludedNamespaces: named("lost", "d1"),
 			ExcludedTrees: []v1alpha1.NamespaceName{"nowhere"}}, "d1 lost? below?"},
 		"what is halted is frozen": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"lost"}}, "lost below?"},
 	} {
@@ -128,7 +135,8 @@ func TestBounded(t *testing.T) {
 }
 
 func TestAHaltedTreeCostsOneClimbForEachNamespace(t *testing.T) {
-	t.Run("DIST-D120 the choice of a halted namespace does not walk over its tree", func(t *testing.T) {
+	t.Run("DIST-D120 the choice of a halted namespace costs at most twice as much in an excluded tree of 1,000 as in one of "+
+		"10", func(t *testing.T) {
 		allocations := func(size int) float64 {
 			namespaces := []string{"big type=root gone=1"}
 			for i := range size {

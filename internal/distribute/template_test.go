@@ -80,9 +80,9 @@ func TestHoldsWhatTheAPIServerStores(t *testing.T) {
 		object map[string]any
 		want   bool
 	}{
-		"DIST-D98 as it was written, without line ends": {stored("dmFsdWU=", ""), true},
-		"DIST-D98 with another value":                   {stored("b3RoZXI=", ""), false},
-		"DIST-D98 with a key more":                      {more, false},
+		"DIST-D98 line ends in the template's base64 do not count as a difference": {stored("dmFsdWU=", ""), true},
+		"DIST-D98 another value counts as a difference":                            {stored("b3RoZXI=", ""), false},
+		"DIST-D98 an additional key counts as a difference":                        {more, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := template.Holds(c.object, false); got != c.want {

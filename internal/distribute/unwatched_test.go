@@ -15,10 +15,14 @@ import (
 func TestAConflictEndsWithoutAWatchOfObstacles(t *testing.T) {
 	forbidden := &watchset.ForbiddenError{Resource: resource, Missing: []string{"watch"}}
 	for name, unwatched := range map[string]watchset.Status{
-		"DIST-D121 (1) there is no room for the watch":   {State: watchset.Pending, Err: watchset.ErrLimit},
-		"DIST-D121 (2) the operator may not watch":       {State: watchset.Forbidden, Err: forbidden, Missing: forbidden.Missing},
-		"DIST-D121 (3) the API server opens no watch":    {State: watchset.Degraded, Err: errors.New("no answer")},
-		"DIST-D121 (4) the watch is still about to list": {State: watchset.Syncing},
+		"DIST-D121 if obstacles are not watched for want of room, the message says so; they are listed every `retry.max`, and copies created, " +
+			"without other writes of the status": {State: watchset.Pending, Err: watchset.ErrLimit},
+		"DIST-D121 if the operator may not watch obstacles, the message says so; they are listed every `retry.max`, and copies created, " +
+			"without other writes of the status": {State: watchset.Forbidden, Err: forbidden, Missing: forbidden.Missing},
+		"DIST-D121 if the API server opens no watch of obstacles, the message says so; they are listed every `retry.max`, and copies created, " +
+			"without other writes of the status": {State: watchset.Degraded, Err: errors.New("no answer")},
+		"DIST-D121 while the watch of obstacles has not listed yet, they are listed every `retry.max`, and copies created; " +
+			"the message does not mention it": {State: watchset.Syncing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, "d0", "d1")
@@ -45,7 +49,7 @@ func TestAConflictEndsWithoutAWatchOfObstacles(t *testing.T) {
 }
 
 func TestAFailingListOfObstaclesStopsNothing(t *testing.T) {
-	t.Run("DIST-D121 (6) while neither a watch nor a list shows the obstacle, other targets are served", func(t *testing.T) {
+	t.Run("DIST-D121 under Skip, while neither watch nor list of obstacles works, other targets get new data", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		c.unwatched = watchset.Status{State: watchset.Degraded, Err: errors.New("no answer")}
 		c.stranger("d1", "theirs")
@@ -62,7 +66,8 @@ func TestAFailingListOfObstaclesStopsNothing(t *testing.T) {
 }
 
 func TestAWatchOfObstaclesIsReportedAgain(t *testing.T) {
-	t.Run("DIST-D121 (5) when the watch runs again, the status does not say that it does not", func(t *testing.T) {
+	t.Run("DIST-D121 when the watch of obstacles runs again, the message does not mention it any more, and a deleted obstacle is "+
+		"noticed", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		c.unwatched = watchset.Status{State: watchset.Pending, Err: watchset.ErrLimit}
 		c.stranger("d1", "theirs")

@@ -9,7 +9,8 @@ import (
 )
 
 func TestTheGarbageCollectorIsFirst(t *testing.T) {
-	t.Run("DIST-D117 copies that the garbage collector deleted are not created again before the watch shows why", func(t *testing.T) {
+	t.Run("DIST-D117 copies deleted by the garbage collector before the watch shows that RD was deleted are not created "+
+		"again", func(t *testing.T) {
 		for name, show := range map[string]func(c *cluster, late Input){
 			"each": func(c *cluster, late Input) {
 				c.events = slices.DeleteFunc(c.events, func(one Input) bool { return one == late })
@@ -33,7 +34,7 @@ func TestTheGarbageCollectorIsFirst(t *testing.T) {
 			})
 		}
 	})
-	t.Run("DIST-D117 a copy that a user deleted is", func(t *testing.T) {
+	t.Run("DIST-D117 a copy that a user deleted is created again at once", func(t *testing.T) {
 		c := newCluster(t, "d0", "d1")
 		c.distribute("new")
 		c.settle(time.Minute)

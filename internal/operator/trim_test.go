@@ -107,7 +107,7 @@ func TestTrimmedLabels(t *testing.T) {
 		}
 		return n.Labels
 	}
-	t.Run("DIST-D119 who made a namespace is known, however many labels it has", func(t *testing.T) {
+	t.Run("DIST-D119 the operator keeps the label of a namespace's creator, also if the namespace has 10,000 labels", func(t *testing.T) {
 		if got := trimmed(v1alpha1.LabelCreatedBy, v1alpha1.OperatorName); len(got) != 2 || got[v1alpha1.LabelCreatedBy] == "" {
 			t.Errorf("%d labels stay, created-by=%q", len(got), got[v1alpha1.LabelCreatedBy])
 		}

@@ -77,7 +77,8 @@ func resource(more string) string {
 	return `{spec: {resource: {apiVersion: v1, kind: Secret, ` + more + `}` + bounded + `}}`
 }
 
-var contentRow = row{name: "DIST-D79 a ResourceDistribution holds one object that belongs to nobody", tries: []try{
+var contentRow = row{name: "DIST-D79 the policies refuse: no name, other metadata, Warren's keys, types token, bootstrap and Helm, " +
+	"kube-root-ca.crt, changes of immutable data and of the type; labels may change", tries: []try{
 	allowed(admin,
 		create("resourcedistribution regcred", `{spec: {`+regcred+bounded+`}}`),
 		create("resourcedistribution ca", `{spec: {`+ca+bounded+`}}`),
@@ -102,7 +103,8 @@ var contentRow = row{name: "DIST-D79 a ResourceDistribution holds one object tha
 	invalid(admin, "type of a Secret can't change", put("resourcedistribution regcred", `{spec: {resource: {type: example.com/other}}}`)),
 }}
 
-var openRow = row{name: "DIST-D80 open-ended targets need the right to create everywhere", tries: []try{
+var openRow = row{name: "DIST-D80 erin may not create open-ended RDs or change their data or targets, only annotations and suspend; " +
+	"DELETE before Orphan is in force is refused; the garbage collector may change finalizers", tries: []try{
 	refused(erin, `user "erin" may not create secrets cluster-wide, as this ResourceDistribution requires`,
 		create("resourcedistribution everywhere", `{spec: {`+regcred+`}}`),
 		create("resourcedistribution chosen", `{spec: {`+regcred+`, targets: {namespaceLabelSelector: {matchLabels: {a: b}}}}}`)),
@@ -145,7 +147,7 @@ var overwriteRow = row{name: "SEC-O33 with component distribution-overwrite it t
 }}
 
 var _ = Describe("the cage of a component", func() {
-	It("SEC-O32 SEC-O33 DIST-D79 DIST-D80 opens no further than it must", func(ctx SpecContext) {
+	It("SEC-O32 SEC-O33 opens no further than it must; DIST-D79 DIST-D80", func(ctx SpecContext) {
 		f := &fixture{}
 		var err error
 		f.World, err = devcluster.Start(ctx, devcluster.Options{

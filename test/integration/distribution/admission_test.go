@@ -52,7 +52,9 @@ var _ = Describe("admission", Ordered, func() {
 	}
 	says := func(text string) OmegaMatcher { return MatchError(ContainSubstring(text)) }
 
-	It("DIST-D04 DIST-D09 targets that can't be meant are refused", func(ctx SpecContext) {
+	It("DIST-D04 allNamespaces true with a selector, false alone, and a name of 64 characters are refused; "+
+		"63 characters and dots are accepted, and the label has that name; "+
+		"DIST-D09 included kube-system is refused, and a namespace both included and excluded", func(ctx SpecContext) {
 		yes, no := true, false
 		all := f.selecting()
 		all.AllNamespaces = &yes
@@ -76,17 +78,19 @@ var _ = Describe("admission", Ordered, func() {
 		}
 	})
 
-	It("DIST-D30 Overwrite is refused where the configuration does not allow it", func(ctx SpecContext) {
+	It("DIST-D30 Overwrite is refused if the configuration does not allow it", func(ctx SpecContext) {
 		Expect(tries(ctx, "admin", onConflict(v1alpha1.ConflictOverwrite))).To(says("Overwrite is disabled by the configuration"))
 	})
 
-	It("DIST-D51 what is distributed stays what it is", func(ctx SpecContext) {
+	It("DIST-D51 a change of the name in spec.resource is refused; the message says to create another "+
+		"ResourceDistribution", func(ctx SpecContext) {
 		f.create(ctx)
 		Expect(f.attempt(ctx, "admin", f.with(func(r map[string]any) { r["metadata"] = map[string]any{"name": "other"} }))).
 			To(says("are immutable; create another ResourceDistribution"))
 	})
 
-	It("DIST-D52 what can't be distributed is refused with the reason", func(ctx SpecContext) {
+	It("DIST-D52 refused, with its reason: no name, other metadata, Warren's keys, Secret types token, bootstrap and Helm, "+
+		"name kube-root-ca.crt, a List, a kind not configured", func(ctx SpecContext) {
 		Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.CustomResource("example.com", "Widget", "widgets")))).To(Succeed())
 		meta := func(key string, value any) change {
 			return f.with(func(r map[string]any) { r["metadata"].(map[string]any)[key] = value })
@@ -122,7 +126,8 @@ var _ = Describe("admission", Ordered, func() {
 		}
 	})
 
-	It("DIST-D53 what the API server would refuse is refused with the field, and without its value", func(ctx SpecContext) {
+	It("DIST-D53 refused, with the field and no value: wrong type, unknown field, invalid base64, missing tls.key, invalid name, "+
+		"data over 1 MiB", func(ctx SpecContext) {
 		data := func(key string, value any) change {
 			return f.with(func(r map[string]any) { r["data"] = map[string]any{key: value} })
 		}
@@ -149,11 +154,12 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(tries(ctx, "admin", f.holding(map[string]string{"v": strings.Repeat("x", 1<<20)}))).To(Succeed())
 	})
 
-	It("DIST-D55 what is too large is refused before it is stored", func(ctx SpecContext) {
+	It("DIST-D55 a ConfigMap of 1.45 MiB is refused: \"the limit is 1500000\"", func(ctx SpecContext) {
 		Expect(tries(ctx, "admin", f.configMap(map[string]string{"v": strings.Repeat("x", 1485<<10)}))).To(says("the limit is 1500000"))
 	})
 
-	It("DIST-D58 DIST-D60 needs the right in every target, that of who asks", func(ctx SpecContext) {
+	It("DIST-D58 carol's RD for d1 is accepted; it is refused with d2, which the message names, a tree, the selector, or all namespaces; "+
+		"DIST-D60 with `--as=carol` carol's rights count; a dry run has the same answer, and nothing is written", func(ctx SpecContext) {
 		Eventually(ctx, func() error { return tries(ctx, "carol", included(f.d1)) }).Should(Succeed())
 		Expect(tries(ctx, "carol")).To(says(`user "carol" may not create secrets cluster-wide, as this ResourceDistribution requires`))
 		Expect(tries(ctx, "carol", included(f.d1, f.d2))).To(says(`user "carol" may not create secrets in namespace "` + f.d2 + `"`))
@@ -195,7 +201,8 @@ var _ = Describe("admission", Ordered, func() {
 		Expect(stderr).To(ContainSubstring(`user "carol" may not create secrets cluster-wide, as this ResourceDistribution requires`))
 	})
 
-	It("DIST-D59 a change needs the right for what it changes", func(ctx SpecContext) {
+	It("DIST-D59 without rights in all targets, carol may change annotations and suspend, and remove targets; "+
+		"she may not change data", func(ctx SpecContext) {
 		f.create(ctx, included(f.d1, f.d2, f.d3))
 		f.becomes(ctx, "True/Distributed")
 		as := func(changes ...change) error { return f.attempt(ctx, "carol", changes...) }
@@ -207,7 +214,8 @@ var _ = Describe("admission", Ordered, func() {
 		Eventually(ctx, func() error { return as(included(f.d1)) }).Should(Succeed())
 	})
 
-	It("DIST-D81 warns of conflicts, of names that don't exist and of copies that go", func(ctx SpecContext) {
+	It("DIST-D81 CREATE has Warnings that name the namespace with an obstacle and the missing one; DELETE warns \"this removes the copy "+
+		"from 2 namespaces\"", func(ctx SpecContext) {
 		Expect(f.Admin().Create(ctx, build.Secret(f.d2, f.id, "mine"))).To(Succeed())
 		manifest := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id +
 			`}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +

@@ -39,7 +39,10 @@ var _ = Describe("a conflict", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	It("DIST-D21 stops the first roll-out everywhere, DIST-D22 and heals", func(ctx SpecContext) {
+	It("DIST-D21 Fail: an unrelated Secret in d2 stays unchanged and prevents all copies; Ready False/Conflict, Stalled, [d2 Unrelated], "+
+		"one Event on RD, one on the Secret; "+
+		"DIST-D22 when the obstacle in d2 is deleted, all three copies are created; Ready is True, with Event "+
+		"ConflictResolved", func(ctx SpecContext) {
 		obstacle := f.obstacle(ctx, f.d2, "mine")
 		f.seen(ctx, f.d1, f.d2, f.d3)
 		f.create(ctx)
@@ -63,7 +66,9 @@ var _ = Describe("a conflict", func() {
 		f.rests(ctx)
 	})
 
-	It("DIST-D24 of a namespace that joins holds up nobody else, DIST-D25 nor a change", func(ctx SpecContext) {
+	It("DIST-D24 a namespace that becomes a target with an obstacle is in conflict alone; existing copies stay, "+
+		"and a later target gets its copy; "+
+		"DIST-D25 when the data change, all copies are updated, although one namespace is in conflict", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		d4, d5 := f.id+"-d4", f.id+"-d5"
@@ -80,7 +85,8 @@ var _ = Describe("a conflict", func() {
 		f.untouched(ctx, obstacle)
 	})
 
-	It("DIST-D26 of what other targets would add stops all that is new, and no update", func(ctx SpecContext) {
+	It("DIST-D26 if a change of the targets adds five namespaces, one in conflict, none of the five gets a copy; "+
+		"existing copies stay and get new data", func(ctx SpecContext) {
 		naming := func(names ...string) change {
 			return targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
 		}
@@ -103,7 +109,8 @@ var _ = Describe("a conflict", func() {
 		f.untouched(ctx, obstacle)
 	})
 
-	It("DIST-D27 is passed over by Skip", func(ctx SpecContext) {
+	It("DIST-D27 under Skip the other targets get copies, and the obstacle is unchanged; Ready True/Skipped, "+
+		"conflicts 1", func(ctx SpecContext) {
 		obstacle := f.obstacle(ctx, f.d2, "mine")
 		f.create(ctx, onConflict(v1alpha1.ConflictSkip))
 		rd := f.becomes(ctx, "True/Skipped")
@@ -112,7 +119,10 @@ var _ = Describe("a conflict", func() {
 		f.untouched(ctx, obstacle)
 	})
 
-	It("DIST-D28 is adopted where it is identical, DIST-D29 and handed back", func(ctx SpecContext) {
+	It("DIST-D28 AdoptIdentical: while another obstacle differs, nothing is written; without it, the equal one is adopted (same UID, "+
+		"annotation `adopted`, no ownerReference), and other copies are created; "+
+		"DIST-D29 when RD is deleted, the copies that it created are deleted; an adopted object stays, without Warren's "+
+		"keys", func(ctx SpecContext) {
 		equal := f.obstacle(ctx, f.d2, "", func(s *corev1.Secret) {
 			s.Data, s.Labels = map[string][]byte{"v": []byte("1")}, map[string]string{"theirs": "yes"}
 		})
@@ -139,7 +149,8 @@ var _ = Describe("a conflict", func() {
 		Expect(left.Labels).NotTo(HaveKey(v1alpha1.LabelDistributedBy))
 	})
 
-	It("DIST-D31 is overwritten where that is allowed", func(ctx SpecContext) {
+	It("DIST-D31 under Overwrite d2's Secret keeps its UID, and gets RD's data and annotation `adopted`; Event Overwrote names d2, "+
+		"and no content", func(ctx SpecContext) {
 		obstacle := f.obstacle(ctx, f.d2, "s3ntinel-mine")
 		f.create(ctx, onConflict(v1alpha1.ConflictOverwrite))
 		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
@@ -151,7 +162,8 @@ var _ = Describe("a conflict", func() {
 			Should(ConsistOf(And(ContainSubstring(f.d2), Not(ContainSubstring("s3ntinel")))))
 	})
 
-	It("DIST-D32 is never overwritten where it is somebody's", func(ctx SpecContext) {
+	It("DIST-D32 Overwrite changes no obstacle that is Propagated (copy or source), Controlled, TypeDiffers, Immutable or BeingDeleted, "+
+		"and reports these reasons; other targets get copies", func(ctx SpecContext) {
 		root, child := f.id+"-root", f.id+"-child"
 		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
 		Eventually(ctx, func() error {
@@ -185,7 +197,8 @@ var _ = Describe("a conflict", func() {
 		}
 	})
 
-	It("DIST-D33 between two distributions is settled by who wrote first", func(ctx SpecContext) {
+	It("DIST-D33 two RDs under Skip for the same targets: `current` of both adds up to 3; when one is deleted, "+
+		"the other's copies are created", func(ctx SpecContext) {
 		other := f.object(func(rd *v1alpha1.ResourceDistribution) { rd.Name += "-other" }, f.holding(map[string]string{"v": "other"}),
 			onConflict(v1alpha1.ConflictSkip))
 		Expect(f.Admin().Create(ctx, other)).To(Succeed())
@@ -202,7 +215,8 @@ var _ = Describe("a conflict", func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D34 with a propagated copy is the later one's, either way", func(ctx SpecContext) {
+	It("DIST-D34 where a propagated copy exists, RD is in conflict: Propagated, by the source's namespace; where RD's copy exists, "+
+		"a later source gets Event Conflict; the first object stays unchanged", func(ctx SpecContext) {
 		root, child := f.id+"-root", f.id+"-child"
 		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
 		Eventually(ctx, func() error {
@@ -234,7 +248,8 @@ var _ = Describe("a conflict", func() {
 		g.untouched(ctx, was)
 	})
 
-	It("DIST-D78 is what somebody made of one of our copies", func(ctx SpecContext) {
+	It("DIST-D78 a Secret with all keys of d1's copy is not the operator's elsewhere: never written in x1, and a conflict, Unrelated, "+
+		"in a target", func(ctx SpecContext) {
 		d9 := f.id + "-d9"
 		f.namespace(ctx, d9)
 		f.create(ctx)
@@ -254,7 +269,8 @@ var _ = Describe("a conflict", func() {
 		f.untouched(ctx, out)
 	})
 
-	It("DIST-D83 is shown by kubectl warren distribution, with what a change would do", func(ctx SpecContext) {
+	It("DIST-D83 `kubectl warren distribution`: list prints numbers and reason, describe the namespace in conflict, plan what RD would do, "+
+		"plan -f what the file would do", func(ctx SpecContext) {
 		f.obstacle(ctx, f.d2, "mine")
 		f.seen(ctx, f.d1, f.d2, f.d3)
 		f.create(ctx)
@@ -276,7 +292,8 @@ var _ = Describe("a conflict", func() {
 		Expect(warren(changed, "plan", "-f", "-")).To(Equal("create 1: " + f.x1 + "\n"))
 	})
 
-	It("DIST-D23 is counted in full and listed in part", func(ctx SpecContext) {
+	It("DIST-D23 of 150 conflicts in 200 targets the status lists the first 100 by name; conflicts is 150; "+
+		"the message's command prints all 150", func(ctx SpecContext) {
 		names := f.namespaces(ctx, 200)
 		conflict := func(taken []string) *v1alpha1.ResourceDistribution {
 			GinkgoHelper()

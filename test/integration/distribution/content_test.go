@@ -28,7 +28,8 @@ var _ = Describe("content", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	It("DIST-D15 a change is one write a copy, and no read", func(ctx SpecContext) {
+	It("DIST-D15 a change of the data costs one PUT for each copy, and no read of Secrets; source-hash ends with "+
+		"resourceHash", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		mark := f.Mark(ctx)
@@ -41,7 +42,8 @@ var _ = Describe("content", func() {
 		Expect(got).To(Equal(map[string]int{"update secrets": 3}))
 	})
 
-	It("DIST-D16 labels and annotations follow the template, DIST-D20 and what others added stays", func(ctx SpecContext) {
+	It("DIST-D16 labels that change in the template change in the copies; labels and annotations that it loses are removed from them; "+
+		"DIST-D20 labels and annotations that other users added to a copy stay when RD changes", func(ctx SpecContext) {
 		meta := func(labels, annotations map[string]string) change {
 			return f.with(func(resource map[string]any) {
 				resource["metadata"] = map[string]any{"name": f.id, "labels": labels, "annotations": annotations}
@@ -61,7 +63,8 @@ var _ = Describe("content", func() {
 		Expect(f.at(ctx, f.d1).Annotations).To(And(HaveKey("theirs"), Not(HaveKey("note"))))
 	})
 
-	It("DIST-D17 stringData is folded in, and what is gone goes; DIST-D18 and no default counts as a difference", func(ctx SpecContext) {
+	It("DIST-D17 stringData is merged into data, and its value wins; a key that the template loses is removed from the copies; "+
+		"DIST-D18 once the copies are current, nothing is written, also if only RD's own annotations change", func(ctx SpecContext) {
 		f.create(ctx, f.with(func(resource map[string]any) {
 			resource["data"] = map[string]string{"v": "eA==", "w": "dw=="}
 			resource["stringData"] = map[string]string{"v": "1"}
@@ -78,7 +81,8 @@ var _ = Describe("content", func() {
 		Expect(f.requests(ctx, mark)).NotTo(HaveKey("update secrets"))
 	})
 
-	It("DIST-D57 a copy that somebody froze is reported, and never deleted", func(ctx SpecContext) {
+	It("DIST-D57 a copy that was made immutable is in failedNamespaces, and is not deleted; other copies are current; if a user deletes it, "+
+		"a new one is created", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		yes := true
@@ -94,7 +98,7 @@ var _ = Describe("content", func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D68 ten changes in a second end in the last", func(ctx SpecContext) {
+	It("DIST-D68 after ten changes of the data at once, all three copies have the last data, after at most 30 PUTs", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		mark := f.Mark(ctx)
@@ -106,7 +110,9 @@ var _ = Describe("content", func() {
 		Expect(f.requests(ctx, mark)["update secrets"]).To(BeNumerically("<=", 30))
 	})
 
-	It("DIST-D66 what the API server refuses is told, and heals; DIST-D108 for want of quota, without a human", func(ctx SpecContext) {
+	It("DIST-D66 copies refused by a quota and a policy are in failedNamespaces with the API server's text; "+
+		"each is created when its cause ends; one Event Failed; "+
+		"DIST-D108 with an exceeded quota alone, Ready is False/Failed but RD is not Stalled", func(ctx SpecContext) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: "none"},
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}}
 		Expect(f.Admin().Create(ctx, quota)).To(Succeed())
@@ -140,7 +146,8 @@ var _ = Describe("content", func() {
 var _ = Describe("a suspended distribution", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
-	It("DIST-D62 while suspended there is a plan, and no write", func(ctx SpecContext) {
+	It("DIST-D62 while RD is suspended, no copy is written; `status.plan` names what would be created, updated, deleted or in conflict; "+
+		"afterwards the operator writes that", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		f.change(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Suspend = true }, f.holding(map[string]string{"v": "2"}))
@@ -175,7 +182,8 @@ var _ = Describe("drift", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	It("DIST-D36 is left alone under Ignore, DIST-D37 until the resource changes", func(ctx SpecContext) {
+	It("DIST-D36 under Ignore a user's edit of a copy stays, also when a new namespace becomes a target; "+
+		"DIST-D37 when spec.resource changes, the edited copy equals the template again", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.edit(ctx, "admin", f.d1, setting("v", "edited"))).To(Succeed())
@@ -188,7 +196,7 @@ var _ = Describe("drift", func() {
 		f.distributed(ctx, "v=2", f.d1)
 	})
 
-	It("DIST-D38 a copy that is deleted comes back", func(ctx SpecContext) {
+	It("DIST-D38 a copy that a user deletes, twice in a row, is created again each time, under Ignore and Revert", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		for _, policy := range []v1alpha1.DriftPolicy{v1alpha1.DriftIgnore, v1alpha1.DriftRevert} {
@@ -202,7 +210,9 @@ var _ = Describe("drift", func() {
 		}
 	})
 
-	It("DIST-D39 is put right under Revert, and DIST-D42 a loop is slowed down", func(ctx SpecContext) {
+	It("DIST-D39 under Revert a data key that a user adds to a copy is removed; "+
+		"DIST-D42 after five corrections of a copy, Event DriftLoop is sent and a further edit stays for a while; "+
+		"other copies are corrected at once", func(ctx SpecContext) {
 		f.create(ctx, onDrift(v1alpha1.DriftRevert))
 		rd := f.becomes(ctx, "True/Distributed")
 		Expect(f.at(ctx, f.d1).Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLocked, v1alpha1.True))
@@ -222,14 +232,15 @@ var _ = Describe("removal", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	It("DIST-D44 takes the copies along", func(ctx SpecContext) {
+	It("DIST-D44 under deletionPolicy Delete all copies are deleted when RD is deleted", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		f.remove(ctx)
 		f.absent(ctx, f.d1, f.d2, f.d3)
 	})
 
-	It("DIST-D45 leaves orphans, unlocked; DIST-D49 and they are taken over again", func(ctx SpecContext) {
+	It("DIST-D45 under Orphan copies have no ownerReference; when RD is deleted, they stay, and lose `locked`; "+
+		"DIST-D49 RD, created again with other data where such copies exist, updates them in place, without a conflict", func(ctx SpecContext) {
 		f.create(ctx, onDeletion(v1alpha1.DeletionOrphan), onDrift(v1alpha1.DriftRevert))
 		f.becomes(ctx, "True/Distributed")
 		was := f.at(ctx, f.d1)
@@ -244,7 +255,8 @@ var _ = Describe("removal", func() {
 		Expect(f.at(ctx, f.d1).UID).To(Equal(was.UID))
 	})
 
-	It("DIST-D46 a change to Orphan is in force when the status says so", func(ctx SpecContext) {
+	It("DIST-D46 once status.deletionPolicy is Orphan, no copy has an ownerReference; RD can be deleted, "+
+		"and its copies stay", func(ctx SpecContext) {
 		f.create(ctx)
 		Expect(f.becomes(ctx, "True/Distributed").Status.DeletionPolicy).To(Equal(v1alpha1.DeletionDelete))
 		Expect(f.edit(ctx, "admin", f.d1, setting("v", "edited"))).To(Succeed())
@@ -260,7 +272,7 @@ var _ = Describe("removal", func() {
 		Expect(f.data(ctx, f.d1)).To(Equal("v=edited"))
 	})
 
-	It("DIST-D47 with --cascade=orphan leaves the copies", func(ctx SpecContext) {
+	It("DIST-D47 `--cascade=orphan`: RD is deleted, and its copies stay", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		f.remove(ctx, client.PropagationPolicy(metav1.DeletePropagationOrphan))
@@ -269,7 +281,7 @@ var _ = Describe("removal", func() {
 		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
 	})
 
-	It("DIST-D47 with --cascade=foreground goes after the last copy", func(ctx SpecContext) {
+	It("DIST-D47 `--cascade=foreground`: RD is deleted after its last copy, also if a finalizer holds that copy", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.edit(ctx, "admin", f.d1, func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })).To(Succeed())
@@ -282,7 +294,8 @@ var _ = Describe("removal", func() {
 		Eventually(ctx, f.gone).WithArguments(f.object()).Should(BeTrue())
 	})
 
-	It("DIST-D48 and made again at once: the copies are those of the new one", func(ctx SpecContext) {
+	It("DIST-D48 RD with 300 targets is deleted and at once created again: 300 copies get the new ownerReference, "+
+		"and stay", func(ctx SpecContext) {
 		names := f.namespaces(ctx, 300)
 		to := targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
 		f.create(ctx, to)
@@ -306,7 +319,8 @@ var _ = Describe("removal", func() {
 		Expect(owned()).To(Equal(300), "the garbage collector takes none")
 	})
 
-	It("DIST-D50 waits for a copy that somebody's finalizer holds", func(ctx SpecContext) {
+	It("DIST-D50 a copy with a tenant's finalizer outlives RD; created again, RD is in conflict there, BeingDeleted, "+
+		"until the finalizer is removed; then it gets a copy", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.edit(ctx, "admin", f.d1, func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })).To(Succeed())

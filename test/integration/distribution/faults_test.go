@@ -73,18 +73,20 @@ var _ = Describe("a cluster in which others write too", func() {
 		Expect([]int{written["create secrets"], written["update secrets"]}).To(Equal([]int{3, 3}), f.explain)
 	}
 
-	It("DIST-D43 an annotation that changes at each write makes no loop", func(ctx SpecContext) {
+	It("DIST-D43 a policy that changes an annotation at each write: each copy is written once for each change of RD, "+
+		"under Revert", func(ctx SpecContext) {
 		f.mutates(ctx,
 			`Object{metadata: Object.metadata{annotations: {"mutated": request.operation + string(object.metadata.?resourceVersion.orValue(""))}}}`)
 		writesOnce(ctx, v1alpha1.DriftRevert)
 	})
 
-	It("DIST-D43 a data value that is always rewritten costs no write under Ignore", func(ctx SpecContext) {
+	It("DIST-D43 a policy that rewrites a data value: each copy is written once for each change of RD, under Ignore", func(ctx SpecContext) {
 		f.mutates(ctx, `Object{data: {"v": "bXV0YXRlZA==", "mutated": "eA=="}}`)
 		writesOnce(ctx, v1alpha1.DriftIgnore)
 	})
 
-	It("DIST-D98 data that are always rewritten are told under Revert, and end in a loop that is slowed down", func(ctx SpecContext) {
+	It("DIST-D98 Revert, and a policy that always rewrites a data value: each copy is corrected five times; then Event DriftLoop, "+
+		"Ready False/Progressing, outdated 3", func(ctx SpecContext) {
 		f.mutates(ctx, `Object{data: {"v": "bXV0YXRlZA==", "mutated": "eA=="}}`)
 		mark := f.Mark(ctx)
 		f.create(ctx, onDrift(v1alpha1.DriftRevert))
@@ -95,7 +97,7 @@ var _ = Describe("a cluster in which others write too", func() {
 		Expect([]int32{rd.Status.Current, rd.Status.Outdated}).To(Equal([]int32{0, 3}))
 	})
 
-	It("DIST-D97 the text of a policy that refuses a copy as invalid is told", func(ctx SpecContext) {
+	It("DIST-D97 the text of a policy that refuses a copy with 422 is in failedNamespaces and the message of Ready", func(ctx SpecContext) {
 		const message = "frozen until the audit is over"
 		f.refusing(ctx, f.d2, message, metav1.StatusReasonInvalid)
 		f.create(ctx)
@@ -104,7 +106,8 @@ var _ = Describe("a cluster in which others write too", func() {
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring(message))
 	})
 
-	It("DIST-D67 what the operator may not write is told, and tried seldom", func(ctx SpecContext) {
+	It("DIST-D67 if the operator may not create the Secret in d2, failedNamespaces has reason Forbidden, and Stalled Rejected; "+
+		"other targets get copies; retries wait", func(ctx SpecContext) {
 		const message = "no Secret of this name here"
 		lift := f.refusing(ctx, f.d2, message, metav1.StatusReasonForbidden)
 		mark := f.Mark(ctx)
@@ -141,7 +144,8 @@ func (f *field) refusing(ctx context.Context, namespace, message string, reason 
 }
 
 var _ = Describe("a secret value", func() {
-	It("DIST-D77 is in no log, Event, metric, condition or message", func(ctx SpecContext) {
+	It("DIST-D77 a value of the data is in no log, Event, metric, status or message, also if RD is in conflict, failed, "+
+		"suspended or refused", func(ctx SpecContext) {
 		f, value := plough(ctx, world), "s3ntinel-"+rand.String(8)
 		signs := []string{value, base64.StdEncoding.EncodeToString([]byte(value))}
 		told := []string{}

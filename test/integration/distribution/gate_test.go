@@ -41,7 +41,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		g.StartOperator(ctx, w, configuration)
 	})
 
-	It("DIST-D73 repeats an update that met a newer object, and reads nothing", func(ctx SpecContext) {
+	It("DIST-D73 an update of a copy that another user has changed meanwhile (409) is repeated on the newer object; "+
+		"no copy is read", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
@@ -60,7 +61,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		Expect(asked["update secrets"]).To(And(BeNumerically(">=", 4), BeNumerically("<=", 8)), f.explain)
 	})
 
-	It("DIST-D84 is killed after any write, and touches nothing of others", func(ctx SpecContext) {
+	It("DIST-D84 killed after any write while copies are created, updated, changed for Orphan and back, and removed, "+
+		"the operator completes each change; an unrelated Secret stays unchanged", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		obstacle := f.obstacle(ctx, f.x1, "theirs")
 		Expect(f.Admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.d1, Name: "bystander"}})).To(Succeed())
@@ -92,7 +94,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		Expect(f.Admin().Get(ctx, client.ObjectKey{Namespace: f.d1, Name: "bystander"}, &corev1.Secret{})).To(Succeed())
 	})
 
-	It("DIST-D86 keeps everybody's copies new though a tenant puts an obstacle before every change", func(ctx SpecContext) {
+	It("DIST-D86 under Fail, each time a tenant replaces d2's copy by an obstacle, only d2 is in conflict; the others get new data; "+
+		"when the obstacle is deleted, d2 its copy", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
@@ -112,7 +115,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		}
 	})
 
-	It("DIST-D87 reports no failure of a namespace that goes while its copy is written", func(ctx SpecContext) {
+	It("DIST-D87 d2 is deleted while its copy is created or updated: targets 2, failed 0, no Event Failed; created again, "+
+		"d2 gets its copy", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		for _, act := range []func(){
 			func() { f.create(ctx) },
@@ -133,7 +137,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		}
 	})
 
-	It("DIST-D74 writes nothing where it may not look, and says so", func(ctx SpecContext) {
+	It("DIST-D74 if the operator may not list Secrets, Ready is False/NotObserved, and no copy is created, updated or deleted; "+
+		"with the right, RD is distributed", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
@@ -158,7 +163,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D75 takes up a kind that the configuration adds, and leaves the copies of one that it drops", func(ctx SpecContext) {
+	It("DIST-D75 without RD's kind in `distribution.kinds`, Ready is False/KindNotAllowed, and the copies stay; when the kind is added, "+
+		"RD is distributed", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		settings := func(value string) change { return f.configMap(map[string]string{"v": value}) }
 		copied := func(ctx context.Context) string {
@@ -182,7 +188,8 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D70 is followed by the other replica, which writes nothing twice", func(ctx SpecContext) {
+	It("DIST-D70 the leader is killed while it creates 40 copies: the other replica completes them, with at most 56 POSTs in "+
+		"all", func(ctx SpecContext) {
 		_, err := w.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
 		f := plough(ctx, w)

@@ -40,7 +40,8 @@ var _ = Describe("what tenants may do to copies", func() {
 			UID: "0d21e2c4-0000-4000-8000-000000000001"})
 	}
 
-	It("DIST-D40 a locked copy is the operator's alone, and goes with its namespace", func(ctx SpecContext) {
+	It("DIST-D40 a tenant may not patch, replace or delete a locked copy, nor write its ownerReferences or `distributed-by`; "+
+		"it is deleted with its namespace", func(ctx SpecContext) {
 		f.create(ctx, onDrift(v1alpha1.DriftRevert))
 		f.becomes(ctx, "True/Distributed")
 		was := f.at(ctx, f.d1)
@@ -57,7 +58,8 @@ var _ = Describe("what tenants may do to copies", func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D41 a copy that is not locked may be edited, but for what says whose it is", func(ctx SpecContext) {
+	It("DIST-D41 a tenant may edit the data of a copy that is not locked, not its keys of Warren or ownerReferences; "+
+		"nor create an object with `distributed-by`", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.edit(ctx, "alice", f.d1, setting("v", "edited"))).To(Succeed())
@@ -82,7 +84,8 @@ var _ = Describe("what can't change", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	It("DIST-D56 is the data of an immutable resource and the type of a Secret", func(ctx SpecContext) {
+	It("DIST-D56 data and `immutable` of an immutable ConfigMap can't change, nor a Secret's type; its labels can, and reach the copies; "+
+		"a mutable one may become immutable", func(ctx SpecContext) {
 		settings := func(value string, more map[string]any) change {
 			return func(rd *v1alpha1.ResourceDistribution) {
 				resource := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},

@@ -17,7 +17,8 @@ import (
 
 var _ = Describe("many copies", func() {
 	// make bench, B9, compares how long that takes with the time of a bare client.
-	It("DIST-D72 cost one write each to create, update and delete, and one list", func(ctx SpecContext) {
+	It("DIST-D72 60 copies cost one list, and one write each to create, update and delete; `make bench ARGS=\"-only B9 -children 1000\"` "+
+		"measures the time", func(ctx SpecContext) {
 		f := plough(ctx, world)
 		const many = 60
 		for i := range many - 3 {
@@ -70,7 +71,8 @@ var _ = Describe("what is large", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	It("DIST-D54 a Secret of 1 MiB is distributed", func(ctx SpecContext) {
+	It("DIST-D54 a Secret with 1,048,576 bytes of data is copied; RD's managedFields have one entry for spec.resource, "+
+		"and its status can be written", func(ctx SpecContext) {
 		f.create(ctx, f.holding(map[string]string{"v": strings.Repeat("x", 1<<20)}))
 		rd := f.becomes(ctx, "True/Distributed") // so the API server has accepted the operator's writes of the status
 		Expect(rd.Status.Current).To(BeEquivalentTo(3))
@@ -80,7 +82,8 @@ var _ = Describe("what is large", func() {
 		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(3), f.explain)
 	})
 
-	It("DIST-D54 a ConfigMap of 20,000 keys is distributed, and one managed field for those that own it", func(ctx SpecContext) {
+	It("DIST-D54 a ConfigMap with 20,000 keys is copied; RD's managedFields have one entry for spec.resource, "+
+		"and its status can be written", func(ctx SpecContext) {
 		data := map[string]string{}
 		for i := range 20_000 {
 			data[fmt.Sprintf("key-%05d", i)] = "x"
@@ -98,7 +101,8 @@ var _ = Describe("what is large", func() {
 		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(3), f.explain)
 	})
 
-	It("DIST-D88 a ConfigMap of 1.4 MiB is refused everywhere, in a sentence", func(ctx SpecContext) {
+	It("DIST-D88 the API server refuses copies of a ConfigMap of 1.4 MiB: failed 3, Stalled Rejected; Ready's message has none of its "+
+		"data", func(ctx SpecContext) {
 		f.create(ctx, f.configMap(map[string]string{"v": strings.Repeat("x", 1400<<10)}))
 		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.Failed).To(BeEquivalentTo(3))
@@ -108,7 +112,8 @@ var _ = Describe("what is large", func() {
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
 	})
 
-	It("DIST-D89 500 names that don't exist are counted, and the others are served", func(ctx SpecContext) {
+	It("DIST-D89 with d1 and 499 missing names in included, d1 gets its copy, the status lists 20 names, and the message counts 499; "+
+		"501 names are refused", func(ctx SpecContext) {
 		names := []string{f.d1}
 		for i := range 499 {
 			names = append(names, fmt.Sprintf("%s-ghost-%03d", f.id, i))

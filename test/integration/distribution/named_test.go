@@ -71,7 +71,8 @@ var _ = Describe("a name in the targets", func() {
 		return targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
 	}
 
-	It("DIST-D92 means the namespace that had it, and no later one until the targets are written again", func(ctx SpecContext) {
+	It("DIST-D92 a later d2 gets nothing: Ready False/NamespaceReplaced, Stalled, replaced [d2], an Event; d1 gets new data; "+
+		"removed from included and added again, d2 gets its copy", func(ctx SpecContext) {
 		f.create(ctx, included(f.d1, f.d2))
 		f.becomes(ctx, "True/Distributed")
 		f.removeNamespace(ctx, f.d2)
@@ -95,7 +96,7 @@ var _ = Describe("a name in the targets", func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D92 so does the name of a tree, with all below it", func(ctx SpecContext) {
+	It("DIST-D92 if another root has taken a name in `trees`, neither it nor a namespace below gets a copy", func(ctx SpecContext) {
 		root, child, late := f.id+"-root", f.id+"-child", f.id+"-late"
 		Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
 		Expect(f.Admin().Create(ctx, build.Child(child, root))).To(Succeed())
@@ -111,7 +112,8 @@ var _ = Describe("a name in the targets", func() {
 		f.staysWithout(ctx, late)
 	})
 
-	It("DIST-D93 that nobody had is served to who makes the namespace directly, to a cluster admin's LNamespace, and to no tenant",
+	It("DIST-D93 a missing name that is later created directly, or by a cluster admin's LNamespace, gets the copy; "+
+		"created by a tenant's LNamespace or SubNamespace, it never does",
 		func(ctx SpecContext) {
 			root, lain, users, admins, made := f.id+"-root", f.id+"-lain", f.id+"-users", f.id+"-admins", f.id+"-made"
 			Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
@@ -132,7 +134,8 @@ var _ = Describe("a name in the targets", func() {
 			f.staysWithout(ctx, users)
 		})
 
-	It("DIST-D95 of an excluded tree keeps the copies out of all below it, now and later", func(ctx SpecContext) {
+	It("DIST-D95 with the root in excludedTrees, the copies in it and below are deleted, and a later namespace below gets "+
+		"none", func(ctx SpecContext) {
 		root, child, late := f.id+"-root", f.id+"-child", f.id+"-late"
 		Expect(f.Admin().Create(ctx, build.Root(root, "dist", f.id))).To(Succeed())
 		Expect(f.Admin().Create(ctx, build.Child(child, root, "dist", f.id))).To(Succeed())
@@ -149,7 +152,8 @@ var _ = Describe("a name in the targets", func() {
 })
 
 var _ = Describe("rights to what a name means", func() {
-	It("DIST-D94 are asked again when another namespace has the name; DIST-D105 an intersection asks for its list alone",
+	It("DIST-D94 a user without rights in a replaced d2 may not change data, nor targets that keep d2, but may set suspend and remove d2; "+
+		"DIST-D105 included [d1] with a tree is accepted without rights in the tree",
 		func(ctx SpecContext) {
 			f := plough(ctx, judged)
 			f.distributor(ctx, "dave", "resourcedistributions")
@@ -180,7 +184,7 @@ var _ = Describe("rights to what a name means", func() {
 			Eventually(ctx, func() error { return f.attempt(ctx, "dave", targeting(both)) }).Should(Succeed())
 		})
 
-	It("DIST-D106 are not had by writing the status", func(ctx SpecContext) {
+	It("DIST-D106 a user who has the RBAC right may not write the status; admin may", func(ctx SpecContext) {
 		f := plough(ctx, judged)
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
@@ -196,7 +200,8 @@ var _ = Describe("rights to what a name means", func() {
 })
 
 var _ = Describe("targets that choose nothing", func() {
-	It("DIST-D107 are told of exclusions that sub-namespaces pass", func(ctx SpecContext) {
+	It("DIST-D107 a Warning names each root or missing name in excludedNamespaces that excludedTrees lacks: "+
+		"sub-namespaces below get the copy; none for a plain namespace", func(ctx SpecContext) {
 		f := plough(ctx, judged)
 		root := f.id + "-root"
 		Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
@@ -215,7 +220,8 @@ var _ = Describe("targets that choose nothing", func() {
 		Expect(warned("excludedNamespaces: [{name: " + f.id + "-ghost}]")).To(ContainSubstring("excludes only " + f.id + "-ghost"))
 	})
 
-	It("DIST-D96 are told, with how many namespaces they select", func(ctx SpecContext) {
+	It("DIST-D96 `{}`, an empty selector and excludes alone get a Warning with the number of namespaces, in `plan -f` too; "+
+		"allNamespaces and included don't; a missing excluded tree does", func(ctx SpecContext) {
 		f := plough(ctx, judged)
 		manifest := func(targets string) string {
 			return `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id +

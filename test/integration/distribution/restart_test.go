@@ -42,7 +42,7 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		DeferCleanup(w.Stop)
 	})
 
-	It("DIST-D82 runs without the CRD, and takes it up when it comes", func(ctx SpecContext) {
+	It("DIST-D82 the operator runs without component `distribution`; when the component is applied, it distributes RD", func(ctx SpecContext) {
 		all, err := devcluster.RenderWith("config/overlays/standard", component)
 		Expect(err).NotTo(HaveOccurred())
 		var added devcluster.Manifests
@@ -61,7 +61,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D61 what is invalid is said, and nothing is written", func(ctx SpecContext) {
+	It("DIST-D61 an RD with an invalid resource, stored without policy and webhook: Ready False/InvalidResource, Stalled, and no copy; "+
+		"once valid, it is distributed", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		f.create(ctx, f.with(func(resource map[string]any) { resource["type"] = "kubernetes.io/service-account-token" }))
 		rd := f.becomes(ctx, "False/InvalidResource")
@@ -71,7 +72,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.distributed(ctx, "v=1", f.d1)
 	})
 
-	It("DIST-D19 writes nothing after a restart, and reads no copy", func(ctx SpecContext) {
+	It("DIST-D19 a restart of the operator causes no write and no read of a copy, also if a copy was edited under "+
+		"Ignore", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
@@ -83,7 +85,7 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect(f.data(ctx, f.d1)).To(Equal("v=edited"))
 	})
 
-	It("DIST-D39 puts right what was changed meanwhile", func(ctx SpecContext) {
+	It("DIST-D39 under Revert an edit while the operator is down is corrected after its start", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		f.create(ctx, onDrift(v1alpha1.DriftRevert))
 		f.becomes(ctx, "True/Distributed")
@@ -94,8 +96,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.distributed(ctx, "v=1", f.d1)
 	})
 
-	It("DIST-D99 without the policies, puts right under Revert what was changed meanwhile, whoever it says changed it, and leaves it under "+
-		"Ignore", func(ctx SpecContext) {
+	It("DIST-D99 policies off: alice's edits while the operator is down, also as field manager `warren`, are corrected under Revert, "+
+		"and stay under Ignore", func(ctx SpecContext) {
 		reverted, ignored := plough(ctx, w), plough(ctx, w)
 		for _, f := range []*field{reverted, ignored} {
 			f.tenant(ctx, f.d1)
@@ -120,7 +122,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect([]string{ignored.data(ctx, ignored.d1), ignored.data(ctx, ignored.d2)}).To(Equal([]string{"extra=1 v=1", "v=edited"}))
 	})
 
-	It("DIST-D90 writes what follows from the specs that came while it was down, and nothing else", func(ctx SpecContext) {
+	It("DIST-D90 after its start the operator makes each write that the specs changed meanwhile require, and no other; "+
+		"none for RDs suspended or, under Fail, in conflict", func(ctx SpecContext) {
 		changed, skips, fails, suspended := plough(ctx, w), plough(ctx, w), plough(ctx, w), plough(ctx, w)
 		changed.create(ctx)
 		changed.becomes(ctx, "True/Distributed")
@@ -145,7 +148,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect(written()).To(ConsistOf(writes))
 	})
 
-	It("DIST-D76 checks all targets again before it creates a copy, if the status has lost admitted", func(ctx SpecContext) {
+	It("DIST-D76 if the status has lost `admitted`, all targets are checked again before a copy is created; "+
+		"one conflict then prevents all new copies", func(ctx SpecContext) {
 		wiped, kept := plough(ctx, w), plough(ctx, w)
 		both := []*field{wiped, kept}
 		d4, d5 := func(f *field) string { return f.id + "-d4" }, func(f *field) string { return f.id + "-d5" }
@@ -181,7 +185,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		wiped.untouched(ctx, was)
 	})
 
-	It("DIST-D69 goes on after a SIGKILL, without writing twice", func(ctx SpecContext) {
+	It("DIST-D69 killed while it creates, updates or removes copies in 300 namespaces, the operator completes each after its start, "+
+		"with at most 316 writes", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		const many, left = 300, 100
 		names := f.namespaces(ctx, many)
@@ -209,7 +214,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect(f.becomes(ctx, "True/Distributed").Status.Current).To(BeEquivalentTo(left))
 	})
 
-	It("DIST-D44 while it is down the collector removes the copies; DIST-D45 and orphans outlive the CRD", func(ctx SpecContext) {
+	It("DIST-D44 under Delete the copies are deleted also if RD is deleted while the operator is down; "+
+		"DIST-D45 under Orphan the copies stay when the CRD is deleted", func(ctx SpecContext) {
 		f, g := plough(ctx, w), plough(ctx, w)
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")

@@ -295,7 +295,8 @@ func seed() uint64 {
 }
 
 var _ = Describe("any sequence of conflicts, edits, moves, deletions and kills", func() {
-	It("DIST-D85 changes or removes no object that is not the operator's own", func(ctx SpecContext) {
+	It("DIST-D85 1,000 random sequences (`make test-long`; else 60): no object of others is removed, only Overwrite or AdoptIdentical "+
+		"changes one; then every target has its copy, and is counted", func(ctx SpecContext) {
 		number, from := int64(test.Many(1000, 60)), seed()
 		GinkgoWriter.Printf("DISTRIBUTION_SEED=%d draws these %d sequences\n", from, number)
 		w, err := devcluster.Start(ctx, devcluster.Options{Components: []string{overwriteComponent},

@@ -37,7 +37,7 @@ var _ = Describe("a status", func() {
 			}
 		},
 	} {
-		It("DIST-D76 "+how+" by an admin is put right, and nothing else is written", func(ctx SpecContext) {
+		It("DIST-D76 a status that an admin wipes or forges is restored, and no copy is lost or written: "+how, func(ctx SpecContext) {
 			timeless := func(rd *v1alpha1.ResourceDistribution) v1alpha1.ResourceDistributionStatus {
 				for i := range rd.Status.Conditions {
 					rd.Status.Conditions[i].LastTransitionTime = metav1.Time{}

@@ -27,7 +27,8 @@ var _ = Describe("targets", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	It("DIST-D01 each gets a copy, DIST-D02 with one write", func(ctx SpecContext) {
+	It("DIST-D01 each target gets a copy with label, source-hash and ownerReference; Ready is True/Distributed, targets and current are 3; "+
+		"DIST-D02 the copies cost one list of Secrets, no GET, one POST each, and at most 3 writes of the status", func(ctx SpecContext) {
 		f.seen(ctx, f.d1, f.d2, f.d3)
 		mark, begin := f.Mark(ctx), time.Now()
 		f.create(ctx)
@@ -48,7 +49,7 @@ var _ = Describe("targets", func() {
 		Expect(got).To(Equal(map[string]int{"create secrets": 3, "list secrets": 1}), f.explain)
 	})
 
-	It("DIST-D05 excludedNamespaces are taken off", func(ctx SpecContext) {
+	It("DIST-D05 the selector with excluded [d2] gives copies to d1 and d3; with included [d1] as well, to d1 alone", func(ctx SpecContext) {
 		targets := f.selecting()
 		targets.ExcludedNamespaces = references(f.d2)
 		f.create(ctx, targeting(targets))
@@ -61,14 +62,15 @@ var _ = Describe("targets", func() {
 		Expect(f.at(ctx, f.d1)).NotTo(BeNil())
 	})
 
-	It("DIST-D06 must meet each option that is set", func(ctx SpecContext) {
+	It("DIST-D06 the selector and included [d1, x1] have one target, because x1 does not match the selector", func(ctx SpecContext) {
 		targets := f.selecting()
 		targets.IncludedNamespaces = references(f.d1, f.x1)
 		f.create(ctx, targeting(targets))
 		Expect(f.becomes(ctx, "True/Distributed").Status.Targets).To(BeEquivalentTo(1))
 	})
 
-	It("DIST-D07 a tree is followed as it grows and moves, DIST-D08 and narrowed by a selector", func(ctx SpecContext) {
+	It("DIST-D07 trees [pay] gives copies to the root and all namespaces below, also to a later SubNamespace; "+
+		"DIST-D08 with trees and a selector, only the namespace of the tree that matches has a copy", func(ctx SpecContext) {
 		root, a, b, c := f.id+"-pay", f.id+"-pay-a", f.id+"-pay-b", f.id+"-pay-c"
 		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
 		sub := func(parent, name string) {
@@ -94,7 +96,7 @@ var _ = Describe("targets", func() {
 		Expect(f.at(ctx, b)).NotTo(BeNil())
 	})
 
-	It("DIST-D07 what moves out of a tree loses its copies, with all below it", func(ctx SpecContext) {
+	It("DIST-D07 the copies in a namespace that is moved out of the tree, and below it, are deleted", func(ctx SpecContext) {
 		root, other, a, b := f.id+"-pay", f.id+"-other", f.id+"-pay-a", f.id+"-pay-b"
 		for _, n := range []*corev1.Namespace{build.Root(root), build.Root(other), build.Child(a, root), build.Child(b, a)} {
 			Expect(f.Admin().Create(ctx, n)).To(Succeed())
@@ -110,7 +112,8 @@ var _ = Describe("targets", func() {
 		Expect(f.data(ctx, root)).To(Equal("v=1"))
 	})
 
-	It("DIST-D10 names that don't exist are reported, and served when they appear", func(ctx SpecContext) {
+	It("DIST-D10 of included [d1, ghost] d1 gets its copy; Ready is False/NamespaceNotFound, and notFound names ghost, "+
+		"until ghost exists and gets its copy", func(ctx SpecContext) {
 		ghost := f.id + "-ghost"
 		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(f.d1, ghost)}))
 		rd := f.ends(ctx, "False/NamespaceNotFound")
@@ -122,14 +125,15 @@ var _ = Describe("targets", func() {
 		Expect(f.becomes(ctx, "True/Distributed").Status.NotFound).To(BeEmpty())
 	})
 
-	It("DIST-D11 a selector that matches nothing is no error", func(ctx SpecContext) {
+	It("DIST-D11 a selector that matches no namespace gives Ready True/NoTargets and targets 0", func(ctx SpecContext) {
 		f.create(ctx,
 			targeting(v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": "none-" +
 				f.id}}}))
 		Expect(f.becomes(ctx, "True/NoTargets").Status.Targets).To(BeZero())
 	})
 
-	It("DIST-D12 a namespace that joins or leaves costs one write", func(ctx SpecContext) {
+	It("DIST-D12 a namespace that begins to match, new or by its label, costs one POST; one that ceases to match costs one "+
+		"DELETE", func(ctx SpecContext) {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		mark := f.Mark(ctx)
@@ -152,7 +156,7 @@ var _ = Describe("targets", func() {
 		Expect(got).To(Equal(map[string]int{"create secrets": 2, "delete secrets": 2}))
 	})
 
-	It("DIST-D13 a namespace may go and come again", func(ctx SpecContext) {
+	It("DIST-D13 when d2 is deleted, targets is 2, without failure or Event Failed; created again, d2 gets a new copy", func(ctx SpecContext) {
 		f.create(ctx)
 		rd := f.becomes(ctx, "True/Distributed")
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.d2}}
@@ -164,7 +168,7 @@ var _ = Describe("targets", func() {
 		Expect(f.Messages(rd, v1alpha1.ReasonFailed)(ctx)).To(BeEmpty())
 	})
 
-	It("DIST-D14 a namespace that is held while it terminates is no target", func(ctx SpecContext) {
+	It("DIST-D14 while a finalizer keeps d2 terminating, targets is 2 and Ready is True, also after the data change", func(ctx SpecContext) {
 		holder := build.Secret(f.d2, "holder", "1")
 		holder.Finalizers = []string{"example.com/hold"}
 		Expect(f.Admin().Create(ctx, holder)).To(Succeed())
@@ -180,7 +184,7 @@ var _ = Describe("targets", func() {
 		f.becomes(ctx, "True/Distributed")
 	})
 
-	It("DIST-D35 a copy is never a source of propagation", func(ctx SpecContext) {
+	It("DIST-D35 a child gets no copy of the copy in a root, also if that copy gets label `propagate`", func(ctx SpecContext) {
 		root, child := f.id+"-root", f.id+"-child"
 		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
 		Eventually(ctx, func() error {
