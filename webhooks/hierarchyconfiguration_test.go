@@ -64,8 +64,10 @@ func TestHierarchyConfigurations(t *testing.T) {
 			refused(403, `needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`).warning("nosuch"),
 		},
 		"Orphan": {"", orphaned().allowing(admOrg), nil, build.Hierarchy("x", build.Below("")), allowed()},
-		"HIER-M13": {"", orphaned().later(build.Namespace("gone")).allowing("*"), nil, build.Hierarchy("x", build.Below("")),
-			refused(503, `the operator has not seen namespace "gone" yet`)},
+		"HIER-M13 a move is refused with 503 while the webhook's cache lacks the old parent, which a live read finds": {
+			"", orphaned().later(build.Namespace("gone")).allowing("*"), nil, build.Hierarchy("x", build.Below("")),
+			refused(503, `the operator has not seen namespace "gone" yet`),
+		},
 		"Halted": {
 			"", grown(build.Root("org"), build.Child("p", "q"), build.Child("q", "p"), build.Child("x", "p")).allowing(admOrg), nil,
 			build.Hierarchy("x", build.Below("org")),
@@ -75,7 +77,9 @@ func TestHierarchyConfigurations(t *testing.T) {
 			nil, build.Hierarchy("x", build.Below("org")), allowed()},
 		"Cycle": {"cluster admins too", family().allowing("*"), nil, build.Hierarchy("team-a", build.Below("svc-1")),
 			refused(422, "spec.parent", "would make a cycle: team-a -> svc-1 -> team-a")},
-		"HIER-M23": {"", deaf, nil, build.Hierarchy("solo", build.Below("org")), refused(500, "could not ask the authorizer")},
+		"HIER-M23 a move is refused with 500 if the authorizer gives no answer": {
+			"", deaf, nil, build.Hierarchy("solo", build.Below("org")), refused(500, "could not ask the authorizer"),
+		},
 		"Replaces": {"", grown(build.Root("org", "team", "neco"), mistyped).allowing(admOrg), nil,
 			build.Hierarchy("solo", build.Below("org")), refused(422, "labels would be replaced: solo team (z); "+
 				"first remove them, or keep them: list their keys in spec.overriddenLabels of their namespaces' HierarchyConfigurations")},

@@ -152,14 +152,20 @@ func TestLNamespaces(t *testing.T) {
 			refused(422, "base is not a template namespace")},
 
 		"Delete": {"", grown(tenant(build.Tenant("t"))...), owner(build.Tenant("t")), nil, allowed()},
-		"HIER-L7 somebody held": {"", holding().with(held("legacy", "mia")), build.Tenant("t").Managers("mia", "bob").Object(),
+		"HIER-L7 with webhooks, the removal of the only listed holder of a placed namespace from the lists has a Warning that names it": {
+			"", holding().with(held("legacy", "mia")), build.Tenant("t").Managers("mia", "bob").Object(),
 			build.Tenant("t").Managers("bob").Object(),
 			allowed("these namespaces will leave the tree of tenant t, because its lists no longer name any subject that " +
-				"administered them: legacy")},
-		"HIER-L7 one is left": {"", holding().with(held("legacy", "mia", "bob")), build.Tenant("t").Managers("mia", "bob").Object(),
-			build.Tenant("t").Managers("bob").Object(), allowed()},
-		"HIER-L7 nothing held": {"", holding().with(held("legacy", "bob")), build.Tenant("t").Managers("mia", "bob").Object(),
-			build.Tenant("t").Managers("bob").Object(), allowed()},
+				"administered them: legacy"),
+		},
+		"HIER-L7 with webhooks, the removal of a person from the lists has no Warning if another listed person holds the namespace": {
+			"", holding().with(held("legacy", "mia", "bob")), build.Tenant("t").Managers("mia", "bob").Object(),
+			build.Tenant("t").Managers("bob").Object(), allowed(),
+		},
+		"HIER-L7 with webhooks, the removal of a person who holds no placed namespace from the lists has no Warning": {
+			"", holding().with(held("legacy", "bob")), build.Tenant("t").Managers("mia", "bob").Object(),
+			build.Tenant("t").Managers("bob").Object(), allowed(),
+		},
 		"DeleteWithChildren": {"", grown(tenant(build.Tenant("t"))...).with(bound("w", "t")), owner(build.Tenant("t")), nil,
 			refused(403, "t has sub-namespaces (w): delete them first or set allowCascadingDeletion")},
 		"DeleteAllowedSoon": {"", grown(tenant(build.Tenant("t").Cascading())...).with(bound("w", "t")), owner(build.Tenant("t").Cascading()),

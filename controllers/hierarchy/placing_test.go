@@ -32,7 +32,8 @@ func TestPlacing(t *testing.T) {
 		}
 	}
 
-	t.Run("HIER-R4 one at a time, in the order of asking, trees in turns", func(t *testing.T) {
+	t.Run("HIER-R4 namespaces are placed one at a time, in the order of asking; trees take turns, and who asks twice has one "+
+		"turn", func(t *testing.T) {
 		r, next := listening()
 		m := &r.placing
 		if !m.begin(s, "a", "x") {
@@ -60,7 +61,7 @@ func TestPlacing(t *testing.T) {
 			t.Errorf("moved in the order %v, want %v", order, want)
 		}
 	})
-	t.Run("HIER-R4 who asks for nothing any more passes the turn on", func(t *testing.T) {
+	t.Run("HIER-R4 a namespace that no longer asks for a place passes its turn on to the next", func(t *testing.T) {
 		r, next := listening()
 		m := &r.placing
 		m.begin(s, "a", "x")
@@ -79,7 +80,7 @@ func TestPlacing(t *testing.T) {
 			t.Errorf("%s is next, though nobody waits", got)
 		}
 	})
-	t.Run("HIER-R4 who waits for a turn is judged at no change until then", func(t *testing.T) {
+	t.Run("HIER-R4 a request that waits for its turn is checked then, and at no change before", func(t *testing.T) {
 		r, next := listening()
 		for _, name := range []string{"a", "b"} {
 			r.waiting.add(name)
@@ -96,7 +97,7 @@ func TestPlacing(t *testing.T) {
 			t.Errorf("%q is next", got)
 		}
 	})
-	t.Run("HIER-R4 three hundred wait for none in vain", func(t *testing.T) {
+	t.Run("HIER-R4 if 300 namespaces ask at once, each request is checked once", func(t *testing.T) {
 		r, next := listening()
 		m := &r.placing
 		m.begin(s, "a", "x")

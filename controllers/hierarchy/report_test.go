@@ -16,7 +16,8 @@ func TestRestAfter(t *testing.T) {
 		{1, time.Second, 100 * time.Millisecond},
 		{2, 0, 0},
 	} {
-		t.Run("HIER-R5", func(t *testing.T) {
+		t.Run("HIER-R5 after a write of a status, a worker rests for twice the time of that write, times the number of workers, at "+
+			"most 100 ms", func(t *testing.T) {
 			r := &Reporter{Concurrency: test.workers}
 			if got := r.restAfter(test.lasted); got != test.want {
 				t.Errorf("one of %d workers rests for %s after a write of %s, want %s", test.workers, got, test.lasted, test.want)

@@ -57,7 +57,8 @@ func TestWaiting(t *testing.T) {
 		"elsewhere, nothing is asked for": {"acme-a", nil, "more", true},
 		"elsewhere, it is in no tree":     {"loose", &forest.Hierarchy{Namespace: "loose", UID: "h"}, "more", true},
 	} {
-		t.Run("HIER-R3 "+name, func(t *testing.T) {
+		t.Run("HIER-R3 a request that waits is checked again after changes in its tree, in the parent's, or of a required child's "+
+			"name; after all, if x or the parent is plain: "+name, func(t *testing.T) {
 			now := s
 			if test.asks != nil {
 				now = s.WithHierarchy(test.asks)
@@ -70,7 +71,7 @@ func TestWaiting(t *testing.T) {
 			}
 		})
 	}
-	t.Run("HIER-R3 nothing has changed in the forest", func(t *testing.T) {
+	t.Run("HIER-R3 a request that waits is not checked again if nothing has changed in the forest", func(t *testing.T) {
 		var w waiting
 		w.add("acme-a")
 		if got := slices.Collect(w.concernedBy(view.Change{Old: s, New: s, Namespaces: []string{"acme-a"}})); len(got) != 0 {

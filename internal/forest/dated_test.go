@@ -16,13 +16,15 @@ func TestRequestForAYoungerParent(t *testing.T) {
 		mark []trait
 		want string
 	}{
-		"HIER-P21 waits after a restart, because it is unknown whether spec.parent means it": {nil,
+		"HIER-P21 after a restart, a request for a p younger than HC(x) waits; the message has the command for a mark": {nil,
 			"org is younger than this object, so the operator can't know after its restart whether spec.parent means this namespace: clear " +
 				"spec.parent, then set it again; or a cluster admin runs kubectl warren mark x org"},
-		"HIER-P21 is carried out by a cluster admin's mark for that tree": {[]trait{annotation(v1alpha1.AnnotationAdopt, "uid-org")}, ""},
-		"HIER-P21 waits with the mark for another tree": {[]trait{annotation(v1alpha1.AnnotationAdopt, "uid-other")},
-			"does not name the tree"},
-		"HIER-P21 waits with the mark true of earlier versions": {[]trait{annotation(v1alpha1.AnnotationAdopt, v1alpha1.True)}, "younger"},
+		"HIER-P21 after a restart, a request for a p younger than HC(x) is carried out with the mark of its tree": {
+			[]trait{annotation(v1alpha1.AnnotationAdopt, "uid-org")}, ""},
+		"HIER-P21 after a restart, a request for a p younger than HC(x) waits with the mark of another tree": {
+			[]trait{annotation(v1alpha1.AnnotationAdopt, "uid-other")}, "does not name the tree"},
+		"HIER-P21 after a restart, a request for a p younger than HC(x) waits with the mark true": {
+			[]trait{annotation(v1alpha1.AnnotationAdopt, v1alpha1.True)}, "younger"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := forestOf([]*forest.Hierarchy{configured("x", asks("org"))}, namespace("org", root), namespace("other", root),
@@ -37,7 +39,8 @@ func TestRequestForAYoungerParent(t *testing.T) {
 			}
 		})
 	}
-	t.Run("HIER-P21 a mark doesn't help where a later namespace has the name", func(t *testing.T) {
+	t.Run("HIER-P21 without a restart, a request for a p that was replaced waits, although "+
+		"x has the mark of the new p's tree", func(t *testing.T) {
 		h := configured("x", asks("org"))
 		h.ParentUID = "uid-first"
 		s := forestOf([]*forest.Hierarchy{h}, namespace("org", root), namespace("x", annotation(v1alpha1.AnnotationAdopt, "uid-org")))

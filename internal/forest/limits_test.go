@@ -28,15 +28,15 @@ func TestLimits(t *testing.T) {
 	const more, higher = ": delete one, or ask a cluster admin to raise the limit", ": choose a place nearer to the root"
 	const orRaise = ", or ask a cluster admin to raise the limit"
 	cases := map[string]struct{ got, want string }{
-		"Full":             {forest.NoRoom(s, "t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
-		"JustFull":         {forest.NoRoom(s, "t", 0, 0), ""},
-		"UnderWay":         {forest.NoRoom(s, "t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating): delete 2" + orRaise},
-		"Configured":       {forest.NoRoom(s, "r", 0, 1), "tree r allows 1 sub-namespaces (2 in use): delete 2" + orRaise},
-		"DeepEnough":       {forest.TooDeep(s, "t", 2), ""},
-		"TooDeep":          {forest.TooDeep(s, "t", 3), "tenant t: depth 3 exceeds the limit of 2" + higher + orRaise},
-		"HIER-M22 Ceiling": {forest.TooDeep(s, "r", 129), "tree r: depth 129 exceeds the limit of 128" + higher},
-		"WithinAFull":      {strings.Join(moved("b", "t"), "; "), ""},
-		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds the limit of 2" + higher + orRaise},
+		"Full":       {forest.NoRoom(s, "t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
+		"JustFull":   {forest.NoRoom(s, "t", 0, 0), ""},
+		"UnderWay":   {forest.NoRoom(s, "t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating): delete 2" + orRaise},
+		"Configured": {forest.NoRoom(s, "r", 0, 1), "tree r allows 1 sub-namespaces (2 in use): delete 2" + orRaise},
+		"DeepEnough": {forest.TooDeep(s, "t", 2), ""},
+		"TooDeep":    {forest.TooDeep(s, "t", 3), "tenant t: depth 3 exceeds the limit of 2" + higher + orRaise},
+		"HIER-M22 no tree may be deeper than 128": {forest.TooDeep(s, "r", 129), "tree r: depth 129 exceeds the limit of 128" + higher},
+		"WithinAFull":   {strings.Join(moved("b", "t"), "; "), ""},
+		"WithinTooDeep": {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds the limit of 2" + higher + orRaise},
 		"Into": {strings.Join(moved("x", "a"), "; "),
 			"tenant t: depth 3 exceeds the limit of 2" + higher + orRaise +
 				"; tenant t allows 3 sub-namespaces (3 in use, 1 terminating), and the move adds 2: delete 2" + orRaise},

@@ -52,7 +52,8 @@ func TestStatusWrites(t *testing.T) {
 
 // An API server's answer shows a new namespace. A watch that lags behind doesn't bring back the old namespace of that name.
 func TestOlderNamespaceOfTheName(t *testing.T) {
-	t.Run("HIER-S10", func(t *testing.T) {
+	t.Run("HIER-S10 once an answer has shown a new namespace, late news of the old one of that name, or its deletion, do not "+
+		"change the view", func(t *testing.T) {
 		x := New(forest.Rules{})
 		f := &Feed{x}
 		meta := func(uid, version string) *metav1.PartialObjectMetadata {

@@ -49,7 +49,8 @@ func TestQueue(t *testing.T) {
 			}
 		})
 	}
-	t.Run("HIER-R6 who others wait for goes before all else of its tree, though it waits there already", func(t *testing.T) {
+	t.Run("HIER-R6 a request that has its turn to be placed comes before all others of its tree, though it is queued; other "+
+		"trees keep their turns", func(t *testing.T) {
 		hurried := ""
 		q := x.Queue(Named, func(r reconcile.Request) bool { return r.Name == hurried })("test",
 			workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond))

@@ -15,7 +15,8 @@ import (
 )
 
 var _ = Describe("with the webhook configuration deleted while the operator runs", func() {
-	It("HIER-O12 an outsider doesn't get the name that a namespace waits for", func(ctx SpecContext) {
+	It("HIER-O12 if x waits for a parent p, LNamespace p that is created while the webhook configuration is deleted stays "+
+		"NamespaceConflict, also once that is restored", func(ctx SpecContext) {
 		f := &fixture{}
 		var err error
 		f.World, err = devcluster.Start(ctx, devcluster.Options{

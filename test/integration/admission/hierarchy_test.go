@@ -146,13 +146,15 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		}
 	})
 
-	It("HIER-M02 brings a plain namespace into a tree", func(ctx SpecContext) {
+	It("HIER-M02 a move of plain solo below org needs adm(org) and all(solo)", func(ctx SpecContext) {
 		judged(ctx, "M02", move{x: "solo", target: "org", asks: []grant{proposed("org"), whole("solo")}})
 	})
-	It("HIER-M04 makes a root", func(ctx SpecContext) {
+	It("HIER-M04 to make svc-1 a root needs adm(org), the root of its tree", func(ctx SpecContext) {
 		judged(ctx, "M04", move{x: "svc-1", target: "", asks: []grant{rooted("org")}})
 	})
-	It("HIER-M05 HIER-M25 leaves a tenant", func(ctx SpecContext) {
+	It("HIER-M05 a move of pay-x out of its tenant, to be a root, needs adm(payments) and cl; one below team-a needs adm(team-a) "+
+		"too; HIER-M25 a move of pay-x to tenant shop needs change(payments), adm(shop) and all(pay-x); a sudoer of payments who is "+
+		"a user of shop has these, a user of both not", func(ctx SpecContext) {
 		leaves := []grant{rooted("payments"), cl(`namespace "pay-x" leaves tenant payments`)}
 		judged(ctx, "M05", move{x: "pay-x", target: "", asks: leaves},
 			move{x: "pay-x", target: "team-a", asks: append(leaves[:2:2], proposed("team-a"))},
@@ -170,7 +172,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			Should(refuse(`user "alice" may`, `needs update on LNamespace "m25-a" (namespace "m25-x" leaves tenant m25-a)`))
 		Eventually(leave).WithArguments("--as=dave", "--as-group=m25-a-sudoers").Should(allow())
 	})
-	It("HIER-M26 joins a tenant by all rights in it, or by a cluster admin's mark", func(ctx SpecContext) {
+	It("HIER-M26 eve, who is admin in plain legacy, places it below her tenant only with the LNamespace's UID as mark, which is "+
+		"then removed; marks true and alice are refused", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m26-eves").Users("eve").Sudoers("eve"))
 		uid := string(shared.lns(ctx, "m26-eves").UID)
 		shared.Create(ctx, build.Namespace("m26-legacy"), build.Namespace("m26-marked"))
@@ -196,7 +199,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(shared.ns("m26-marked")).WithContext(ctx).Should(And(carry(v1alpha1.TreeLabel("m26-eves"), "1"),
 			HaveField("ObjectMeta.Annotations", Not(HaveKey(v1alpha1.AnnotationAdopt)))), "a mark counts once")
 	})
-	It("HIER-M27 doesn't leave a tenant because somebody takes the name of its parent", func(ctx SpecContext) {
+	It("HIER-M27 if another tenant, or a plain namespace, takes the name of x's deleted parent, x remains its old tenant's: "+
+		"alice, user of both, may move it back, not away", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m27-a").Users("alice"))
 		shared.tenant(ctx, build.Tenant("m27-b").Users("alice"))
 		shared.grow(ctx, "m27-a/m27-mid", "m27-a/m27-den")
@@ -224,17 +228,19 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.let(ctx, "alice", "adm", "m27-den")
 		staysWithItsTenant("m27-y")
 	})
-	It("HIER-M06 begins a tree", func(ctx SpecContext) {
+	It("HIER-M06 to make plain solo a root, which begins a tree, needs cl", func(ctx SpecContext) {
 		judged(ctx, "M06", move{x: "solo", target: "", asks: []grant{cl(`namespace "solo" starts a new tree`)}})
 	})
-	It("HIER-M07 moves within a tree", func(ctx SpecContext) {
+	It("HIER-M07 a move within a tree needs only adm of the nearest common ancestor of old and new parent, which may be one of "+
+		"them", func(ctx SpecContext) {
 		judged(ctx, "M07", move{x: "svc-1", target: "team-b", asks: []grant{common("org")}},
 			move{x: "svc-1", target: "org", asks: []grant{common("org")}}, move{x: "team-b", target: "team-a", asks: []grant{common("org")}})
 	})
-	It("HIER-M08 moves up where the root has no say", func(ctx SpecContext) {
+	It("HIER-M08 a move of job from svc-1 up to team-a needs adm(team-a), not adm(org)", func(ctx SpecContext) {
 		judged(ctx, "M08", move{x: "job", target: "team-a", asks: []grant{common("team-a")}})
 	})
-	It("HIER-M09 moves from tree to tree", func(ctx SpecContext) {
+	It("HIER-M09 a move of svc-1 from tree org below lab needs adm(org), adm(lab) and all(svc-1); adm(other) does not replace "+
+		"adm(lab), nor adm(team-a) adm(org)", func(ctx SpecContext) {
 		judged(ctx, "M09", move{x: "svc-1", target: "lab", asks: []grant{rooted("org"), proposed("lab"), whole("svc-1")}})
 		shared.let(ctx, "m09-beside", "author", "svc-1")
 		for _, namespace := range []string{"org", "other"} {
@@ -249,7 +255,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-below").
 			Should(refuse(rooted("org").needs))
 	})
-	It("HIER-M10 moves below a namespace in no tree, and away again", func(ctx SpecContext) {
+	It("HIER-M10 a move below plain solo needs adm(org), adm(solo) and all(svc-1), and has a Warning; then one below lab needs "+
+		"adm(solo), adm(lab) and all(svc-1)", func(ctx SpecContext) {
 		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo"), whole("svc-1")},
 			warning: "solo is not a root or a sub-namespace yet"},
 			move{x: "hut", target: "lab", asks: []grant{rooted("solo"), proposed("lab"), whole("hut")}})
@@ -259,12 +266,14 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(shared.ns("m10-svc")).WithContext(ctx).Should(carry(v1alpha1.LabelParent, "m10-solo"))
 		judged(ctx, "M10-later", move{x: "m10-svc", target: "lab", asks: []grant{rooted("m10-solo"), proposed("lab"), whole("m10-svc")}})
 	})
-	It("HIER-M11 moves below a namespace that does not exist", func(ctx SpecContext) {
+	It("HIER-M11 a move below nosuch, which does not exist, needs missing(nosuch), all(x) and adm of x's root, and has a "+
+		"Warning; a refusal reads as if nosuch existed", func(ctx SpecContext) {
 		const warning = "parent namespace nosuch does not exist"
 		judged(ctx, "M11", move{x: "solo", target: "nosuch", asks: append(missing("nosuch"), whole("solo")), warning: warning},
 			move{x: "svc-1", target: "nosuch", asks: append(append([]grant{rooted("org")}, missing("nosuch")...), whole("svc-1")), warning: warning})
 	})
-	It("HIER-M12 whose parent is gone asks the root that was", func(ctx SpecContext) {
+	It("HIER-M12 if the parent of x was deleted, x needs adm of the root in its ancestry, and cl to leave a tenant; without that "+
+		"root, it moves like plain solo", func(ctx SpecContext) {
 		shared.Create(ctx, build.Child("m12-gone", "org"), build.Child("m12-x", "m12-gone"), build.Root("m12-r"),
 			build.Child("m12-lost", "m12-r"), build.Child("m12-y", "m12-lost"), build.Child("m12-pay", "payments"), build.Child("m12-z", "m12-pay"))
 		for name, tree := range map[string]string{"m12-x": "org", "m12-y": "m12-r", "m12-z": "payments"} {
@@ -282,7 +291,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			move{x: "m12-y", target: "", asks: []grant{cl(`namespace "m12-y" starts a new tree`)}},
 			move{x: "m12-y", target: "org", asks: []grant{proposed("org"), whole("m12-y")}})
 	})
-	It("HIER-M14 and HIER-M15 is in a cycle, or below one", func(ctx SpecContext) {
+	It("HIER-M14 a move of a namespace below a halted ancestor is refused with the ancestor's name, but allowed with cl; "+
+		"HIER-M15 a move of x out of a cycle needs adm of all other members, and below lab also adm(lab) and all(x)", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"),
 			build.Child("m15-w", "m15-z"))
 		Eventually(shared.ns("m15-w")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m15-r"), "3"))
@@ -303,14 +313,15 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m15-w", build.Below("org")), "--as=m14-user",
 			"--dry-run=server").Should(allow())
 	})
-	It("HIER-M16 closes no cycle", func(ctx SpecContext) {
+	It("HIER-M16 a move that would make a cycle is refused to all users, and the answer shows the cycle", func(ctx SpecContext) {
 		unlawful(ctx, "team-a", "svc-1", "would make a cycle: team-a -> svc-1 -> team-a")
 		unlawful(ctx, "team-a", "team-a", "would make a cycle: team-a -> team-a")
 	})
-	It("HIER-M17 moves no tenant", func(ctx SpecContext) {
+	It("HIER-M17 a move of a tenant's root is refused to all users", func(ctx SpecContext) {
 		unlawful(ctx, "shop", "org", "shop belongs to LNamespace shop and stays a root")
 	})
-	It("HIER-M18 touches nothing that is protected", func(ctx SpecContext) {
+	It("HIER-M18 a move of a protected namespace, or below one, is refused to all users; a HierarchyConfiguration in kube-system "+
+		"is stored unchecked, and has no effect", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("m18-p", v1alpha1.LabelProtected, v1alpha1.True), build.Namespace("locked-m18"))
 		unlawful(ctx, "m18-p", "org", "m18-p is a protected namespace")
 		for _, target := range []string{"kube-public", "default", "warren-system", "locked-m18"} {
@@ -321,7 +332,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Expect(shared.wish(ctx, build.Hierarchy("kube-system", build.Below("org")))).To(allow())
 		Consistently(shared.ns("kube-system")).WithContext(ctx).WithTimeout(quiet).Should(Equal(system))
 	})
-	It("HIER-M19 moves below no template, with no template, and nothing that ends", func(ctx SpecContext) {
+	It("HIER-M19 a move below a template or a terminating namespace is refused to all users; so is a move of a template's "+
+		"instance or a terminating namespace", func(ctx SpecContext) {
 		going, content := build.Root("m19-going"), build.Held(build.ConfigMap("m19-going", "hangs", "x"))
 		ending := build.Namespace("m19-ending")
 		held := build.Held(build.Hierarchy("m19-ending"))
@@ -337,18 +349,21 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			`{"spec":{"parent":"org"}}`)).
 			To(refuse("is invalid: spec.parent", "m19-ending is being terminated"))
 	})
-	It("HIER-M20 does not move what a SubNamespace owns", func(ctx SpecContext) {
+	It("HIER-M20 a move of a bound namespace, to another parent or to be a root, is refused to all users; the answer names its "+
+		"SubNamespace", func(ctx SpecContext) {
 		shared.grow(ctx, "team-b/m20-x")
 		unlawful(ctx, "m20-x", "other", "m20-x is bound to SubNamespace team-b/m20-x, which owns its place")
 		unlawful(ctx, "m20-x", "", "m20-x is bound to SubNamespace team-b/m20-x, which owns its place")
 	})
-	It("HIER-M22 enters a tenant only where there is room", func(ctx SpecContext) {
+	It("HIER-M22 a move into a tenant is refused to all users if x and its descendants would exceed the tenant's limit of depth "+
+		"or sub-namespaces", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m22-small").Limits(1, -1))
 		shared.tenant(ctx, build.Tenant("m22-flat").Limits(-1, 1))
 		unlawful(ctx, "svc-1", "m22-small", "tenant m22-small allows 1 sub-namespaces (0 in use)")
 		unlawful(ctx, "svc-1", "m22-flat", "tenant m22-flat: depth 2 exceeds the limit of 1")
 	})
-	It("HIER-M24 is judged in a rehearsal as in earnest, and by the rights of whom one impersonates", func(ctx SpecContext) {
+	It("HIER-M24 a dry run has the same answer, and no other effect; with --as and --as-group only the rights of that user and "+
+		"group count", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m24-t").Users("alice").Sudoers("alice"))
 		shared.Create(ctx, build.Child("m24-x", "m24-t"), build.Namespace("m24-solo"))
 		Eventually(shared.ns("m24-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m24-t"), "1"))
@@ -370,7 +385,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			}
 		}
 	})
-	It("HIER-I5 delegates no key that the configuration keeps", func(ctx SpecContext) {
+	It("HIER-I5 with webhooks, to propagate or override the label pod-security.kubernetes.io/enforce needs cl", func(ctx SpecContext) {
 		shared.let(ctx, "i5-user", "author", "team-a")
 		const enforce = "pod-security.kubernetes.io/enforce"
 		for _, wish := range []build.Wish{build.Propagating(enforce), build.Overriding(enforce)} {
@@ -378,7 +393,8 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 				Should(refuse("forbidden", "needs update on namespaces cluster-wide"))
 		}
 	})
-	It("HIER-O4 is made right after its namespace", func(ctx SpecContext) {
+	It("HIER-O4 with webhooks, a HierarchyConfiguration that is created right after its namespace is never refused, in 100 "+
+		"attempts", func(ctx SpecContext) {
 		for i := range 100 {
 			name := fmt.Sprintf("o4-%d", i)
 			Expect(shared.Admin().Create(ctx, build.Namespace(name))).To(Succeed())

@@ -197,7 +197,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 			To(refuse("ServiceAccount s12-web/robot lives in the tree of s12"))
 	})
 
-	It("HIER-O8 of a name that namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
+	It("HIER-O8 with webhooks, LNamespace p is refused to mallory while x waits for a parent p; a cluster admin may create it, "+
+		"and x heals", func(ctx SpecContext) {
 		p := build.Root("o8-p")
 		shared.Create(ctx, p, build.Child("o8-x", "o8-p"), build.Source(build.Secret("o8-p", "s", "x"), v1alpha1.ModeUpdate))
 		Eventually(func(ctx SpecContext) error {

@@ -110,7 +110,8 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.create(ctx, build.SubNamespace("banana", "z-a"))).To(allow())
 	})
 
-	It("HIER-M01 and nothing that moves, nobody is asked", func(ctx SpecContext) {
+	It("HIER-M01 nobody is asked, and no SubjectAccessReview is sent, if spec.parent is unset, does not change, or names the "+
+		"parent that x has", func(ctx SpecContext) {
 		open.Create(ctx, clusterRoles()...)
 		open.Create(ctx, build.Root("m01-org"), build.Child("m01-x", "m01-org"))
 		Eventually(open.ns("m01-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m01-org"), "1"))

@@ -158,7 +158,8 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.create(ctx, build.SubNamespace("l2-none", "l2-y"))).To(refuse("allows 0 sub-namespaces"))
 	})
 
-	It("HIER-O7 whose name namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
+	It("HIER-O7 with webhooks, SubNamespace mallory/p is refused to mallory while x waits for a parent p; a cluster admin may "+
+		"create it", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("o7-mallory"), build.Child("o7-x", "o7-p"))
 		shared.Create(ctx, build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o7-mallory", "o7-p"), "--as=mallory").
@@ -166,7 +167,8 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.create(ctx, build.SubNamespace("o7-mallory", "o7-p"))).To(allow())
 	})
 
-	It("HIER-O11 whose name was taken doesn't get it, by a change of its spec, from those who wait for it", func(ctx SpecContext) {
+	It("HIER-O11 with webhooks, while x waits for a parent p, mallory cannot change SubNamespace mallory/p, whose name was "+
+		"taken; a cluster admin can", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("o11-mallory"), build.Namespace("o11-p"))
 		shared.Create(ctx, build.RoleBinding("o11-mallory", "mallory", "admin", build.RBACUser("mallory")))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o11-mallory", "o11-p"), "--as=mallory").Should(HaveField("Code", 0),

@@ -30,7 +30,9 @@ var condition = words.HaveCondition
 
 // The operator carries out what these objects ask for.
 var _ = Describe("a user's HierarchyConfiguration", func() {
-	It("HIER-P4 HIER-P5 may say what a label has done, and change what moves nothing", func(ctx SpecContext) {
+	It("HIER-P4 with RBAC on HC(solo) alone, a user may set spec.parent to the parent that a label gave solo, and it is Applied; "+
+		"HIER-P5 with webhooks, a user with RBAC on HC(solo) alone may change other fields while the label contradicts spec.parent; "+
+		"solo does not move", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("p4-org"), build.Root("p4-other"), build.Namespace("p4-solo"))
 		shared.let(ctx, "p4-user", "author", "p4-solo")
 		Expect(shared.wish(ctx, build.Hierarchy("p4-solo", build.Below("p4-org")))).To(allow())
@@ -50,7 +52,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 			To(refuse("forbidden", `in namespace "p4-other" (root of the current tree)`))
 	})
 
-	It("HIER-S4 is judged by where the label says the namespace stands", func(ctx SpecContext) {
+	It("HIER-S4 when x, formerly bound, was moved to other by labels, HC(x){parent: org} is checked as a move from other; then "+
+		"deleting SubNamespace org/x keeps x", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s4-org"), build.Root("s4-other"))
 		shared.grow(ctx, "s4-org/s4-x")
 		shared.let(ctx, "s4-user", "author", "s4-x")
@@ -68,7 +71,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Consistently(shared.ns("s4-x")).WithContext(ctx).WithTimeout(quiet).Should(And(active(), carry(v1alpha1.TreeLabel("s4-org"), "1")))
 	})
 
-	It("HIER-M03 places a root, with all below it", func(ctx SpecContext) {
+	It("HIER-M03 a move of root other below team-a needs adm(team-a) and all(other); other loses label type, and lab, its child, "+
+		"moves along", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("m03-org"), build.Child("m03-team", "m03-org"), build.Root("m03-other"),
 			build.Child("m03-lab", "m03-other"))
 		Eventually(shared.ns("m03-team")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m03-org"), "1"))
@@ -79,7 +83,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Expect(shared.now(ctx, "m03-other")).To(And(lack(v1alpha1.LabelType), carry(v1alpha1.LabelParent, "m03-team")))
 	})
 
-	It("HIER-M21 gives a namespace to no SubNamespace that waits for its name", func(ctx SpecContext) {
+	It("HIER-M21 plain solo, whose name SubNamespace org/solo waits for, moves below org by adm(org) and all(solo), unbound; the "+
+		"SubNamespace reports Conflict, and its deletion keeps solo", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("m21-org"), build.Namespace("m21-solo", v1alpha1.LabelBound, v1alpha1.True))
 		Expect(shared.create(ctx, build.SubNamespace("m21-org", "m21-solo"))).To(HaveField("Code", 0))
 		Eventually(shared.sub("m21-org", "m21-solo")).WithContext(ctx).Should(ready("False", v1alpha1.ReasonNameTaken))
@@ -93,7 +98,9 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Consistently(shared.ns("m21-solo")).WithContext(ctx).WithTimeout(quiet).Should(And(active(), carry(v1alpha1.TreeLabel("m21-org"), "1")))
 	})
 
-	It("HIER-S5 HIER-S8 requires children by the right to make them, and protects them", func(ctx SpecContext) {
+	It("HIER-S5 with webhooks, a new name in requiredChildren needs the right to create SubNamespaces in x, a removed one does "+
+		"not; the children are created, AllPresent; HIER-S8 with webhooks, deleting the SubNamespace of a required child is "+
+		"refused, unless x is being deleted", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s5-x"), build.ClusterRole("s5-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create", "delete")))
 		shared.let(ctx, "s5-user", "author", "s5-x")
 		requiring := build.Hierarchy("s5-x", build.Requiring("s5-c1", "s5-c2"))
@@ -133,7 +140,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		shared.Absent(ctx, build.SubNamespace("sq-mallory", "sq-p"), build.Secret("sq-x", "bait", ""))
 	})
 
-	It("HIER-O2 waits for a parent that does not exist", func(ctx SpecContext) {
+	It("HIER-O2 with webhooks, a request for a missing p has a Warning, and x is ParentMissing; when root p is created, x "+
+		"gets its labels and copies", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("o2-x"))
 		Expect(shared.wish(ctx, build.Hierarchy("o2-x", build.Below("o2-p")))).To(warn("parent namespace o2-p does not exist"))
 		Eventually(shared.hier(ctx, "o2-x")).Should(And(ready("False", v1alpha1.ReasonParentMissing),
@@ -144,7 +152,10 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Eventually(shared.ns("o2-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("o2-p"), "1"))
 	})
 
-	It("HIER-I2 HIER-I3 HIER-I4 hands labels down, and overrides those of others by their leave", func(ctx SpecContext) {
+	It("HIER-I2 with webhooks, to propagate a label of org is refused while team-a has another value of it, which the answer "+
+		"names; HIER-I3 with webhooks, to override a key that team-a propagates needs adm(team-a), and svc-1 and job lose it; "+
+		"HIER-I4 with webhooks, a plain namespace whose own value would be replaced joins team-a only if it overrides the key, and "+
+		"keeps its value", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i3-org", "cost", "1"), build.Child("i3-team-a", "i3-org"), build.Child("i3-svc-1", "i3-team-a"),
 			build.Child("i3-job", "i3-svc-1"),
 			build.Namespace("i3-guest", "cost", "9"))
@@ -172,7 +183,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Expect(shared.now(ctx, "i3-guest")).To(carry("cost", "9"))
 	})
 
-	It("HIER-A6 is read by those who view, and written by those who administer", func(ctx SpecContext) {
+	It("HIER-A6 users with role view or edit can read a HierarchyConfiguration, but not create or change it; users with admin "+
+		"can", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("a6-x"), build.Namespace("a6-none"))
 		Expect(shared.wish(ctx, build.Hierarchy("a6-x"))).To(allow())
 		for _, role := range []string{"view", "edit", "admin"} {

@@ -13,7 +13,8 @@ import (
 )
 
 var _ = Describe("a namespace that exists already, with overlay standard", func() {
-	It("HIER-P14 waits for a mark, and every answer has the command that sets it", func(ctx SpecContext) {
+	It("HIER-P14 a request without a mark waits: the Warning, Event ParentRefused and three conditions have the command that "+
+		"sets the mark; then the namespace is placed without a Warning", func(ctx SpecContext) {
 		world.Create(ctx, build.Tenant("p14-pay").Object(), build.Namespace("p14-legacy"))
 		Eventually(metadata("p14-pay")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
 		const command = "kubectl warren mark p14-legacy p14-pay"
@@ -41,7 +42,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			"error: namespace default is neither a root nor a sub-namespace: make it a root first: kubectl warren set-type default root\n")))
 	})
 
-	It("HIER-P15 is placed in one step by a cluster admin, below a namespace that becomes a root", func(ctx SpecContext) {
+	It("HIER-P15 a cluster admin's kubectl warren set makes a plain parent a root, marks the namespace, and waits until it is "+
+		"placed, also as a root; no mark is left", func(ctx SpecContext) {
 		world.Create(ctx, build.Namespace("p15-org"), build.Namespace("p15-team"), build.Namespace("p15-solo"))
 		const hier = "hierarchyconfiguration.tenancy.warren.dev/hierarchy created\n"
 		set := func(args ...string) answer { return asAdmin(ctx, append([]string{"warren", "set"}, args...)...) }
@@ -57,7 +59,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 		Expect(set("p15-org", "--parent", "p15-solo")).To(And(HaveField("Code", 1), HaveField("Err", ContainSubstring("would make a cycle"))))
 	})
 
-	It("HIER-P16 leaves neither a mark nor a root behind when the request is refused", func(ctx SpecContext) {
+	It("HIER-P16 if the API server refuses the HierarchyConfiguration, kubectl warren set ends with status 1, and takes back the "+
+		"root that it made and the mark", func(ctx SpecContext) {
 		world.Create(ctx, build.Namespace("p16-org"), build.Tenant("p16-pay").Object())
 		Eventually(metadata("p16-pay")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
 		Eventually(asAdmin).WithContext(ctx).WithArguments("warren", "set", "p16-pay", "--parent", "p16-org").Should(And(HaveField("Code", 1),
@@ -78,7 +81,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 		Expect(metadata("p16-x")(ctx)).NotTo(HaveKey(v1alpha1.AnnotationAdopt))
 	})
 
-	It("HIER-P17 is reported with status 2 to a user whose request waits", func(ctx SpecContext) {
+	It("HIER-P17 kubectl warren set ends with status 2 and the reason if the request waits for a mark, or the new place is "+
+		"halted; with --wait=false, or marked, with 0", func(ctx SpecContext) {
 		world.Create(ctx, build.Tenant("p17-pay").Users("alice").Object(), build.Namespace("p17-legacy"),
 			build.RoleBinding("p17-legacy", "alice", "cluster-admin", build.RBACUser("alice")))
 		Eventually(func() answer {
@@ -99,7 +103,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 				"ParentMissing: parent namespace p17-gone does not exist"))))
 	})
 
-	It("HIER-P20 is told first that the parent does not exist, which no mark helps", func(ctx SpecContext) {
+	It("HIER-P20 if no namespace has the parent's name, kubectl warren set ends with status 2; Warning and message of Pending "+
+		"first tell that, then what to correct", func(ctx SpecContext) {
 		world.Create(ctx, build.Namespace("p20-solo"))
 		const missing = "parent namespace p20-gone does not exist: "
 		Expect(asAdmin(ctx, "warren", "set", "p20-solo", "--parent", "p20-gone")).To(And(HaveField("Code", 2),
@@ -111,7 +116,8 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 				"correct spec.parent, or create the parent; the API server refuses"))))
 	})
 
-	It("HIER-P18 is told of another request that excludes its own", func(ctx SpecContext) {
+	It("HIER-P18 while HC(a){parent: b} waits, HC(b){parent: a} has a Warning that the two requests exclude each other, and b is "+
+		"Pending with the same words", func(ctx SpecContext) {
 		world.Create(ctx, build.Namespace("p18-a"), build.Namespace("p18-b"))
 		Expect(apply(ctx, build.Hierarchy("p18-a", build.Below("p18-b")))).To(HaveField("Code", 0))
 		const excludes = "the HierarchyConfiguration of namespace p18-a waits for a place below p18-b: the two requests exclude each other; " +

@@ -93,7 +93,8 @@ var _ = Describe("a copy", func() {
 		f.copied(ctx, lower, f.prefix+"a2")
 	})
 
-	It("PROP-P5 HIER-K1 is made of every object of a kind in mode All, but those that opt out", func(ctx SpecContext) {
+	It("PROP-P5 HIER-K1 each object of a kind in mode All has copies in all namespaces below its own, until it has the label "+
+		"propagate=none", func(ctx SpecContext) {
 		r, r2 := build.Role(f.acme, "r", "get"), build.Role(f.a, "r2", "list")
 		f.create(ctx, r, r2)
 		f.copied(ctx, r, f.tree()...)

@@ -62,7 +62,8 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		Expect(metrics.Value("warren_propagation_conflicts", nil)).To(BeZero())
 	})
 
-	It("PROP-R4 HIER-R2 deletes nothing, and judges nothing, before it has seen everything", func(ctx SpecContext) {
+	It("PROP-R4 HIER-R2 while the first list of sources, Namespaces or HierarchyConfigurations is late, readyz fails, and "+
+		"nothing is deleted or reported; without the last two, webhooks refuse", func(ctx SpecContext) {
 		rehearsal := func(ctx context.Context) error {
 			return f.Admin().Create(ctx, build.Child(f.prefix+"late", f.acme), client.DryRunAll)
 		}

@@ -68,7 +68,8 @@ func (f *fixture) stays(ctx context.Context, name string) {
 }
 
 var _ = Describe("a placed namespace", func() {
-	It("HIER-L1 leaves the tree when nobody who held it is listed any more", func(ctx SpecContext) {
+	It("HIER-L1 when mia removes alice, who alone holds legacy, from the lists, legacy leaves the tree: copies and access "+
+		"bindings go, own objects stay, later sources never arrive", func(ctx SpecContext) {
 		f := of(world, "l01")
 		tenant := f.found(ctx)
 		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
@@ -89,7 +90,8 @@ var _ = Describe("a placed namespace", func() {
 		Consistently(f.Read(build.Secret(f.own("legacy"), "later", ""))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
 	})
 
-	It("HIER-L2 stays while anybody who held it is on any list, whoever was taken off", func(ctx SpecContext) {
+	It("HIER-L2 a placed namespace leaves with the last listed user, group or ServiceAccount that held it; without a listed "+
+		"holder, or placed by label, it stays", func(ctx SpecContext) {
 		f := of(world, "l02")
 		tenant := f.found(ctx)
 		alice, dave := build.RBACUser(f.own("alice")), build.RBACUser(f.own("dave"))
@@ -124,7 +126,8 @@ var _ = Describe("a placed namespace", func() {
 		f.stays(ctx, "labelled")
 	}, SpecTimeout(4*time.Minute))
 
-	It("HIER-L3 is out until it is asked for anew: the old request, a cleared field and a list that has the author again bring nothing back",
+	It("HIER-L3 a released namespace is placed again only by a mark and a new request, not if alice is listed again; a cleared "+
+		"spec.parent makes it no root",
 		func(ctx SpecContext) {
 			f := of(world, "l03")
 			tenant, legacy := f.found(ctx), f.own("legacy")
@@ -153,7 +156,8 @@ var _ = Describe("a placed namespace", func() {
 			Expect(n.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationHeldBy, `["User `+f.own("alice")+`"]`))
 		}, SpecTimeout(8*time.Minute))
 
-	It("HIER-L4 leaves although it is halted, and though it came into the tree below another one", func(ctx SpecContext) {
+	It("HIER-L4 a halted namespace of a removed holder leaves, and so does one that entered the tree below another placed one, "+
+		"and moved since", func(ctx SpecContext) {
 		f := of(world, "l04")
 		tenant, mid := f.found(ctx), f.own("mid")
 		f.grow(ctx, tenant, mid)
@@ -179,7 +183,8 @@ var _ = Describe("a placed namespace", func() {
 		}
 	}, SpecTimeout(8*time.Minute))
 
-	It("HIER-L5 is guarded once it is out: its holder takes off no mark, and writes no record of who held it", func(ctx SpecContext) {
+	It("HIER-L5 neither alice nor a cluster admin can set held-by; in a released namespace alice cannot remove released, nor set "+
+		"parent or the level of pod security", func(ctx SpecContext) {
 		f := of(world, "l05")
 		tenant, legacy := f.found(ctx), f.own("legacy")
 		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
@@ -202,7 +207,8 @@ var _ = Describe("a placed namespace", func() {
 })
 
 var _ = Describe("an operator that is away while a list changes", SpecPriority(1), func() {
-	It("HIER-L6 lets a namespace go when it is back", func(ctx SpecContext) {
+	It("HIER-L6 if alice is removed from the lists while the operator is down, her namespace leaves, and never gets a source "+
+		"created meanwhile; dave's stays and gets it", func(ctx SpecContext) {
 		w := ownWorld(ctx, devcluster.Options{}, "l06")
 		f := of(w, "l06")
 		tenant := f.found(ctx)

@@ -33,7 +33,9 @@ func inSync() types.GomegaMatcher {
 }
 
 var _ = Describe("copies are reported", func() {
-	It("HIER-K2 HIER-K3 where one is kept out by somebody's object", func(ctx SpecContext) {
+	It("HIER-K2 a source that selects away the tree of team-b has no copy there: svc-1 loses its copy when it moves there, and "+
+		"has one again when back; HIER-K3 a user's object in team-b that has the source's name is no conflict while select excludes "+
+		"it; then team-b reports Conflict, org DescendantConflict, until it is deleted", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("k2-org"), build.Child("k2-team-a", "k2-org"), build.Child("k2-team-b", "k2-org"),
 			build.Child("k2-svc-1", "k2-team-a"))
 		key := build.Annotated(source("k2-org", "db"), v1alpha1.AnnotationSelect, "!"+v1alpha1.TreeLabel("k2-team-b"))
@@ -61,7 +63,8 @@ var _ = Describe("copies are reported", func() {
 		}
 	})
 
-	It("HIER-K4 where a lower source has the name of an upper one", func(ctx SpecContext) {
+	It("HIER-K4 if org and team-a have a source of one name, svc-1's copy is org's; team-a reports Conflict, and org "+
+		"DescendantConflict, but stays Ready", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("k4-org"), build.Child("k4-team-a", "k4-org"), build.Child("k4-svc-1", "k4-team-a"),
 			source("k4-team-a", "db"))
 		shared.Exists(ctx, build.Secret("k4-svc-1", "db", ""))
@@ -79,14 +82,17 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 		own = startWorld(ctx, devcluster.Options{WithoutPolicies: true, Operator: devcluster.OperatorOptions{Config: fixture}})
 	})
 
-	It("HIER-T5 a tree label that nobody but us sets goes", func(ctx SpecContext) {
+	It("HIER-T5 with policies off, a tree label that a user sets on a plain namespace "+
+		"is removed, and other labels stay", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("t5-org"), build.Namespace("t5-plain", v1alpha1.TreeLabel("t5-org"), "1", "theirs", "1"))
 		Eventually(own.ns("t5-plain")).WithContext(ctx).Should(And(lack(v1alpha1.TreeLabel("t5-org")), carry("theirs", "1")))
 		own.label(ctx, "t5-plain", v1alpha1.TreeLabel("t5-org")+"=1")
 		Eventually(own.ns("t5-plain")).WithContext(ctx).Should(And(lack(v1alpha1.TreeLabel("t5-org")), carry("theirs", "1")))
 	})
 
-	It("HIER-V1 HIER-V2 a copy must go before others come", func(ctx SpecContext) {
+	It("HIER-V1 when svc-1 moves from team-a to team-b, the old copies are deleted before new ones are created, also of one "+
+		"name; copies from org stay untouched; HIER-V2 while a foreign finalizer keeps an old copy, svc-1 reports WaitingForRemoval "+
+		"and gets no new copy, but job, its child, does", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("v1-org"), build.Child("v1-a", "v1-org"), build.Child("v1-b", "v1-org"), build.Child("v1-svc", "v1-a"),
 			build.Child("v1-job", "v1-svc"))
 		for from, names := range map[string][]string{"v1-org": {"o1", "o2"}, "v1-a": {"a1", "a2", "a3", "a4", "same"},
@@ -131,7 +137,8 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 		Eventually(own.settled).WithArguments(ctx).Should(Equal(settled+1), "the move was measured when all was there")
 	})
 
-	It("HIER-V3 the operator is killed between the removals and what comes after them", func(ctx SpecContext) {
+	It("HIER-V3 an operator that is killed between deletes and creates of a move completes it after its start; killed at rest, "+
+		"it then writes nothing", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("v3-org"), build.Child("v3-a", "v3-org"), build.Child("v3-b", "v3-org"), build.Child("v3-svc", "v3-a"),
 			source("v3-org", "o1"), source("v3-a", "a1"), source("v3-a", "same"), source("v3-b", "b1"), source("v3-b", "same"))
 		for _, name := range []string{"o1", "a1", "same"} {
@@ -222,7 +229,8 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 	var own restarted
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
-	It("HIER-R1 and writes nothing", func(ctx SpecContext) {
+	It("HIER-R1 an operator that restarts in a forest of 500 namespaces, beside 10 that are halted, writes no Namespace and no "+
+		"HierarchyConfiguration, and changes no copy", func(ctx SpecContext) {
 		const many, orphans = 500, 10
 		own.Create(ctx, build.Root("r1-org"), source("r1-org", "db"))
 		atOnce(10, func(i int) {

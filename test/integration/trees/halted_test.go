@@ -19,7 +19,10 @@ const (
 )
 
 var _ = Describe("a namespace is halted", func() {
-	It("HIER-C1 HIER-C2 HIER-C5 in a cycle and below it, until somebody opens it", func(ctx SpecContext) {
+	It("HIER-C1 with webhooks off, all members of a cycle are InCycle with one text, namespaces below AncestorHalted; no "+
+		"Namespace is written, no copy created or deleted; HIER-C2 when a member of the cycle becomes a root, changes made "+
+		"meanwhile are carried out, other copies keep their UID, and Event Resumed is sent; HIER-C5 a member of a cycle can be "+
+		"deleted: then its child is ParentMissing, and the namespaces below that are AncestorHalted", func(ctx SpecContext) {
 		// The cycle grows out of a sound tree, so that there is something to lose: a > b > c > d.
 		shared.Create(ctx, build.Root("c1-root"), build.Child("c1-a", "c1-root"), build.Child("c1-b", "c1-a"), build.Child("c1-c", "c1-b"),
 			build.Child("c1-d", "c1-c"),
@@ -65,7 +68,8 @@ var _ = Describe("a namespace is halted", func() {
 		}
 	})
 
-	It("HIER-C3 never by two requests at once, 50 times", func(ctx SpecContext) {
+	It("HIER-C3 of two requests at once that exclude each other, one is carried out, and the other reports WouldCycle; nothing "+
+		"is halted, in 50 pairs", func(ctx SpecContext) {
 		const pairs = 50
 		shared.Create(ctx, build.Root("c3-root"))
 		for i := range pairs {
@@ -92,7 +96,8 @@ var _ = Describe("a namespace is halted", func() {
 		}
 	})
 
-	It("HIER-C4 no longer than its reason lasts: a request that would close a cycle is carried out when it would not", func(ctx SpecContext) {
+	It("HIER-C4 with webhooks off, a request that would close a cycle reports WouldCycle, and "+
+		"is carried out once it would not", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("c4-a"), build.Child("c4-b", "c4-a"))
 		Eventually(shared.ns("c4-b")).WithContext(ctx).Should(standing("c4-a", "1"))
 		shared.wish(ctx, "c4-a", build.Below("c4-b"))
@@ -102,7 +107,8 @@ var _ = Describe("a namespace is halted", func() {
 		Eventually(shared.hier("c4-a")).WithContext(ctx).Should(And(applied(), shown("c4-b", 1)))
 	})
 
-	It("HIER-O3 by a parent that is in no tree", func(ctx SpecContext) {
+	It("HIER-O3 x below a plain parent is ParentNotManaged, and heals when the "+
+		"parent becomes a root or joins a tree", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("o3-p"), build.Namespace("o3-x"), build.Root("o3-root"))
 		shared.wish(ctx, "o3-x", build.Below("o3-p"))
 		Eventually(shared.hier("o3-x")).WithContext(ctx).Should(And(unready(halted, v1alpha1.ReasonParentNotManaged, "o3-p"),
@@ -115,7 +121,10 @@ var _ = Describe("a namespace is halted", func() {
 		Eventually(shared.hier("o3-x")).WithContext(ctx).Should(And(applied(), shown("o3-p", 2)))
 	})
 
-	It("HIER-O5 HIER-O6 HIER-D1 by a parent that goes, and keeps what it has until the parent is back", func(ctx SpecContext) {
+	It("HIER-O5 when p is deleted, its unbound child x is ParentTerminating, then ParentMissing, and keeps each copy and its "+
+		"tree labels; HIER-O6 when p is created again at the same place, x heals: copies without a source are deleted, the others "+
+		"keep their UID; HIER-D1 a parent that has only unbound children can be deleted "+
+		"without cascading, and they stay", func(ctx SpecContext) {
 		held := build.Held(build.ConfigMap("o5-p", "hangs", "x"))
 		shared.Create(ctx, build.Root("o5-org"), build.Child("o5-p", "o5-org"), build.Child("o5-x", "o5-p"), held)
 		for from, name := range map[string]string{"o5-org": "key", "o5-p": "lost"} {
@@ -138,7 +147,8 @@ var _ = Describe("a namespace is halted", func() {
 		Expect(shared.read(ctx, build.Secret("o5-x", "key", "")).GetUID()).To(Equal(key.GetUID()))
 	})
 
-	It("HIER-T4 by what a backup brings with it, no longer than needed", func(ctx SpecContext) {
+	It("HIER-T4 a Namespace that is restored with stale tree labels and ancestry is accepted; its keys are corrected at once or, "+
+		"if its parent is missing, when it heals", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("t4-org"))
 		stale := func(name, parent string) client.Object {
 			return build.Annotated(build.Child(name, parent, v1alpha1.TreeLabel("t4-elsewhere"), "3", v1alpha1.TreeLabel(name), "0"),
@@ -154,7 +164,7 @@ var _ = Describe("a namespace is halted", func() {
 })
 
 var _ = Describe("a tree", func() {
-	It("HIER-T2 is selected by its labels", func(ctx SpecContext) {
+	It("HIER-T2 selectors on the tree label of org choose org and all below, all below, or its children alone", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("t2-org"), build.Child("t2-a", "t2-org"), build.Child("t2-b", "t2-a"))
 		Eventually(shared.ns("t2-b")).WithContext(ctx).Should(standing("t2-org", "2"))
 		label := v1alpha1.TreeLabel("t2-org")
@@ -165,7 +175,8 @@ var _ = Describe("a tree", func() {
 		}
 	})
 
-	It("HIER-T3 moves with one write a namespace", func(ctx SpecContext) {
+	It("HIER-T3 a move of a namespace with 300 below it writes each of the 301 Namespaces once; no tree label of the old root is "+
+		"left", func(ctx SpecContext) {
 		const many = 300
 		shared.Create(ctx, build.Root("t3-org"), build.Root("t3-other"), build.Child("t3-team", "t3-org"))
 		names := []string{"t3-team"}

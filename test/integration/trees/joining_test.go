@@ -61,7 +61,9 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Expect(shared.Read(build.Secret("t7-c", "key", "x"))(ctx)).To(Succeed())
 	})
 
-	It("HIER-O7 SEC-W35 that is gone, and whose name somebody else takes: they get nobody who waits for it", func(ctx SpecContext) {
+	It("HIER-O7 with webhooks off, if mallory takes the name of x's deleted parent, x is ParentReplaced, and no copy or "+
+		"RoleBinding of mallory's exists there; SEC-W35 conditions of a child whose parent was replaced do not name the new "+
+		"parent's tree", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
 			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"),
 			build.Labelled(build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")), v1alpha1.LabelPropagate,

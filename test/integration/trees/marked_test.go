@@ -17,7 +17,8 @@ import (
 )
 
 var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
-	It("HIER-P11 means the namespace that was there when it was written", func(ctx SpecContext) {
+	It("HIER-P11 with webhooks off, a request means the p of its time: if p was a template, and strangers create a root p, "+
+		"x stays plain until spec.parent is set again", func(ctx SpecContext) {
 		bait := build.Secret("p11-p", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
 		shared.Create(ctx, build.Template("p11-p"), build.Namespace("p11-x"))
 		shared.wish(ctx, "p11-x", build.Below("p11-p"))
@@ -39,7 +40,8 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(applied())
 	})
 
-	It("HIER-P12 gets it with the overlay standard by a cluster admin's mark for that tree", func(ctx SpecContext) {
+	It("HIER-P12 with overlay standard and webhooks off, a request is Pending without a mark, and IllegalParent with another mark; the "+
+		"LNamespace's UID as mark has it carried out, and is removed", func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture, Manager: built.Manager}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)

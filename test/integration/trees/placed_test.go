@@ -37,7 +37,8 @@ func (c cluster) place(ctx SpecContext, name, root string) {
 }
 
 var _ = Describe("a HierarchyConfiguration", func() {
-	It("HIER-P1 places a namespace with one write", func(ctx SpecContext) {
+	It("HIER-P1 a request places plain solo below org with one write of Namespace solo; status, condition Applied and Event "+
+		"ParentChanged tell it", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("p1-org"), build.Namespace("p1-solo"))
 		since := shared.Mark(ctx)
 		shared.wish(ctx, "p1-solo", build.Below("p1-org"))
@@ -52,7 +53,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 			HaveField("Status.Children", ConsistOf("p1-solo")), HaveField("Status.ChildCount", BeEquivalentTo(1))), "an unbound child is listed")
 	})
 
-	DescribeTable("HIER-P2 withdraws its request", func(ctx SpecContext, prefix string, wishes ...build.Wish) {
+	DescribeTable("HIER-P2 if spec.parent is removed or set to the empty string, solo becomes a root: copies from org go, own "+
+		"objects and children stay", func(ctx SpecContext, prefix string, wishes ...build.Wish) {
 		org, solo, below := prefix+"-org", prefix+"-solo", prefix+"-below"
 		shared.place(ctx, solo, org)
 		shared.Create(ctx, build.Child(below, solo), build.Secret(solo, "own", "x"), build.Secret(org, "key", "x", v1alpha1.LabelPropagate,
@@ -71,7 +73,9 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		Eventually(shared.hier(solo)).WithContext(ctx).Should(And(settled(), shown("", 0)))
 	}, Entry("by the field removed", "p2-a"), Entry("by a wish to be a root", "p2-b", build.Below("")))
 
-	It("HIER-P3 HIER-P4 gives way to a label, and says so", func(ctx SpecContext) {
+	It("HIER-P3 if a cluster admin moves solo by its label, it moves, the spec stays, LabelChanged is reported, and the operator "+
+		"writes nothing more to solo; HIER-P4 a spec.parent that is set to the parent in the label is Applied with one write of the "+
+		"Namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("p3-other"))
 		shared.place(ctx, "p3-solo", "p3-org")
 		shared.label(ctx, "p3-solo", v1alpha1.LabelParent+"=p3-other")
@@ -87,7 +91,9 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		Eventually(shared.namespaceWrites(since, "p3-solo")).WithContext(ctx).Should(HaveLen(1), "the record of the request")
 	})
 
-	It("HIER-P8 HIER-P9 outlives manifests that know nothing of it", func(ctx SpecContext) {
+	It("HIER-P8 kubectl apply of a Namespace manifest without Warren's keys changes none of them; after kubectl replace, the "+
+		"operator restores the place from HC(solo); HIER-P9 if a namespace was placed by its label alone, kubectl replace takes it "+
+		"out of the forest: its copies are removed, its own objects stay", func(ctx SpecContext) {
 		shared.place(ctx, "p8-solo", "p8-org")
 		manifest := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"p8-solo","labels":{"theirs":"1"}}}`
 		since := shared.Mark(ctx)
@@ -114,7 +120,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		Expect(shared.Read(build.Secret("p9-solo", "own", ""))(ctx)).To(Succeed())
 	})
 
-	It("HIER-P10 is changed faster than it is carried out", func(ctx SpecContext) {
+	It("HIER-P10 if spec.parent changes from org to other and at once to team-a, solo ends in team-a, and keeps no copy from "+
+		"other", func(ctx SpecContext) {
 		shared.place(ctx, "p10-solo", "p10-org")
 		shared.Create(ctx, build.Root("p10-other"), build.Child("p10-team", "p10-org"))
 		for _, from := range []string{"p10-org", "p10-other", "p10-team"} {
@@ -130,7 +137,9 @@ var _ = Describe("a HierarchyConfiguration", func() {
 			"also where it was below p10-other for a moment")
 	})
 
-	It("HIER-S1 HIER-S2 HIER-S3 says nothing about a namespace that a SubNamespace owns", func(ctx SpecContext) {
+	It("HIER-S1 an empty HC(x), or one that names its parent, is Ready for bound x, which does not move and gets no type; "+
+		"HIER-S2 with webhooks off, another parent in HC(x) moves bound x nowhere, and ParentApplied is False, Bound; HIER-S3 when "+
+		"its SubNamespace is deleted, bound x is deleted, and HC(x) does not delay that", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s1-org"), build.Root("s1-other"))
 		shared.grow(ctx, "s1-org/s1-x")
 		for _, wishes := range [][]build.Wish{{}, {build.Below("s1-org")}, {}} {
@@ -147,7 +156,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		shared.Gone(ctx, build.Namespace("s1-x"))
 	})
 
-	It("HIER-T1 names every ancestor on what it places, however long the names", func(ctx SpecContext) {
+	It("HIER-T1 the last of four namespaces in a chain, with names of 63 characters, has four tree labels, and the ancestry in "+
+		"order", func(ctx SpecContext) {
 		var chain []string
 		for i := range 4 {
 			chain = append(chain, fmt.Sprintf("t1-%d-%s", i, "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-abcdefg"[:58]))
@@ -167,7 +177,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 			"by the same write")
 	})
 
-	It("HIER-A3 in a namespace that is in no tree reports that, and touches nothing", func(ctx SpecContext) {
+	It("HIER-A3 an empty HierarchyConfiguration in a plain namespace is NotInForest, and the operator writes nothing to that "+
+		"Namespace", func(ctx SpecContext) {
 		solo := build.Namespace("a3-solo")
 		shared.Create(ctx, solo)
 		shared.wish(ctx, "a3-solo")
@@ -177,7 +188,8 @@ var _ = Describe("a HierarchyConfiguration", func() {
 		shared.quiet(ctx, 5*time.Second, "a3-solo")
 	})
 
-	It("HIER-A4 is applied again and again without an end", func(ctx SpecContext) {
+	It("HIER-A4 a manifest with false and empty lists that is applied each second changes "+
+		"neither resourceVersion nor generation", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("a4-org"))
 		manifest :=
 			`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"a4-org"},` +
@@ -199,7 +211,9 @@ var _ = Describe("a HierarchyConfiguration", func() {
 })
 
 var _ = Describe("the CRD of HierarchyConfigurations", func() {
-	DescribeTable("HIER-A1 HIER-A2 judges what is written", func(ctx SpecContext, name, spec string, words ...string) {
+	DescribeTable("HIER-A1 the CRD refuses a name other than hierarchy, a malformed or long parent, malformed or repeated "+
+		"required children, and an unknown field; HIER-A2 the CRD refuses keys of tenancy.warren.dev and its subdomains as "+
+		"propagated or overridden, but not those of xtenancy.warren.dev", func(ctx SpecContext, name, spec string, words ...string) {
 		if shared.Read(build.Namespace("a1-ns"))(ctx) != nil {
 			_ = shared.Admin().Create(ctx, build.Namespace("a1-ns"))
 		}
@@ -234,7 +248,9 @@ var _ = Describe("the operator is away while namespaces are placed", Ordered, Co
 	var own restarted
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
-	It("HIER-P6 HIER-P7 the label stands", func(ctx SpecContext) {
+	It("HIER-P6 with webhooks off, if HC(solo) is replaced by an empty one while the operator is down, solo stays in org, "+
+		"and applied-parent is removed; HIER-P7 with webhooks off, if a cluster admin moves solo by its label while the operator is "+
+		"down, it stays there, and LabelChanged is reported", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("p7-other"))
 		own.place(ctx, "p6-solo", "p6-org")
 		own.place(ctx, "p7-solo", "p7-org")
@@ -251,7 +267,8 @@ var _ = Describe("the operator is away while namespaces are placed", Ordered, Co
 			v1alpha1.ReasonNotRequested)))
 	})
 
-	It("HIER-O1 manifests come in any order", func(ctx SpecContext) {
+	It("HIER-O1 manifests of a tree of depth 4 settle in any order of files: the first kubectl apply fails only where a "+
+		"Namespace is missing, the second nowhere", func(ctx SpecContext) {
 		for order := range 3 {
 			p := fmt.Sprintf("o1-%d", order)
 			files := forestManifests(p)

@@ -58,7 +58,8 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 		Eventually(shared.hier("i32-web")).WithContext(ctx).Should(settled())
 	})
 
-	It("HIER-P13 and with them the place that is asked for, which is asked for seldom", func(ctx SpecContext) {
+	It("HIER-P13 while a foreign policy refuses the label parent, ParentApplied is Unknown with its message, at few tries; once "+
+		"it is gone and x changes, Applied", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("p13-org"), build.Namespace("p13-x"))
 		bound := shared.refuse(ctx, "p13-x", `!("`+v1alpha1.LabelParent+`" in object.metadata.labels)`, "nobody moves this one")
 		since := shared.Mark(ctx)

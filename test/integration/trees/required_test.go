@@ -18,7 +18,9 @@ import (
 const children = v1alpha1.ConditionChildrenReady
 
 var _ = Describe("a HierarchyConfiguration requires children", func() {
-	It("HIER-S6 HIER-S7 of which one has the name of another namespace of the tree", func(ctx SpecContext) {
+	It("HIER-S6 a required child whose name another namespace of the tree has is a ChildConflict, and is created once the name "+
+		"is free; other children are created; HIER-S7 neither a name removed from requiredChildren, nor the deletion of HC(x), "+
+		"deletes a SubNamespace or its namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s6-org"), build.Child("s6-x", "s6-org"), build.Child("s6-side", "s6-org"), build.Child("s6-c1", "s6-side"),
 			build.Secret("s6-x", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		shared.wish(ctx, "s6-x", build.Requiring("s6-c1", "s6-c2"))
@@ -43,7 +45,8 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		}
 	})
 
-	It("HIER-S8 of which one is deleted, and made again after its namespace is gone", func(ctx SpecContext) {
+	It("HIER-S8 with webhooks off, the SubNamespace of a required child can be deleted; once its Namespace is gone, the operator "+
+		"creates both again", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s8-x"))
 		shared.wish(ctx, "s8-x", build.Requiring("s8-c1"))
 		Eventually(shared.sub("s8-x/s8-c1")).WithContext(ctx).Should(beReady())
@@ -94,7 +97,9 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 })
 
 var _ = Describe("a HierarchyConfiguration hands labels down", func() {
-	It("HIER-I1 HIER-I2 for as long as it lists them, and the topmost wins", func(ctx SpecContext) {
+	It("HIER-I1 namespaces below team-a follow its value of a propagated label, and lose it when the key leaves the list; team-a "+
+		"keeps it, others never have it; HIER-I2 with webhooks off, the value that org propagates replaces that of team-a, and all "+
+		"lose it, team-a too, when org drops the key", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i1-org"), build.Child("i1-team-a", "i1-org", "cost", "7"), build.Child("i1-svc-1", "i1-team-a"),
 			build.Child("i1-team-b", "i1-org"))
 		Eventually(shared.ns("i1-svc-1")).WithContext(ctx).Should(And(standing("i1-org", "2"), lack("cost")))
@@ -120,7 +125,8 @@ var _ = Describe("a HierarchyConfiguration hands labels down", func() {
 		Expect(shared.now(ctx, "i1-team-a")).To(carry("cost", "8"))
 	})
 
-	It("HIER-I6 and a namespace that moves gives them back", func(ctx SpecContext) {
+	It("HIER-I6 when svc-1 moves to another tree and back, it has the propagated labels of its present tree alone, and always "+
+		"its own", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i6-org", "cost", "1"), build.Child("i6-svc", "i6-org", "own", "1"), build.Root("i6-lab", "price", "2"))
 		shared.wish(ctx, "i6-org", build.Propagating("cost"))
 		shared.wish(ctx, "i6-lab", build.Propagating("price"))
@@ -145,7 +151,7 @@ var _ = Describe("a HierarchyConfiguration hands labels down", func() {
 })
 
 var _ = Describe("a HierarchyConfiguration allows cascading deletion", func() {
-	It("HIER-D3 for as long as it exists", func(ctx SpecContext) {
+	It("HIER-D3 if HC(p) is deleted, it is gone at once, children stay, and cascading is off for p", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("d3-p"))
 		shared.grow(ctx, "d3-p/d3-c")
 		shared.wish(ctx, "d3-p", build.Cascades)
@@ -161,7 +167,8 @@ var _ = Describe("the operator is away while a cascade begins", Ordered, Continu
 	var own restarted
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
-	It("HIER-D2 that a HierarchyConfiguration allows", func(ctx SpecContext) {
+	It("HIER-D2 an operator that was down while p, whose HC cascades, was deleted, deletes bound descendants; unbound f is "+
+		"ParentMissing, and a new p does not cascade", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("d2-p"))
 		own.grow(ctx, "d2-p/d2-c", "d2-c/d2-d")
 		own.Create(ctx, build.Child("d2-f", "d2-c"))
@@ -179,7 +186,8 @@ var _ = Describe("the operator is away while a cascade begins", Ordered, Continu
 		Eventually(own.ns("d2-p")).WithContext(ctx).Should(And(standing("d2-p", "0"), unnoted(v1alpha1.AnnotationCascading)))
 	})
 
-	It("HIER-A5 lists its children with few writes, however fast they come", func(ctx SpecContext) {
+	It("HIER-A5 while 1,000 children are created within 10 s, the status is written at most 20 times; then it has the count "+
+		"1,001 and 1,000 names", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("a5-x"), build.Child("a5-first", "a5-x"))
 		Eventually(own.hier("a5-x")).WithContext(ctx).Should(HaveField("Status.ChildCount", BeEquivalentTo(1)))
 		var first []string // in alphabetical order, in which a5-first is the last of all

@@ -74,7 +74,8 @@ var _ = Describe("a name that belongs to strangers", func() {
 		Expect(said[0]).NotTo(ContainSubstring("w35-shop"))
 	})
 
-	It("HIER-S9 is not waited for by a required child either", func(ctx SpecContext) {
+	It("HIER-S9 a required child whose name a namespace of no tree has is a ChildConflict; it stays so without that namespace, "+
+		"until its SubNamespace is deleted and it is listed again", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s9-x"), build.Namespace("s9-taken"))
 		shared.wish(ctx, "s9-x", build.Requiring("s9-taken", "s9-mine"))
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict,
@@ -92,7 +93,8 @@ var _ = Describe("a name that belongs to strangers", func() {
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(And(settled(), say(children, metav1.ConditionTrue, v1alpha1.ReasonAllPresent)))
 	})
 
-	It("HIER-T6 is a plain namespace's: the operator makes no HierarchyConfiguration there", func(ctx SpecContext) {
+	It("HIER-T6 the operator creates a HierarchyConfiguration in a root with an unbound child, but none in a plain namespace "+
+		"that a child names", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("t6-plain"), build.Child("t6-x", "t6-plain"))
 		shared.Create(ctx, build.Root("t6-root"), build.Child("t6-y", "t6-root"))
 		Eventually(shared.Read(build.Hierarchy("t6-root"))).WithContext(ctx).Should(Succeed(),
@@ -109,7 +111,8 @@ var _ = Describe("a name that belongs to strangers", func() {
 		shared.Absent(ctx, build.Namespace("k7-istio-system"))
 	})
 
-	It("HIER-O9 and for which namespaces wait is made by a cluster admin alone", func(ctx SpecContext) {
+	It("HIER-O9 with webhooks off, LNamespace p of a user is NamespaceConflict while x waits for p; it adopts a Namespace p that "+
+		"a cluster admin creates with its UID as mark", func(ctx SpecContext) {
 		p, mallory := build.Root("o9-p"), build.Tenant("o9-p").Users("mallory").Object()
 		shared.Create(ctx, p, build.Child("o9-x", "o9-p"))
 		Eventually(shared.ns("o9-x")).WithContext(ctx).Should(standing("o9-p", "1"))

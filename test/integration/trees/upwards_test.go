@@ -11,7 +11,8 @@ import (
 )
 
 var _ = Describe("HierarchyConfigurations are applied from the leaves upwards", func() {
-	It("HIER-O10 and no report takes the name of one that is still to come", func(ctx SpecContext) {
+	It("HIER-O10 while a user writes HierarchyConfigurations from the leaves upwards, the operator does not create HC(p) before "+
+		"the user does", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("o10-org"), build.Namespace("o10-parent"), build.Namespace("o10-leaf"))
 		shared.wish(ctx, "o10-leaf", build.Below("o10-parent"))
 		Eventually(shared.hier("o10-leaf")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentNotManaged))

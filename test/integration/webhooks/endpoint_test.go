@@ -40,7 +40,8 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("SEC-W1 HIER-D4 SUB-T14 are in nobody's way", func(ctx SpecContext) {
+	It("SEC-W1 HIER-D4 SUB-T14 while no process serves the webhooks, users at once label and delete namespaces, also one that "+
+		"holds a HierarchyConfiguration, and write Secrets", func(ctx SpecContext) {
 		f.othersWork(ctx, "w1")
 		f.quick(ctx, "delete pay-web", func(ctx context.Context, i int) error {
 			return f.Admin().Delete(ctx, build.Namespace(fmt.Sprintf("pay-web-w1-%d", i)))
@@ -48,7 +49,8 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		f.drains(ctx, "holder-w1")
 	})
 
-	It("SEC-W2 HIER-D4 SUB-T14 let nothing through that they judge", func(ctx SpecContext) {
+	It("SEC-W2 HIER-D4 SUB-T14 while no process serves the webhooks, writes of specs of LNamespaces, SubNamespaces and "+
+		"HierarchyConfigurations, and of a Namespace's type or parent fail: failed calling webhook", func(ctx SpecContext) {
 		for what, r := range f.askedAbout() {
 			Expect(r(ctx)).To(MatchError(ContainSubstring("failed calling webhook")), what)
 		}
