@@ -100,7 +100,7 @@ func TestHierarchyConfigurations(t *testing.T) {
 			"", family(), nil, build.Hierarchy("team-a", build.Propagating(enforce), build.Overriding(enforce)),
 			refused(403, "spec.propagatedLabels", "spec.overriddenLabels", "needs update on namespaces cluster-wide"),
 		},
-		"BILL-70 PropagatesWhoPays": {
+		"BILL-70 only cluster admins may propagate or override the two keys by a HierarchyConfiguration": {
 			"", family().configured(payingLabels), nil, build.Hierarchy("team-a", build.Propagating("cost"), build.Overriding("app")),
 			refused(403, "spec.propagatedLabels", "spec.overriddenLabels", "needs update on namespaces cluster-wide"),
 		},

@@ -48,7 +48,7 @@ func TestSubNamespaces(t *testing.T) {
 			refused(403, "spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels",
 				"spec.annotations[bar]: Forbidden: not allowed by subNamespaces.annotations"),
 		},
-		"BILL-70 SaysWhoPays": {
+		"BILL-70 a SubNamespace with one of the two keys is refused, also if subNamespaces.labels allows the key": {
 			"whatever the configuration allows besides", payments().configured(payingLabels), nil,
 			build.SubNamespace("payments", "w", "app", "0", "cost", "1"),
 			refused(403, "spec.labels[app]: Forbidden: follows spec.billing of the LNamespace, by billing.namespaceLabels of the "+

@@ -10,7 +10,7 @@ import (
 func TestWhoLinksIt(t *testing.T) {
 	for program, linked := range map[string]bool{".": true, "../..": false, "../manager-billing": false, "../kubectl-warren": false,
 		"../kubectl-sudo": false, "../../hack/demo": false} {
-		t.Run("BILL-56 "+program, func(t *testing.T) {
+		t.Run("BILL-56 only manager-bigquery links Google's packages: "+program, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", program).Output()
 			if err != nil {
 				t.Fatal(err)

@@ -13,7 +13,8 @@ func TestWhoLinksWhat(t *testing.T) {
 	for program, want := range map[string]struct{ drivers, controllers bool }{
 		".": {drivers: true}, "../manager-bigquery": {drivers: true}, "../..": {controllers: true}, "../kubectl-warren": {},
 	} {
-		t.Run("BILL-75 "+program, func(t *testing.T) {
+		t.Run("BILL-75 only manager-billing and manager-bigquery link the drivers, and only manager links controllers: "+
+			program, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", program).Output()
 			if err != nil {
 				t.Fatal(err)

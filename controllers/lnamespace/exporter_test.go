@@ -45,7 +45,7 @@ func (w statusWriter) Patch(_ context.Context, tenant client.Object, _ client.Pa
 }
 
 func TestReportEach(t *testing.T) {
-	t.Run("BILL-35 reaches every other tenant where the API server refuses the status of one", func(t *testing.T) {
+	t.Run("BILL-35 if the API server refuses the status of one tenant, the others still get NotRunning", func(t *testing.T) {
 		api := &statuses{refused: "a"}
 		w := &ExporterWatch{Tenants: api, Report: &Reporter{Client: api}, Bills: true}
 		err := w.reportEach(t.Context(), func(status *v1alpha1.LNamespaceStatus, generation int64) {

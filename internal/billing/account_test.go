@@ -8,7 +8,8 @@ import (
 )
 
 func TestChangedAccount(t *testing.T) {
-	t.Run("BILL-49 a wrong account is mended without a restart", func(t *testing.T) {
+	t.Run("BILL-49 PostgreSQL refuses the account: AccessDenied; "+
+		"with another account the next try stores the events, without a restart", func(t *testing.T) {
 		e := onPostgres(t)
 		e.ledger(t)
 		dsn := strings.Replace(e.dsn, "user=warren", "user=stranger", 1)

@@ -57,7 +57,7 @@ func TestWhatAnIDTellsApart(t *testing.T) {
 }
 
 func TestSealed(t *testing.T) {
-	t.Run("BILL-09 U+0000 and broken UTF-8 become U+FFFD", func(t *testing.T) {
+	t.Run("BILL-09 U+0000 and invalid bytes in cost center, owner and labels become U+FFFD", func(t *testing.T) {
 		event := set(1, "a\x00b", nine)
 		event.Owner, event.Labels = "\xff\xfeann", map[string]string{"k\x00": "v\xc3", "plain": "ж😀'\";--\\"}
 		got := event.Sealed()

@@ -58,7 +58,8 @@ func TestFileFaults(t *testing.T) {
 			billing.Unavailable, "end it, because only one exporter may write this file",
 		},
 	} {
-		t.Run("BILL-66 "+name, func(t *testing.T) {
+		t.Run("BILL-66 a full disk or a lock (WarehouseUnavailable), or a read-only file (AccessDenied), stores no part of a batch; "+
+			"the error says what to do; later each change is stored once: "+name, func(t *testing.T) {
 			store, db, e := onlyConn(t)
 			c.happens(t, db, e)
 			_, err := store.Append(t.Context(), tenants(500))
@@ -78,7 +79,8 @@ func TestFileFaults(t *testing.T) {
 		},
 		"is damaged in a page": func(path string, size int64) error { return overwrite(path, 4096, size) },
 	} {
-		t.Run("BILL-66 a file that "+name, func(t *testing.T) {
+		t.Run("BILL-66 a file that is cut off, damaged or no database is a SchemaMismatch, and the error says what to do; "+
+			"repaired, it gets the missing rows: "+name, func(t *testing.T) {
 			store, db, e := onlyConn(t)
 			appended(t, store, tenants(500)...)
 			mustExec(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -214,17 +216,17 @@ func TestServerCertificate(t *testing.T) {
 		untrusted bool
 		advice    string
 	}{
-		"BILL-67 has expired": {
+		"BILL-67 the certificate of PostgreSQL has expired: AccessDenied, and the message says to renew it or correct the clock": {
 			flaw: func(c *x509.Certificate) {
 				c.NotBefore, c.NotAfter = nine.AddDate(-9, 0, 0), nine.AddDate(-9, 0, 0).Add(time.Hour)
 			},
 			advice: "renew the certificate of the warehouse's server, or correct the clock of this node",
 		},
-		"BILL-67 is of an unknown authority": {
+		"BILL-67 the certificate of PostgreSQL is of an unknown authority: AccessDenied, and the message says where to name the CA": {
 			flaw: func(*x509.Certificate) {}, untrusted: true,
 			advice: "mount the CA certificate that signed the server's certificate, and name its file: for driver postgres in the data source name",
 		},
-		"BILL-67 is of another name": {
+		"BILL-67 the certificate of PostgreSQL is of another name: AccessDenied, and the message says to use its host name": {
 			flaw:   func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 2)} },
 			advice: "use the host name that the server's certificate has",
 		},

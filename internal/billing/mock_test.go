@@ -58,7 +58,7 @@ func mocked(t *testing.T, db *sql.DB, change func(*billing.Options)) *billing.St
 }
 
 func TestStatements(t *testing.T) {
-	t.Run("BILL-19 10,000 tenants are 20 statements", func(t *testing.T) {
+	t.Run("BILL-19 the first export of 10,000 tenants is 20 statements", func(t *testing.T) {
 		db, mock := mock(t)
 		for range 20 {
 			mock.ExpectExec(postgresInsert).WithArgs(array{500, 1 << 20}).WillReturnResult(sqlmock.NewResult(0, 500))

@@ -88,32 +88,41 @@ func TestComparisonOnEngines(t *testing.T) {
 		worlds []world
 		want   []string
 	}{
-		"BILL-01 made, changed, gone, made again": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(5))}, {},
+		"BILL-01 comparisons find a tenant created, changed, deleted and created again: three periods with the recorded times, " +
+			"and the deletion has the time of its comparison": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(5))}, {},
 			{"payments": later}},
 			[]string{"A 0s 5m0s", "B 5m0s 1h0m0s", "B 1h30m0s open"}},
-		"BILL-06 made again, the deletion was never seen": {[]world{{"payments": cc(4, "A", at(0))}, {"payments": reborn}},
+		"BILL-06 a comparison finds a tenant deleted and created again: the old period ends where the new one begins": {
+			[]world{{"payments": cc(4, "A", at(0))}, {"payments": reborn}},
 			[]string{"A 0s 30m0s", "B 30m0s open"}},
-		"BILL-07 two generations in one second": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(0))}},
+		"BILL-07 a later generation with the same recorded time begins 1 µs after the earlier one, and stays open": {
+			[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(0))}},
 			[]string{"A 0s 1µs", "B 1µs open"}},
-		"BILL-08 falling stamps": {[]world{{"payments": cc(1, "A", at(2))}, {"payments": cc(2, "B", at(1))}, {"payments": cc(3, "C", at(0))}},
+		"BILL-08 each of three generations is recorded earlier than the one before: it begins 1 µs after that one, " +
+			"and the latest stays open": {[]world{{"payments": cc(1, "A", at(2))}, {"payments": cc(2, "B", at(1))}, {"payments": cc(3, "C", at(0))}},
 			[]string{"A 2m0s 2m0.000001s", "B 2m0.000001s 2m0.000002s", "C 2m0.000002s open"}},
 		// The comparison is an hour after nine. By the API server's clock, the tenant came back already at 9:30.
-		"BILL-08 our clock is ahead, another takes over": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": reborn}},
+		"BILL-08 by a clock that is ahead a period ended at 10:00; a tenant recorded at 9:30 begins 1 µs after that end": {
+			[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": reborn}},
 			[]string{"A 0s 1h0m0s", "B 1h0m0.000001s open"}},
-		"BILL-08 our clock is ahead, and an end stays whatever follows": {[]world{{"payments": cc(1, "A", at(0))}, {},
-			{"payments": cc(1, "A", at(30))}, {"payments": cc(2, "B", at(40))}, {}, {"payments": reborn}},
+		"BILL-08 a period that ended by a clock that is ahead keeps its end, whatever states follow; each begins 1 µs after the one before": {
+			[]world{{"payments": cc(1, "A", at(0))}, {},
+				{"payments": cc(1, "A", at(30))}, {"payments": cc(2, "B", at(40))}, {}, {"payments": reborn}},
 			[]string{"A 0s 1h0m0s", "A 1h0m0.000001s 1h0m0.000002s", "B 1h0m0.000002s 1h0m0.000003s", "B 1h0m0.000004s open"}},
-		"BILL-08 our clock is ahead of all that the API server recorded": {[]world{{"payments": cc(1, "A", at(0))},
+		"BILL-08 a clock that is ahead changes no time that the API server has recorded": {[]world{{"payments": cc(1, "A", at(0))},
 			{"payments": cc(2, "B", at(20))}, {"payments": cc(3, "C", at(30))}},
 			[]string{"A 0s 20m0s", "B 20m0s 30m0s", "C 30m0s open"}},
 		"away to another tenant and back in one second": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": other},
 			{"payments": cc(1, "A", at(5))}},
 			[]string{"A 5m0s 1h0m0s", "A 1h0m0.000001s open"}},
-		"BILL-27 a change of labels isn't dated before it": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": labelled}},
+		"BILL-27 a comparison finds other labels: the new period begins at the comparison, not at an older recorded time": {
+			[]world{{"payments": cc(1, "A", at(5))}, {"payments": labelled}},
 			[]string{"A 5m0s 1h0m0s", "A 1h0m0s open"}},
-		"BILL-27 a move isn't dated by the stamp of the tenant it came to": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": moved}},
+		"BILL-27 a comparison finds a namespace in another tenant: its old period ends at the comparison, " +
+			"not at an older time recorded for the new tenant": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": moved}},
 			[]string{"A 5m0s 1h0m0s"}},
-		"BILL-28 made again under its name, of the same tenant, while nobody watched": {[]world{{"payments": cc(1, "A", at(0))},
+		"BILL-28 a namespace was deleted and created again in its tenant while no exporter watched: two periods, " +
+			"which meet at the second creation": {[]world{{"payments": cc(1, "A", at(0))},
 			{"payments": sameTenant}},
 			[]string{"A 0s 30m0s", "A 30m0s open"}},
 	} {
@@ -145,14 +154,20 @@ func TestNamespaceThatCameUnseen(t *testing.T) {
 		now           billing.Desired
 		want          []string
 	}{
-		"BILL-77 that another tenant had": {[]world{{"payments": cc(1, "A", at(0))}, {}}, at(70), other(at(-600)),
+		"BILL-77 a namespace that is older than the end of its period with another tenant begins when the comparison sees it; " +
+			"the ended period keeps its end": {[]world{{"payments": cc(1, "A", at(0))}, {}}, at(70), other(at(-600)),
 			[]string{"A 0s 1h0m0s", "B 2h0m0s open"}},
-		"BILL-77 that another tenant had, and no watermark": {[]world{{"payments": cc(1, "A", at(0))}, {}}, time.Time{}, other(at(-600)),
+		"BILL-77 in a ledger without a watermark, a namespace that had a period with another tenant begins when the comparison sees it": {
+			[]world{{"payments": cc(1, "A", at(0))}, {}}, time.Time{}, other(at(-600)),
 			[]string{"A 0s 1h0m0s", "B 2h0m0s open"}},
-		"BILL-77 that no tenant had":              {nil, at(70), other(at(-600)), []string{"B 2h0m0s open"}},
-		"BILL-77 made since":                      {nil, at(70), other(at(80)), []string{"B 1h20m0s open"}},
-		"BILL-77 before there was any ledger":     {nil, time.Time{}, other(at(5)), []string{"B 5m0s open"}},
-		"BILL-31 a correction until now outlives": {[]world{{"payments": cc(1, "corrected", at(10))}}, at(70), cc(1, "B", at(10)), nil},
+		"BILL-77 a namespace that is older than the watermark and never had a period begins when the comparison sees it": {
+			nil, at(70), other(at(-600)), []string{"B 2h0m0s open"}},
+		"BILL-77 a namespace created after the watermark begins at its creation": {
+			nil, at(70), other(at(80)), []string{"B 1h20m0s open"}},
+		"BILL-77 a namespace created before there was any ledger begins at its creation": {
+			nil, time.Time{}, other(at(5)), []string{"B 5m0s open"}},
+		"BILL-31 a comparison dates no event before the watermark, so it does not undo a correction": {
+			[]world{{"payments": cc(1, "corrected", at(10))}}, at(70), cc(1, "B", at(10)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEngines(t, func(t *testing.T, e engine) {
@@ -176,7 +191,7 @@ func TestNamespaceThatCameUnseen(t *testing.T) {
 // After each comparison, whatever has changed, the open periods are those of the last world, and a second plan is empty.
 func TestComparisonConverges(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-02 a second comparison finds nothing", func(t *testing.T) {
+		t.Run("BILL-02 if nothing has changed since the first comparison, a second one plans no event", func(t *testing.T) {
 			store := e.ledger(t)
 			random := rand.New(rand.NewPCG(1, 2))
 			for range 12 {
@@ -223,12 +238,15 @@ func TestStates(t *testing.T) {
 		states []billing.State
 		want   []string
 	}{
-		"BILL-36 each state that a watch brought is a period": {&a, time.Time{}, []billing.State{watched("B", 1), watched("C", 2)},
+		"BILL-36 each state that a watch brings is a period, which begins when it arrived": {
+			&a, time.Time{}, []billing.State{watched("B", 1), watched("C", 2)},
 			[]string{"SET B 1m0s", "SET C 2m0s"}},
-		"BILL-29 what the ledger has is no event": {&a, time.Time{}, []billing.State{watched("A", 1)}, nil},
+		"BILL-29 a state that a watch brings and the ledger already has is no event": {&a, time.Time{}, []billing.State{watched("A", 1)}, nil},
 		"there and back": {&a, time.Time{}, []billing.State{gone(1), watched("A", 2)}, []string{"END  1m0s", "SET A 2m0s"}},
-		"BILL-08 an END is never before what it ends": {&a, time.Time{}, []billing.State{gone(-60)}, []string{"END  1µs"}},
-		"BILL-08 a period that has ended keeps its end": {nil, at(7), []billing.State{watched("A", 7), watched("B", 7)},
+		"BILL-08 an END whose time lies before its period ends that period 1 µs after its beginning": {
+			&a, time.Time{}, []billing.State{gone(-60)}, []string{"END  1µs"}},
+		"BILL-08 states that arrive when the last period ended begin 1 µs after that end, and after each other": {
+			nil, at(7), []billing.State{watched("A", 7), watched("B", 7)},
 			[]string{"SET A 7m0.000001s", "SET B 7m0.000002s"}},
 		"an older state that another exporter has overtaken": {&a, time.Time{}, []billing.State{watched("B", -2), watched("A", -1)}, nil},
 		"no tenant before, none now":                         {nil, time.Time{}, []billing.State{gone(1)}, nil},
@@ -248,7 +266,7 @@ func TestStates(t *testing.T) {
 			}
 		})
 	}
-	t.Run("BILL-20 10,000 tenants, nothing to do", func(t *testing.T) {
+	t.Run("BILL-20 a comparison of 10,000 tenants without a change plans no event", func(t *testing.T) {
 		e := onSQLite(t)
 		store := e.ledger(t)
 		appended(t, store, tenants(10_000)...)
@@ -258,7 +276,7 @@ func TestStates(t *testing.T) {
 		}
 		t.Log("the comparison took", time.Since(began))
 	})
-	t.Run("BILL-21 two leaders make the same events", func(t *testing.T) {
+	t.Run("BILL-21 two exporters that compare the same cluster append each event once", func(t *testing.T) {
 		store := onSQLite(t).ledger(t)
 		for range 2 {
 			added := appended(t, store, func() []billing.Event {

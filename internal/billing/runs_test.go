@@ -12,7 +12,7 @@ import (
 
 func TestRuns(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-33 the watermark tells an idle ledger from a dead exporter", func(t *testing.T) {
+		t.Run("BILL-33 the table of runs has the watermark of each exporter, and SQL reads it", func(t *testing.T) {
 			store := e.ledger(t)
 			run := billing.Run{ID: "r1", Exporter: "pod", Version: "v1", StartedAt: at(0), CompleteUntil: at(0)}
 			if err := store.StartRun(t.Context(), run); err != nil {
@@ -38,7 +38,7 @@ func TestRuns(t *testing.T) {
 
 // A query about one namespace must not read the whole table.
 func TestPushdown(t *testing.T) {
-	t.Run("BILL-34 PostgreSQL reads the rows of one namespace by the index", func(t *testing.T) {
+	t.Run("BILL-34 PostgreSQL reads the periods of one namespace by the index of its table, without a sequential scan", func(t *testing.T) {
 		e := onPostgres(t)
 		store := e.ledger(t)
 		appended(t, store, tenants(2000)...)

@@ -40,7 +40,7 @@ func TestEnsure(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		t.Run("BILL-17 who only verifies makes nothing", func(t *testing.T) {
+		t.Run("BILL-17 with schema verify a missing table or view is an error, and none is created", func(t *testing.T) {
 			got := problems(t, store, store.Schema().Verify(t.Context()))
 			if diff := cmp.Diff([]string{"the table is missing, or this account may not see it"}, got); diff != "" {
 				t.Error(diff)
@@ -71,7 +71,7 @@ func TestEnsure(t *testing.T) {
 			}
 			reset()
 		})
-		t.Run("BILL-17 other columns and types are named, each", func(t *testing.T) {
+		t.Run("BILL-17 the error names each column that is missing, has another type, or is not Warren's and must be stated", func(t *testing.T) {
 			mustExec(t, db,
 				e.words(`CREATE TABLE ledger (event_id text, cluster text, tenant int, generation text, effective_at text, foreign_key text NOT NULL)`))
 			text := strings.Join(problems(t, store, store.Schema().Ensure(t.Context())), "\n")
@@ -87,7 +87,7 @@ func TestEnsure(t *testing.T) {
 			}
 			reset()
 		})
-		t.Run("BILL-17 so are columns of the table of runs that an INSERT must state", func(t *testing.T) {
+		t.Run("BILL-17 the error names a column of the table of runs that is not Warren's and must be stated", func(t *testing.T) {
 			for _, table := range []string{"ledger_runs"} {
 				for _, text := range ddl {
 					if strings.Contains(text, table+" (") {
@@ -105,7 +105,7 @@ func TestEnsure(t *testing.T) {
 				reset()
 			}
 		})
-		t.Run("BILL-17 so are a view's", func(t *testing.T) {
+		t.Run("BILL-17 the error names each column that the view lacks", func(t *testing.T) {
 			mustExec(t, db, ddl[0])
 			mustExec(t, db, `CREATE VIEW ledger_periods AS SELECT cluster, namespace FROM ledger`)
 			if got := problems(t, store, store.Schema().Ensure(t.Context())); len(got) != 12 {
@@ -113,7 +113,8 @@ func TestEnsure(t *testing.T) {
 			}
 			reset()
 		})
-		t.Run("BILL-41 a view of an older version is replaced, one of a newer is left", func(t *testing.T) {
+		t.Run("BILL-41 schema manage replaces a view of an older version, and verify refuses it; "+
+			"a view of a newer version stays", func(t *testing.T) {
 			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +148,7 @@ owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_t
 			}
 			reset()
 		})
-		t.Run("BILL-18 a column of somebody else's", func(t *testing.T) {
+		t.Run("BILL-18 the exporter writes to a table with other columns that allow NULL or have a default", func(t *testing.T) {
 			mustExec(t, db, ddl[0])
 			mustExec(t, db, e.words(`ALTER TABLE ledger ADD COLUMN note text`))
 			if e.dialect.Name != "bigquery" { // BigQuery can't add a column that is NOT NULL

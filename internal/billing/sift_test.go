@@ -32,7 +32,8 @@ func sift(t *testing.T, store *billing.Store, events []billing.Event) (added int
 
 func TestSift(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-23 rows that the ledger refuses as data don't stop the others", func(t *testing.T) {
+		t.Run("BILL-23 of 600 rows the ledger refuses four because of their data: "+
+			"it stores the others, and names these with a reason", func(t *testing.T) {
 			store := e.ledger(t)
 			e.poison(t, e.open(t))
 			events := tenants(600)
@@ -49,7 +50,8 @@ func TestSift(t *testing.T) {
 		})
 	})
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-26 rows of one tenant are refused: the others are stored", func(t *testing.T) {
+		t.Run("BILL-26 the ledger refuses 480 rows of one tenant because of their data: "+
+			"the rows of other tenants are stored", func(t *testing.T) {
 			store := e.ledger(t)
 			e.poison(t, e.open(t))
 			events := slices.Concat(numbered(0, 480), tenants(20))
@@ -63,7 +65,7 @@ func TestSift(t *testing.T) {
 		})
 	})
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-23 all rows are refused: that is about the table", func(t *testing.T) {
+		t.Run("BILL-23 if the ledger refuses all 500 rows, its table is the cause: SchemaMismatch", func(t *testing.T) {
 			store := e.ledger(t)
 			e.poison(t, e.open(t))
 			events := tenants(500)
@@ -76,7 +78,7 @@ func TestSift(t *testing.T) {
 		})
 	})
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-21 three writers at once, and a late one", func(t *testing.T) {
+		t.Run("BILL-21 three writers append overlapping parts of a history at once: each event is one period", func(t *testing.T) {
 			store, events := e.ledger(t), numbered(0, 400)
 			var leaders errgroup.Group
 			for _, part := range [][]billing.Event{events[:300], events[100:], events[150:250]} {
@@ -97,7 +99,7 @@ func TestSift(t *testing.T) {
 }
 
 func TestSiftStatements(t *testing.T) {
-	t.Run("BILL-26 hardly anything is asked twice", func(t *testing.T) {
+	t.Run("BILL-26 the exporter needs fewer than 60 statements to find that 500 rows are refused", func(t *testing.T) {
 		db, mock := mock(t)
 		tries := 0
 		for range 60 {
@@ -112,7 +114,7 @@ func TestSiftStatements(t *testing.T) {
 			t.Errorf("%d refused by %d statements, %v", len(refused), 60-tries, err)
 		}
 	})
-	t.Run("BILL-23 the warehouse fails amid the search", func(t *testing.T) {
+	t.Run("BILL-23 the warehouse fails during the search for refused rows: stored rows count, and none is called refused", func(t *testing.T) {
 		db, mock := mock(t)
 		mock.ExpectExec(postgresInsert).WithArgs(array{40, 1 << 20}).WillReturnError(sqlState("22P05"))
 		mock.ExpectExec(postgresInsert).WithArgs(array{20, 1 << 20}).WillReturnResult(sqlmock.NewResult(0, 20))
@@ -127,7 +129,8 @@ func TestSiftStatements(t *testing.T) {
 func TestPauses(t *testing.T) {
 	for trouble, want := range map[billing.Trouble]time.Duration{billing.Unavailable: 0, billing.InvalidData: 0,
 		billing.Denied: 5 * time.Minute, billing.Mismatch: 5 * time.Minute, billing.Quota: 10 * time.Minute} {
-		t.Run("BILL-16 "+string(trouble), func(t *testing.T) {
+		t.Run("BILL-16 the exporter pauses for 5 minutes after AccessDenied or SchemaMismatch, and for 10 minutes if a quota is exceeded: "+
+			string(trouble), func(t *testing.T) {
 			if got := trouble.Pause(); got != want {
 				t.Errorf("%s, wanted %s", got, want)
 			}

@@ -20,33 +20,33 @@ func TestPeriods(t *testing.T) {
 		events []billing.Event
 		want   []string
 	}{
-		"BILL-01 made, changed, deleted, made again": {
+		"BILL-01 a tenant is created, changed, deleted, and created again with a new UID: three periods with the exact times": {
 			[]billing.Event{set(1, "4711", at(0)), set(2, "4712", at(10)), end(2, "t1", at(20)), reborn},
 			[]string{"4711 0s 10m0s", "4712 10m0s 20m0s", "4711 30m0s open"}},
-		"BILL-01 the deletion was never seen": {
+		"BILL-01 without an END the period of the former tenant ends where that of the new tenant begins": {
 			[]billing.Event{set(1, "4712", at(0)), reborn},
 			[]string{"4712 0s 30m0s", "4711 30m0s open"}},
-		"BILL-04 there and back": {
+		"BILL-04 cost center A, then B, then A: three periods": {
 			[]billing.Event{set(1, "A", at(0)), set(2, "B", at(1)), set(3, "A", at(2))},
 			[]string{"A 0s 1m0s", "B 1m0s 2m0s", "A 2m0s open"}},
-		"BILL-05 the middle comes late": {
+		"BILL-05 the event of generation 3 is appended last: the view puts its period between those of generations 2 and 4": {
 			[]billing.Event{set(2, "A", at(0)), set(4, "C", at(2)), set(3, "B", at(1))},
 			[]string{"A 0s 1m0s", "B 1m0s 2m0s", "C 2m0s open"}},
-		"BILL-06 an END of the one before": {
+		"BILL-06 the view ignores a late END with the UIDs of the former tenant and namespace": {
 			[]billing.Event{set(1, "4712", at(0)), reborn, end(1, "t1", at(40))},
 			[]string{"4712 0s 30m0s", "4711 30m0s open"}},
-		"BILL-06 an END of the one before, then the true one": {
+		"BILL-06 after a late END of the former tenant the END of the present tenant counts": {
 			[]billing.Event{set(1, "4712", at(0)), reborn, end(1, "t1", at(40)), end(1, "t2", at(50))},
 			[]string{"4712 0s 30m0s", "4711 30m0s 50m0s"}},
-		"BILL-06 an END that doesn't count splits no period": {
+		"BILL-06 an END of another tenant splits no period": {
 			[]billing.Event{set(1, "A", at(0)), end(1, "t0", at(1)), set(2, "A", at(2))},
 			[]string{"A 0s open"}},
-		"BILL-06 an END without a SET": {
+		"BILL-06 the view ignores an END without a SET before it": {
 			[]billing.Event{end(1, "t1", at(1))}, nil},
-		"BILL-06 an END twice": {
+		"BILL-06 the view ignores a second END": {
 			[]billing.Event{set(1, "A", at(0)), end(1, "t1", at(1)), end(1, "t1", at(2))},
 			[]string{"A 0s 1m0s"}},
-		"BILL-07 two generations in one second": {
+		"BILL-07 of two generations with the same time the view has the later one alone: no period has length zero": {
 			[]billing.Event{set(3, "B", at(1)), set(2, "A", at(1))},
 			[]string{"B 1m0s open"}},
 		"repeats of what is billed vanish": {
@@ -69,7 +69,7 @@ func TestPeriods(t *testing.T) {
 
 func TestAppend(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-03 one event three times, and six writers at once", func(t *testing.T) {
+		t.Run("BILL-03 an event that is appended three times, or by six writers at once, is one row", func(t *testing.T) {
 			store := e.ledger(t)
 			const n = 120
 			events := make([]billing.Event, n)
@@ -106,7 +106,7 @@ func TestAppend(t *testing.T) {
 
 func TestDoubledRows(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-03 a row that is there twice is one period", func(t *testing.T) {
+		t.Run("BILL-03 a row that the table has twice is one period", func(t *testing.T) {
 			// The table has no keys, as in a warehouse that doesn't enforce them, so it can have rows twice.
 			db := e.open(t)
 			ddl, err := e.dialect.DDL("ledger")
@@ -139,7 +139,7 @@ func insertOf(e billing.Event, recorded time.Time) string {
 
 func TestText(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-09 any text is stored as it is", func(t *testing.T) {
+		t.Run("BILL-09 names and values with quotes, SQL, backslashes, Cyrillic or emoji are stored verbatim", func(t *testing.T) {
 			store := e.ledger(t)
 			for i, text := range []string{`'";-- DROP TABLE ledger`, `back\slash \u0000 \`, "Бухгалтерия", "😀\u2028\t\r\n", `{"a":[1]}`,
 				"<&>", "$1 ? {{t}}"} {
@@ -163,7 +163,7 @@ func TestText(t *testing.T) {
 				}
 			}
 		})
-		t.Run("BILL-09 what no engine takes becomes U+FFFD", func(t *testing.T) {
+		t.Run("BILL-09 each engine stores U+FFFD instead of U+0000 and invalid bytes", func(t *testing.T) {
 			store := e.ledger(t)
 			event := set(1, "a\x00b\xff", at(0))
 			event.Tenant = "nul\x00"
@@ -177,7 +177,7 @@ func TestText(t *testing.T) {
 
 func TestBatches(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
-		t.Run("BILL-19 10,000 tenants", func(t *testing.T) {
+		t.Run("BILL-19 10,000 tenants are appended to an empty ledger as 10,000 rows", func(t *testing.T) {
 			store := e.ledger(t)
 			if added := appended(t, store, tenants(10_000)...); added != 10_000 {
 				t.Errorf("%d rows, want 10,000", added)

@@ -23,7 +23,7 @@ func TestValidateBilling(t *testing.T) {
 			reason: "sqlite is complete by default; it needs no clusterID",
 			body:   "billing: {driver: sqlite}\n",
 		},
-		"BILL-71 labels with keys that can't be theirs": {
+		"BILL-71 a key that is no label key, or belongs to Kubernetes, is refused with its path": {
 			reason: "each is named; without a driver they are of use",
 			body:   "billing: {namespaceLabels: {costCenter: pod-security.kubernetes.io/enforce, owner: \"a b\"}}\n",
 			want: []string{
@@ -34,7 +34,7 @@ func TestValidateBilling(t *testing.T) {
 					`'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 			},
 		},
-		"BILL-71 labels with keys of the operator": {
+		"BILL-71 a key that belongs to the operator is refused with its path": {
 			reason: "in its domain, and below it",
 			body:   "billing: {namespaceLabels: {costCenter: tenancy.warren.dev/parent, owner: x.tree.tenancy.warren.dev/depth}}\n",
 			want: []string{
@@ -43,12 +43,12 @@ func TestValidateBilling(t *testing.T) {
 					`of yours`,
 			},
 		},
-		"BILL-71 labels with one key": {
+		"BILL-71 the same key for costCenter and owner is refused, with the path of owner": {
 			reason: "two values don't fit",
 			body:   "billing: {namespaceLabels: {costCenter: team, owner: team}}\n",
 			want:   []string{`billing.namespaceLabels.owner: Duplicate value: "team"`},
 		},
-		"BILL-71 labels": {
+		"BILL-71 other keys are accepted, with a domain or without": {
 			reason: "any other, with a domain or without",
 			body:   "billing: {namespaceLabels: {costCenter: finance.example.com/cost-center, owner: owner}}\n",
 		},
@@ -136,7 +136,7 @@ func TestValidateBilling(t *testing.T) {
 }
 
 func TestBillingSample(t *testing.T) {
-	t.Run("BILL-73 the sample's configuration is accepted, and switches labels on", func(t *testing.T) {
+	t.Run("BILL-73 config/samples/billing/config.yaml is accepted, with driver sqlite and keys for cost center and owner", func(t *testing.T) {
 		c, err := configfile.Load("../../config/samples/billing/config.yaml")
 		if err != nil {
 			t.Fatal(err)

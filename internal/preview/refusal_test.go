@@ -16,8 +16,9 @@ func TestMayRemove(t *testing.T) {
 		"a retry": {func(c *config.OperatorConfiguration) { c.Concurrency++ }, false},
 		"a protected namespace": {func(c *config.OperatorConfiguration) { c.ProtectedNamespaces = append(c.ProtectedNamespaces, "pay-*") },
 			true},
-		"an inherited key":          {func(c *config.OperatorConfiguration) { c.Inheritance.Labels = []string{"team"} }, true},
-		"BILL-72 a label that pays": {func(c *config.OperatorConfiguration) { c.Billing.NamespaceLabels.Owner = "example.com/owner" }, true},
+		"an inherited key": {func(c *config.OperatorConfiguration) { c.Inheritance.Labels = []string{"team"} }, true},
+		"BILL-72 a new file that changes a key of billing.namespaceLabels counts as one that may remove labels": {
+			func(c *config.OperatorConfiguration) { c.Billing.NamespaceLabels.Owner = "example.com/owner" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := configfile.Default()

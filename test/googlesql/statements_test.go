@@ -57,7 +57,7 @@ func TestStatements(t *testing.T) {
 	all := statements(t)
 	e := ledger(t, all)
 	for _, s := range all {
-		t.Run("BILL-25 "+s.name, func(t *testing.T) {
+		t.Run("BILL-25 go-googlesql finds no error in the BigQuery statements of Warren: "+s.name, func(t *testing.T) {
 			if _, err := e.analyse(s.text); err != nil {
 				t.Errorf("%v\n%s", err, s.text)
 			}
@@ -96,7 +96,7 @@ func TestGuide(t *testing.T) {
 			continue
 		}
 		asked++
-		t.Run("BILL-25 "+heading, func(t *testing.T) {
+		t.Run("BILL-25 go-googlesql finds no error in the BigQuery queries of the guide: "+heading, func(t *testing.T) {
 			if _, err := e.analyse(query); err != nil {
 				t.Errorf("%v\n%s", err, query)
 			}
@@ -123,7 +123,7 @@ func TestMistakes(t *testing.T) {
 		"a function of PostgreSQL's":      {"moveWatermark", "CURRENT_TIMESTAMP()", "clock_timestamp()"},
 		"a column too few":                {"giveReason", ", reason, recorded_at)", ", reason)"},
 	} {
-		t.Run("BILL-25 refused: "+name, func(t *testing.T) {
+		t.Run("BILL-25 go-googlesql refuses statements with deliberate errors: "+name, func(t *testing.T) {
 			wrong := strings.Replace(texts[c.statement], c.old, c.new, 1)
 			if wrong == texts[c.statement] {
 				t.Fatal(fmt.Errorf("%s has no %q", c.statement, c.old))

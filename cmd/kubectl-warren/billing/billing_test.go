@@ -60,7 +60,8 @@ func TestAsks(t *testing.T) {
 		"elsewhere": {"status --operator-namespace=w", strings.Replace(pod, "warren-system", "w", 1) + "status"},
 		"beside":    {"sql SELECT --config=c.yaml", "billing sql --config=c.yaml -- SELECT"},
 	} {
-		t.Run("BILL-46 "+name, func(t *testing.T) {
+		t.Run("BILL-46 the plugin runs the command in the exporter's pod, with the flags, cluster and user of its caller; "+
+			"with --config it runs it on the caller's machine: "+name, func(t *testing.T) {
 			recorded, out, err := run(t, "", strings.Fields(c.typed)...)
 			if got := strings.Join(recorded, " "); got != c.want || out != "rows\n" || err != nil {
 				t.Errorf("%s\nran    %s\nwanted %s\nprinted %q, %v", c.typed, got, c.want, out, err)
@@ -85,7 +86,8 @@ func TestProblems(t *testing.T) {
 		"a flag that would do nothing": {"", "status --config=c.yaml --context=prod", "--context=prod has no effect with --config"},
 		"unknown flag":                 {"", "status --dry-run", "unknown flag: --dry-run"},
 	} {
-		t.Run("BILL-47 "+name, func(t *testing.T) {
+		t.Run("BILL-47 a missing exporter, a missing right and a failed command are errors of one sentence; "+
+			"so are wrong arguments, which run no command: "+name, func(t *testing.T) {
 			recorded, _, err := run(t, c.tell, strings.Fields(c.typed)...)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, wanted %s", err, c.want)

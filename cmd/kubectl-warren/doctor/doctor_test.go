@@ -130,7 +130,7 @@ func TestJudgeBilling(t *testing.T) {
 		"a reader in an idle place": {unknown, said(""), Warning, "no tenant has condition BillingExported, and the operator's configuration " +
 			"is not known: forbidden"},
 	} {
-		t.Run("BILL-35 "+name, func(t *testing.T) {
+		t.Run("BILL-35 doctor has an error if no exporter runs, and a warning if the ledger lacks changes of tenants: "+name, func(t *testing.T) {
 			if got := judgeBilling(c.file, c.told); got.Status != c.want || got.Message != c.says {
 				t.Errorf("%+v", got)
 			}

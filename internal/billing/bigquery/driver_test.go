@@ -90,12 +90,18 @@ func (w *warehouse) rows(t *testing.T) (n int) {
 
 func TestLostAnswers(t *testing.T) {
 	for name, fault := range map[string]fakebigquery.Fault{
-		"BILL-14 the insert ran and its answer is lost":          {Request: fakebigquery.Insert, Times: 1, LoseAnswer: true},
-		"BILL-14 the insert was lost on its way":                 {Request: fakebigquery.Insert, Times: 1, LoseRequest: true},
-		"BILL-14 three answers in a row are lost":                {Request: fakebigquery.Insert, Times: 3, LoseAnswer: true},
-		"BILL-14 what became of the job is asked in vain":        {Request: fakebigquery.Get, Times: 2, LoseAnswer: true},
-		"BILL-14 too many requests, without a reason":            {Request: fakebigquery.Insert, Times: 2, Status: http.StatusTooManyRequests},
-		"BILL-14 a proxy on the way answers with a page of HTML": {Request: fakebigquery.Get, Times: 1, Status: http.StatusBadGateway},
+		"BILL-14 an INSERT ran and its answer is lost: the driver sends it again with its job ID; one job and one row": {
+			Request: fakebigquery.Insert, Times: 1, LoseAnswer: true},
+		"BILL-14 the request of an INSERT is lost: one job and one row": {
+			Request: fakebigquery.Insert, Times: 1, LoseRequest: true},
+		"BILL-14 three answers in a row are lost: one job and one row": {
+			Request: fakebigquery.Insert, Times: 3, LoseAnswer: true},
+		"BILL-14 two answers about the state of the job are lost: one job and one row": {
+			Request: fakebigquery.Get, Times: 2, LoseAnswer: true},
+		"BILL-14 BigQuery answers twice with status 429, without a reason: one job and one row": {
+			Request: fakebigquery.Insert, Times: 2, Status: http.StatusTooManyRequests},
+		"BILL-14 a proxy answers with status 502 when the driver asks for the job: one job and one row": {
+			Request: fakebigquery.Get, Times: 1, Status: http.StatusBadGateway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,21 +129,29 @@ func TestFailedJobs(t *testing.T) {
 		reason, message string
 		trouble         billing.Trouble
 	}{
-		"BILL-15 too many statements at once": {"jobRateLimitExceeded", "Exceeded rate limits: too many DML statements outstanding against table",
+		"BILL-15 a job fails with jobRateLimitExceeded: the driver returns the error at once, and the next try succeeds": {
+			"jobRateLimitExceeded", "Exceeded rate limits: too many DML statements outstanding against table",
 			billing.Unavailable},
-		"BILL-15 too many changes of a table": {"rateLimitExceeded", "Exceeded rate limits: too many table update operations",
+		"BILL-15 a job fails with rateLimitExceeded, because a table changes too often: the error comes at once, and the next try succeeds": {
+			"rateLimitExceeded", "Exceeded rate limits: too many table update operations",
 			billing.Unavailable},
-		"BILL-15 an error of theirs": {"backendError", "An internal error occurred", billing.Unavailable},
-		"BILL-15 another writer was quicker": {"invalidQuery", "Could not serialize access to table acme-finops:finops.ledger due to " +
-			"concurrent update", billing.Unavailable},
-		"BILL-16 the quota of the day": {"quotaExceeded",
+		"BILL-15 a job fails with backendError: the error comes at once, and the next try succeeds": {
+			"backendError", "An internal error occurred", billing.Unavailable},
+		"BILL-15 a job fails because another writer changes the table: the error comes at once, and the next try succeeds": {
+			"invalidQuery", "Could not serialize access to table acme-finops:finops.ledger due to " +
+				"concurrent update", billing.Unavailable},
+		"BILL-16 a job fails with quotaExceeded: the exporter treats the quota as exceeded": {"quotaExceeded",
 			"Quota exceeded: Your table exceeded quota for imports or query appends per table", billing.Quota},
-		"BILL-16 no right":   {"accessDenied", "Access Denied: Table acme-finops:finops.ledger", billing.Denied},
-		"BILL-16 no dataset": {"notFound", "Not found: Dataset acme-finops:finops was not found in location EU", billing.Denied},
-		"BILL-17 no table": {"notFound", "Not found: Table acme-finops:finops.ledger was not found in location EU",
+		"BILL-16 a job fails with accessDenied: AccessDenied": {
+			"accessDenied", "Access Denied: Table acme-finops:finops.ledger", billing.Denied},
+		"BILL-16 a job fails because the dataset is missing: AccessDenied": {
+			"notFound", "Not found: Dataset acme-finops:finops was not found in location EU", billing.Denied},
+		"BILL-17 a BigQuery job fails because the table is missing: SchemaMismatch": {
+			"notFound", "Not found: Table acme-finops:finops.ledger was not found in location EU",
 			billing.Mismatch},
-		"BILL-17 no such column":             {"invalidQuery", "Unrecognized name: owner at [1:1]", billing.Mismatch},
-		"BILL-23 a value that can't be cast": {"invalidQuery", "Bad int64 value: x", billing.InvalidData},
+		"BILL-17 a BigQuery job fails because a column is missing: SchemaMismatch": {
+			"invalidQuery", "Unrecognized name: owner at [1:1]", billing.Mismatch},
+		"BILL-23 a BigQuery job fails because a value can't be cast: InvalidData": {"invalidQuery", "Bad int64 value: x", billing.InvalidData},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,14 +179,19 @@ func TestRefusedRequests(t *testing.T) {
 		fault   fakebigquery.Fault
 		trouble billing.Trouble
 	}{
-		"BILL-16 no right to make jobs": {fakebigquery.Fault{Status: http.StatusForbidden, Reason: "accessDenied",
-			Message: "Access Denied: Project"}, billing.Denied},
-		"BILL-16 quota": {fakebigquery.Fault{Status: http.StatusForbidden, Reason: "quotaExceeded", Message: "Quota exceeded"},
+		"BILL-16 BigQuery refuses a request with accessDenied: AccessDenied, and the driver sends it once": {
+			fakebigquery.Fault{Status: http.StatusForbidden, Reason: "accessDenied",
+				Message: "Access Denied: Project"}, billing.Denied},
+		"BILL-16 BigQuery refuses a request with quotaExceeded: the driver sends it once": {
+			fakebigquery.Fault{Status: http.StatusForbidden, Reason: "quotaExceeded", Message: "Quota exceeded"},
 			billing.Quota},
-		"BILL-16 no dataset": {fakebigquery.Fault{Status: http.StatusNotFound, Reason: "notFound",
-			Message: "Not found: Dataset acme-finops:finops"}, billing.Denied},
-		"BILL-16 a proxy refuses": {fakebigquery.Fault{Status: http.StatusForbidden, Message: "no"}, billing.Denied},
-		"BILL-16 the token is refused": {fakebigquery.Fault{Status: http.StatusUnauthorized, Reason: "authError", Message: "Invalid Credentials"},
+		"BILL-16 BigQuery answers a request with 404, because the dataset is missing: AccessDenied, and the driver sends it once": {
+			fakebigquery.Fault{Status: http.StatusNotFound, Reason: "notFound",
+				Message: "Not found: Dataset acme-finops:finops"}, billing.Denied},
+		"BILL-16 a proxy refuses a request: AccessDenied, and the driver sends it once": {
+			fakebigquery.Fault{Status: http.StatusForbidden, Message: "no"}, billing.Denied},
+		"BILL-16 BigQuery refuses the token: AccessDenied, and the driver sends the request once": {
+			fakebigquery.Fault{Status: http.StatusUnauthorized, Reason: "authError", Message: "Invalid Credentials"},
 			billing.Denied},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +212,8 @@ func TestRefusedRequests(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	t.Run("BILL-11 503 until the statement's time is over, then all is stored", func(t *testing.T) {
+	t.Run("BILL-11 BigQuery answers 503 until the statement's time is over: WarehouseUnavailable; "+
+		"a later try stores the event", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t).ensured(t)
 		w.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Status: http.StatusServiceUnavailable, Reason: "backendError",
@@ -209,7 +229,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%d rows, error %v", added, err)
 		}
 	})
-	t.Run("BILL-11 nobody answers", func(t *testing.T) {
+	t.Run("BILL-11 no server answers: WarehouseUnavailable", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t)
 		w.Stop()
@@ -223,7 +243,7 @@ func TestOutage(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
-	t.Run("BILL-24 the key comes after the start", func(t *testing.T) {
+	t.Run("BILL-24 without credentials at the start the error names their file; once the file exists, the driver works", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t)
 		if err := os.Remove(w.options.CredentialsFile); err != nil {
@@ -233,7 +253,7 @@ func TestCredentials(t *testing.T) {
 		w.mount(t)
 		w.ensured(t)
 	})
-	t.Run("BILL-24 a key that is refused is read again", func(t *testing.T) {
+	t.Run("BILL-24 after BigQuery has refused credentials the driver reads their file again", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t).ensured(t)
 		if err := os.Remove(w.options.CredentialsFile); err != nil {
@@ -250,7 +270,7 @@ func TestCredentials(t *testing.T) {
 	})
 	for name, text := range map[string]string{"is no JSON of credentials": "-----BEGIN PRIVATE KEY-----",
 		`holds credentials of type "password"`: `{"type": "password"}`} {
-		t.Run("BILL-24 the file "+name, func(t *testing.T) {
+		t.Run("BILL-24 the error says what is wrong with the file of credentials, and has nothing of its text: "+name, func(t *testing.T) {
 			t.Parallel()
 			w := newWarehouse(t)
 			if err := os.WriteFile(w.options.CredentialsFile, []byte(text), 0o600); err != nil {
@@ -273,7 +293,7 @@ func (w *warehouse) denied(t *testing.T, says string) {
 }
 
 func TestLimits(t *testing.T) {
-	t.Run("BILL-57 what would read more than maximumBytesBilled is refused, and says what to do", func(t *testing.T) {
+	t.Run("BILL-57 a statement would read more than maximumBytesBilled: BigQuery refuses it, and the error names the key", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t).ensured(t)
 		w.BytesRead = 2 << 30
@@ -282,7 +302,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("BILL-57 a job that never ends is left at the statement's timeout", func(t *testing.T) {
+	t.Run("BILL-57 a job never ends: the driver gives up at statementTimeout", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t).ensured(t)
 		w.options.StatementTimeout = 300 * time.Millisecond
@@ -297,7 +317,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestRows(t *testing.T) {
-	t.Run("BILL-57 an answer of many pages", func(t *testing.T) {
+	t.Run("BILL-57 an answer has many pages: the driver reads all rows", func(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t).ensured(t)
 		w.PageRows, w.Slow = 3, true

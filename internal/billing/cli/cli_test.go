@@ -20,7 +20,8 @@ import (
 
 func TestQuestions(t *testing.T) {
 	onEngines(t, func(t *testing.T, d desk) {
-		t.Run("BILL-42 status of a ledger without a run", func(t *testing.T) {
+		t.Run("BILL-42 status of a ledger without a run says that no exporter has completed a comparison; "+
+			"as JSON it is an empty list", func(t *testing.T) {
 			want(t, d.told(t, "status"), "No exporter has completed a comparison of this cluster with the ledger yet.\n")
 			want(t, d.told(t, "status", "-o", "json"), "[]\n")
 		})
@@ -30,11 +31,12 @@ func TestQuestions(t *testing.T) {
 		if err := d.store.StartRun(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
-		t.Run("BILL-42 status", func(t *testing.T) {
+		t.Run("BILL-42 status prints the runs as CSV", func(t *testing.T) {
 			want(t, d.told(t, "status", "-o=csv"),
 				"exporter,version,started_at,complete_until,run_id\npod-1,v1,2026-03-01T09:00:00Z,2026-03-01T09:01:00Z,r1\n")
 		})
-		t.Run("BILL-42 sql", func(t *testing.T) {
+		t.Run("BILL-42 sql prints rows as CSV or JSON, with flags before or after the statement, "+
+			"and the count of changed rows", func(t *testing.T) {
 			const question = "SELECT namespace, cost_center, valid_from, valid_to FROM tenant_billing_periods ORDER BY valid_from"
 			want(t, d.told(t, "sql", "-o=csv", question), `namespace,cost_center,valid_from,valid_to
 payments,4711,`+d.instant(nine)+`,`+d.instant(nine.Add(time.Hour))+`
@@ -63,19 +65,20 @@ func TestWrongInput(t *testing.T) {
 			"unknown flag: --nonsense":                  {"status", "--nonsense"},
 			`unknown subcommand "drop"`:                 {"drop"},
 		} {
-			t.Run("BILL-43 "+says, func(t *testing.T) { refused(t, d, says, line...) })
+			t.Run("BILL-43 wrong arguments, flags, formats or SQL are an error of one sentence, and stdout is empty: "+
+				says, func(t *testing.T) { refused(t, d, says, line...) })
 		}
 	})
-	t.Run("BILL-43 no subcommand", func(t *testing.T) {
+	t.Run("BILL-43 without a subcommand the error lists the subcommands", func(t *testing.T) {
 		if err := cli.Run(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "name a subcommand: ddl, help, sql, status") {
 			t.Error(err)
 		}
 	})
-	t.Run("BILL-43 no driver, no such file", func(t *testing.T) {
+	t.Run("BILL-43 driver none and a missing configuration file are errors of one sentence, and stdout is empty", func(t *testing.T) {
 		refused(t, desk{config: configured(t, "none", "table: x")}, "billing.driver is none", "status")
 		refused(t, desk{config: filepath.Join(t.TempDir(), "nowhere.yaml")}, "nowhere.yaml", "status")
 	})
-	t.Run("BILL-43 a ledger that isn't there is not made by asking", func(t *testing.T) {
+	t.Run("BILL-43 status of a missing SQLite file is an error, and creates no file", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "billing.db")
 		d := desk{config: configured(t, "sqlite", fmt.Sprintf("sqlite: {path: %q}", file))}
 		refused(t, d, "billing.sqlite.path "+file+": there is no ledger", "status")
@@ -89,7 +92,8 @@ func TestWrongInput(t *testing.T) {
 func TestDDL(t *testing.T) {
 	for driver, engine := range map[string]string{"sqlite": "sqlite: {path: /nowhere/billing.db}",
 		"postgres": "postgres: {dsnFile: /nowhere/dsn}"} {
-		t.Run("BILL-44 "+driver, func(t *testing.T) {
+		t.Run("BILL-44 ddl prints the statements without reaching the warehouse, its folder, "+
+			"or the file with its password: "+driver, func(t *testing.T) {
 			d := desk{config: configured(t, driver, engine)}
 			out := d.told(t, "ddl")
 			if !strings.Contains(out, "CREATE TABLE IF NOT EXISTS tenant_billing (") || !strings.HasSuffix(out, ";\n") {
@@ -105,7 +109,8 @@ func TestDDL(t *testing.T) {
 
 // Text that tenants write can't control the terminal, and can't look like another row.
 func TestTableEscapes(t *testing.T) {
-	t.Run("BILL-45 what tenants wrote stays on its row, and steers no terminal", func(t *testing.T) {
+	t.Run("BILL-45 a table has one line for each period, and shows line ends, "+
+		"tabs and escape sequences of a value as escapes", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "billing.db")
 		d := opened(t, "sqlite", fmt.Sprintf("sqlite: {path: %q}", file), file)
 		d.paid(t, "1\x1b[2J\n2\t3", "ann\u202e@example.com", nine)
@@ -118,7 +123,8 @@ func TestTableEscapes(t *testing.T) {
 
 // Finance opens the CSV in a spreadsheet, and a user who makes an LNamespace chooses the owner that is shown there.
 func TestCSVDisarmsFormulas(t *testing.T) {
-	t.Run("BILL-55 what tenants wrote is no formula in a spreadsheet, and as they wrote it elsewhere", func(t *testing.T) {
+	t.Run("BILL-55 in CSV an apostrophe comes before = at the beginning of a value or after a semicolon; "+
+		"JSON has the value unchanged", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "billing.db")
 		d := opened(t, "sqlite", fmt.Sprintf("sqlite: {path: %q}", file), file)
 		d.paid(t, "=1+1", `a;=cmd|'/C calc'!A0`, nine)

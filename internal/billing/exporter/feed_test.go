@@ -92,7 +92,8 @@ func TestListsOfAFeed(t *testing.T) {
 		"in pages":                         {},
 		"in pages whose moment has passed": {expire: true},
 	} {
-		t.Run("BILL-74 "+name, func(t *testing.T) {
+		t.Run("BILL-74 the exporter gets all present Namespaces by a stream, by pages, or after an expired page; "+
+			"those that a later list lacks count as deleted: "+name, func(t *testing.T) {
 			s.watches = make(chan *watch.FakeWatcher, 100)
 			track := newTracker("c", forest.Rules{}, s, time.Now)
 			follow := func(names ...string) {

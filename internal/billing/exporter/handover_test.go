@@ -8,7 +8,7 @@ import (
 )
 
 func TestHandOver(t *testing.T) {
-	t.Run("BILL-56 what is missing is named where the other program isn't there", func(t *testing.T) {
+	t.Run("BILL-56 if the program for driver bigquery is missing, the error says so", func(t *testing.T) {
 		err := HandOver(&config.Billing{Driver: config.DriverBigQuery})
 		if err == nil || !strings.Contains(err.Error(), "billing.driver bigquery needs the program /") ||
 			!strings.Contains(err.Error(), "make build") {

@@ -336,14 +336,21 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d; WARREN_BILLING_SEED=%d runs the same histories again", seed, seed)
-	t.Run("BILL-10 BILL-13 BILL-21 histories in the model ledger", func(t *testing.T) {
+	t.Run("BILL-10 in 3,000 random histories, exporters are killed or lose an answer at any statement: no period overlaps, "+
+		"and the next exporter restores the present state; "+
+		"BILL-13 after outages and kills the present state begins when the API server recorded it; "+
+		"BILL-21 two exporters write at once: no periods overlap, and the ledger has only what the cluster had", func(t *testing.T) {
 		for i := range uint64(3000) {
 			m := &modelLedger{events: map[string]billing.Event{}, until: map[string]time.Time{}}
 			tell(t, seed+i, m, m.periods)
 		}
 	})
 	for engine, open := range engines(t) {
-		t.Run("BILL-10 BILL-13 BILL-21 histories on "+engine, func(t *testing.T) {
+		t.Run("BILL-10 in eight random histories on each engine, exporters are killed or lose an answer at any statement: no period overlaps, "+
+			"and the next exporter restores the present state; "+
+			"BILL-13 on each engine after outages and kills the present state begins when the API server recorded it; "+
+			"BILL-21 two exporters write to a real engine at once: "+
+			"no periods overlap, and the ledger has only what the cluster had: "+engine, func(t *testing.T) {
 			for i := range uint64(8) {
 				store, db := open(t)
 				tell(t, seed+i, store, func() []ledgertest.Period {

@@ -33,7 +33,7 @@ func TestNeedsWrite(t *testing.T) {
 		"away, said already":           {of(no(), 2), no(), 2, false},
 		"back":                         {of(no(), 2), yes(), 2, true},
 	} {
-		t.Run("BILL-54 "+name, func(t *testing.T) {
+		t.Run("BILL-54 the condition is written if there is none, if its status changes, and for a new generation: "+name, func(t *testing.T) {
 			if got := needsWrite(c.was, c.want, c.generation); got != c.say {
 				t.Error(got)
 			}
@@ -49,9 +49,9 @@ func TestConditionOfPendingChanges(t *testing.T) {
 		err  error
 		want map[types.UID]string
 	}{
-		"BILL-54 a change that came just now is said nothing of": {nil,
+		"BILL-54 no condition is written for a change that has just arrived; a change that waits for an hour is Pending": {nil,
 			map[types.UID]string{"new": "", "old": "Pending", "bad": "InvalidData", "other": "Exported"}},
-		"BILL-12 in an outage, only tenants with changes are told": {away,
+		"BILL-12 in an outage only tenants whose changes wait get WarehouseUnavailable": {away,
 			map[types.UID]string{"new": "WarehouseUnavailable", "old": "WarehouseUnavailable", "bad": "InvalidData", "other": "Exported"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestConditionOfPendingChanges(t *testing.T) {
 }
 
 func TestRefusedDataIsReported(t *testing.T) {
-	t.Run("BILL-23 the watermark and the condition wait for a change that the ledger refuses", func(t *testing.T) {
+	t.Run("BILL-23 the watermark does not pass a refused change, and the tenant has InvalidData; "+
+		"once the ledger accepts the change, it has its original time", func(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
 		x.see()
 		x.keep(t.Context())

@@ -94,7 +94,7 @@ func seeing(t *testing.T) (*broken, *door) {
 }
 
 func TestBlind(t *testing.T) {
-	t.Run("BILL-78 the watermark stops while the cluster can't be seen", func(t *testing.T) {
+	t.Run("BILL-78 the exporter may not watch: the watermark stops until it may; an Event and Pending report the error", func(t *testing.T) {
 		x, d := seeing(t)
 		watermark := func() time.Time {
 			x.keep(t.Context())
@@ -142,7 +142,7 @@ func TestBlind(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
-	t.Run("BILL-84 a watch that is open and silent isn't believed for long", func(t *testing.T) {
+	t.Run("BILL-84 an open watch is silent for an hour: the error has the time of the last message; a bookmark ends it", func(t *testing.T) {
 		x, d := seeing(t)
 		blind := func() error {
 			x.keep(t.Context())
@@ -166,7 +166,7 @@ func TestSilence(t *testing.T) {
 }
 
 func TestHeldEnds(t *testing.T) {
-	t.Run("BILL-85 the watermark doesn't pass ENDs that are held back", func(t *testing.T) {
+	t.Run("BILL-85 the watermark does not pass a loss while its ENDs wait; then they have the time of its discovery", func(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
 		watermark := func(after time.Duration) time.Time {
 			x.clock.SetTime(x.clock.Now().Add(after))
@@ -195,7 +195,7 @@ func TestHeldEnds(t *testing.T) {
 			}
 		}
 	})
-	for name, restarts := range map[string]bool{"BILL-22 a truncated list": false, "BILL-22 a truncated list, and a restart": true} {
+	for name, restarts := range map[string]bool{"BILL-22 a truncated list ends no period": false, "BILL-22 at a restart it ends none": true} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "ledger.db")
 			x := exporterOver(t, file)
@@ -224,7 +224,7 @@ func TestHeldEnds(t *testing.T) {
 
 // Between two comparisons, more namespaces leave their tenant than may at once, one every 10 s.
 func TestEndsThatWait(t *testing.T) {
-	t.Run("BILL-87 the watermark waits for each END", func(t *testing.T) {
+	t.Run("BILL-87 namespaces leave one by one: the watermark waits for the first END, and each END has its own time", func(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
 		began := x.clock.Now()
 		x.keep(t.Context())
@@ -275,8 +275,8 @@ func TestEnd(t *testing.T) {
 		asked   bool
 		periods int
 	}{
-		"BILL-79 what was seen before SIGTERM is in the ledger":                        {true, crowd + 1},
-		"BILL-79 what was seen before the Lease was lost is left to the next exporter": {false, crowd},
+		"BILL-79 an exporter that gets SIGTERM first writes the change that it has seen":     {true, crowd + 1},
+		"BILL-79 an exporter that lost its Lease does not write the change that it has seen": {false, crowd},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -298,7 +298,7 @@ func TestEnd(t *testing.T) {
 
 // A new namespace above an old one, and a new LNamespace above both, don't move the old one's period back in time.
 func TestOldNamespaceBelowNewOnes(t *testing.T) {
-	t.Run("BILL-80", func(t *testing.T) {
+	t.Run("BILL-80 a namespace older than its parent is billed from the parent's creation, a newer one from its own", func(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
 		x.keep(t.Context())
 		began := x.clock.Now()
@@ -326,7 +326,7 @@ func TestOldNamespaceBelowNewOnes(t *testing.T) {
 
 // A first change came while the exporter didn't run. A second one comes while the ledger can't be read yet.
 func TestValueBeforeTheFirstComparison(t *testing.T) {
-	t.Run("BILL-86", func(t *testing.T) {
+	t.Run("BILL-86 a value that changed again before the first comparison has a period, from its recorded time on", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "ledger.db")
 		x := exporterOver(t, file)
 		began := x.clock.Now()
@@ -374,7 +374,7 @@ func TestCauseOfWaiting(t *testing.T) {
 			"can't take Lease warren-billing-exporter: leases \"x\" is forbidden: no rights"},
 		"no API server": {fmt.Errorf("dial tcp 127.0.0.1:1: connection refused"), "connection refused; give its account the rights"},
 	} {
-		t.Run("BILL-81 "+name, func(t *testing.T) {
+		t.Run("BILL-81 an exporter with driver sqlite that can't take the Lease ends; its error names the cause: "+name, func(t *testing.T) {
 			o := &onlyOne{elected: make(chan struct{}), path: "f", failure: func() error { return c.failure }}
 			if err := o.Start(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
@@ -384,7 +384,7 @@ func TestCauseOfWaiting(t *testing.T) {
 }
 
 func TestChurn(t *testing.T) {
-	t.Run("BILL-82", func(t *testing.T) {
+	t.Run("BILL-82 an error that differs only in counts, ports or job IDs rewrites no status; another cause does", func(t *testing.T) {
 		say := func(was, now string) bool {
 			told := exported(false, v1alpha1.ReasonWarehouseUnavailable, was)
 			return needsWrite(told, exported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)

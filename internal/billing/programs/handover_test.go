@@ -15,14 +15,14 @@ func TestHandOver(t *testing.T) {
 	if os.Getenv(hands) != "" {
 		t.Fatal(programs.HandOver(programs.Billing, "manager billing-exporter", []string{"billing-exporter", "--a b"}))
 	}
-	t.Run("BILL-75 what is missing is named where the other program isn't there", func(t *testing.T) {
+	t.Run("BILL-75 without manager-billing beside it, manager ends with an error that names the missing program", func(t *testing.T) {
 		err := programs.HandOver(programs.Billing, "manager billing-exporter", []string{"billing-exporter"})
 		if err == nil || !strings.HasPrefix(err.Error(), "manager billing-exporter needs the program /") || !strings.Contains(err.Error(),
 			"/manager-billing beside this one") {
 			t.Error(err)
 		}
 	})
-	t.Run("BILL-75 the other program takes the arguments, the environment and the process", func(t *testing.T) {
+	t.Run("BILL-75 manager hands its arguments and environment over to manager-billing", func(t *testing.T) {
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,8 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 	})
 	AfterAll(func() { e.end() })
 
-	It("BILL-56 is fed by the program manager, which hands over", func(ctx SpecContext) {
+	It("BILL-56 with driver bigquery, manager hands the exporter and manager billing over to a program that uses "+
+		"BigQuery", func(ctx SpecContext) {
 		tenant(ctx, "bq-pay", "1")
 		e = startExporter(ctx, "bigquery", config)
 		Eventually(periods(ctx, db, "bq-pay")).WithContext(ctx).Should(Equal([]string{"bq-pay 1"}))
@@ -60,7 +61,8 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 		Expect(string(out)).To(ContainSubstring("bq-pay,bq-pay,2,ann@example.com\n"))
 	})
 
-	It("BILL-16 says who must act where BigQuery refuses, and loses nothing", func(ctx SpecContext) {
+	It("BILL-16 BigQuery answers accessDenied: the tenant has AccessDenied; "+
+		"once access is allowed, a new exporter stores the change", func(ctx SpecContext) {
 		server.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Status: http.StatusForbidden, Reason: "accessDenied",
 			Message: "Access Denied: Table finops.tenant_billing"})
 		DeferCleanup(server.Heal)
@@ -101,7 +103,7 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 		}
 	})
 
-	It("BILL-56 takes no more memory than an exporter may", func() {
+	It("BILL-56 an exporter with BigQuery uses at most 80 MiB", func() {
 		if os.Getenv("WARREN_RACE") == "1" {
 			Skip("the race detector takes memory of its own")
 		}

@@ -40,7 +40,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		}
 	})
 
-	It("BILL-35 says of each tenant that nobody exports while none runs, and no longer once one does", func(ctx SpecContext) {
+	It("BILL-35 while no exporter runs, a tenant has BillingExported=False/NotRunning; "+
+		"when one starts, it has True/Exported", func(ctx SpecContext) {
 		tenant(ctx, "pay", "4711")
 		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("False/NotRunning"))
 		file = filepath.Join(world.Dir, "ledger", "billing.db")
@@ -53,7 +54,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		Eventually(periods(ctx, db, "pay")).WithContext(ctx).Should(Equal([]string{"pay 4711"}))
 	})
 
-	It("BILL-36 BILL-54 keeps each of the changes that follow each other at once, and reports the last generation", func(ctx SpecContext) {
+	It("BILL-36 a cost center changes five times without a pause: six periods; "+
+		"BILL-54 the condition gets the last generation as observedGeneration", func(ctx SpecContext) {
 		want := []string{"pay 4711"}
 		for i := range 5 {
 			costCenter := fmt.Sprint(5000 + i)
@@ -69,7 +71,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("BILL-37 follows a sub-namespace to another tenant, and closes what is deleted", func(ctx SpecContext) {
+	It("BILL-37 a sub-namespace with a child moves to another tenant: the old periods end where the new ones begin; "+
+		"a deleted child's period ends", func(ctx SpecContext) {
 		tenant(ctx, "shop", "0815")
 		Expect(world.Admin().Create(ctx, build.Child("till", "pay"))).To(Succeed())
 		Expect(world.Admin().Create(ctx, build.Child("till-db", "till"))).To(Succeed())
@@ -84,7 +87,7 @@ var _ = Describe("the exporter", Ordered, func() {
 		Eventually(periods(ctx, db, "till-db")).WithContext(ctx).Should(Equal([]string{"pay 5004", "shop 0815", "ended"}))
 	})
 
-	It("BILL-33 moves the watermark while nothing happens, and appends nothing", func(ctx SpecContext) {
+	It("BILL-33 while nothing changes in the cluster, the watermark advances, and no row is appended", func(ctx SpecContext) {
 		watermark := func() time.Time {
 			runs, err := store.Runs(ctx)
 			if err != nil || len(runs) == 0 {
@@ -99,7 +102,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		Consistently(rows).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(before))
 	})
 
-	It("BILL-38 finds after a crash what changed meanwhile, and dates it after what was before", func(ctx SpecContext) {
+	It("BILL-38 after SIGKILL, the next exporter finds a changed cost center, a created and a deleted namespace, "+
+		"and appends their events", func(ctx SpecContext) {
 		Expect(e.Kill()).To(Succeed())
 		Expect(world.Admin().Patch(ctx, build.Tenant("pay").Object(), paying("6000"))).To(Succeed())
 		Expect(world.Admin().Create(ctx, build.Child("late", "pay"))).To(Succeed())
@@ -114,7 +118,7 @@ var _ = Describe("the exporter", Ordered, func() {
 		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("True/Exported"))
 	})
 
-	It("BILL-48 answers SQL, by the plugin beside the ledger", func(ctx SpecContext) {
+	It("BILL-48 kubectl warren billing --config beside the ledger: sql prints the rows, status the runs", func(ctx SpecContext) {
 		ask := func(args ...string) string {
 			GinkgoHelper()
 			out, problems, code := world.Kubectl(ctx, "admin", append([]string{"warren", "billing"}, append(args, "--config="+e.config)...)...)
@@ -126,7 +130,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		Expect(ask("status", "-o=csv")).To(HavePrefix("exporter,version,started_at,complete_until,run_id\n"))
 	})
 
-	It("BILL-39 may write Events and its condition, and nothing else", func(ctx SpecContext) {
+	It("BILL-39 the exporter's token can't create objects or Events in a tenant, list Secrets, "+
+		"or write an LNamespace but for condition BillingExported", func(ctx SpecContext) {
 		c := world.As(account)
 		event := &corev1.Event{InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace",
 			Name: "pay", Namespace: "pay"},
@@ -168,7 +173,8 @@ var _ = Describe("the exporter", Ordered, func() {
 		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("True/Exported"))
 	})
 
-	It("BILL-50 goes on where the file becomes wrong, and takes up a changed one when it starts", func(ctx SpecContext) {
+	It("BILL-50 an invalid configuration file does not stop the exporter; "+
+		"started with another table, it writes the present periods there", func(ctx SpecContext) {
 		Expect(os.WriteFile(e.config, []byte("billing: [nonsense"), 0o600)).To(Succeed())
 		Expect(world.Admin().Patch(ctx, build.Tenant("pay").Object(), paying("7000"))).To(Succeed())
 		Eventually(periods(ctx, db, "pay")).WithContext(ctx).Should(ContainElement("pay 7000"))

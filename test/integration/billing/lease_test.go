@@ -51,7 +51,7 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 		Expect(e.LogTail(40)).To(ContainSubstring(says))
 	}
 
-	It("BILL-76 lets one of two exporters write, and the other when that has ended", func(ctx SpecContext) {
+	It("BILL-76 of two exporters only the leader writes; when it ends, the other becomes the leader", func(ctx SpecContext) {
 		tenant(ctx, "leased", "1")
 		var firstHolds, secondHolds func() []string
 		first, firstHolds = start(ctx, "lease-first")
@@ -62,7 +62,8 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 		Eventually(secondHolds).WithContext(ctx).Should(Equal([]string{"leased 1"}))
 	})
 
-	It("BILL-76 ends the leader whose Lease another process has taken, and takes a Lease that is not renewed", func(ctx SpecContext) {
+	It("BILL-76 the leader ends with an error if another process takes its Lease; "+
+		"a Lease that nobody renews is taken after its expiry", func(ctx SpecContext) {
 		lease := &coordinationv1.Lease{}
 		Eventually(func() error {
 			if err := world.Admin().Get(ctx, key, lease); err != nil {
@@ -78,7 +79,7 @@ var _ = Describe("the exporter's Lease", Ordered, func() {
 		Expect(holder(ctx)()).NotTo(Equal("another"))
 	})
 
-	It("BILL-76 makes a Lease that was deleted anew, and ends where it may not", func(ctx SpecContext) {
+	It("BILL-76 the leader creates its deleted Lease again; without its right to the Lease it ends with an error", func(ctx SpecContext) {
 		self := holder(ctx)()
 		lease := &coordinationv1.Lease{}
 		lease.Namespace, lease.Name = key.Namespace, key.Name

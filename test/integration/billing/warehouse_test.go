@@ -36,7 +36,8 @@ var _ = Describe("a warehouse that goes away", Ordered, func() {
 	})
 	AfterAll(func() { e.end() })
 
-	It("BILL-12 keeps no tenant waiting, and loses nothing", func(ctx SpecContext) {
+	It("BILL-12 in an outage of PostgreSQL tenants are created, changed and deleted; "+
+		"afterwards the ledger has all changes, with the deleted tenant's END", func(ctx SpecContext) {
 		dsn := filepath.Join(world.Dir, "dsn")
 		Expect(os.WriteFile(dsn, []byte(server.DSN+"\n"), 0o600)).To(Succeed())
 		tenant(ctx, "old", "1")
@@ -64,7 +65,8 @@ var _ = Describe("a warehouse that goes away", Ordered, func() {
 		Eventually(exported(ctx, "old")).WithContext(ctx).Should(Equal("True/Exported"))
 	})
 
-	It("BILL-13 finds the present state and its beginning after a crash in an outage", func(ctx SpecContext) {
+	It("BILL-13 a tenant changes twice in an outage, and the exporter is killed: "+
+		"the next one appends the present state alone", func(ctx SpecContext) {
 		server.Halt()
 		for _, costCenter := range []string{"4", "5"} {
 			Expect(world.Admin().Patch(ctx, build.Tenant("old").Object(), paying(costCenter))).To(Succeed())

@@ -15,7 +15,8 @@ import (
 )
 
 var _ = Describe("the date of a bill", func() {
-	It("BILL-30 is nothing that a manager can write", func(ctx SpecContext) {
+	It("BILL-30 while the operator is down, a manager dates managedFields to 2001 or 2099: "+
+		"status.billing.since has neither year, and is never before the one it replaces", func(ctx SpecContext) {
 		w := ownWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: sudoMode("Legacy").text() + billed}}, "b30")
 		f := of(w, "b30")
 		tenant := f.own("payments")

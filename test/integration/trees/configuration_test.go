@@ -205,11 +205,14 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		own.configure(ctx, fixture)
 	})
 
-	It("BILL-68 so that labels say who pays, and back", func(ctx SpecContext) { labelsFollow(ctx, &own) })
+	It("BILL-68 all namespaces of a tree have cost center and owner as labels; a change is one write each; "+
+		"invalid or empty values, or removed keys, remove the labels", func(ctx SpecContext) { labelsFollow(ctx, &own) })
 
-	It("BILL-69 so that labels say who pays, whose keys are taken", func(ctx SpecContext) { takenKeys(ctx, &own) })
+	It("BILL-69 the operator keeps other values of a key, and KeyTaken names them; "+
+		"once they are removed, it writes and restores its labels", func(ctx SpecContext) { takenKeys(ctx, &own) })
 
-	It("BILL-70 so that labels say who pays, and a tenant's people would say otherwise", func(ctx SpecContext) { nobodyElsePays(ctx, &own) })
+	It("BILL-70 without webhooks a SubNamespace (KeyNotAllowed) or HierarchyConfiguration changes neither label; "+
+		"a subtree that moves to a tenant without values loses them", func(ctx SpecContext) { nobodyElsePays(ctx, &own) })
 
 	It("SUB-I5 so that everything flows: what must not flow does not", func(ctx SpecContext) {
 		own.configure(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
