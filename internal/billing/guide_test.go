@@ -115,6 +115,7 @@ func TestGuide(t *testing.T) {
 					t.Errorf("%s: %s", heading, diff)
 				}
 			}
+			checkInstants(t, db, questions["Who held a namespace at an instant"])
 			checkRunningMonth(t, db, questions["Namespace hours of each cost center in a month"])
 			const correct, history = "Correct what was billed", "What was billed to a tenant, and when"
 			for range 2 { // the second time changes no answer
@@ -154,6 +155,24 @@ func TestGuide(t *testing.T) {
 				t.Errorf("questions of the guide that nobody asks here: %v", questions)
 			}
 		})
+	})
+}
+
+// checkInstants asks who held namespace pay-web before and in its periods.
+func checkInstants(t *testing.T, db *sql.DB, question string) {
+	t.Helper()
+	t.Run("BILL-32 the query for one time answers with the period that contains it, and with none before the first one", func(t *testing.T) {
+		for instant, want := range map[string][]string{
+			"2026-02-28T23:59:59.999999Z": nil,
+			"2026-03-01T00:00:00.000000Z": {"pay 4711 pay@example.com"},
+			"2026-03-11T00:00:00.000000Z": {"pay 4712 pay@example.com"},
+			"2026-03-20T23:59:59.999999Z": {"pay 4712 pay@example.com"},
+			"2026-03-21T00:00:00.000000Z": {"shop 0815 shop@example.com"},
+		} {
+			if diff := cmp.Diff(want, answer(t, db, strings.ReplaceAll(question, "2026-03-15T12:00:00.000000Z", instant))); diff != "" {
+				t.Errorf("%s: %s", instant, diff)
+			}
+		}
 	})
 }
 
