@@ -23,7 +23,7 @@ import (
 
 // Upgrades and downgrades of the operator itself are played by `make e2e-node`.
 var _ = Describe("a change of versions", Ordered, func() {
-	const configuration = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Auto}\n"
+	const configuration = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Legacy}\n"
 	var s site
 
 	BeforeAll(func(ctx SpecContext) {
