@@ -60,7 +60,7 @@ func Find(root string) ([]Case, error) {
 		if entry.IsDir() && file != "." && strings.HasPrefix(entry.Name(), ".") {
 			return filepath.SkipDir
 		}
-		if entry.IsDir() || !strings.HasSuffix(file, "_test.go") && !(strings.HasPrefix(file, "test/") && strings.HasSuffix(file, ".go")) {
+		if entry.IsDir() || !strings.HasSuffix(file, ".go") || !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "test/") {
 			return nil
 		}
 		source, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

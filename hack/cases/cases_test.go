@@ -45,9 +45,12 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	const file = "a/x_test.go"
-	want := []Case{{"ABC-D4", "deletes the namespace", file}, {"ABC-D9", "two", file}, {"ABC-D10", "two", file},
-		{"ABC-E1", "an entry", file}, {"ABC-P1", "refuses a name", file}, {"ABC-P2", "after … writes", file}, {"ABC-P3", "", file}, {"ABC-P4", "seed", file},
-		{"ABC-S1", "in both modes", file}, {"ABC-T1", "a key", file}, {"ABC-T2", "a value", file}, {"ABC-T3", "a field", file}}
+	want := []Case{
+		{"ABC-D4", "deletes the namespace", file}, {"ABC-D9", "two", file}, {"ABC-D10", "two", file},
+		{"ABC-E1", "an entry", file}, {"ABC-P1", "refuses a name", file}, {"ABC-P2", "after … writes", file},
+		{"ABC-P3", "", file}, {"ABC-P4", "seed", file}, {"ABC-S1", "in both modes", file}, {"ABC-T1", "a key", file},
+		{"ABC-T2", "a value", file}, {"ABC-T3", "a field", file},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cases (-want +got):\n%s", diff)
 	}

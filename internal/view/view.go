@@ -1,6 +1,6 @@
-// Package view holds the newest snapshot of the forest, for all controllers and webhooks. It takes in the watches of Namespaces, SubNamespaces, LNamespaces and
-// HierarchyConfigurations (Feed) and the API server's answers to the operator's own requests (Observe), and calls every
-// subscriber with what changed.
+// Package view holds the newest snapshot of the forest, for all controllers and webhooks. It takes in the watches of Namespaces,
+// SubNamespaces, LNamespaces and HierarchyConfigurations (Feed) and the API server's answers to the operator's own requests (Observe), and
+// calls every subscriber with what changed.
 package view
 
 import (

@@ -145,7 +145,6 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(HaveField("ObjectMeta.Labels", HaveKey(v1alpha1.TreeLabel(tree))))
 		}
 	})
-
 	It("HIER-M02 a move of plain solo below org needs adm(org) and all(solo)", func(ctx SpecContext) {
 		judged(ctx, "M02", move{x: "solo", target: "org", asks: []grant{proposed("org"), whole("solo")}})
 	})
@@ -231,8 +230,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	It("HIER-M06 to make plain solo a root, which begins a tree, needs cl", func(ctx SpecContext) {
 		judged(ctx, "M06", move{x: "solo", target: "", asks: []grant{cl(`namespace "solo" starts a new tree`)}})
 	})
-	It("HIER-M07 a move within a tree needs only adm of the nearest common ancestor of old and new parent, which may be one of "+
-		"them", func(ctx SpecContext) {
+	It("HIER-M07 a move within a tree needs only adm of the nearest common ancestor of both parents, or one of them", func(ctx SpecContext) {
 		judged(ctx, "M07", move{x: "svc-1", target: "team-b", asks: []grant{common("org")}},
 			move{x: "svc-1", target: "org", asks: []grant{common("org")}}, move{x: "team-b", target: "team-a", asks: []grant{common("org")}})
 	})
@@ -266,8 +264,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(shared.ns("m10-svc")).WithContext(ctx).Should(carry(v1alpha1.LabelParent, "m10-solo"))
 		judged(ctx, "M10-later", move{x: "m10-svc", target: "lab", asks: []grant{rooted("m10-solo"), proposed("lab"), whole("m10-svc")}})
 	})
-	It("HIER-M11 a move below nosuch, which does not exist, needs missing(nosuch), all(x) and adm of x's root, and has a "+
-		"Warning; a refusal reads as if nosuch existed", func(ctx SpecContext) {
+	It("HIER-M11 a move below nosuch, which is missing, needs adm of x's root too, and warns; a refusal hides that", func(ctx SpecContext) {
 		const warning = "parent namespace nosuch does not exist"
 		judged(ctx, "M11", move{x: "solo", target: "nosuch", asks: append(missing("nosuch"), whole("solo")), warning: warning},
 			move{x: "svc-1", target: "nosuch", asks: append(append([]grant{rooted("org")}, missing("nosuch")...), whole("svc-1")), warning: warning})
@@ -393,8 +390,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 				Should(refuse("forbidden", "needs update on namespaces cluster-wide"))
 		}
 	})
-	It("HIER-O4 with webhooks, a HierarchyConfiguration that is created right after its namespace is never refused, in 100 "+
-		"attempts", func(ctx SpecContext) {
+	It("HIER-O4 a HierarchyConfiguration that is created right after its namespace is never refused, in 100 attempts", func(ctx SpecContext) {
 		for i := range 100 {
 			name := fmt.Sprintf("o4-%d", i)
 			Expect(shared.Admin().Create(ctx, build.Namespace(name))).To(Succeed())

@@ -114,7 +114,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Eventually(func() []string { checks, _ := examine(ctx, admin); return failed(checks) }).WithContext(ctx).Should(ConsistOf("webhook"))
 	})
 
-	It("MIG-D1 doctor warns of an APIService whose Service is missing: no namespace can be deleted; the advice deletes it", func(ctx SpecContext) {
+	It("MIG-D1 doctor warns of an APIService without its Service: no namespace can be deleted; the advice deletes it", func(ctx SpecContext) {
 		const name = "v1alpha2.resources.hnc.x-k8s.io"
 		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 			"metadata": map[string]any{"name": name},
