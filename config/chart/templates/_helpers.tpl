@@ -22,7 +22,7 @@
 {{- end }}
 
 {{- /* The fields of a pod that say where it runs: a list of the values of its Deployment, and the root. */}}
-{{- define "warren.placement" }}
+{{- define "warren.placement" -}}
 {{- $pod := index . 0 }}
 {{- $root := index . 1 }}
 {{- $fields := dict }}
@@ -37,7 +37,7 @@
 {{- if $pod.hostNetwork }}
 {{- $fields = merge $fields (dict "hostNetwork" true "dnsPolicy" "ClusterFirstWithHostNet") }}
 {{- end }}
-{{- with $fields }}{{ toYaml . | nindent 6 }}{{ end }}
+{{- with $fields }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{- /* A pod of a hook, which runs one of the image's programs once: a dict of root, name, command. */}}
@@ -49,7 +49,7 @@ metadata:
 spec:
   serviceAccountName: warren-{{ .name }}
   restartPolicy: Never
-  {{- include "warren.placement" (list (pick .root.Values.controller "nodeSelector" "tolerations") .root) | indent 0 | replace "\n      " "\n  " }}
+  {{- with include "warren.placement" (list (pick .root.Values.controller "nodeSelector" "tolerations") .root) }}{{ . | nindent 2 }}{{ end }}
   securityContext:
     runAsNonRoot: true
     runAsUser: 65532
