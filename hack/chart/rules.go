@@ -7,13 +7,13 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 const (
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`
 	quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
 	bytesPattern    = `^[0-9]+([KMGTPE]i|[kMGTPE])?$`
-	kindPattern     = `^[A-Z][A-Za-z0-9]{0,62}$`
 	groupPattern    = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 )
 
@@ -60,13 +60,13 @@ var rules = map[string]map[string]any{
 	"controller.config.informers.maxNamespaces":            {"minimum": 1},
 	"controller.config.propagation.scrub.objectsPerSecond": between(1, 10_000),
 	"controller.config.propagation.kinds[]":                {"required": []string{"kind"}},
-	"controller.config.propagation.kinds[].kind":           {"pattern": kindPattern},
+	"controller.config.propagation.kinds[].kind":           {"pattern": configfile.KindPattern.String()},
 	"controller.config.propagation.kinds[].group":          {"pattern": groupPattern},
 	"controller.config.propagation.generators[]":           {"required": []string{"kind"}},
-	"controller.config.propagation.generators[].kind":      {"pattern": kindPattern},
+	"controller.config.propagation.generators[].kind":      {"pattern": configfile.KindPattern.String()},
 	"controller.config.propagation.neverPropagate[]":       anyOf("name", "type", "labels"),
 	"controller.config.distribution.kinds[]":               {"required": []string{"version", "kind"}},
-	"controller.config.distribution.kinds[].kind":          {"pattern": kindPattern},
+	"controller.config.distribution.kinds[].kind":          {"pattern": configfile.KindPattern.String()},
 	"controller.config.distribution.kinds[].version":       {"minLength": 1},
 	"controller.config.distribution.maxObjectBytes":        between(1024, 1_500_000),
 	"controller.config.distribution.maxTotalBytes":         {"pattern": bytesPattern, "minimum": 0},
@@ -76,12 +76,12 @@ var rules = map[string]map[string]any{
 	"controller.config.featureGates": {
 		"properties": map[string]any{config.PropagateGenerated: map[string]any{"type": "boolean"}}, "additionalProperties": false,
 	},
-	"controller.config.billing.table":                 {"pattern": `^[A-Za-z_][A-Za-z0-9_]{0,62}$`},
+	"controller.config.billing.table":                 {"pattern": configfile.TablePattern.String()},
 	"controller.config.billing.batch.maxRows":         {"minimum": 1},
 	"controller.config.billing.batch.maxBytes":        {"pattern": bytesPattern, "minimum": 1},
-	"controller.config.billing.bigquery.project":      {"pattern": `^[a-z][a-z0-9.:-]*[a-z0-9]$`},
-	"controller.config.billing.bigquery.dataset":      {"pattern": `^[A-Za-z0-9_]+$`},
-	"controller.config.billing.bigquery.location":     {"pattern": `^[A-Za-z][A-Za-z0-9-]*$`},
+	"controller.config.billing.bigquery.project":      {"pattern": configfile.ProjectPattern.String()},
+	"controller.config.billing.bigquery.dataset":      {"pattern": configfile.DatasetPattern.String()},
+	"controller.config.billing.bigquery.location":     {"pattern": configfile.LocationPattern.String()},
 	"controller.config.billing.defaults[]":            anyOf("costCenter", "owner", "labels"),
 	"controller.config.billing.defaults[].costCenter": {"maxLength": 64},
 	"controller.config.billing.defaults[].owner":      {"maxLength": 256},

@@ -17,13 +17,14 @@ import (
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-var tablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+// TablePattern matches the names that a ledger's table may have.
+var TablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 func validateBilling(at *field.Path, b *config.Billing) field.ErrorList {
 	problems := checkOneOf(at.Child("driver"), b.Driver, config.DriverNone, config.DriverSQLite, config.DriverPostgres, config.DriverBigQuery)
 	problems = append(problems, validateDriver(at, b)...)
-	if !tablePattern.MatchString(b.Table) { // it becomes part of SQL statements
-		problems = append(problems, field.Invalid(at.Child("table"), b.Table, "must match "+tablePattern.String()))
+	if !TablePattern.MatchString(b.Table) { // it becomes part of SQL statements
+		problems = append(problems, field.Invalid(at.Child("table"), b.Table, "must match "+TablePattern.String()))
 	}
 	problems = append(problems, checkOneOf(at.Child("schema"), b.Schema, config.SchemaManage, config.SchemaVerify)...)
 	problems = append(problems, validateBillingSizes(at, b)...)
@@ -107,11 +108,11 @@ func validateBillingSizes(at *field.Path, b *config.Billing) field.ErrorList {
 	return append(problems, checkBytesAtLeast(at.Child("batch", "maxBytes"), b.Batch.MaxBytes, 1)...)
 }
 
-// Project and dataset become part of SQL statements, the location becomes part of addresses.
+// Patterns of billing.bigquery. Project and dataset become part of SQL statements, the location becomes part of addresses.
 var (
-	projectPattern  = regexp.MustCompile(`^[a-z][a-z0-9.:-]*[a-z0-9]$`)
-	datasetPattern  = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
-	locationPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+	ProjectPattern  = regexp.MustCompile(`^[a-z][a-z0-9.:-]*[a-z0-9]$`)
+	DatasetPattern  = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+	LocationPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 )
 
 func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList {
@@ -120,7 +121,7 @@ func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList
 		name, value string
 		pattern     *regexp.Regexp
 	}{
-		{"project", b.Project, projectPattern}, {"dataset", b.Dataset, datasetPattern}, {"location", b.Location, locationPattern},
+		{"project", b.Project, ProjectPattern}, {"dataset", b.Dataset, DatasetPattern}, {"location", b.Location, LocationPattern},
 	} {
 		if f.value != "" && !f.pattern.MatchString(f.value) {
 			problems = append(problems, field.Invalid(at.Child(f.name), f.value, "must match "+f.pattern.String()))

@@ -12,14 +12,15 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+// KindPattern matches how a kind is written.
+var KindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
 // validateKindForm checks how a kind is written. Only a cluster knows whether the kind is served.
 func validateKindForm(at *field.Path, kind schema.GroupVersionKind) field.ErrorList {
 	var problems field.ErrorList
 	if kind.Kind == "" {
 		problems = append(problems, field.Required(at.Child("kind"), "a kind such as Secret"))
-	} else if !kindPattern.MatchString(kind.Kind) {
+	} else if !KindPattern.MatchString(kind.Kind) {
 		problems = append(problems, field.Invalid(at.Child("kind"), kind.Kind, "must be written as in manifests, such as Secret or ConfigMap"))
 	}
 	if kind.Version != "" {
