@@ -196,35 +196,43 @@ func (k *keeper) compare(ctx context.Context) error {
 // write brings the ledger to the recorded states. Before the first comparison there is nothing to write.
 func (k *keeper) write(ctx context.Context) error {
 	for {
-		ctx, cancel := context.WithTimeout(ctx, k.timeout)
-		defer cancel()
-		asked := k.tracker.beginning()
-		latest, err := k.store.Latest(ctx, asked)
-		if err != nil {
+		if wrote, err := k.writePlanned(ctx); err != nil || !wrote {
 			return err
-		}
-		events, held := k.tracker.plan(asked, latest, k.completeUntil, k.compareEvery/2)
-		if held > 0 {
-			k.events.Event(k.self, corev1.EventTypeWarning, eventHeld,
-				fmt.Sprintf("%d namespaces with open periods belong to no tenant now, too many at once. The exporter ends these periods only "+
-					"%s later. To keep them open, restore the labels or LNamespaces before that", held, k.compareEvery/2))
-		}
-		if len(events) == 0 {
-			k.tracker.settle(nil)
-			return nil
-		}
-		added, refused, err := k.store.Sift(ctx, events)
-		writtenRows.Add(float64(added))
-		if err != nil {
-			return err
-		}
-		k.tracker.settle(refused)
-		for _, r := range refused {
-			refusedRows.Inc()
-			ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused the data of a change; the next comparison tries it again",
-				"tenant", r.Event.Tenant, "namespace", r.Event.Namespace, "reason", r.Reason.Error())
 		}
 	}
+}
+
+// writePlanned plans once, writes the events of the plan, and reports whether there were any.
+func (k *keeper) writePlanned(ctx context.Context) (wrote bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	asked := k.tracker.beginning()
+	latest, err := k.store.Latest(ctx, asked)
+	if err != nil {
+		return false, err
+	}
+	events, held := k.tracker.plan(asked, latest, k.completeUntil, k.compareEvery/2)
+	if held > 0 {
+		k.events.Event(k.self, corev1.EventTypeWarning, eventHeld,
+			fmt.Sprintf("%d namespaces with open periods belong to no tenant now, too many at once. The exporter ends these periods only "+
+				"%s later. To keep them open, restore the labels or LNamespaces before that", held, k.compareEvery/2))
+	}
+	if len(events) == 0 {
+		k.tracker.settle(nil)
+		return false, nil
+	}
+	added, refused, err := k.store.Sift(ctx, events)
+	writtenRows.Add(float64(added))
+	if err != nil {
+		return false, err
+	}
+	k.tracker.settle(refused)
+	for _, r := range refused {
+		refusedRows.Inc()
+		ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused the data of a change; the next comparison tries it again",
+			"tenant", r.Event.Tenant, "namespace", r.Event.Namespace, "reason", r.Reason.Error())
+	}
+	return true, nil
 }
 
 // mark moves the watermark to settled: the ledger has all changes before that time. The watermark stays if settled is the zero time, or is
