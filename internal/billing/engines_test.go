@@ -87,11 +87,7 @@ func onBigQuery(t testing.TB) engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	key, err := server.Credentials()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(keyFile(server.Endpoint()), key, 0o600); err != nil {
+	if err := server.WriteCredentials(keyFile(server.Endpoint())); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(keyFile(server.Endpoint())) })
@@ -131,9 +127,7 @@ func (e engine) connect() (*sql.DB, error) {
 	case billing.Postgres.Name:
 		return billing.OpenPostgres(e.dsn)
 	}
-	return bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location,
-		Endpoint:        e.dsn,
-		CredentialsFile: keyFile(e.dsn), StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30}), nil
+	return bigquery.Open(fakebigquery.Options(e.dsn, keyFile(e.dsn))), nil
 }
 
 const cluster = "acme/europe-west1/main"

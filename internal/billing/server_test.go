@@ -1,7 +1,6 @@
 package billing_test
 
 import (
-	"os"
 	"sync"
 	"testing"
 
@@ -20,12 +19,7 @@ type sharedServer struct {
 // start returns a data source name. If no PostgreSQL is installed, the test is skipped; in CI it fails.
 func (s *sharedServer) start(t testing.TB) (dsn string) {
 	t.Helper()
-	if !postgres.Installed() {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(postgres.Missing)
-		}
-		t.Skip(postgres.Missing)
-	}
+	postgres.Require(t)
 	s.once.Do(func() { s.running, s.err = postgres.Start() })
 	if s.err != nil {
 		t.Fatal(s.err)

@@ -7,7 +7,11 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
+	"os"
 	"sync"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/billing/bigquery"
 )
 
 var key = sync.OnceValues(func() ([]byte, error) {
@@ -19,15 +23,25 @@ var key = sync.OnceValues(func() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
 })
 
-// Credentials returns the key file of a service account. The server trusts every token.
-func (s *Server) Credentials() ([]byte, error) {
+// WriteCredentials writes the key file of a service account. The server trusts every token.
+func (s *Server) WriteCredentials(file string) error {
 	private, err := key()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return json.Marshal(map[string]string{"type": "service_account", "project_id": Project, "private_key_id": "1",
+	text, err := json.Marshal(map[string]string{"type": "service_account", "project_id": Project, "private_key_id": "1",
 		"private_key":  string(private),
 		"client_email": "warren@" + Project + ".iam.gserviceaccount.com", "client_id": "1", "token_uri": s.http.URL + "/token"})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+// Options are the driver's, for the server at this endpoint.
+func Options(endpoint, keyFile string) bigquery.Options {
+	return bigquery.Options{Project: Project, Dataset: Dataset, Location: Location, CredentialsFile: keyFile, Endpoint: endpoint,
+		StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30}
 }
 
 func (s *Server) giveToken(*http.Request) (any, *apiError) {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -34,6 +35,18 @@ type Server struct {
 
 // Installed reports whether there is a server to run.
 func Installed() bool { return binaries() != "" }
+
+// Require skips a test if no server is installed. In CI, the test fails.
+func Require(t testing.TB) {
+	t.Helper()
+	switch {
+	case Installed():
+	case os.Getenv("CI") == "true":
+		t.Fatal(Missing)
+	default:
+		t.Skip(Missing)
+	}
+}
 
 // Start makes a data directory and starts its server. Stop ends it and removes all files.
 func Start() (*Server, error) {

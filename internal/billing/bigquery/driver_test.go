@@ -34,10 +34,8 @@ func newWarehouse(t *testing.T) *warehouse {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	w := &warehouse{Server: server, options: bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset,
-		Location:        fakebigquery.Location,
-		CredentialsFile: filepath.Join(t.TempDir(), "key.json"), Endpoint: server.Endpoint(), StatementTimeout: 20 * time.Second,
-		MaximumBytesBilled: 1 << 30}}
+	w := &warehouse{Server: server, options: fakebigquery.Options(server.Endpoint(), filepath.Join(t.TempDir(), "key.json"))}
+	w.options.StatementTimeout = 20 * time.Second
 	w.mount(t)
 	w.open(t)
 	return w
@@ -46,11 +44,7 @@ func newWarehouse(t *testing.T) *warehouse {
 // mount writes the file with the server's credentials.
 func (w *warehouse) mount(t *testing.T) {
 	t.Helper()
-	key, err := w.Credentials()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(w.options.CredentialsFile, key, 0o600); err != nil {
+	if err := w.WriteCredentials(w.options.CredentialsFile); err != nil {
 		t.Fatal(err)
 	}
 }

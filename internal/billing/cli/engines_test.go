@@ -32,12 +32,7 @@ func onEngines(t *testing.T, body func(t *testing.T, d desk)) {
 		body(t, opened(t, "sqlite", fmt.Sprintf("sqlite: {path: %q}", file), file))
 	})
 	t.Run("postgres", func(t *testing.T) {
-		if !postgres.Installed() {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(postgres.Missing)
-			}
-			t.Skip(postgres.Missing)
-		}
+		postgres.Require(t)
 		server, err := postgres.Start()
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -34,12 +33,8 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(server.Stop)
 		key = filepath.Join(world.Dir, "bigquery-key.json")
-		text, err := server.Credentials()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(key, text, 0o600)).To(Succeed())
-		db = bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location,
-			CredentialsFile: key,
-			Endpoint:        server.Endpoint(), StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30})
+		Expect(server.WriteCredentials(key)).To(Succeed())
+		db = bigquery.Open(fakebigquery.Options(server.Endpoint(), key))
 		DeferCleanup(db.Close)
 		config = configuration(fmt.Sprintf("bigquery: {project: %s, dataset: %s, location: %s, endpoint: %q, credentialsFile: %q}",
 			fakebigquery.Project, fakebigquery.Dataset, fakebigquery.Location, server.Endpoint(), key), "bigquery")
