@@ -1,0 +1,67 @@
+package budget
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// AmountsOf returns quantities as amounts. A fraction of a resource's smallest step counts as a whole one.
+func AmountsOf(list corev1.ResourceList) Amounts {
+	if list == nil {
+		return nil
+	}
+	amounts := make(Amounts, len(list))
+	for key, quantity := range list {
+		if isCPU(key) {
+			amounts[key] = quantity.MilliValue()
+		} else {
+			amounts[key] = quantity.Value()
+		}
+	}
+	return amounts
+}
+
+// List returns the amounts as quantities: bytes with binary suffixes, all others with decimal ones.
+func (a Amounts) List() corev1.ResourceList {
+	if a == nil {
+		return nil
+	}
+	list := make(corev1.ResourceList, len(a))
+	for key, amount := range a {
+		list[key] = quantityOf(key, amount)
+	}
+	return list
+}
+
+func quantityOf(key corev1.ResourceName, amount int64) resource.Quantity {
+	switch {
+	case isCPU(key):
+		return *resource.NewMilliQuantity(amount, resource.DecimalSI)
+	case isBytes(key):
+		return *resource.NewQuantity(amount, resource.BinarySI)
+	}
+	return *resource.NewQuantity(amount, resource.DecimalSI)
+}
+
+// unitOf is the least amount of a resource that is worth a write: one object, a tenth of a CPU, 128 MiB.
+func unitOf(key corev1.ResourceName) int64 {
+	switch {
+	case isCPU(key):
+		return 100
+	case isBytes(key):
+		return 128 << 20
+	}
+	return 1
+}
+
+func isCPU(key corev1.ResourceName) bool {
+	return key == corev1.ResourceCPU || key == corev1.ResourceRequestsCPU || key == corev1.ResourceLimitsCPU
+}
+
+func isBytes(key corev1.ResourceName) bool {
+	name := string(key)
+	return !strings.HasPrefix(name, "count/") &&
+		(strings.HasSuffix(name, "memory") || strings.HasSuffix(name, "storage") || strings.Contains(name, "hugepages-"))
+}

@@ -1,0 +1,124 @@
+package budget_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/warren-tenancy/warren/internal/budget"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// row returns a namespace below limit 0 whose share is counted.
+func row(name string, share, used int64) budget.Row {
+	return budget.Row{Namespace: name, Under: []int{0}, Spec: budget.Amounts{pods: share}, Counted: budget.Amounts{pods: share},
+		Used: budget.Amounts{pods: used}}
+}
+
+func refused(requested budget.Amounts, again bool) budget.Refusal {
+	return budget.Refusal{At: noon.Add(-time.Second), Requested: requested, Again: again}
+}
+
+func share(name string, amount int64) budget.Share {
+	return budget.Share{Namespace: name, Hard: budget.Amounts{pods: amount}}
+}
+
+func TestPlan(t *testing.T) {
+	ten := []budget.Limit{{Name: "tenant payments", Hard: budget.Amounts{pods: 10}}}
+	uncounted := row("b", 3, 0)
+	uncounted.Counted = budget.Amounts{pods: 8}
+	terminating := row("b", 6, 2)
+	terminating.Fixed = true
+	for name, test := range map[string]struct {
+		limits   []budget.Limit
+		rows     []budget.Row
+		refusals map[string]budget.Refusal
+		want     []budget.Share
+	}{
+		"a new namespace gets half of its part of the room": {limits: ten,
+			rows: []budget.Row{{Namespace: "a", Under: []int{0}}, row("b", 2, 0)}, want: []budget.Share{share("a", 2)}},
+		"a new namespace gets one unit if its part is less": {limits: ten,
+			rows: []budget.Row{{Namespace: "a", Under: []int{0}}, row("b", 9, 1)}, want: []budget.Share{share("a", 1)}},
+		"a new namespace gets nothing where there is no room, but it has a share": {limits: ten,
+			rows: []budget.Row{{Namespace: "a", Under: []int{0}}, row("b", 10, 1)}, want: []budget.Share{share("a", 0)}},
+		"a share that is nearly used grows by what is used, at most by a quarter of the room": {limits: ten,
+			rows: []budget.Row{row("a", 2, 2)}, want: []budget.Share{share("a", 4)}},
+		"a share with room is left alone": {limits: ten, rows: []budget.Row{row("a", 2, 1), row("b", 4, 2)}},
+		"a lowered share counts as promised until the API server has counted it": {limits: ten,
+			rows: []budget.Row{row("a", 2, 2), uncounted}},
+		"a namespace that was refused gets half of what is free": {limits: ten, rows: []budget.Row{row("a", 1, 0)},
+			refusals: map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 2}, false)}, want: []budget.Share{share("a", 5)}},
+		"a namespace that was refused before gets all that is free": {limits: ten, rows: []budget.Row{row("a", 1, 0)},
+			refusals: map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 2}, true)}, want: []budget.Share{share("a", 10)}},
+		"two that were refused share what is free": {limits: ten, rows: []budget.Row{row("a", 1, 1), row("b", 1, 1)},
+			refusals: map[string]budget.Refusal{
+				"a": refused(budget.Amounts{pods: 1}, true), "b": refused(budget.Amounts{pods: 1}, true),
+			}, want: []budget.Share{share("a", 5), share("b", 5)}},
+		"what a refused namespace lacks is recalled from the largest unused share": {limits: ten,
+			rows:     []budget.Row{row("a", 2, 2), row("b", 3, 1), row("c", 5, 1)},
+			refusals: map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 3}, false)}, want: []budget.Share{share("c", 2)}},
+		"an old refusal counts no more": {limits: ten, rows: []budget.Row{row("a", 4, 0)},
+			refusals: map[string]budget.Refusal{"a": {At: noon.Add(-budget.RefusalHolds), Requested: budget.Amounts{pods: 9}}}},
+		"what does not fit into what is free takes nothing from others": {limits: ten, rows: []budget.Row{row("a", 2, 2), row("b", 8, 3)},
+			refusals: map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 6}, false)}},
+		"nothing is written where the operator may not write, and its promise counts": {limits: ten,
+			rows: []budget.Row{row("a", 4, 4), terminating}},
+		"a lowered limit takes back what is unused": {limits: ten, rows: []budget.Row{row("a", 9, 7), row("b", 4, 2)},
+			want: []budget.Share{share("a", 7), share("b", 3)}},
+		"without a limit no ResourceQuota is needed": {rows: []budget.Row{{Namespace: "a", Spec: budget.Amounts{pods: 1}}},
+			want: []budget.Share{{Namespace: "a"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, budget.Plan(test.limits, test.rows, test.refusals, noon)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAShareKeepsToTheSmallestLimitAbove(t *testing.T) {
+	limits := []budget.Limit{{Name: "tenant", Hard: budget.Amounts{pods: 10, cpu: 4000}}, {Name: "team", Hard: budget.Amounts{pods: 4}}}
+	namespace := budget.Row{Namespace: "a", Under: []int{0, 1}, Spec: budget.Amounts{pods: 1, cpu: 500},
+		Counted: budget.Amounts{pods: 1, cpu: 500}, Used: budget.Amounts{pods: 1, cpu: 400}}
+	got := budget.Plan(limits, []budget.Row{namespace}, map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 1, cpu: 1000}, true)}, noon)
+	want := []budget.Share{{Namespace: "a", Hard: budget.Amounts{pods: 4, cpu: 4000}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseRefusal(t *testing.T) {
+	hard := budget.Amounts{pods: 10, cpu: 4000, corev1.ResourceRequestsMemory: 8 << 30}
+	units := budget.Amounts{pods: 1, cpu: 100, corev1.ResourceRequestsMemory: 128 << 20}
+	for message, want := range map[string]budget.Amounts{
+		`pods "x" is forbidden: exceeded quota: hrq.tenancy.warren.dev, requested: pods=1,requests.cpu=1500m, used: pods=2, limited: pods=2`: {
+			pods: 1, cpu: 1500},
+		`exceeded quota: hrq.tenancy.warren.dev, requested: pods=-1, used: pods=2`: units,
+		`exceeded quota: hrq.tenancy.warren.dev, spoken of otherwise`:              units,
+		`exceeded quota: mine, requested: pods=1, used: pods=2, limited: pods=2`:   nil,
+		`pods "x" is forbidden: violates PodSecurity`:                              nil,
+	} {
+		if diff := cmp.Diff(want, budget.ParseRefusal(message, hard)); diff != "" {
+			t.Errorf("%s: %s", message, diff)
+		}
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	limits := []budget.Limit{{Hard: budget.Amounts{pods: 40_000, cpu: 4_000_000}}}
+	rows := make([]budget.Row, 4000)
+	for i := range rows {
+		rows[i] = budget.Row{Namespace: fmt.Sprint("ns-", i), Under: []int{0}, Spec: budget.Amounts{pods: 10, cpu: 1000},
+			Counted: budget.Amounts{pods: 10, cpu: 1000}, Used: budget.Amounts{pods: 4, cpu: 400}}
+	}
+	refusals := map[string]budget.Refusal{"ns-7": refused(budget.Amounts{pods: 20, cpu: 2000}, false)}
+	for b.Loop() {
+		if len(budget.Plan(limits, rows, refusals, noon)) == 0 {
+			b.Fatal("nothing is recalled")
+		}
+	}
+}
