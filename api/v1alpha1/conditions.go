@@ -11,21 +11,42 @@ import (
 // ConditionType is the type of a condition of Warren's kinds.
 type ConditionType string
 
-// Types of conditions. ConditionReady and ConditionStalled follow kstatus.
+// Types of conditions. ConditionReady and ConditionStalled follow kstatus. Each comment has the form "kinds: meaning. Ready: effect".
 const (
-	ConditionReady           ConditionType = "Ready"
-	ConditionStalled         ConditionType = "Stalled"
-	ConditionNamespaceReady  ConditionType = "NamespaceReady"
-	ConditionAccessReady     ConditionType = "AccessReady"
-	ConditionTemplateReady   ConditionType = "TemplateReady"
-	ConditionMetadataSynced  ConditionType = "MetadataSynced"
-	ConditionHalted          ConditionType = "Halted"
-	ConditionParentApplied   ConditionType = "ParentApplied"
-	ConditionChildrenReady   ConditionType = "ChildrenReady"
-	ConditionPropagated      ConditionType = "Propagated"
+	// All kinds: the operator has done everything that the object asks for. Ready: what kubectl wait, Flux and Argo CD look at.
+	ConditionReady ConditionType = "Ready"
+	// SubNamespace, ResourceDistribution: True while a person must act; the condition exists only then. Ready: False.
+	ConditionStalled ConditionType = "Stalled"
+	// LNamespace: the root namespace exists and belongs to the LNamespace. Ready: False with its reason, before the two next ones.
+	ConditionNamespaceReady ConditionType = "NamespaceReady"
+	// LNamespace: everybody on the three lists has their rights, and nobody else. Ready: False with its reason. `Disabled` changes nothing,
+	// because a cluster admin has switched the controller off. Nor does `GrantedUnvetted`: the rights are granted, and `doctor` and an alert
+	// name the dangerous ones.
+	ConditionAccessReady ConditionType = "AccessReady"
+	// LNamespace: False while the root lacks something of its template; the condition exists only then. Ready: False with its reason.
+	ConditionTemplateReady ConditionType = "TemplateReady"
+	// SubNamespace, HierarchyConfiguration: the namespace has the keys of its object, its ancestors and its template. Ready: False with its
+	// reason. But a SubNamespace stays ready with `KeyNotAllowed` and `Halted`: its namespace exists and can be used, and an Event names the
+	// keys.
+	ConditionMetadataSynced ConditionType = "MetadataSynced"
+	// HierarchyConfiguration: True while something above the namespace is wrong, so that nothing is written there. Ready: False.
+	ConditionHalted ConditionType = "Halted"
+	// HierarchyConfiguration: the namespace has the place that was asked for. Ready: False with its reason.
+	ConditionParentApplied ConditionType = "ParentApplied"
+	// HierarchyConfiguration: all required children exist. Ready: False with its reason.
+	ConditionChildrenReady ConditionType = "ChildrenReady"
+	// HierarchyConfiguration: copies and sources in the namespace are as they should be. Ready: False with its reason. But
+	// `DescendantConflict` changes nothing: the HierarchyConfiguration of the namespace below is not ready.
+	ConditionPropagated ConditionType = "Propagated"
+	// LNamespace: the warehouse has every change of the tenant. Ready: unchanged, because the tenant's people lack nothing. Alerts name what
+	// is wrong, and the exporter writes it later.
 	ConditionBillingExported ConditionType = "BillingExported"
+	// LNamespace: the namespaces have the labels of the configuration's `billing.namespaceLabels`. Ready: unchanged, because only reports
+	// outside of the operator read these labels. A Warning Event names the label.
 	ConditionBillingLabelled ConditionType = "BillingLabelled"
-	ConditionConflictFree    ConditionType = "ConflictFree"
+	// ResourceDistribution: no other object has the name of a copy. Ready: False, unless `conflictPolicy` allows other targets to be served:
+	// then True with `Skipped`, because the spec asks for that.
+	ConditionConflictFree ConditionType = "ConflictFree"
 )
 
 var conditionTypes = []ConditionType{ConditionReady, ConditionStalled, ConditionNamespaceReady, ConditionAccessReady,

@@ -37,9 +37,9 @@ const (
 	ReasonGrantedUnvetted Reason = "GrantedUnvetted"
 	// Condition AccessReady: no right is granted until the namespace is ready.
 	ReasonNamespaceNotReady Reason = "NamespaceNotReady"
-	// Conditions AccessReady, Propagated, ConflictFree, Ready, Event on a source: another object has the name of one that the operator must
-	// write: an access object, a copy, or a distributed copy. Condition Ready of a SubNamespace: another namespace of the same tree has the
-	// name; the operator creates the namespace when the name is free.
+	// Conditions AccessReady, TemplateReady, Propagated, ConflictFree, Ready, Event on a source: another object has the name of one that the
+	// operator must write: an access object, a copy, or a distributed copy. Condition Ready of a SubNamespace: another namespace of the same
+	// tree has the name; the operator creates the namespace when the name is free.
 	ReasonConflict Reason = "Conflict"
 	// Condition AccessReady, Events: the group of sudoers is bound by bindings that are not the operator's and that existed before the first
 	// grant. Sudo is not granted until they are deleted.
@@ -192,8 +192,8 @@ const (
 
 // Reasons for which the copies of a namespace, or of those below it, aren't what they should be. ReasonConflict is another.
 const (
-	// Condition Propagated, a failure of a ResourceDistribution: the API server, or the operator itself, refuses a copy. The message has the
-	// reason.
+	// Conditions Propagated and TemplateReady, a failure of a ResourceDistribution: the API server, or the operator itself, refuses a copy.
+	// The message has the reason.
 	ReasonRejected Reason = "Rejected"
 	// Condition Propagated: new copies wait until the copies of the old place are deleted.
 	ReasonWaitingForRemoval Reason = "WaitingForRemoval"

@@ -27,6 +27,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/newest"
+	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -54,7 +55,9 @@ type Reconciler struct {
 	Bills bool
 	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler; nil if controller access is switched off.
 	// What was granted before then stays until the garbage collector deletes it with its owner, the LNamespace.
-	Access      Withdrawer
+	Access Withdrawer
+	// Copies answers which copies of a template's objects a root lacks; nil where nothing is propagated.
+	Copies      Copies
 	Report      *Reporter
 	Concurrency int
 	// RetryMax caps the back-off after the API server refused to create a namespace.
@@ -66,6 +69,8 @@ type Reconciler struct {
 	// the same time would otherwise both find the last place free.
 	making sync.Mutex
 	known  newest.Known
+	// again requeues LNamespaces whose copies have something new to report.
+	again requeue.Source[reconcile.Request]
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -78,6 +83,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("lnamespace").
 		For(&v1alpha1.LNamespace{}, builder.WithPredicates(apianswer.Hastening(patient))).
 		WatchesRawSource(r.View.Source(Concerned)).
+		WatchesRawSource(&r.again).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Concurrency,
 			// Refusals are reported and not returned, so an error that is returned means an outage.
@@ -162,8 +168,8 @@ type verdict struct {
 	reason  v1alpha1.Reason
 	message string
 	ready   bool
-	// template explains why nothing is inherited from the root's template, and what to do; "" if something is, or there is none.
-	template string
+	// template is what the root lacks of its template.
+	template templateTrouble
 	again    time.Duration // how long to wait before the next pass, where no event will cause one; 0: not at all
 }
 
@@ -240,16 +246,13 @@ func nameLost(name string) string {
 }
 
 // reportOwned returns the verdict on a root that this LNamespace owns. writeTo keeps reason Adopted where it was reported. The root is
-// ready even if nothing can be inherited from its template, because the keys that came from the template stay; the LNamespace is not.
+// ready even if it lacks something of its template, because what came from the template before stays; the LNamespace is not.
 func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
 	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true}
-	if problem := forest.TemplateProblem(s, lns.Name); problem != "" {
-		v.template = problem + ": nothing new is inherited from templates, and what was inherited stays; a cluster admin corrects " +
-			"spec.template, or the template"
-	}
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionTemplateReady)
-	if v.template != "" && (was == nil || was.Message != v.template) {
-		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing), v.template)
+	v.template = findTemplateTrouble(s, lns.Name, r.Copies, was)
+	if v.template.message != "" && (was == nil || was.Message != v.template.message) {
+		r.Events.Event(lns, corev1.EventTypeWarning, string(v.template.reason), v.template.message)
 	}
 	return v
 }

@@ -113,11 +113,11 @@ func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1a
 			reason, message = v1alpha1.ReasonAdopted, adoptedMessage(lns.Name)
 		}
 		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionNamespaceReady, ready, reason, message)
-		if v.template == "" {
+		if v.template.message == "" {
 			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionTemplateReady))
 			return
 		}
 		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionTemplateReady, metav1.ConditionFalse,
-			v1alpha1.ReasonTemplateMissing, v.template)
+			v.template.reason, v.template.message)
 	}
 }

@@ -85,6 +85,7 @@ type setup struct {
 	access            *access.Reconciler
 	vetter            *vetting.Vetter
 	tenantReporter    *lnamespace.Reporter
+	tenants           *lnamespace.Reconciler
 	guard             *guard.Guard
 	informers         *watchset.Set // of the kinds that are copied
 	// revoked is closed once all rights are revoked that the tenants' lists had lost before the start; at once if controller access is off
@@ -219,7 +220,7 @@ func (s *setup) addTenants(context.Context) error {
 	}).SetupWithManager(s.mgr); err != nil {
 		return err
 	}
-	return (&lnamespace.Reconciler{
+	s.tenants = &lnamespace.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, View: s.view, Events: s.events,
 		Reserved:             func(name string) bool { return s.config.Reserved(name, s.namespace) },
 		MaxPerCreator:        s.config.Tenants.MaxPerCreator,
@@ -229,7 +230,8 @@ func (s *setup) addTenants(context.Context) error {
 		Report:               s.tenantReporter,
 		RetryMax:             s.timing.RetryMax,
 		Concurrency:          s.config.Concurrency,
-	}).SetupWithManager(s.mgr)
+	}
+	return s.tenants.SetupWithManager(s.mgr)
 }
 
 // withdrawer returns what revokes the rights of a tenant that is being deleted; nil if controller access is switched off.
@@ -261,7 +263,7 @@ func (s *setup) addHierarchy(context.Context) error {
 
 func (s *setup) addPropagation(context.Context) error {
 	engine, err := copiesrunner.New(copiesrunner.Options{
-		Options: s.copyingOptions(), Troubled: s.hierarchyReporter.Again,
+		Options: s.copyingOptions(), Troubled: s.reportCopies,
 	}, copiesSettings(s.config, s.timing.Copies))
 	if err != nil {
 		return err
@@ -271,6 +273,9 @@ func (s *setup) addPropagation(context.Context) error {
 	}
 	s.mgr.AddNotes(engine.Unobserved)
 	s.hierarchyReporter.Copies = engine
+	if s.tenants != nil {
+		s.tenants.Copies = engine
+	}
 	s.access.AwaitsRails = engine.AwaitsRails
 	if s.config.FeatureEnabled(config.PropagateGenerated) {
 		if err := s.addGenerated(); err != nil {
@@ -284,6 +289,14 @@ func (s *setup) addPropagation(context.Context) error {
 		Client: s.mgr.GetClient(), View: s.view, HoldsCopies: engine.HoldsCopies, Concurrency: s.config.Concurrency,
 		Enabled: s.config.Propagation.BindOwnRole, OperatorNamespace: s.namespace,
 	}).SetupWithManager(s.mgr)
+}
+
+// reportCopies makes the controllers that report on copies in these namespaces do so again.
+func (s *setup) reportCopies(namespaces ...string) {
+	s.hierarchyReporter.Again(namespaces...)
+	if s.tenants != nil {
+		s.tenants.Again(namespaces...)
+	}
 }
 
 // addGenerated adds the Labeller, which turns generated objects into sources that the engine copies.

@@ -233,6 +233,21 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(f.Messages(build.Tenant(shop).Object(), v1alpha1.ReasonTemplateMissing)(ctx)).To(HaveLen(1))
 	})
 
+	It("ACC-N17 is not ready while an object is in the way of its template's copy, and is when that object is gone", func(ctx SpecContext) {
+		f := of(world, "n17")
+		shop, template := f.own("shop3"), f.own("rails3")
+		f.create(ctx, build.Template(template), build.Namespace(shop), build.ConfigMap(shop, "rules", "mine"))
+		f.create(ctx, build.Source(build.ConfigMap(template, "rules", "v"), v1alpha1.ModeUpdate))
+		f.mark(ctx, shop, v1alpha1.MarkClusterAdmins)
+		f.create(ctx, build.Tenant(shop).Template(template).Object())
+		f.says(ctx, shop, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonConflict)
+		f.says(ctx, shop, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
+		Expect(v1alpha1.FindCondition(f.get(ctx, shop).Status.Conditions, v1alpha1.ConditionReady).Message).
+			To(ContainSubstring("ConfigMap \"rules\" of template " + template))
+		Expect(f.Admin().Delete(ctx, build.ConfigMap(shop, "rules", "mine"))).To(Succeed())
+		f.ready(ctx, shop)
+	})
+
 	It("ACC-N10 gets its label back", func(ctx SpecContext) {
 		f := of(world, "n10")
 		payments := f.own("payments")
