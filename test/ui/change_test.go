@@ -226,6 +226,16 @@ func testPeople(t *testing.T, c *cluster) {
 		}
 		equal(p, "requests that impersonate", raised, 1)
 	})
+	t.Run("WEB-C8 a change of the lists is offered to a manager and a sudoer, and not to a user", func(t *testing.T) {
+		for person, offered := range map[string]bool{"raise-mia": true, "raise-bob": true, "raise-alice": false} {
+			r := c.serve(t, person, "raise", "--allow-changes")
+			p := r.openIn(t, "tenants/raise")
+			for _, offer := range []string{"Add to the users", "Add to the sudoers", "Take off"} {
+				equal(p, person+": "+offer, strings.Contains(p.Text(), offer), offered)
+			}
+			p.Close()
+		}
+	})
 	t.Run("WEB-C4 the list is changed by another before Run", func(t *testing.T) {
 		p := r.openIn(t, "tenants/raise")
 		p.Follow(func() { p.ClickText("Add to the users") })

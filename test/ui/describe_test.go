@@ -216,7 +216,7 @@ func checkDescribed(p *browser.Page, want *describe.Namespace) {
 			status += ", a problem"
 		}
 		conditions = append(conditions, []string{
-			condition.Type, status, condition.Reason, condition.Message, strconv.FormatInt(condition.ObservedGeneration, 10), since,
+			condition.Type, condition.Message, status, condition.Reason, since,
 		})
 		if condition.Status == metav1.ConditionFalse && condition.Message == "" {
 			p.Errorf("condition %s says not what to do", condition.Type)

@@ -262,7 +262,7 @@ func checkItems(p *browser.Page) {
 		if node.Properties["expanded"] != "" {
 			states++
 		}
-		if strings.Contains(node.Name, "problem: Propagated=False (Conflict)") {
+		if strings.Contains(node.Name, "problem: ") && strings.Contains(node.Name, "(Propagated: Conflict)") {
 			problems++
 		}
 	}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,7 +113,7 @@ func newBuilder(facts Facts) *builder {
 		b.subs[sub.Namespace] = append(b.subs[sub.Namespace], sub)
 	}
 	for _, subs := range b.subs {
-		slices.SortFunc(subs, func(x, y *v1alpha1.SubNamespace) int { return cmp.Compare(x.Name, y.Name) })
+		slices.SortFunc(subs, func(x, y *v1alpha1.SubNamespace) int { return tree.CompareNames(x.Name, y.Name) })
 	}
 	for _, tenant := range facts.Tenants {
 		b.tenants[tenant.Name] = tenant
@@ -143,7 +142,7 @@ func (b *builder) buildNode(from *tree.Node) *Node {
 		n.Children = append(n.Children, below)
 	}
 	n.Children = append(n.Children, b.unmadeBelow(n.Name)...)
-	slices.SortStableFunc(n.Children, func(x, y *Node) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(n.Children, func(x, y *Node) int { return tree.CompareNames(x.Name, y.Name) })
 	n.countBelow()
 	return n
 }
@@ -213,7 +212,7 @@ func (b *builder) strayNodes() []*Node {
 			nodes = append(nodes, b.buildNode(above))
 		}
 	}
-	slices.SortFunc(nodes, func(x, y *Node) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(nodes, func(x, y *Node) int { return tree.CompareNames(x.ID, y.ID) })
 	return nodes
 }
 

@@ -62,17 +62,17 @@ func TestRows(t *testing.T) {
 org: root||
 payments: tenant, template base|4 below|managers: User mia; users: User alice; sudoers: User bob
   legacy: placed||
-  pay-web: sub-namespace|1 below||Propagated=False (Conflict): Secret db stands in the way
+  pay-web: sub-namespace|1 below||Secret db stands in the way (Propagated: Conflict)
     pay-db: sub-namespace||
-  taken: SubNamespace without namespace|||Ready=False (Conflict): namespace taken exists outside of this tree
-shop: tenant|1 below|managers: nobody; users: User dave; sudoers: nobody|AccessReady=False (Conflict): User dave is refused
+  taken: SubNamespace without namespace|||namespace taken exists outside of this tree (Ready: Conflict)
+shop: tenant|1 below|managers: nobody; users: User dave; sudoers: nobody|User dave is refused (AccessReady: Conflict)
   dying: sub-namespace, terminating||
 base: template|1 below|
   ci: instance, template base||
-a: placed, (cycle)|1 below||Halted=True (InCycle): a -> b -> a
-  b: placed, (cycle)|||Halted=True (InCycle): a -> b -> a
+a: placed, (cycle)|1 below||a -> b -> a (Halted: InCycle)
+  b: placed, (cycle)|||a -> b -> a (Halted: InCycle)
 gone: (missing)|1 below|
-  lost: sub-namespace|||Halted=True (ParentMissing): parent namespace gone does not exist
+  lost: sub-namespace|||parent namespace gone does not exist (Halted: ParentMissing)
 late: LNamespace without namespace||managers: nobody; users: User erin; sudoers: nobody
 `
 	f := buildForest(t, forests.Specified())

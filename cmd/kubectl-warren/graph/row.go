@@ -98,7 +98,10 @@ func (c Condition) sentence(people bool) string {
 	if c.Of == OfTenant && !people {
 		message = "kubectl describe lns shows the message, which may name people"
 	}
-	return fmt.Sprintf("%s=%s (%s): %s", c.Type, c.Status, c.Reason, message)
+	if message == "" {
+		return fmt.Sprintf("%s is %s: %s", c.Type, c.Status, c.Reason)
+	}
+	return fmt.Sprintf("%s (%s: %s)", message, c.Type, c.Reason)
 }
 
 func (p *People) sentence() string {

@@ -76,7 +76,7 @@ type Condition struct {
 }
 
 // All returns every tree: roots first, then templates with their instances, then namespaces without a way to a root: cycles, each
-// starting at its smallest name, and parents that are missing or that Warren doesn't manage. Each group is in alphabetical order.
+// starting at its smallest name, and parents that are missing or that Warren doesn't manage. Each group is in the order of CompareNames.
 func (v View) All() []*Node {
 	nodes := []*Node{}
 	for _, name := range v.topNames() {
@@ -134,11 +134,11 @@ func (v View) parentShown(n *forest.Namespace) string {
 	return n.Template()
 }
 
-// childrenShown are the names that are shown under name, in alphabetical order.
+// childrenShown are the names that are shown under name, in the order of CompareNames.
 func (v View) childrenShown(name string) []string {
 	names := slices.Concat(v.Forest.Children(name), v.Forest.Instances(name))
 	names = slices.DeleteFunc(names, func(child string) bool { return v.parentShown(v.Forest.Namespace(child)) != name })
-	slices.Sort(names)
+	slices.SortFunc(names, CompareNames)
 	return slices.Compact(names)
 }
 
@@ -153,7 +153,7 @@ func (v View) isShown(name string) bool {
 	return begins || v.parentShown(n) != "" || len(v.childrenShown(name)) > 0
 }
 
-// topNames are the names at which drawings of everything start, in alphabetical order.
+// topNames are the names at which drawings of everything start, in the order of CompareNames.
 func (v View) topNames() []string {
 	var tops []string
 	seen := map[string]bool{}
@@ -165,7 +165,7 @@ func (v View) topNames() []string {
 			tops = append(tops, top)
 		}
 	}
-	slices.Sort(tops)
+	slices.SortFunc(tops, CompareNames)
 	return tops
 }
 

@@ -27,6 +27,8 @@ type namespacePage struct {
 	Quotas []quotaRow
 	// Access is nil where the namespace is in no tenant's tree, or the report on its rights failed.
 	Access *rights.Access
+	// MayCreate reports whether the page offers to create a sub-namespace.
+	MayCreate bool
 }
 
 // quotaRow is one resource of a ResourceQuota.
@@ -66,7 +68,10 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 	if found.Root != "" {
 		page.Access = v.readAccess(ctx, found.Root, &unread)
 	}
-	return page, unread, nil
+	page.MayCreate, err = v.isOffered(ctx, found.Root, rights.Question{
+		Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces", Namespace: name,
+	})
+	return page, unread, err
 }
 
 // noteUnread adds to unread what the user may not do, or what doesn't exist. It returns all other errors.

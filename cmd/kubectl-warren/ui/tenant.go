@@ -39,8 +39,8 @@ type tenantPage struct {
 type listPart struct {
 	Title, List string
 	Subjects    []v1alpha1.Subject
-	// Changeable reports whether the page offers to add entries, Removable whether it offers to remove them.
-	Changeable, Removable bool
+	// Changeable reports whether the page offers to add entries, and to remove them.
+	Changeable bool
 }
 
 func (v *server) serveTenant(w http.ResponseWriter, r *http.Request) {
@@ -69,8 +69,15 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 	default:
 		page.Tenant = tenant
 		page.Lists = []listPart{
-			{"Users", "users", tenant.Spec.Users, true, true}, {"Managers", "managers", tenant.Spec.Managers, false, false},
-			{"Sudoers", "sudoers", tenant.Spec.Sudoers, true, true},
+			{Title: "Users", List: "users", Subjects: tenant.Spec.Users}, {Title: "Managers", List: "managers", Subjects: tenant.Spec.Managers},
+			{Title: "Sudoers", List: "sudoers", Subjects: tenant.Spec.Sudoers},
+		}
+		offered, err := v.isOffered(ctx, page.Name, changesLists(page.Name))
+		if err != nil {
+			return err
+		}
+		for i := range page.Lists { // managers are for cluster admins to choose
+			page.Lists[i].Changeable = offered && page.Lists[i].List != "managers"
 		}
 	}
 	if tree := v.follower.Book().Page().Forest.Tree(page.Name); tree != nil {
@@ -87,6 +94,27 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 	}
 	page.Sudo = v.readSudoHistory(page.Name, page.Events)
 	return nil
+}
+
+// changesLists is the question whether somebody may change the lists of a tenant.
+func changesLists(tenant string) rights.Question {
+	return rights.Question{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "lnamespaces", Name: tenant}
+}
+
+// isOffered reports whether the pages offer what needs a right: the caller has it, may have it, or has it by sudo of the tenant.
+func (v *server) isOffered(ctx context.Context, tenant string, right rights.Question) (bool, error) {
+	reporter, err := rights.NewReporter(v.newReading().Invocation)
+	if err != nil {
+		return false, err
+	}
+	if answer, err := reporter.CallerMay(ctx, right); err != nil || answer != rights.No {
+		return err == nil, err
+	}
+	if tenant == "" || *v.inv.Flags.Impersonate != "" {
+		return false, nil
+	}
+	_, answer, err := reporter.Raise(ctx, tenant, right)
+	return answer == rights.Yes, err
 }
 
 // readOwnRights asks the API server what the caller may do with a tenant, and returns a sentence for each answer.

@@ -276,7 +276,7 @@ func (p *Page) Table(caption string) [][]string {
 	p.Helper()
 	return Eval[[][]string](p, `(() => {
 		const table = Array.from(document.querySelectorAll("table")).find((t) => t.caption.textContent.startsWith(%s));
-		return table ? Array.from(table.tBodies[0].rows, (r) => Array.from(r.cells, (c) => c.textContent.trim())) : null;
+		return table ? Array.from(table.tBodies[0].rows, (r) => Array.from(r.cells, (c) => c.querySelector("time")?.title ?? c.textContent.trim())) : null;
 	})()`, quote(caption))
 }
 

@@ -14,6 +14,21 @@ const retry = 3000; // in ms: when a stream that was refused is opened again
 let timer = 0; // of that
 const silent = "kubectl warren ui does not answer: what is shown may be old. Start it anew if it has ended.";
 
+const ago = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+/** showAges gives each time on the page as how long ago it was; on hover, as it is. */
+function showAges() {
+  for (const time of document.querySelectorAll("time")) {
+    const seconds = (new Date(time.dateTime) - Date.now()) / 1000;
+    const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? units.at(-1);
+    time.title = time.dateTime;
+    time.textContent = ago.format(Math.trunc(seconds / size), unit);
+  }
+}
+showAges();
+setInterval(showAges, 30_000);
+
 /** fill gives a row the text of a line. */
 function fill(li, line) {
   const row = li.firstElementChild;

@@ -7,8 +7,14 @@ import (
 )
 
 // policy lets a page use only scripts, styles, images and addresses of its own server, and lets no script insert HTML from text.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
-	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' " + plainHash + "; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// plainStyle is how a page looks whose reader has no session, and so gets no style sheet. The policy allows this style by plainHash, its
+// SHA-256.
+const plainStyle = "body{max-width:40rem;margin:0 auto;padding:1rem;font:1rem/1.45 system-ui,\"Segoe UI\",\"DejaVu Sans\",sans-serif}"
+
+const plainHash = "'sha256-WBTn7WwiwswjZ1Cb+/jC/6f1LoZfI1YZBytJbjfQjjU='"
 
 // MaxBody and MaxHeader bound a request, in bytes.
 const (
@@ -45,6 +51,8 @@ func refuseSession(w http.ResponseWriter, why string) {
 func writePage(w http.ResponseWriter, status int, title, head, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title>%s</head><body><main><h1>%[1]s</h1>%[3]s</main></body></html>\n",
-		html.EscapeString(title), head, body)
+	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"+
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"+
+		"<title>%s</title><style>%s</style>%s</head><body><main><h1>%[1]s</h1>%[4]s</main></body></html>\n",
+		html.EscapeString(title), plainStyle, head, body)
 }

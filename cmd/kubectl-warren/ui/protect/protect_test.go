@@ -258,7 +258,8 @@ func wantedReferrer(path string) string {
 
 // wanted are the headers of every answer.
 var wanted = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; " +
+		"style-src 'self' 'sha256-WBTn7WwiwswjZ1Cb+/jC/6f1LoZfI1YZBytJbjfQjjU='; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 		"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 	"X-Content-Type-Options":       "nosniff",
 	"Cache-Control":                "no-store",
