@@ -123,29 +123,35 @@ func TestNamespaces(t *testing.T) {
 			"whoever moves by label is told", grown(build.Root("a", "team", "neco"), build.Namespace("n", "team", "own")),
 			build.Namespace("n", "team", "own"), build.Child("n", "a", "team", "own"), allowed("labels will be replaced: n team (own)"),
 		},
-		"SUB-T16 RootReplaced": {"", grown(tenant(build.Tenant("t"))...), ofTenant(placed(build.Root("t"), "t")), build.Namespace("t"),
+		"SUB-T16 a tenant's root that loses all of Warren's keys is refused: LNamespace t would lose this namespace": {
+			"", grown(tenant(build.Tenant("t"))...), ofTenant(placed(build.Root("t"), "t")), build.Namespace("t"),
 			refused(403, "metadata.labels[tenancy.warren.dev/type]", "LNamespace t would lose this namespace, with the rights and copies in it: "+
 				"keep the labels and annotations of tenancy.warren.dev")},
-		"SUB-T16 RootGivenUp": {"on purpose", grown(tenant(build.Tenant("t"))...), ofTenant(placed(build.Root("t"), "t")),
+		"SUB-T16 a tenant's root that loses its type and the LNamespace's uid has a Warning with the mark that undoes it": {
+			"on purpose", grown(tenant(build.Tenant("t"))...), ofTenant(placed(build.Root("t"), "t")),
 			placed(build.Namespace("t"), "t"), allowed("to undo this: kubectl annotate namespace t tenancy.warren.dev/adopt=uid-1")},
-		"SUB-T16 RootUnlabelled": {"the operator restores the label (ACC-N10)", grown(tenant(build.Tenant("t"))...),
+		"SUB-T16 a tenant's root that loses its type alone has no Warning": {
+			"the operator restores the label (ACC-N10)", grown(tenant(build.Tenant("t"))...),
 			ofTenant(placed(build.Root("t"), "t")), ofTenant(placed(build.Namespace("t"), "t")), allowed()},
-		"SUB-T16 BoundReplaced": {
+		"SUB-T16 a bound namespace that loses all of Warren's keys is refused, with kubectl warren cut": {
 			"", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"), build.Namespace("w"),
 			refused(403, "metadata.labels[tenancy.warren.dev/parent]", "SubNamespace p/w would lose this namespace",
 				"as kubectl apply does; to take the namespace out of its tree: kubectl warren cut w"),
 		},
-		"SUB-T16 BoundUnlabelled": {
+		"SUB-T16 a bound namespace that loses parent and bound alone has a Warning with kubectl warren graft": {
 			"on purpose", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"), placed(build.Namespace("w"), "p/w"),
 			allowed("namespace w leaves its tree: the operator deletes the rights and copies that it has from there; " +
 				"to undo this: kubectl warren graft w p"),
 		},
-		"SUB-T16 BoundReplacedWithoutSub": {"nothing claims it", grown(build.Root("p")), placed(bound("w", "p"), "p/w"), build.Namespace("w"),
+		"SUB-T16 a bound namespace whose SubNamespace is missing may lose all keys, with a Warning": {
+			"nothing claims it", grown(build.Root("p")), placed(bound("w", "p"), "p/w"), build.Namespace("w"),
 			allowed("to undo this: kubectl warren set w --parent p")},
-		"SUB-T16 PlacedReplaced": {"", grown(build.Root("p")), placed(build.Child("w", "p"), "p/w"), build.Namespace("w"),
+		"SUB-T16 a placed leaf that loses all of Warren's keys has a Warning with kubectl warren set": {
+			"", grown(build.Root("p")), placed(build.Child("w", "p"), "p/w"), build.Namespace("w"),
 			allowed("namespace w leaves its tree: the operator deletes the rights and copies that it has from there; " +
 				"to undo this: kubectl warren set w --parent p")},
-		"SUB-T16 CutByPatch": {"it is a root then", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"),
+		"SUB-T16 a bound namespace that becomes a root has no Warning": {
+			"it is a root then", grown(build.Root("p"), build.SubNamespace("p", "w")), placed(bound("w", "p"), "p/w"),
 			placed(build.Root("w"), "p/w"), allowed()},
 
 		"DeleteBound": {

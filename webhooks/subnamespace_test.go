@@ -78,7 +78,8 @@ func TestSubNamespaces(t *testing.T) {
 			allowed("namespace web exists outside of this tree")},
 		"SEC-W35 Taken": {"and nobody learns by whom", payments().with(bound("web", "shop")), nil, build.SubNamespace("payments", "web"),
 			allowed("namespace web exists outside of this tree")},
-		"SUB-K8 OfTheRoot": {"", payments().with(bound("web", "payments")), nil, build.SubNamespace("web", "payments"),
+		"SUB-K8 a SubNamespace with the name of its tree's root is accepted with a Warning: choose another name": {
+			"", payments().with(bound("web", "payments")), nil, build.SubNamespace("web", "payments"),
 			allowed("namespace payments is the root of this tree: choose another name")},
 		"TakenJustNow": {"", payments().later(build.Namespace("web")), nil, build.SubNamespace("payments", "web"),
 			allowed("namespace web exists")},
@@ -117,19 +118,22 @@ func TestSubNamespaces(t *testing.T) {
 			build.SubNamespace("payments", "p"), refused(403, "wait for")},
 		"AwaitedByAdmin": {"", waiting().allowing("update namespaces"), nil, build.SubNamespace("payments", "p"), allowed()},
 
-		"SUB-T18 KeysInMetadata": {
+		"SUB-T18 each new key in the metadata that the spec may have has a Warning: metadata.labels[team] doesn't reach the namespace: put it " +
+			"into spec.labels": {
 			"HNC's users write them there; what tools write is no mistake", payments(), nil, carrying(build.SubNamespace("payments", "w"), "team",
 				"memo"),
 			allowed("metadata.labels[team] doesn't reach the namespace: put it into spec.labels",
 				"metadata.annotations[memo] doesn't reach the namespace: put it into spec.annotations"),
 		},
-		"SUB-T18 KeysInMetadataAndSpec": {"", payments(), nil, carrying(build.SubNamespace("payments", "w", "team", "x"), "team", ""), allowed()},
-		"SUB-T18 KeysNotAllowed": {"the spec can't have them", payments(), nil,
+		"SUB-T18 a key in the metadata that the spec has too has no Warning": {
+			"", payments(), nil, carrying(build.SubNamespace("payments", "w", "team", "x"), "team", ""), allowed()},
+		"SUB-T18 a key in the metadata that the spec may not have has no Warning": {"the spec can't have them", payments(), nil,
 			carrying(build.SubNamespace("payments", "w"), "memo", "team"), allowed()},
-		"SUB-T18 " +
-			"KeysOfTools": {"", payments().configured(func(c *config.OperatorConfiguration) { c.SubNamespaces.Labels = config.Globs{"*/*"} }), nil,
+		"SUB-T18 a key of tools, such as app.kubernetes.io/instance, has no Warning": {
+			"", payments().configured(func(c *config.OperatorConfiguration) { c.SubNamespaces.Labels = config.Globs{"*/*"} }), nil,
 			carrying(build.SubNamespace("payments", "w"), "app.kubernetes.io/instance", ""), allowed()},
-		"SUB-T18 KeysKnown": {"once is enough", payments(), carrying(build.SubNamespace("payments", "w"), "team", ""),
+		"SUB-T18 a key that was in the metadata before has no Warning": {
+			"once is enough", payments(), carrying(build.SubNamespace("payments", "w"), "team", ""),
 			carrying(build.SubNamespace("payments", "w", "app", "x"), "team", ""), allowed()},
 
 		"OldKey": {"a configuration that changed holds up no edit", payments(), build.SubNamespace("payments", "w", "old", "a"),

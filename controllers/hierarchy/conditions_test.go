@@ -117,12 +117,15 @@ func TestFindings(t *testing.T) {
 			[]string{"True Settled: x has everything that its ancestors and this object ask for"}},
 		"Rejected": {"", grown(root("x")), "admission webhook says no", []string{"False MetadataRejected: admission webhook says no",
 			"MetadataSynced"}},
-		"SUB-K9 SubNamespaceMissing": {"as after a restore of the namespace alone", grown(root("p"), bound("x", "p")), "",
+		"SUB-K9 a bound namespace without its SubNamespace, as after a restore, is SubNamespaceMissing; the message has the command that " +
+			"creates it": {
+			"as after a restore of the namespace alone", grown(root("p"), bound("x", "p")), "",
 			[]string{"False SubNamespaceMissing: the namespace is bound, but its SubNamespace p/x is missing: kubectl warren create x -n p " +
 				"puts it back", "MetadataSynced"}},
-		"SUB-K9 it is there": {"", grown(root("p"), bound("x", "p"), &forest.Sub{Parent: "p", Name: "x"}), "",
+		"SUB-K9 a bound namespace that has its SubNamespace is Settled": {
+			"", grown(root("p"), bound("x", "p"), &forest.Sub{Parent: "p", Name: "x"}), "",
 			[]string{"True Settled: x has everything that its ancestors and this object ask for"}},
-		"SUB-K9 it ends": {"", grown(root("p"), going(bound("x", "p"))), "",
+		"SUB-K9 a bound namespace that is being deleted is not SubNamespaceMissing": {"", grown(root("p"), going(bound("x", "p"))), "",
 			[]string{"True Settled: x has everything that its ancestors and this object ask for"}},
 		"Template": {
 			"", grown(named("x", v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "t")), "",

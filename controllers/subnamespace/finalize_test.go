@@ -80,13 +80,13 @@ func TestTheEndOfASubNamespace(t *testing.T) {
 		child   func(*metav1.PartialObjectMetadata)
 		deleted []string
 	}{
-		"SUB-D1 its namespace goes":         {endings{}, unchanged, []string{"pay-web"}},
-		"SUB-D12 the kind is being removed": {endings{crdTerminating: true}, unchanged, nil},
-		"SUB-D12 the kind is gone":          {endings{crdGone: true}, unchanged, nil},
-		"SUB-D13 the namespace belongs to another tree": {endings{},
+		"SUB-D1 the Namespace of a deleted SubNamespace is deleted":       {endings{}, unchanged, []string{"pay-web"}},
+		"SUB-D12 while the CRD is being deleted, no Namespace is deleted": {endings{crdTerminating: true}, unchanged, nil},
+		"SUB-D12 when the CRD is deleted, no Namespace is deleted":        {endings{crdGone: true}, unchanged, nil},
+		"SUB-D13 a Namespace that was moved to another tree is not deleted": {endings{},
 			func(n *metav1.PartialObjectMetadata) { n.Labels[v1alpha1.LabelParent] = "other" }, nil},
 		"the namespace is not bound": {endings{}, func(n *metav1.PartialObjectMetadata) { delete(n.Labels, v1alpha1.LabelBound) }, nil},
-		"SUB-D2 the namespace is on its way, and hangs": {
+		"SUB-D2 a SubNamespace does not wait for a Namespace that is terminating": {
 			endings{}, func(n *metav1.PartialObjectMetadata) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

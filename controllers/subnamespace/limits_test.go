@@ -30,7 +30,7 @@ func wanted(parent, name string) *v1alpha1.SubNamespace {
 }
 
 func TestReserve(t *testing.T) {
-	t.Run("SUB-L6 what is under way in another tree takes no room", func(t *testing.T) {
+	t.Run("SUB-L6 a namespace that is being created in one tree takes no room in another", func(t *testing.T) {
 		r := oneEach()
 		if release, v := r.waiting.reservePlace(wanted("a", "x")); release == nil {
 			t.Fatalf("there is room in an empty tree, and it says %q", v.message)
@@ -42,7 +42,7 @@ func TestReserve(t *testing.T) {
 			t.Error("the tree has room for one, which is under way")
 		}
 	})
-	t.Run("SUB-L6 and none in its own when it has failed", func(t *testing.T) {
+	t.Run("SUB-L6 a creation that has failed takes no room in its own tree", func(t *testing.T) {
 		r := oneEach()
 		release, _ := r.waiting.reservePlace(wanted("a", "x"))
 		release()
@@ -50,7 +50,8 @@ func TestReserve(t *testing.T) {
 			t.Errorf("nothing is under way, and it says %q", v.message)
 		}
 	})
-	t.Run("SUB-L8 the end of an attempt in another tree for the same name frees no place", func(t *testing.T) {
+	t.Run("SUB-L8 a creation in tree b that ends without a namespace frees no room in tree a, where a namespace of that name is being "+
+		"created", func(t *testing.T) {
 		r := oneEach()
 		if release, v := r.waiting.reservePlace(wanted("a", "x")); release == nil {
 			t.Fatalf("there is room in an empty tree, and it says %q", v.message)
@@ -64,7 +65,7 @@ func TestReserve(t *testing.T) {
 }
 
 func TestFullTrees(t *testing.T) {
-	t.Run("SUB-L9 keep no old forest in memory", func(t *testing.T) {
+	t.Run("SUB-L9 after trees reached their limit, no earlier state of the forest stays in memory", func(t *testing.T) {
 		r := oneEach()
 		var old []weak.Pointer[forest.Snapshot]
 		for _, root := range []string{"a", "b"} {

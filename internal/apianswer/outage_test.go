@@ -9,7 +9,7 @@ import (
 )
 
 func TestRetryAfterOutage(t *testing.T) {
-	t.Run("SUB-S13", func(t *testing.T) {
+	t.Run("SUB-S13 while the API server gives no answer for an hour, the wait before the next try grows to 30 s at most", func(t *testing.T) {
 		limiter := apianswer.RetryAfterOutage()
 		longest := limiter.When(reconcile.Request{})
 		for range 50 { // an hour and more

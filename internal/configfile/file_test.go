@@ -262,7 +262,7 @@ featureGates: {Foo: true}
 		`featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are PropagateGenerated`,
 		`inheritance.labels[0]: Invalid value: "a[": must be a pattern of path.Match: syntax error in pattern`,
 	}
-	t.Run("SUB-F1 six problems, six lines", func(t *testing.T) {
+	t.Run("SUB-F1 six mistakes in a file are six lines, each with its path", func(t *testing.T) {
 		if diff := cmp.Diff(want, problems(t, body)); diff != "" {
 			t.Errorf("-want, +got:\n%s", diff)
 		}

@@ -25,7 +25,7 @@ func (cases refusals) check(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	refusals{
-		"SUB-F4 bad references and keys": {
+		"SUB-F4 four mistakes in references and keys are four lines, each with its path": {
 			reason: "a group that root doesn't define, a bad regexp, our own keys, a cluster-scoped kind",
 			body: `subNamespaces: {namingPolicies: [{root: "^app-(?P<team>.*)", match: "^app-${tean}-"}, {root: "^b", match: "a(b"}]}
 inheritance: {labels: ["tenancy.warren.dev/*"]}
@@ -128,7 +128,8 @@ concurrency: 256
 billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1}}
 `,
 		},
-		"SUB-F9 what the operator can't honour": {
+		"SUB-F9 scope is Cluster, Namespaces or Auto; auto is refused, and so are Namespaces for kind Role and Auto for RoleBinding: the " +
+			"operator must be able to revoke rights wherever granted": {
 			reason: "nothing that would do nothing is accepted",
 			body: "propagation: {kinds: [{kind: Secret, scope: Namespaces}, {kind: ConfigMap, scope: Auto}, {kind: Service, scope: Cluster}, " +
 				"{kind: LimitRange, scope: auto}, " +

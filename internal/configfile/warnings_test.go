@@ -46,7 +46,8 @@ func TestNamingPolicyThatNothingMeets(t *testing.T) {
 		"^foo_.*": false, "^[A-Z_]+x": false, "^(a_|B)": false, "^(?:a_){2,}": false, "^${0}.x_": false,
 		"^(_|b)?a": true, "^(_|b)a": true, "^(?i:A)": true, "^[^b].[[:alnum:]]_*": true, "^(?:a_){0,3}$": true, "^a-[0-9]+$": true,
 	} {
-		t.Run("SUB-F11 "+match, func(t *testing.T) {
+		t.Run("SUB-F11 a naming policy that no name can meet is valid, with a Warning that it matches no name of a namespace; one that some "+
+			"name meets has none: "+match, func(t *testing.T) {
 			c, err := configfile.Parse("f", []byte(header+"subNamespaces: {namingPolicies: [{root: a, match: '"+match+"'}]}\n"))
 			if err != nil {
 				t.Fatal(err)

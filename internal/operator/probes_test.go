@@ -71,7 +71,7 @@ func TestStartAfterAcceptance(t *testing.T) {
 		want    int
 	}{
 		"accepted": {true, 1},
-		"SUB-F10 the process ends while its file is held back": {false, 0},
+		"SUB-F10 a process that ends while its file is held back starts nothing, so the record stays": {false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 
 func TestWithoutOneController(t *testing.T) {
 	for _, off := range config.ControllerNames() {
-		t.Run("SUB-F16 nothing waits for "+off, func(t *testing.T) {
+		t.Run("SUB-F16 nothing waits for a controller that is switched off: "+off, func(t *testing.T) {
 			c := &config.OperatorConfiguration{Controllers: []string{config.EveryController, "-" + off}}
 			s := &setup{config: c, access: &access.Reconciler{}, revoked: newRevoked(c)}
 			closed := false

@@ -27,9 +27,10 @@ func TestQueue(t *testing.T) {
 	}
 	x.MarkSynced()
 	for name, test := range map[string]struct{ added, handedOut string }{
-		"SUB-S15 trees take turns":                     {"acme a1 a2 a3 o1 other", "acme o1 a1 other a2 a3"},
-		"SUB-S15 what is in no tree stands for itself": {"acme a1 x y a2", "acme x y a1 a2"},
-		"SUB-S15 what comes twice is handed out once":  {"a1 a2 a1 o1 a2", "a1 o1 a2"},
+		"SUB-S15 of requests about many namespaces of some trees, trees take turns": {
+			"acme a1 a2 a3 o1 other", "acme o1 a1 other a2 a3"},
+		"SUB-S15 a namespace that is in no tree has a turn of its own": {"acme a1 x y a2", "acme x y a1 a2"},
+		"SUB-S15 a request that comes twice is handled once":           {"a1 a2 a1 o1 a2", "a1 o1 a2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond)
@@ -70,7 +71,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("the order is %s", order)
 		}
 	})
-	t.Run("SUB-S15 a failed request comes back after its delay", func(t *testing.T) {
+	t.Run("SUB-S15 a request that failed is handled again after its delay", func(t *testing.T) {
 		q := x.Queue(InNamespace, nil)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond,
 			time.Millisecond))
 		defer q.ShutDown()
@@ -80,7 +81,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%v was handed out", got)
 		}
 	})
-	t.Run("SUB-S15 nothing is handed out any more when the controller stops", func(t *testing.T) {
+	t.Run("SUB-S15 no request is handled any more when the controller stops", func(t *testing.T) {
 		q := x.Queue(Named, nil)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Second))
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "a1"}})
 		q.ShutDown()

@@ -51,7 +51,8 @@ var namespaceRows = []row{
 		{bob, []request{create("pod pay-web/breakout",
 			`{spec: {containers: [{name: c, image: c, securityContext: {privileged: true}}]}}`)}, podSecurity, "baseline", 403},
 	}},
-	{name: "SEC-N3 SUB-M6 a sudoer moves their namespace, and takes it out of the forest", tries: []try{
+	{name: "SEC-N3 a sudoer moves their namespace, and takes it out of the forest; SUB-M6 a sudoer cannot change label parent of their " +
+		"namespace, by kubectl label, by a patch, or through its status", tries: []try{
 		refused(bob, "refused: $D/parent",
 			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", spelled("$D/parent=victim"), "--overwrite"),
 			merge("namespace pay-web", ours("$D/parent", "victim")), merge("namespace pay-web", ours("$D/parent", "null"))),
@@ -94,7 +95,8 @@ var namespaceRows = []row{
 		refused(carol, "$D/parent",
 			merge("namespace plain", forged["$D/parent"], "status"), put("namespace plain", forged["$D/parent"], "finalize")),
 	}},
-	{name: "SEC-N12 SUB-T13 who may create namespaces makes one in a tree", tries: []try{
+	{name: "SEC-N12 who may create namespaces makes one in a tree; SUB-T13 a user who may only create namespaces creates a plain one, but " +
+		"none with a parent; a sudoer cannot label payments with bound=true", tries: []try{
 		refused(erin, "$D/parent", create("namespace intruder", ours("$D/parent", "victim"))),
 		allowed(erin, create("namespace erins", ``)),
 		refused(bob, "refused: $D/bound", merge("namespace payments", ours("$D/bound", `"true"`))),
@@ -112,7 +114,11 @@ var namespaceRows = []row{
 		refused(patcher, "$D/protected", merge("namespace argocd", ours("$D/protected", "null"))),
 		refused(patcher, "", merge("namespace kube-system", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`)),
 	}},
-	{name: "SEC-N16 SUB-T1 SUB-T2 SUB-T3 SUB-T12 even a cluster admin can't give a namespace a wrong shape", tries: []try{
+	{name: "SEC-N16 even a cluster admin can't give a namespace a wrong shape; SUB-T1 a Namespace with type not-a-root (must be root or " +
+		"template) or an empty parent (can't be empty) is refused; SUB-T2 a Namespace whose parent or template is itself is refused: would " +
+		"make a cycle; SUB-T3 by create and by update, parent is refused beside template (can't reference a template), and beside a type " +
+		"(can't be a root or a template); SUB-T12 type root on kube-system, or parent kube-system on another Namespace, is refused: " +
+		"kube-system is a protected namespace", tries: []try{
 		invalid(clara, "label $D/type must be root or template",
 			merge("namespace plain", ours("$D/type", "not-a-root")), create("namespace misshapen", ours("$D/type", "not-a-root"))),
 		invalid(clara, "labels $D/parent and template can't be empty",

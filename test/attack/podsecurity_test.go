@@ -26,7 +26,9 @@ func enforce(namespace, level string) request {
 var _ = Describe("pod security with the operator running", func() {
 	f := running
 
-	It("SUB-I30 comes down from the root, and falls only by a cluster admin's hand", func(ctx SpecContext) {
+	It("SUB-I30 without inheritance in the file, enforce and warn of the root reach a new sub-namespace, and PodSecurity refuses a sudoer's "+
+		"privileged pod there; SUB-I30 a stricter level of the root reaches its sub-namespace; a lower one does not (KeyNotAllowed), until a "+
+		"cluster admin lowers it there too (Synced)", func(ctx SpecContext) {
 		sudoer := actor{user: "bob", as: rest.ImpersonationConfig{UserName: "bob", Groups: []string{"levels-sudoers"}}}
 		f.given(ctx, admin, create("lnamespace levels", `{spec: {users: [{kind: User, name: alice}], sudoers: [{kind: User, name: bob}]}}`))
 		f.appears(ctx, "rolebinding levels/warren:users")
@@ -50,7 +52,9 @@ var _ = Describe("pod security with the operator running", func() {
 		f.levels(ctx, "levels-web", HaveKeyWithValue(enforces, "baseline"))
 	})
 
-	It("SUB-I31 isn't weakened by what stands below", func(ctx SpecContext) {
+	It("SUB-I31 a sub-namespace keeps the stricter level and version of its root (KeyNotAllowed), whatever its SubNamespace's spec or "+
+		"overriddenLabels ask for; SUB-I31 a placed namespace keeps its own stricter level; a sub-namespace below inherits that, and keeps it "+
+		"when it leaves the forest", func(ctx SpecContext) {
 		f.given(ctx, admin, create("lnamespace strict", `{spec: {users: [{kind: User, name: alice}]}}`), create("lnamespace loose", ``))
 		f.appears(ctx, "rolebinding strict/warren:users")
 		f.given(ctx, clara, merge("namespace strict", `{metadata: {labels: {`+enforces+`: restricted, `+version+`: v1.30}}}`),

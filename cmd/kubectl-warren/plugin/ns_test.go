@@ -4,7 +4,7 @@ import "testing"
 
 func TestRefusalsAboutNamespaces(t *testing.T) {
 	refuse(t, map[string]struct{ line, want string }{
-		"SUB-X6: a wrong type": {"kubectl-warren set-type x foo", `invalid type "foo": must be root, template or none`},
+		"SUB-X6 a wrong type is an error": {"kubectl-warren set-type x foo", `invalid type "foo": must be root, template or none`},
 		"a type of nothing": {"kubectl-warren set-type x",
 			"name a namespace and root, template or none, not 1: kubectl warren set-type NAMESPACE TYPE"},
 		"a type of a wrong name": {"kubectl-warren set-type x.y root", `invalid namespace name "x.y"` + noName},

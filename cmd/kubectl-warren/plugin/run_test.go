@@ -125,10 +125,13 @@ func TestRefusals(t *testing.T) {
 		"unknown command": {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": see kubectl warren --help`},
 		"unknown subcommand": {"kubectl-warren template foo",
 			`unknown command "foo" for "kubectl warren template": see kubectl warren template --help`},
-		"SUB-X13 with its flag": {"kubectl-warren config set-resource secrets --mode Propagate",
+		"SUB-X13 for an unknown command with an unknown flag, the error names the command": {
+			"kubectl-warren config set-resource secrets --mode Propagate",
 			`unknown command "set-resource" for "kubectl warren config": see kubectl warren config --help`},
-		"SUB-X13 flag before it": {"kubectl-warren --mode x config", "unknown flag: --mode: see kubectl warren config --help"},
-		"SUB-X13 of a command":   {"kubectl-warren config view --mode x", "unknown flag: --mode: see kubectl warren config view --help"},
+		"SUB-X13 for an unknown flag of a group, such as config, the error names the flag": {
+			"kubectl-warren --mode x config", "unknown flag: --mode: see kubectl warren config --help"},
+		"SUB-X13 for an unknown flag of a command, such as config view, the error names the flag": {
+			"kubectl-warren config view --mode x", "unknown flag: --mode: see kubectl warren config view --help"},
 		"unknown shell": {"kubectl-warren completion cmd",
 			`unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
 		"unknown flag":            {"kubectl-warren tree --foo", "unknown flag: --foo: see kubectl warren tree --help"},
@@ -189,7 +192,8 @@ func TestNamesOfOtherPlugins(t *testing.T) {
 		"list": "ns or tree", "ls payments": "ns or tree", "sub create a b": sub, "sub list": sub,
 		"namespace describe a": "describe or ns or set-type", "rdist list": "distribution",
 	} {
-		t.Run("SUB-X13 "+line, func(t *testing.T) {
+		t.Run("SUB-X13 for a command as other plugins name it, such as list "+
+			"or sub create, the error names the commands that do it here: "+line, func(t *testing.T) {
 			words := strings.Fields(line)
 			want := answer{1, "", `error: unknown command "` + words[0] + `" for "kubectl warren": did you mean ` + near + "?\n"}
 			if diff := cmp.Diff(want, run(t, append([]string{"kubectl-warren"}, words...)...), cmp.AllowUnexported(answer{})); diff != "" {

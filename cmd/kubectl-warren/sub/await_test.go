@@ -40,8 +40,8 @@ func TestWaitOutlastsAnAPIServer(t *testing.T) {
 		failures int
 		ends     bool
 	}{
-		"SUB-X17 one read fails":      {1, true},
-		"SUB-X17 reads fail for long": {10_000, false},
+		"SUB-X17 --wait waits on after one read that fails":                {1, true},
+		"SUB-X17 --wait ends with the error if all reads fail for minutes": {10_000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestWaitOutlastsAnAPIServer(t *testing.T) {
 }
 
 func TestWaitForTheEndSaysWhatRemains(t *testing.T) {
-	t.Run("SUB-D16 each cause is written once", func(t *testing.T) {
+	t.Run("SUB-D16 --wait writes what the Namespace still holds once for each change", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			reads := 0
 			api := interceptor.NewClient(clusterOf(t), interceptor.Funcs{
@@ -107,7 +107,8 @@ func notFound(resource string) error {
 
 func TestABoundNamespaceWithoutItsSubNamespace(t *testing.T) {
 	api := clusterOf(t, build.Child("pay-web", "payments", v1alpha1.LabelBound, v1alpha1.True), build.Child("pay-db", "payments"))
-	t.Run("SUB-X18 create puts the SubNamespace back", func(t *testing.T) {
+	t.Run("SUB-X18 create pay-web -n payments creates the missing SubNamespace "+
+		"of bound pay-web; with -n shop, the name already exists", func(t *testing.T) {
 		if err := checkNameFree(t.Context(), api, "payments", "pay-web"); err != nil {
 			t.Error(err)
 		}
@@ -117,7 +118,8 @@ func TestABoundNamespaceWithoutItsSubNamespace(t *testing.T) {
 			}
 		}
 	})
-	t.Run("SUB-X18 delete names the command", func(t *testing.T) {
+	t.Run("SUB-X18 delete of a bound namespace whose SubNamespace is missing "+
+		"is an error that names the command which creates it", func(t *testing.T) {
 		_, _, err := findSub(t.Context(), api, "", "pay-web")
 		const want = "namespace pay-web is bound, but its SubNamespace payments/pay-web is missing: " +
 			"kubectl warren create pay-web -n payments puts it back; then give this command again"

@@ -21,9 +21,9 @@ func TestWithoutRight(t *testing.T) {
 		err  error
 		want string
 	}{
-		"SUB-X16 RBAC refuses": {rbac, rbac.Error() + advice},
-		"a webhook refuses":    {webhook, webhook.Error()},
-		"another error":        {other, other.Error()},
+		"SUB-X16 a refusal by RBAC ends with the advice to check the name or ask for the right": {rbac, rbac.Error() + advice},
+		"a webhook refuses": {webhook, webhook.Error()},
+		"another error":     {other, other.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := withoutRight(c.err, "pya").Error(); got != c.want {

@@ -58,7 +58,7 @@ func TestNoNamespaceIsTakenAlong(t *testing.T) {
 	}
 	web := build.Child("pay-web", "payments", v1alpha1.LabelBound, v1alpha1.True)
 	old := New("payments", "pay-web", v1alpha1.SubNamespaceSpec{})
-	t.Run("SUB-M9 by the end of a move that another client has taken back", func(t *testing.T) {
+	t.Run("SUB-M9 a move that another client has just undone does not delete the old SubNamespace", func(t *testing.T) {
 		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(web.DeepCopy(), old.DeepCopy()).Build()
 		const want = "namespace pay-web has left SubNamespace payments/pay-web, which was not deleted: another client has just moved the " +
 			"namespace back"
@@ -69,7 +69,7 @@ func TestNoNamespaceIsTakenAlong(t *testing.T) {
 			t.Errorf("the SubNamespace: %v", err)
 		}
 	})
-	t.Run("SUB-M9 (4) and none is moved that is being deleted", func(t *testing.T) {
+	t.Run("SUB-M9 a move of a namespace that is being deleted is an error: namespace pay-web is being deleted", func(t *testing.T) {
 		ending := build.Held(web.DeepCopy())
 		ending.DeletionTimestamp = new(metav1.Now())
 		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ending, old.DeepCopy()).Build()

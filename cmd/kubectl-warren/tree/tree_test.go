@@ -46,7 +46,7 @@ func TestDraw(t *testing.T) {
 		begin      []string
 		want       string
 	}{
-		"SUB-X2: three roots, templates, a missing parent and a cycle": {
+		"SUB-X2 three roots, templates, a missing parent and a cycle are drawn, the cycle once": {
 			namespaces: `
 				shop type=root
 				payments type=root template=base
@@ -189,7 +189,7 @@ func TestBelowRefuses(t *testing.T) {
 		names []string
 		want  string
 	}{
-		"SUB-X2: a namespace that does not exist": {[]string{"r", "nosuch"},
+		"SUB-X2 a namespace that does not exist is an error": {[]string{"r", "nosuch"},
 			`no such namespace: "nosuch"; kubectl warren tree shows all trees`},
 		"namespaces that are in no tree": {[]string{"default", "r", "kube-system"},
 			`not in a tree: "default", "kube-system"; only a root, a sub-namespace, a template or an instance of one can be listed`},

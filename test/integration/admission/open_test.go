@@ -68,7 +68,8 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.create(ctx, build.Tenant("warren-system").Managers("mia").Sudoers("mia").Object())).To(refuse("reserved"))
 	})
 
-	It("SUB-S6 and a configuration that has just lost a key, a SubNamespace keeps it until somebody touches it", func(ctx SpecContext) {
+	It("SUB-S6 if the file no longer allows app, the Namespace loses it; the SubNamespace that has it may change, but not that value: "+
+		"spec.labels[app]: Forbidden", func(ctx SpecContext) {
 		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n",
 			"subNamespaces:\n  labels: [s6-app]\n  annotations: [memo]\n", 1))).To(Succeed())
 		open.Create(ctx, build.Root("s6-payments"), build.SubNamespace("s6-payments", "s6-web", "s6-app", "web"))
@@ -83,7 +84,7 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(patch(`{"labels":{"s6-app":"new"}}`)).To(refuse("spec.labels[s6-app]: Forbidden"))
 	})
 
-	It("SUB-D4 and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
+	It("SUB-D4 once the configuration allows cascading deletion, a SubNamespace is deleted with all below", func(ctx SpecContext) {
 		open.Create(ctx, build.Root("d4-root"))
 		open.grow(ctx, "d4-root/d4-sub", "d4-sub/d4-deep1", "d4-sub/d4-deep2")
 		Expect(open.kubectl(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root")).
@@ -96,7 +97,8 @@ var _ = Describe("with open-access", Ordered, func() {
 		}
 	})
 
-	It("SUB-D9 and cascading in the configuration, a template that is referenced stays", func(ctx SpecContext) {
+	It("SUB-D9 also if the configuration allows cascading deletion, a template "+
+		"that a root references is not deleted: is referenced by: r1", func(ctx SpecContext) {
 		open.Create(ctx, build.Template("d9-base"), build.Root("d9-r1", v1alpha1.LabelTemplate, "d9-base"))
 		Eventually(open.kubectl).WithArguments(ctx, "delete", "namespace", "d9-base", "--dry-run=server").
 			Should(refuse("is referenced by: d9-r1"))
@@ -104,7 +106,8 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.now(ctx, "d9-base")).To(active())
 	})
 
-	It("SUB-N4 and a policy that matches a root's name twice, the leftmost match counts", func(ctx SpecContext) {
+	It("SUB-N4 if a policy's root a matches root banana several times, "+
+		"only the leftmost match counts: ^z-$0 allows z-a, and refuses z-na", func(ctx SpecContext) {
 		open.Create(ctx, build.Root("banana"))
 		Eventually(open.create).WithArguments(ctx, build.SubNamespace("banana", "z-na"), "--dry-run=server").Should(refuse("must match ^z-a"))
 		Expect(open.create(ctx, build.SubNamespace("banana", "z-a"))).To(allow())

@@ -15,7 +15,8 @@ import (
 )
 
 var _ = Describe("a SubNamespace", func() {
-	It("SUB-S4 names only keys that are allowed", func(ctx SpecContext) {
+	It("SUB-S4 with webhooks, a SubNamespace with keys that the file does not allow is refused; one answer names both spec.labels[foo] and "+
+		"spec.annotations[bar]", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s4-payments"))
 		sub := build.SubNamespace("s4-payments", "s4-web", "foo", "a", "app", "b")
 		sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{"bar": "c"}
@@ -24,7 +25,8 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	// SUB-S9 with webhooks. The tests of the reconcilers have it without webhooks.
-	It("stands in a root or a sub-namespace", func(ctx SpecContext) {
+	It("SUB-S9 with webhooks, a SubNamespace in a plain namespace or "+
+		"a template is refused: is neither a root nor a sub-namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("s9-p"), build.Template("s9-t"))
 		for _, parent := range []string{"s9-p", "s9-t"} {
 			Expect(shared.create(ctx, build.SubNamespace(parent, parent+"-c"))).
@@ -32,7 +34,8 @@ var _ = Describe("a SubNamespace", func() {
 		}
 	})
 
-	It("SUB-S10 SUB-K7 has neither its parent's name nor a protected or reserved one", func(ctx SpecContext) {
+	It("SUB-S10 a SubNamespace with its parent's own name, or the name of a protected namespace (kube-x, default), is refused; SUB-K7 with "+
+		"webhooks, a SubNamespace with a reserved name is refused: the configuration reserves the name istio-system", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s10-payments"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("s10-payments", "s10-payments")).Should(refuse("own name"))
 		// SUB-K7 with webhooks. The tests of the reconcilers have it without webhooks.
@@ -42,7 +45,8 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "default"))).To(refuse("default is a protected namespace"))
 	})
 
-	It("SUB-S14 has its finalizer from the first version on, and costs the operator two writes", func(ctx SpecContext) {
+	It("SUB-S14 with webhooks, a SubNamespace has its finalizer from the first version on, and costs the operator two writes: Namespace and "+
+		"status", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s14-payments"))
 		Eventually(shared.ns("s14-payments")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("s14-payments"), "0"))
 		mark := shared.Mark(ctx)
@@ -70,7 +74,8 @@ var _ = Describe("a SubNamespace", func() {
 			[]byte(`{"metadata":{"finalizers":["`+v1alpha1.FinalizerSubNamespace+`"]}}`)))).To(Succeed())
 	})
 
-	It("SUB-K1 of a name that is taken comes with a Warning, and that is final", func(ctx SpecContext) {
+	It("SUB-K1 with webhooks, a SubNamespace with the name of a plain namespace is accepted with a Warning, and is NameTaken and Stalled; "+
+		"that namespace does not change", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("k1-payments"), build.Namespace("k1-web"))
 		version := shared.now(ctx, "k1-web").ResourceVersion
 		Expect(shared.create(ctx, build.SubNamespace("k1-payments", "k1-web"))).To(warn("namespace k1-web exists"))
@@ -80,7 +85,8 @@ var _ = Describe("a SubNamespace", func() {
 		Consistently(shared.ns("k1-web")).WithContext(ctx).WithTimeout(quiet).Should(HaveField("ObjectMeta.ResourceVersion", version))
 	})
 
-	It("SUB-D3 with children is not deleted", func(ctx SpecContext) {
+	It("SUB-D3 with webhooks, a SubNamespace whose Namespace has "+
+		"children is not deleted: pay-web has sub-namespaces (deep1, deep2)", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("d3-payments"))
 		shared.grow(ctx, "d3-payments/d3-pay-web", "d3-pay-web/d3-deep2", "d3-pay-web/d3-deep1")
 		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d3-pay-web", "-n", "d3-payments")).
@@ -89,7 +95,8 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	// kubectl may have to repeat the deletion: the webhook learns a moment later that it is allowed.
-	DescribeTable("SUB-D4 with children goes where that has just been allowed",
+	DescribeTable("SUB-D4 once the HierarchyConfiguration of the namespace or its parent, or the LNamespace, allows cascading deletion, the "+
+		"SubNamespace is deleted with all below; perhaps at kubectl's next try",
 		func(ctx SpecContext, prefix string, allowIt func(ctx context.Context, tenant, child string)) {
 			tenant, child := prefix+"-payments", prefix+"-pay-web"
 			below := []string{prefix + "-deep1", prefix + "-deep2"}
@@ -116,28 +123,31 @@ var _ = Describe("a SubNamespace", func() {
 			Expect(shared.Admin().Patch(ctx, lns, client.MergeFrom(before))).To(Succeed())
 		}))
 
-	It("SUB-N1 keeps to the naming policy of its root", func(ctx SpecContext) {
+	It("SUB-N1 below root app-team1, name app-team1-a is allowed; "+
+		"app-team2-a and x-app-team1-a are refused: must match ^app-team1-.*", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("app-team1"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("app-team1", "app-team1-a")).Should(allow())
 		Expect(shared.create(ctx, build.SubNamespace("app-team1", "app-team2-a"))).To(refuse(`"app-team2-a"`, "must match ^app-team1-.*"))
 		Expect(shared.create(ctx, build.SubNamespace("app-team1", "x-app-team1-a"))).To(refuse(`"x-app-team1-a"`, "must match ^app-team1-.*"))
 	})
 
-	It("SUB-N2 is judged by the root's name, however deep it stands", func(ctx SpecContext) {
+	It("SUB-N2 the naming policy of the root's name decides at every depth", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("app-n2"))
 		shared.grow(ctx, "app-n2/app-n2-a")
 		Expect(shared.create(ctx, build.SubNamespace("app-n2-a", "app-n2-b"))).To(allow())
 		Expect(shared.create(ctx, build.SubNamespace("app-n2-a", "zzz"))).To(refuse("must match ^app-n2-.*"))
 	})
 
-	It("SUB-N3 is judged only where a policy applies", func(ctx SpecContext) {
+	It("SUB-N3 if names must match -x$, foo is refused and foo-x "+
+		"allowed; below a root that has no policy, every name is allowed", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("two-i"), build.Root("n3-other"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("two-i", "n3-foo")).Should(refuse("must match -x$"))
 		Expect(shared.create(ctx, build.SubNamespace("two-i", "n3-foo-x"))).To(allow())
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("n3-other", "n3-anything")).Should(allow())
 	})
 
-	It("SUB-L1 is made up to the depth that the tenant may have", func(ctx SpecContext) {
+	It("SUB-L1 with limit depth 2, a SubNamespace whose Namespace would have depth 2 is allowed; depth 3 exceeds the limit of 2, and is "+
+		"refused", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("l1-t").Limits(-1, 2))
 		shared.grow(ctx, "l1-t/l1-u")
 		Expect(shared.create(ctx, build.SubNamespace("l1-u", "l1-v"))).To(allow())
@@ -145,7 +155,8 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.create(ctx, build.SubNamespace("l1-v", "l1-w"))).To(refuse("depth 3 exceeds the limit of 2"))
 	})
 
-	It("SUB-L2 is made up to the number that the tenant may have", func(ctx SpecContext) {
+	It("SUB-L2 with limit 3, a fourth SubNamespace is refused: allows 3 sub-namespaces (3 in use, 1 terminating); with limit 0, the first "+
+		"one", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("l2-t").Limits(3, -1))
 		shared.tenant(ctx, build.Tenant("l2-none").Limits(0, -1))
 		shared.grow(ctx, "l2-t/l2-u", "l2-t/l2-v", "l2-t/l2-w")

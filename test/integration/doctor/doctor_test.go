@@ -163,7 +163,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			HaveField("Message", MatchRegexp(`^1000 of \d+ are for tenants \(sole 1, sudo 999\)`))))
 	})
 
-	It("SUB-F15 sees a configuration file that is not in force", func(ctx SpecContext) {
+	It("SUB-F15 check configuration is ok if the Deployment mounts the file in force; with another file it is a warning that has describe "+
+		"deployment", func(ctx SpecContext) {
 		configuration := func() check {
 			checks, _ := examine(ctx, admin)
 			return checks["configuration"]

@@ -28,7 +28,8 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		own.cluster = startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 	})
 
-	It("SUB-F2 to something invalid: the process that has it ends and says why, the one before goes on", func(ctx SpecContext) {
+	It("SUB-F2 a second process with an invalid file ends with status 1; Event InvalidConfiguration on the Deployment names the problems; "+
+		"the first carries out a SubNamespace, its file stays recorded", func(ctx SpecContext) {
 		_, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 			Manager: built.Manager, Kubeconfig: own.Kubeconfig(controlplane.Operator), Dir: GinkgoT().TempDir(), Config: invalid,
 			Args: []string{"--leader-elect"},
@@ -43,7 +44,9 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		Eventually(own.recorded).WithContext(ctx).Should(Equal(fixture))
 	})
 
-	It("SUB-F3 SUB-N5 to something else: it is in force, and recorded", func(ctx SpecContext) {
+	It("SUB-F3 a label that is added to inheritance.labels reaches the children of a root, and the file is recorded in ConfigMap "+
+		"warren-accepted-config; SUB-N5 without webhooks, SubNamespaces whose names break the policy are NamingPolicyViolated, Stalled, "+
+		"without a Namespace; once the file has no policy, they are Ready", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("f3-payments", "env", "prod"), build.Root("app-n5"),
 			build.SubNamespace("app-n5", "n5-other"), build.SubNamespace("app-n5", "x-app-n5-a"))
 		own.grow(ctx, "f3-payments/f3-web", "app-n5/app-n5-web")
@@ -64,7 +67,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		}
 	})
 
-	It("SUB-F7 to no kinds: RoleBindings are propagated all the same", func(ctx SpecContext) {
+	It("SUB-F7 with an empty propagation.kinds, RoleBindings labelled propagate still reach the tree", func(ctx SpecContext) {
 		own.configure(ctx, fixture+"propagation: {kinds: []}\n")
 		own.Create(ctx, build.Root("f7-payments"))
 		own.Create(ctx, build.Source(build.RoleBinding("f7-payments", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate),
@@ -76,7 +79,9 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		}
 	})
 
-	It("SUB-F10 so that much would be taken away: not before it says that this is meant", func(ctx SpecContext) {
+	It("SUB-F10 a file that protects 24 children, or removes copies of a kind, is held back, also with another file's acceptRemovals: "+
+		"nothing changes, the record stays, the process is not ready; SUB-F10 the log and Event RemovalsHeld have how many would be lost, of "+
+		"how many; with its own acceptRemovals, the file is accepted", func(ctx SpecContext) {
 		const children = 24
 		own.configure(ctx, fixture)
 		own.Create(ctx, build.Root("f10-payments"), build.Source(build.Secret("f10-payments", "key", "x"), v1alpha1.ModeUpdate),
@@ -129,7 +134,8 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		copied()
 	})
 
-	It("SUB-F13 so that it lacks a kind of which there are copies: not before they are gone, or left behind on purpose",
+	It("SUB-F13 a file without a kind that has copies is held back; log, Event and config diff name the kind, the number of copies and mode "+
+		"Remove; SUB-F13 such a file is accepted with its own acceptRemovals, or after mode Remove deleted the copies",
 		func(ctx SpecContext) {
 			const kinds = "propagation: {kinds: [{group: rbac.authorization.k8s.io, kind: RoleBinding}, "
 			own.configure(ctx, accepting(fixture+kinds+"{kind: Secret}, {kind: ConfigMap}]}\n"))
@@ -155,7 +161,8 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 			own.configure(ctx, fixture)
 		})
 
-	It("SUB-F8 so that a managed namespace is protected, and back", func(ctx SpecContext) {
+	It("SUB-F8 if the file protects a managed namespace, it and all below are halted, and a SubNamespace below waits; without that pattern, "+
+		"all are managed again, nothing is lost", func(ctx SpecContext) {
 		own.configure(ctx, fixture)
 		own.Create(ctx, build.Root("f8-payments", "team", "neco"),
 			build.Secret("f8-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
@@ -187,7 +194,8 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		Eventually(own.sub("f8-deep/f8-deeper")).WithContext(ctx).Should(beReady())
 	})
 
-	It("SUB-D15 so that a namespace is protected, whose SubNamespace is deleted then", func(ctx SpecContext) {
+	It("SUB-D15 a SubNamespace whose Namespace the file protects is deleted with Event DeletionRefused; the operator sends no request about "+
+		"the Namespace, which stays", func(ctx SpecContext) {
 		own.configure(ctx, fixture)
 		own.Create(ctx, build.Root("d15-payments"))
 		own.grow(ctx, "d15-payments/pay-d15")
@@ -214,7 +222,8 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 	It("BILL-70 without webhooks a SubNamespace (KeyNotAllowed) or HierarchyConfiguration changes neither label; "+
 		"a subtree that moves to a tenant without values loses them", func(ctx SpecContext) { nobodyElsePays(ctx, &own) })
 
-	It("SUB-I5 so that everything flows: what must not flow does not", func(ctx SpecContext) {
+	It("SUB-I5 if everything is inherited, children still don't get privileged (KeyNotAllowed), type, template, created-by, "+
+		"last-applied-configuration, metadata.name or tree labels of the root; they are steady", func(ctx SpecContext) {
 		own.configure(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
@@ -222,7 +231,8 @@ inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
 		everythingFlows(ctx, own.cluster)
 	})
 
-	It("SUB-F5 so that it names a kind that is not served yet, and one that may not be listed", func(ctx SpecContext) {
+	It("SUB-F5 by warren_config_kind, a kind without a CRD is pending, and active without a restart once the CRD exists; one that the "+
+		"operator may not list is forbidden", func(ctx SpecContext) {
 		text := fixture + `propagation:
   kinds:
   - {group: rbac.authorization.k8s.io, kind: RoleBinding}

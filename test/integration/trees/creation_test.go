@@ -16,7 +16,8 @@ import (
 )
 
 var _ = Describe("a SubNamespace is created", func() {
-	It("SUB-S1 the first version of the Namespace carries everything", func(ctx SpecContext) {
+	It("SUB-S1 the first version of a new Namespace has parent, bound, tree labels, inherited keys and those of the spec; its SubNamespace "+
+		"is Ready (NamespaceActive, observedGeneration 1), without an Event", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s1-payments", "team", "neco"),
 			build.Source(build.RoleBinding("s1-payments", "alice", "admin", build.RBACUser("alice")), v1alpha1.ModeUpdate))
 		child := shared.follow(ctx, called("s1-web"))
@@ -35,7 +36,8 @@ var _ = Describe("a SubNamespace is created", func() {
 		Consistently(ctx, shared.Reasons(subNamespace("s1-payments/s1-web"))).WithTimeout(test.Quiet(2 * time.Second)).Should(BeEmpty())
 	})
 
-	It("SUB-S14 costs three writes without a webhook, and then none", func(ctx SpecContext) {
+	It("SUB-S14 without webhooks, a SubNamespace costs the operator "+
+		"three writes, finalizer, Namespace and status, and then none", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("w3-payments", "team", "neco"))
 		Eventually(shared.ns("w3-payments")).WithContext(ctx).Should(standing("w3-payments", "0"))
 		mark := shared.Mark(ctx)
@@ -55,7 +57,8 @@ var _ = Describe("a SubNamespace is created", func() {
 		Consistently(ctx, writes).WithTimeout(test.Quiet(10 * time.Second)).Should(all)
 	})
 
-	It("SUB-S2 the name becomes a Namespace name", func(ctx SpecContext) {
+	It("SUB-S2 a name of 63 characters becomes a Namespace with a tree label of that name; one of 64, or with a dot, is refused: at most 63 "+
+		"characters, no dots", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s2-payments"))
 		longest := "s2-" + strings.Repeat("x", 60)
 		shared.grow(ctx, "s2-payments/"+longest)
@@ -66,14 +69,17 @@ var _ = Describe("a SubNamespace is created", func() {
 		}
 	})
 
-	It("SUB-S16 a name that no Namespace may have is refused by its field", func(ctx SpecContext) {
+	It("SUB-S16 a name of 64 characters is refused: metadata.name: Invalid value: NAME becomes a Namespace name: at most 63 characters, no "+
+		"dots; choose another", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s16-payments"))
 		long := "s16-" + strings.Repeat("x", 60)
 		Expect(shared.Admin().Create(ctx, build.SubNamespace("s16-payments", long))).To(MatchError(HaveSuffix(
 			`is invalid: metadata.name: Invalid value: "` + long + `" becomes a Namespace name: at most 63 characters, no dots; choose another`)))
 	})
 
-	It("SUB-S3 keys and values that can't be labels are refused", func(ctx SpecContext) {
+	It("SUB-S3 in spec.labels, keys and values that can't be labels, keys of tenancy.warren.dev, and more than 64 keys are refused; SUB-S3 "+
+		"the messages have: every key must be a valid label key, every value must be a valid label value (at most 63 characters), must have at "+
+		"most 64", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s3-payments"))
 		create := func(labels ...string) error {
 			return shared.Admin().Create(ctx, build.SubNamespace("s3-payments", "s3-web", labels...))
@@ -88,7 +94,8 @@ var _ = Describe("a SubNamespace is created", func() {
 		Expect(create(many...)).To(MatchError(ContainSubstring("must have at most 64")))
 	})
 
-	It("SUB-S5 keys that are not allowed are left out and named", func(ctx SpecContext) {
+	It("SUB-S5 without webhooks, the Namespace gets no key that the file does not allow; the SubNamespace is Ready, and its MetadataSynced "+
+		"(KeyNotAllowed) names these keys", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s5-payments"))
 		sub := build.SubNamespace("s5-payments", "s5-web", "foo", "a", "app", "b")
 		sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{"bar": "c"}
@@ -99,7 +106,8 @@ var _ = Describe("a SubNamespace is created", func() {
 		Eventually(ctx, shared.Reasons(subNamespace("s5-payments/s5-web"))).Should(ContainElement(string(v1alpha1.ReasonKeyNotAllowed)))
 	})
 
-	It("SUB-S7 a key that is inherited and allowed flows on from the SubNamespace", func(ctx SpecContext) {
+	It("SUB-S7 an inherited key that the spec of a SubNamespace sets has that value there and below; without it in the spec, both have the "+
+		"root's value again", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s7-payments", "team", "neco"), build.SubNamespace("s7-payments", "s7-web", "team", "tama"))
 		Eventually(shared.sub("s7-payments/s7-web")).WithContext(ctx).Should(beReady())
 		shared.grow(ctx, "s7-web/s7-deep")
@@ -112,7 +120,8 @@ var _ = Describe("a SubNamespace is created", func() {
 		}
 	})
 
-	It("SUB-S8 a key that is only allowed stays on its namespace, and metadata of the SubNamespace is its own", func(ctx SpecContext) {
+	It("SUB-S8 a key that is only allowed is on that one namespace, not below; labels and annotations in the SubNamespace's metadata reach "+
+		"no namespace", func(ctx SpecContext) {
 		sub := build.Annotated(build.SubNamespace("s8-payments", "s8-web", "app", "web"), "memo", "mine")
 		sub.Labels = map[string]string{"team": "mine", "app": "mine"}
 		shared.Create(ctx, build.Root("s8-payments"), sub)
@@ -122,7 +131,8 @@ var _ = Describe("a SubNamespace is created", func() {
 		Expect(shared.now(ctx, "s8-deep")).To(And(lack("app"), lack("team"), unnoted("memo")))
 	})
 
-	It("SUB-S9 a parent that is neither a root nor a sub-namespace gets no child until it is", func(ctx SpecContext) {
+	It("SUB-S9 without webhooks, a SubNamespace in a plain namespace or a template is ParentNotManaged, Stalled, without a Namespace; it "+
+		"gets one when the plain one becomes a root", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("s9-plain"), build.Template("s9-template"),
 			build.SubNamespace("s9-plain", "s9-a"), build.SubNamespace("s9-template", "s9-b"))
 		Eventually(shared.sub("s9-plain/s9-a")).WithContext(ctx).
@@ -137,7 +147,8 @@ var _ = Describe("a SubNamespace is created", func() {
 })
 
 var _ = Describe("a name is taken", func() {
-	It("SUB-K1 by a plain namespace, which is left alone", func(ctx SpecContext) {
+	It("SUB-K1 without webhooks, a SubNamespace with the name of a plain namespace is NameTaken and Stalled; the operator writes nothing to "+
+		"that namespace", func(ctx SpecContext) {
 		web := build.Namespace("k1-web")
 		shared.Create(ctx, build.Root("k1-payments", "team", "neco"), web, build.SubNamespace("k1-payments", "k1-web"))
 		Eventually(shared.sub("k1-payments/k1-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken))
@@ -146,7 +157,8 @@ var _ = Describe("a name is taken", func() {
 		shared.quiet(ctx, 10*time.Second, "k1-web")
 	})
 
-	It("SUB-K2 until what has it in the same tree is gone", func(ctx SpecContext) {
+	It("SUB-K2 a SubNamespace with the name of another's child in its tree is Conflict, then NamespaceTerminating, and Ready with a new "+
+		"Namespace, without a restart", func(ctx SpecContext) {
 		web, content := build.Child("k2-web", "k2-side"), build.Held(build.ConfigMap("k2-web", "hangs", "x"))
 		shared.Create(ctx, build.Root("k2-payments", "team", "neco"), build.Child("k2-side", "k2-payments"), web, content,
 			build.SubNamespace("k2-payments", "k2-web"))
@@ -158,7 +170,8 @@ var _ = Describe("a name is taken", func() {
 		Expect(shared.now(ctx, "k2-web")).To(And(HaveField("ObjectMeta.UID", Not(Equal(web.UID))), carry("team", "neco")))
 	})
 
-	It("SUB-K3 by a child that is not bound, which survives the SubNamespace", func(ctx SpecContext) {
+	It("SUB-K3 a SubNamespace with the name of an unbound child of "+
+		"its parent is Conflict (is not bound); its deletion keeps that Namespace", func(ctx SpecContext) {
 		sub := build.SubNamespace("k3-payments", "k3-legacy")
 		shared.Create(ctx, build.Root("k3-payments"), build.Child("k3-legacy", "k3-payments"), sub)
 		Eventually(shared.sub("k3-payments/k3-legacy")).WithContext(ctx).Should(stall(v1alpha1.ReasonConflict, "is not bound"))
@@ -167,7 +180,8 @@ var _ = Describe("a name is taken", func() {
 		Consistently(shared.ns("k3-legacy")).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(active())
 	})
 
-	It("SUB-T13 by a child that a cluster admin unbinds, until the admin binds it again", func(ctx SpecContext) {
+	It("SUB-T13 when a cluster admin removes bound, the SubNamespace is Conflict, and its Namespace unchanged; with bound again, it is "+
+		"Ready, with the same UID and annotations", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("t13-payments"))
 		shared.grow(ctx, "t13-payments/t13-web")
 		before := shared.now(ctx, "t13-web")
@@ -180,7 +194,8 @@ var _ = Describe("a name is taken", func() {
 			HaveField("ObjectMeta.Annotations", before.Annotations)))
 	})
 
-	It("SUB-K5 by whoever is first, and for good", func(ctx SpecContext) {
+	It("SUB-K5 of two SubNamespaces of one name, created at once in two trees, exactly one is Ready and the other NameTaken; the Namespace "+
+		"never changes its parent", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("k5-a"), build.Root("k5-b"))
 		all := shared.follow(ctx)
 		const times = 20

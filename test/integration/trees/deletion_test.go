@@ -13,7 +13,8 @@ import (
 )
 
 var _ = Describe("a SubNamespace is deleted", func() {
-	It("SUB-D1 and its namespace with it, and no other", func(ctx SpecContext) {
+	It("SUB-D1 when a SubNamespace is deleted, its Namespace "+
+		"without children is deleted; no other namespace is changed", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("d1-payments"))
 		shared.grow(ctx, "d1-payments/d1-web", "d1-web/d1-leaf", "d1-payments/d1-other")
 		since := shared.Mark(ctx)
@@ -27,7 +28,8 @@ var _ = Describe("a SubNamespace is deleted", func() {
 		}
 	})
 
-	It("SUB-D2 and a namespace that hangs blocks neither it nor its parent", func(ctx SpecContext) {
+	It("SUB-D2 a SubNamespace is deleted though its Namespace hangs in Terminating; with cascading deletion, so is the root when its "+
+		"LNamespace is deleted", func(ctx SpecContext) {
 		tenant := build.Tenant("d2-payments").Cascading().Object()
 		shared.Create(ctx, tenant)
 		Eventually(shared.ns("d2-payments")).WithContext(ctx).Should(noted(v1alpha1.AnnotationCascading, "true"))
@@ -44,7 +46,8 @@ var _ = Describe("a SubNamespace is deleted", func() {
 		shared.LetGo(ctx, content)
 	})
 
-	It("SUB-D5 and its namespace stays where that has sub-namespaces", func(ctx SpecContext) {
+	It("SUB-D5 without webhooks, a SubNamespace whose Namespace has children is deleted with Event DeletionRefused; all three Namespaces "+
+		"stay Active", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("d5-payments"))
 		shared.grow(ctx, "d5-payments/d5-web", "d5-web/d5-deep1", "d5-web/d5-deep2")
 		sub := subNamespace("d5-payments/d5-web")
@@ -58,7 +61,8 @@ var _ = Describe("a SubNamespace is deleted", func() {
 })
 
 var _ = Describe("a Namespace is deleted", func() {
-	It("SUB-D6 with what is bound below it, where cascading is allowed", func(ctx SpecContext) {
+	It("SUB-D6 if a root that allows cascading deletion is deleted, bound c1 and c2 are deleted; unbound f and g below it stay Active and "+
+		"halted, with copies and labels", func(ctx SpecContext) {
 		g := plant(ctx, shared, "d6")
 		shared.Delete(ctx, g.tenant)
 		g.expectCascade(ctx, shared)
@@ -72,7 +76,8 @@ var _ = Describe("a Namespace is deleted", func() {
 		shared.quiet(ctx, 10*time.Second, g.f, g.g)
 	})
 
-	It("SUB-D8 and its child stays, halted, where cascading is not allowed", func(ctx SpecContext) {
+	It("SUB-D8 without webhooks and cascading deletion, a root is deleted, "+
+		"and its bound child stays Active and halted, with its labels", func(ctx SpecContext) {
 		root := build.Root("d8-payments", "team", "neco")
 		shared.Create(ctx, root)
 		shared.grow(ctx, "d8-payments/d8-c")
@@ -85,7 +90,8 @@ var _ = Describe("a Namespace is deleted", func() {
 			Should(stall(v1alpha1.ReasonParentNotManaged, "halted", string(v1alpha1.ReasonParentMissing)))
 	})
 
-	It("SUB-D11 and comes back while its SubNamespace exists", func(ctx SpecContext) {
+	It("SUB-D11 without webhooks, a bound Namespace that is deleted beside its SubNamespace is created again, with another UID and the same "+
+		"labels; Event NamespaceRecreated", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("d11-payments", "team", "neco"), build.SubNamespace("d11-payments", "d11-web", "app", "web"))
 		Eventually(shared.sub("d11-payments/d11-web")).WithContext(ctx).Should(beReady())
 		old := shared.now(ctx, "d11-web")

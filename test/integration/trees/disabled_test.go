@@ -28,7 +28,8 @@ var _ = Describe("a controller is switched off", Ordered, ContinueOnFailure, fun
 	})
 
 	for _, off := range config.ControllerNames() {
-		It("SUB-F16 and all others work: "+off, func(ctx SpecContext) {
+		It("SUB-F16 with any one controller switched off, each other controller works, an LNamespace is deleted with its namespace, and none "+
+			"panics: "+off, func(ctx SpecContext) {
 			own.configure(ctx, without(off))
 			othersWork(ctx, own.cluster, off)
 		})

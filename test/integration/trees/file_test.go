@@ -34,7 +34,8 @@ featureGates: {Foo: true}
 `
 
 var _ = Describe("the operator starts with a configuration file", func() {
-	It("SUB-F1 that is wrong in six places: it names all and ends", func(ctx SpecContext) {
+	It("SUB-F1 an operator that starts with a file of six mistakes "+
+		"ends with status 1; stderr names all six, each with its path", func(ctx SpecContext) {
 		path, stderr := refusedFile(ctx, invalid)
 		Expect(stderr).To(And(
 			containLine(path, "inheritance.lables", `unknown field "inheritance.lables"`),
@@ -45,7 +46,8 @@ var _ = Describe("the operator starts with a configuration file", func() {
 			containLine(path, "featureGates[Foo]", "unknown feature gate")))
 	})
 
-	It("SUB-F4 that can't mean anything: it says why", func(ctx SpecContext) {
+	It("SUB-F4 an undefined group in match, an invalid regexp, an inherited key of tenancy.warren.dev and kind ClusterRole (is "+
+		"cluster-scoped) are refused with their paths", func(ctx SpecContext) {
 		path, stderr := refusedFile(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 inheritance: {labels: ["tenancy.warren.dev/*"]}

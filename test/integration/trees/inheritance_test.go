@@ -12,7 +12,8 @@ import (
 )
 
 var _ = Describe("labels and annotations flow down", func() {
-	It("SUB-I1 if the configuration names them", func(ctx SpecContext) {
+	It("SUB-I1 of the root's keys, a child has those that match the configuration's patterns: foo.glob/a and memo, not x.y/glob.z, other "+
+		"and note", func(ctx SpecContext) {
 		shared.Create(ctx, build.Annotated(build.Root("i1-payments", "foo.glob/a", "1", "x.y/glob.z", "2", "other", "3"), "memo", "m",
 			"note", "n"))
 		shared.grow(ctx, "i1-payments/i1-web")
@@ -20,7 +21,8 @@ var _ = Describe("labels and annotations flow down", func() {
 			lack("x.y/glob.z"), lack("other"), unnoted("note")))
 	})
 
-	It("SUB-I2 over a namespace's own value, in one write", func(ctx SpecContext) {
+	It("SUB-I2 a child that sets a value of its own for an "+
+		"inherited label, or joins with one, has the root's value after one write", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i2-payments", "team", "neco"))
 		shared.grow(ctx, "i2-payments/i2-web")
 		since := shared.Mark(ctx)
@@ -35,7 +37,8 @@ var _ = Describe("labels and annotations flow down", func() {
 		}
 	})
 
-	It("SUB-I3 and only what the operator wrote is taken back", func(ctx SpecContext) {
+	It("SUB-I3 when the root loses a label, its children lose it too, "+
+		"but not a child that had it with that value before it joined", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i3-payments", "team", "neco"), build.Child("i3-own", "i3-payments", "team", "neco"))
 		shared.grow(ctx, "i3-payments/i3-web", "i3-own/i3-below")
 		Eventually(shared.ns("i3-own")).WithContext(ctx).Should(standing("i3-payments", "1"))
@@ -45,7 +48,8 @@ var _ = Describe("labels and annotations flow down", func() {
 		Expect(shared.now(ctx, "i3-own")).To(carry("team", "neco"))
 	})
 
-	It("SUB-I4 out of a template, before all else, until it is unset", func(ctx SpecContext) {
+	It("SUB-I4 a root that references a template has the template's value of a label, and so has its whole tree; without the reference, "+
+		"none of them has it", func(ctx SpecContext) {
 		shared.Create(ctx, build.Template("i4-base", "team", "base"),
 			build.Root("i4-payments", "team", "neco", v1alpha1.LabelTemplate, "i4-base"))
 		shared.grow(ctx, "i4-payments/i4-web", "i4-web/i4-deep")
@@ -59,7 +63,8 @@ var _ = Describe("labels and annotations flow down", func() {
 		}
 	})
 
-	It("SUB-I6 a chain of 16 namespaces in one write each", func(ctx SpecContext) {
+	It("SUB-I6 a label that is set on the root of a chain "+
+		"of 16 namespaces reaches the 15 others by exactly 15 writes of Namespaces", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i6-0"))
 		var below []string
 		for i := range 15 {
@@ -79,7 +84,8 @@ var _ = Describe("labels and annotations flow down", func() {
 		Expect(shared.namespaceWrites(since, append(below, "i6-0")...)(ctx)).To(HaveLen(15))
 	})
 
-	It("SUB-I8 beside the annotations of others", func(ctx SpecContext) {
+	It("SUB-I8 a namespace keeps the annotation of another controller "+
+		"when a new value of an inherited label reaches it", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i8-payments", "team", "neco"))
 		shared.grow(ctx, "i8-payments/i8-web")
 		shared.annotate(ctx, "i8-web", "field.example.com/id=7")

@@ -13,7 +13,8 @@ import (
 )
 
 var _ = Describe("a namespace is placed below a parent", func() {
-	It("SUB-T5 that is a template, is being terminated, or is no root yet", func(ctx SpecContext) {
+	It("SUB-T5 without webhooks, a Namespace below a template, a terminating root or a plain namespace is halted and steady; it joins when "+
+		"the plain one becomes a root", func(ctx SpecContext) {
 		going, content := build.Root("t5-going", "team", "neco"), build.Held(build.ConfigMap("t5-going", "hangs", "x"))
 		shared.Create(ctx, build.Template("t5-template", "team", "neco"), going, content, build.Namespace("t5-plain", "team", "neco"))
 		shared.Delete(ctx, going)
@@ -32,7 +33,8 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		shared.LetGo(ctx, content)
 	})
 
-	It("SUB-T6 that does not exist yet", func(ctx SpecContext) {
+	It("SUB-T6 a Namespace whose parent does not exist has no inherited label and is steady; once the parent is created as a root, it has "+
+		"the root's label", func(ctx SpecContext) {
 		shared.Create(ctx, build.Child("t6-c", "t6-r"))
 		shared.quiet(ctx, 10*time.Second, "t6-c")
 		Expect(shared.now(ctx, "t6-c")).To(And(lack("team"), unnoted(v1alpha1.AnnotationInherited)))
@@ -40,7 +42,8 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Eventually(shared.ns("t6-c")).WithContext(ctx).Should(And(carry("team", "a"), standing("t6-r", "1")))
 	})
 
-	It("SUB-T7 by a typo, and keeps what it has until it is back", func(ctx SpecContext) {
+	It("SUB-T7 a child whose parent is set to a missing name, and back later, keeps inherited labels and copies all the time, without a "+
+		"write", func(ctx SpecContext) {
 		start := shared.Mark(ctx)
 		shared.Create(ctx, build.Root("t7-payments", "team", "neco"), build.Child("t7-c", "t7-payments"),
 			build.Secret("t7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
@@ -101,7 +104,8 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Eventually(shared.ns("mv-x")).WithContext(ctx).Should(And(standing("mv-other", "2"), lack(v1alpha1.TreeLabel("mv-org"))))
 	})
 
-	It("SUB-M7 in a cycle, where nothing is lost, and heals", func(ctx SpecContext) {
+	It("SUB-M7 if the parents of a and b are set to each other at once, both are halted, and nothing is deleted or relabelled; both heal "+
+		"when one is set back", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("m7-root", "team", "neco"), build.Child("m7-a", "m7-root"), build.Child("m7-b", "m7-root"))
 		for _, name := range []string{"m7-a", "m7-b"} {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(standing("m7-root", "1"))
@@ -128,7 +132,8 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Eventually(shared.sub("m7-b/m7-b-below")).WithContext(ctx).Should(beReady())
 	})
 
-	It("SUB-T15 and taken out of its tree, where it keeps only its own, with policies and without", func(ctx SpecContext) {
+	It("SUB-T15 with policies and without, a child that loses parent loses inherited labels, tree labels and the copy of a RoleBinding, and "+
+		"keeps its own labels", func(ctx SpecContext) {
 		leaving(ctx, shared)
 		leaving(ctx, startWorld(ctx, devcluster.Options{WithoutPolicies: true, Operator: devcluster.OperatorOptions{Config: fixture}}))
 	})

@@ -78,7 +78,8 @@ func contenders(ctx context.Context, c cluster, parents []string) (ready, waitin
 }
 
 var _ = Describe("a limit of a tree", func() {
-	It("SUB-L7 gives room to the younger where the older one can't take it", func(ctx SpecContext) {
+	It("SUB-L7 when a tree has room again and the parent of the older SubNamespace is halted (ParentNotManaged), the younger one gets its "+
+		"Namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Tenant("l7-root").Limits(2, -1).Object())
 		Eventually(shared.ns("l7-root")).WithContext(ctx).Should(standing("l7-root", "0"))
 		shared.grow(ctx, "l7-root/l7-a")

@@ -99,7 +99,8 @@ $`))
 		Expect(planLike(requests)).To(BeEmpty())
 	})
 
-	It("SUB-X15 config/samples can be applied as it says", func(ctx SpecContext) {
+	It("SUB-X15 kubectl apply -k config/samples, kubectl wait for the LNamespace and kubectl apply -k config/samples/tree each succeed at "+
+		"the first try", func(ctx SpecContext) {
 		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())
 		for _, words := range []string{

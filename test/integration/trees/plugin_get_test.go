@@ -55,7 +55,10 @@ func columns(table string, n int) []string {
 }
 
 var _ = Describe("kubectl warren get", func() {
-	It("SUB-X9 lists a kind in each namespace of the trees that a user may read", func(ctx SpecContext) {
+	It("SUB-X9 kubectl warren get --tenant lists the objects of that tree alone, or of a namespace and those below; in one table, or each "+
+		"form of -o; SUB-X9 without --tenant, the kubeconfig's namespace names the tree; if it is in none of the user's, it is an error: name "+
+		"one with --tenant; SUB-X9 --tenant of another team's tenant is an error (or you may not read it), and so is get nodes: nodes are in "+
+		"no namespace", func(ctx SpecContext) {
 		shared.tenantWithTree(ctx, "x9-pay", "x9-ann")
 		shared.Create(ctx, build.Root("x9-shop"), build.ConfigMap("x9-shop", "foreign", "x"), build.ConfigMap("x9-pay", "one", "x", "app", "web"),
 			build.ConfigMap("x9-pay-web", "two", "x"), build.ConfigMap("x9-pay-db", "three", "x", "app", "web"))
@@ -120,7 +123,8 @@ var _ = Describe("kubectl warren get", func() {
 		Expect(shared.done(ctx, controlplane.Admin, "get", "cm")).To(And(ContainSubstring("x9-pay-db "), ContainSubstring("foreign")))
 	})
 
-	It("SUB-X10 tells in one line where the user may not list the kind, and asks for nothing else", func(ctx SpecContext) {
+	It("SUB-X10 get secrets prints those that the user may list, and a Warning with the other namespaces; if there are none, you may not "+
+		"list secrets in any of your namespaces", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("x10-pay"),
 			build.Source(build.RoleBinding("x10-pay", "eve", "view", build.RBACUser("x10-eve")), v1alpha1.ModeUpdate))
 		shared.grow(ctx, "x10-pay/x10-web", "x10-pay/x10-ops")
@@ -134,7 +138,8 @@ var _ = Describe("kubectl warren get", func() {
 			To(Equal("you may not list secrets in any of your namespaces: x10-ops"))
 	})
 
-	It("SUB-X11 goes on with what changes", func(ctx SpecContext) {
+	It("SUB-X11 get -w with a selector prints the list, as table or names; then a line for each matching object that changes, also in a "+
+		"namespace created meanwhile", func(ctx SpecContext) {
 		shared.tenantWithTree(ctx, "x11-pay", "x11-ann")
 		shared.Create(ctx, build.ConfigMap("x11-pay", "old", "x", "app", "web"))
 		watching, stop := context.WithCancel(ctx)
@@ -168,7 +173,8 @@ var _ = Describe("kubectl warren get", func() {
 		Eventually(table).WithContext(ctx).Should(gbytes.Say(`^x11-late +late +1 +\S+\n`), "it is found when the plugin looks again")
 	})
 
-	It("SUB-X12 finds the tenants of whoever may read LNamespaces, and not those of others", func(ctx SpecContext) {
+	It("SUB-X12 kubectl warren ns lists the namespaces of the tenants that list the user; with --tenant, a namespace and those below; to a "+
+		"cluster admin, all", func(ctx SpecContext) {
 		shared.Create(ctx, build.ClusterRole("x12-tenants", build.Rule(v1alpha1.Domain, "lnamespaces", "list")),
 			build.ClusterRoleBinding("x12-tenants", "x12-tenants", build.RBACUser("x12-ann")))
 		shared.tenantWithTree(ctx, "x12-pay", "x12-ann")

@@ -20,7 +20,7 @@ import (
 )
 
 var _ = Describe("kubectl warren describes a namespace", func() {
-	It("SUB-X14 with the Events of its sources and copies", func(ctx SpecContext) {
+	It("SUB-X14 kubectl warren describe prints Event InvalidSource of a source in the namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Tenant("x14-pay").Users("alice").Object())
 		Eventually(shared.ns("x14-pay")).WithContext(ctx).Should(standing("x14-pay", "0"))
 		shared.Create(ctx, build.Annotated(build.Secret("x14-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
@@ -33,7 +33,8 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("SUB-X5 to a user of the tenant", func(ctx SpecContext) {
+	It("SUB-X5 kubectl warren describe shows a user of the tenant all "+
+		"fields of 2.10, and sends no request to the operator's namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Tenant("x5-pay").Users("erin").Limits(5, 3).Object())
 		Eventually(shared.ns("x5-pay")).WithContext(ctx).Should(standing("x5-pay", "0"))
 		shared.label(ctx, "x5-pay", "team=neco")
@@ -128,7 +129,8 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 })
 
 var _ = Describe("kubectl warren sets the type and the template of a namespace", func() {
-	It("SUB-X6 and says when it is so already, and what it doesn't understand", func(ctx SpecContext) {
+	It("SUB-X6 set-type x root labels, then prints unchanged, with status 0; type foo, --root with --parent, and -a with -f are errors with "+
+		"status 1, without a request", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("x6-x"))
 		set := func(kind string, flags ...string) string {
 			GinkgoHelper()

@@ -52,7 +52,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own = startWorld(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: fixture}})
 	})
 
-	It("SUB-X16 as a tenant's user who makes and deletes sub-namespaces", func(ctx SpecContext) {
+	It("SUB-X16 create in a namespace that does not exist prints the API server's refusal, and the advice to check the name or ask for the "+
+		"right", func(ctx SpecContext) {
 		own.Create(ctx, build.Tenant("xc-pay").Users("alice").Object())
 		Eventually(func() (string, error) {
 			out, problems, _ := own.warren(ctx, "alice", "create", "xc-web", "-n", "xc-pay", "--labels", "app=web,team=a", "--annotations",
@@ -90,7 +91,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.fails(ctx, "alice", "delete", "xc-db", "-n", "xc-pay")).To(Equal("there is no SubNamespace xc-db in namespace xc-pay"))
 	})
 
-	It("SUB-X7 deletes what has sub-namespaces only when told to", func(ctx SpecContext) {
+	It("SUB-X7 delete of a namespace with sub-namespaces fails; with --cascade --wait, stderr names the field that it sets, and it ends "+
+		"when both namespaces are deleted", func(ctx SpecContext) {
 		own.Create(ctx, build.Tenant("x7-pay").Users("alice").Object())
 		Eventually(own.ns("x7-pay")).WithContext(ctx).Should(standing("x7-pay", "0"))
 		own.grow(ctx, "x7-pay/x7-web", "x7-web/x7-deep")
@@ -111,7 +113,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own.Absent(ctx, build.Namespace("x7-ops"))
 	})
 
-	It("SUB-D16 names what keeps a sub-namespace from ending", func(ctx SpecContext) {
+	It("SUB-D16 kubectl warren delete --wait and describe, and the SubNamespace that is created again (NamespaceTerminating), name the "+
+		"finalizer because of which the Namespace remains", func(ctx SpecContext) {
 		own.Create(ctx, build.Tenant("d16-pay").Users("alice").Object())
 		Eventually(own.ns("d16-pay")).WithContext(ctx).Should(standing("d16-pay", "0"))
 		own.grow(ctx, "d16-pay/d16-web")
@@ -166,7 +169,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.now(ctx, p+"-web")).To(active())
 	}
 
-	It("SUB-M1 moves a sub-namespace with all that is below it", func(ctx SpecContext) {
+	It("SUB-M1 kubectl warren move keeps UID and spec, changes parent, deletes the old SubNamespace and removes old inherited keys; a level "+
+		"that both roots enforce is never absent", func(ctx SpecContext) {
 		start(ctx, "m1")
 		before, history := own.now(ctx, "m1-web"), own.follow(ctx, called("m1-web"))
 		Expect(own.done(ctx, controlplane.Admin, "move", "m1-web", "m1-other", "--dry-run=client")).
@@ -181,7 +185,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.done(ctx, controlplane.Admin, "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web unchanged\n"))
 	})
 
-	It("SUB-M8 warns of nothing that it does itself", func(ctx SpecContext) {
+	It("SUB-M8 kubectl warren move, also with --dry-run=server, and graft print no Warning that a name is taken which their own next step "+
+		"makes free", func(ctx SpecContext) {
 		start(ctx, "m8")
 		for _, words := range [][]string{{"move", "m8-web", "m8-other", "--dry-run=server"}, {"move", "m8-web", "m8-other"},
 			{"graft", "m8-web", "m8-other"}} {
@@ -190,7 +195,9 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		}
 	})
 
-	It("SUB-M9 waits for the end of the SubNamespace that would take the namespace with it", func(ctx SpecContext) {
+	It("SUB-M9 to move pay-web back, or graft it after cut, changes nothing until a finalizer lets the old SubNamespace go; then it is "+
+		"Ready again, the UID the same; SUB-M9 label parent, set by hand meanwhile, is refused: SubNamespace payments/pay-web is being "+
+		"deleted, and would take this namespace with it", func(ctx SpecContext) {
 		for p, words := range map[string][2][]string{
 			"m9a": {{"move", "m9a-web", "m9a-other"}, {"move", "m9a-web", "m9a-pay"}},
 			"m9b": {{"cut", "m9b-web"}, {"graft", "m9b-web", "m9b-pay"}},
@@ -221,7 +228,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		}
 	})
 
-	It("SUB-M2 leaves nothing of a move that is refused", func(ctx SpecContext) {
+	It("SUB-M2 a move below its own descendant, or into a full tree, has status 1 and the API server's message; it leaves no SubNamespace, "+
+		"and parent is unchanged", func(ctx SpecContext) {
 		start(ctx, "m2")
 		own.Create(ctx, build.Tenant("m2-full").Limits(0, -1).Object())
 		Eventually(own.ns("m2-full")).WithContext(ctx).Should(standing("m2-full", "0"))
@@ -234,7 +242,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.fails(ctx, controlplane.Admin, "move", "m2-nosuch", "m2-other")).To(Equal(`namespaces "m2-nosuch" not found`))
 	})
 
-	It("SUB-M3 finishes a move that was interrupted", func(ctx SpecContext) {
+	It("SUB-M3 a move that is killed after its first, second or third write has the whole result when it runs again", func(ctx SpecContext) {
 		for i, p := range []string{"m3-a", "m3-b", "m3-c"} {
 			start(ctx, p)
 			before := own.now(ctx, p+"-web")
@@ -245,7 +253,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		}
 	})
 
-	It("SUB-M4 leaves the old SubNamespace where that is asked", func(ctx SpecContext) {
+	It("SUB-M4 after move --leave-original, the new SubNamespace is Ready and the old one NameTaken; the deletion of the old one keeps the "+
+		"Namespace", func(ctx SpecContext) {
 		start(ctx, "m4")
 		own.done(ctx, controlplane.Admin, "move", "m4-web", "m4-other", "--leave-original")
 		Eventually(own.sub("m4-other/m4-web")).WithContext(ctx).Should(beReady())
@@ -272,7 +281,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			To(Equal("mu-solo is placed by its HierarchyConfiguration: use kubectl warren set mu-solo --parent mu-other first"))
 	})
 
-	It("SUB-M5 makes a root of a sub-namespace, and a sub-namespace of a root", func(ctx SpecContext) {
+	It("SUB-M5 cut makes pay-web a root, without SubNamespace and inherited team; graft binds it again, with a Ready SubNamespace and "+
+		"without type; its child deep is untouched", func(ctx SpecContext) {
 		start(ctx, "m5")
 		before := own.now(ctx, "m5-web")
 		Expect(own.done(ctx, controlplane.Admin, "cut", "m5-web", "--dry-run=server")).To(Equal("namespace/m5-web cut (server dry run)\n"))
@@ -296,7 +306,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 			To(Equal("namespace m5-web belongs to SubNamespace m5-pay/m5-web: use kubectl warren move m5-web m5-other"))
 	})
 
-	It("SUB-T17 puts back a namespace that has lost its labels", func(ctx SpecContext) {
+	It("SUB-T17 a SubNamespace whose Namespace lost parent and bound is NameTaken; its message has kubectl warren graft, and doctor names "+
+		"it; after that command it is Ready", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("t17-pay"))
 		own.grow(ctx, "t17-pay/t17-web")
 		own.label(ctx, "t17-web", v1alpha1.LabelParent+"-", v1alpha1.LabelBound+"-")
@@ -310,7 +321,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(out).NotTo(ContainSubstring("SubNamespace t17-pay/t17-web"))
 	})
 
-	It("SUB-N6 judges no name of a namespace that exists", func(ctx SpecContext) {
+	It("SUB-N6 kubectl warren graft takes a namespace whose name breaks the naming policy; it is unchanged when the policies change and the "+
+		"operator restarts", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"), build.Namespace("n6-plain"))
 		Expect(own.fails(ctx, controlplane.Admin, "graft", "n6-legacy", "n6-plain")).
 			To(Equal("namespace n6-plain is neither a root nor a sub-namespace"))

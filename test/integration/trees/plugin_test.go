@@ -21,7 +21,8 @@ func (c cluster) warren(ctx context.Context, user string, args ...string) (stdou
 }
 
 var _ = Describe("kubectl warren shows trees", func() {
-	It("SUB-X3 to a user without rights in the cluster, from a root", func(ctx SpecContext) {
+	It("SUB-X3 kubectl warren tree payments shows a user without rights in the cluster the whole tree; without a root it is an error: you "+
+		"may not list namespaces; name a root", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("x3-payments"),
 			build.Source(build.RoleBinding("x3-payments", "alice", "admin", build.RBACUser("alice")), v1alpha1.ModeUpdate))
 		shared.grow(ctx, "x3-payments/x3-web", "x3-web/x3-db", "x3-payments/x3-ops")
@@ -42,7 +43,8 @@ var _ = Describe("kubectl warren shows trees", func() {
 		Expect(problems).To(Equal("error: you may not list namespaces; name a root\n"))
 	})
 
-	It("SUB-X1 and honours each of kubectl's flags after a subcommand", func(ctx SpecContext) {
+	It("SUB-X1 kubectl warren create honours each flag behind "+
+		"it: --context, --as, --as-group, -s, --token, --kubeconfig, --request-timeout", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("x1-payments"), build.ClusterRole("x1-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create")),
 			build.ClusterRoleBinding("x1-maker", "x1-maker", build.RBACUser("x1-carl")))
 		config := shared.Config(controlplane.Admin)
@@ -134,7 +136,8 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 				build.RBACUser("carol")))
 	})
 
-	It("SUB-X2 whatever shape it has", func(ctx SpecContext) {
+	It("SUB-X2 kubectl warren tree shows roots, templates, a namespace with a missing parent and a cycle as in 2.10, with status 0; tree "+
+		"nosuch has status 1", func(ctx SpecContext) {
 		out, problems, code := own.warren(ctx, controlplane.Admin, "tree")
 		Expect(code).To(BeZero(), problems)
 		var lines []string
@@ -151,7 +154,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 		Expect(problems).To(And(HavePrefix("error: "), ContainSubstring("nosuch")))
 	})
 
-	It("SUB-X4 with at most 8 requests", func(ctx SpecContext) {
+	It("SUB-X4 kubectl warren tree with 1,000 namespaces makes at most 8 requests", func(ctx SpecContext) {
 		since := own.Mark(ctx)
 		out, problems, code := own.warren(ctx, "carol", "tree")
 		Expect(code).To(BeZero(), problems)
@@ -167,7 +170,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 		Expect(asked).To(And(BeNumerically(">", 0), BeNumerically("<=", 8)))
 	})
 
-	It("SUB-X8 as JSON that a parser reads, and nothing on stdout after an error", func(ctx SpecContext) {
+	It("SUB-X8 with -o json, each command that prints has valid JSON; in an error case its stdout is empty", func(ctx SpecContext) {
 		for _, args := range [][]string{
 			{"tree"}, {"get", "cm", "--tenant", "payments"}, {"ns"}, {"ns", "--tenant", "payments"},
 			{"tree", "payments", "base"}, {"version"},

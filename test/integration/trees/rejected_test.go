@@ -22,7 +22,9 @@ import (
 const fewTries = 6
 
 var _ = Describe("the API server refuses the labels of a namespace", func() {
-	It("SUB-I32 and its SubNamespace says so like its HierarchyConfiguration, and asks seldom", func(ctx SpecContext) {
+	It("SUB-I32 while a policy refuses an inherited label, SubNamespace (Stalled) and HierarchyConfiguration are MetadataRejected; at most "+
+		"6 tries in 30 s, no error in the log; SUB-I32 the operator removes a condition that a user adds to either status; once the policy is "+
+		"gone and the namespace changes, it has the label, and both are Ready", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("i32-payments"))
 		shared.grow(ctx, "i32-payments/i32-web")
 		bound := shared.refuse(ctx, "i32-web", `!("team" in object.metadata.labels)`, "no team here")
@@ -75,7 +77,9 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 })
 
 var _ = Describe("the API server refuses to make a namespace", func() {
-	It("SUB-S12 SUB-S17 each time with another text, and is asked seldom, and at once when the SubNamespace changes", func(ctx SpecContext) {
+	It("SUB-S12 while a policy refuses the Namespace, each time with another text, the SubNamespace is CreateFailed, with at most 6 tries "+
+		"in 30 s; without it, a new spec is Ready; SUB-S17 the message of CreateFailed has: the operator tries again within 5m, and at once "+
+		"when this SubNamespace is created again or its spec changes", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("s12-payments"))
 		policy, bound := build.Policy("s12-web", admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false", "")
 		policy.Spec.Validations[0].Message, policy.Spec.Validations[0].MessageExpression = "", "'no room for ' + string(object.metadata.uid)"

@@ -43,7 +43,8 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 	var own restarted
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
-	It("SUB-S11 a SubNamespace that it has not seen is not taken for ready", func(ctx SpecContext) {
+	It("SUB-S11 a SubNamespace that the operator has not seen has status observedGeneration -1, and kubectl wait for Ready times out; once "+
+		"the operator runs, it is Ready", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("s11-payments"))
 		own.stop()
 		own.Create(ctx, build.SubNamespace("s11-payments", "s11-web"))
@@ -56,7 +57,9 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 		Eventually(own.sub("s11-payments/s11-web")).WithContext(ctx).Should(beReady())
 	})
 
-	It("SUB-D13 SUB-K4 what changed meanwhile decides", func(ctx SpecContext) {
+	It("SUB-D13 if a SubNamespace is deleted and its Namespace moved while the operator is down, the SubNamespace goes, and the Namespace "+
+		"stays below the other root; SUB-K4 if a bound Namespace lost its SubNamespace, whose finalizer was removed by hand, it keeps its UID "+
+		"when the SubNamespace is created again", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("d13-payments"), build.Root("d13-other"), build.Root("k4-payments"))
 		own.grow(ctx, "d13-payments/d13-web", "k4-payments/k4-web")
 		before := own.now(ctx, "k4-web")
@@ -74,7 +77,8 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 		Consistently(own.ns("d13-web")).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(active())
 	})
 
-	It("SUB-D7 a cascade goes on where it left off, 20 times", func(ctx SpecContext) {
+	It("SUB-D7 when 20 such roots are deleted, 10 of them while the operator is down, c1 and c2 are always deleted; a new root of that name "+
+		"has cascading off", func(ctx SpecContext) {
 		groves := make([]grove, 20)
 		atOnce(len(groves), func(i int) { groves[i] = plant(ctx, own.cluster, fmt.Sprintf("d7-%d", i)) })
 		cut := func(some []grove) {
@@ -104,7 +108,7 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 		}
 	})
 
-	It("SUB-D14 a namespace that was replaced meanwhile is not deleted", func(ctx SpecContext) {
+	It("SUB-D14 a Namespace that is replaced between the operator's read and its delete is not deleted", func(ctx SpecContext) {
 		own.stop()
 		namespaceReplaced(ctx, own.cluster)
 		own.start(ctx)
@@ -115,7 +119,7 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 	var own restarted
 	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
 
-	It("SUB-I7 a restart writes nothing", func(ctx SpecContext) {
+	It("SUB-I7 an operator that restarts with 300 settled children writes no Namespace and no SubNamespace", func(ctx SpecContext) {
 		own.Create(ctx, build.Root("i7-payments", "team", "neco"))
 		const children = 300
 		atOnce(10, func(i int) {
@@ -147,11 +151,14 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 		Expect(written(since)(ctx)).To(HaveEach(ContainSubstring("i7-last ")))
 	})
 
-	It("SUB-L3 SUB-L4 a limit holds through a crash, and what waits is served oldest first", func(ctx SpecContext) {
+	It("SUB-L3 without webhooks, 30 SubNamespaces created at once with room for 10 never have more Namespaces, though the operator is "+
+		"killed once; then 10 are Ready, 20 LimitExceeded; SUB-L4 when two of these Ready ones are deleted, the two oldest that wait get "+
+		"Namespaces; a limit that is lowered to 5 deletes nothing", func(ctx SpecContext) {
 		limitHolds(ctx, own.cluster)
 	})
 
-	It("SUB-D12 the removal of the CRD deletes no namespace", func(ctx SpecContext) {
+	It("SUB-D12 when the CRD is deleted with 5 SubNamespaces, their Namespaces stay Active and bound; when both are created again, they are "+
+		"Ready, with the same UIDs", func(ctx SpecContext) {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "subnamespaces." + v1alpha1.Domain}}
 		own.Create(ctx, build.Root("d12-payments"))
 		uids := map[string]any{}

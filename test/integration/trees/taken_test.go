@@ -23,7 +23,9 @@ func (c cluster) free(ctx context.Context, name string) {
 }
 
 var _ = Describe("a name that belongs to strangers", func() {
-	It("SUB-K6 is not waited for: whoever asked for it must ask again", func(ctx SpecContext) {
+	It("SUB-K6 a SubNamespace with the name of a stranger's namespace is NameTaken; it stays so after that is deleted, also after a "+
+		"restart, until its spec changes meanwhile; SUB-K6 a SubNamespace of another root that asks for that name while the stranger's "+
+		"namespace terminates is NameTaken, and stays so", func(ctx SpecContext) {
 		c := startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 		const wanted = "k6-payments/k6-argocd"
 		c.Create(ctx, build.Root("k6-payments"), build.Root("k6-shop"), build.Namespace("k6-argocd"),
@@ -103,7 +105,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 		Expect(shared.Operator.Log()).NotTo(ContainSubstring("making a HierarchyConfiguration in namespace t6-plain"))
 	})
 
-	It("SUB-K7 is had by no SubNamespace where the configuration reserves it", func(ctx SpecContext) {
+	It("SUB-K7 without webhooks, a SubNamespace with a reserved name is ReservedName and Stalled, without a Namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("k7-payments"), build.SubNamespace("k7-payments", "k7-istio-system"))
 		Eventually(shared.sub("k7-payments/k7-istio-system")).WithContext(ctx).
 			Should(stall(v1alpha1.ReasonReservedName, "the configuration reserves the name k7-istio-system"))

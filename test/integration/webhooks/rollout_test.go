@@ -75,7 +75,8 @@ func (s *service) route(ports ...int) {
 }
 
 var _ = Describe("A roll-out of two replicas", func() {
-	It("SUB-F14 refuses no request, and brings the other file into force", func(ctx SpecContext) {
+	It("SUB-F14 while two replicas are replaced, one after the other, by processes with another file, no SubNamespace that is created by "+
+		"dry run is refused; that file is in force", func(ctx SpecContext) {
 		w := start(ctx, devcluster.Options{WithoutOperator: true})
 		front := newService(w.WebhookPort)
 		begin := func(name, file string) (*devcluster.Operator, int) {
