@@ -75,7 +75,9 @@ func (c *cluster) exists(t testing.TB, namespace, sub string) bool {
 func testCreation(t *testing.T, c *cluster) {
 	c.newTeam(t, "grow")
 	r := c.serveWith(t, "grow-alice", options{namespace: "grow"}, "--allow-changes")
-	t.Run("WEB-C1 WEB-C7 a user makes a sub-namespace, and goes back", func(t *testing.T) {
+	t.Run("WEB-C1 the preview of alice's pay-x makes nothing; Run makes it, by the same verb, URI and body as sh with the shown command; "+
+		"WEB-C7 after Run, alice goes back to the preview, without Run, and to the form, then forward to the result; another session gets 404, "+
+		"the API server one write", func(t *testing.T) {
 		p := r.openIn(t, "namespaces/grow")
 		p.Follow(func() { p.ClickText("Create a sub-namespace here") })
 		p.CheckAxe()
@@ -109,7 +111,7 @@ func testCreation(t *testing.T, c *cluster) {
 		c.deleteSub(t, "grow", "grow-x")
 		r.runShown(command, page)
 	})
-	t.Run("WEB-C2 a limit is reached", func(t *testing.T) {
+	t.Run("WEB-C2 when a limit is reached, the preview of a sub-namespace has the API server's message, and no Run", func(t *testing.T) {
 		tenant := &v1alpha1.LNamespace{}
 		if err := c.Admin().Get(t.Context(), client.ObjectKey{Name: "grow"}, tenant); err != nil {
 			t.Fatal(err)
@@ -136,14 +138,15 @@ func testCreation(t *testing.T, c *cluster) {
 		t.Logf("the page: %s", browser.Eval[string](p, `document.querySelector("[role=alert].bad, [role=alert].good, .warning")?.textContent ?? ""`))
 		r.lastWrite(before)
 	})
-	t.Run("WEB-C2 a name that is taken", func(t *testing.T) {
+	t.Run("WEB-C2 when the name is taken, the preview of a sub-namespace has a Warning, and Run", func(t *testing.T) {
 		p := r.openIn(t, "new?do=sub&parent=grow")
 		p.Fill("Name", "taken")
 		p.Follow(func() { p.ClickText("Try it") })
 		p.Until("a warning", patience, `document.querySelector(".warning")`)
 		equal(p, "Run", browser.Eval[bool](p, hasRun), true)
 	})
-	t.Run("WEB-C5 twice, by another session, with another body", func(t *testing.T) {
+	t.Run("WEB-C5 a Run from another session, with another body, or for "+
+		"the second time is refused; the API server gets one write", func(t *testing.T) {
 		before := len(r.proxy.writes())
 		p := r.openIn(t, "new?do=sub&parent=grow")
 		p.Fill("Name", "grow-once")
@@ -175,7 +178,7 @@ func testPeople(t *testing.T, c *cluster) {
 	c.create(t, build.Secret("raise-web", "db", "value"))
 	r := c.serve(t, "raise-mia", "raise", "--allow-changes")
 	const name = "o'hara $(x)"
-	t.Run("WEB-C3 a manager adds a user with a strange name", func(t *testing.T) {
+	t.Run("WEB-C3 the preview of mia's User o'hara $(x) changes nothing, and Run sends what the shown command sends", func(t *testing.T) {
 		p := r.openIn(t, "tenants/raise")
 		p.Follow(func() { p.ClickText("Add to the users") })
 		p.CheckAxe()
@@ -194,7 +197,8 @@ func testPeople(t *testing.T, c *cluster) {
 		}
 		equal(p, "the user", tenant.Spec.Users[1].Name, name)
 	})
-	t.Run("WEB-C6 a sudoer runs with sudo", func(t *testing.T) {
+	t.Run("WEB-C6 Run with sudo, for which bob gives a reason, "+
+		"is exactly one request of bob by impersonation, with that reason", func(t *testing.T) {
 		r := c.serve(t, "raise-bob", "raise", "--allow-changes")
 		mark, err := c.Mark(t.Context())
 		if err != nil {
@@ -236,7 +240,8 @@ func testPeople(t *testing.T, c *cluster) {
 			p.Close()
 		}
 	})
-	t.Run("WEB-C4 the list is changed by another before Run", func(t *testing.T) {
+	t.Run("WEB-C4 if another user changes the list between preview and Run, "+
+		"nothing is written: the list has changed: open the page again", func(t *testing.T) {
 		p := r.openIn(t, "tenants/raise")
 		p.Follow(func() { p.ClickText("Add to the users") })
 		p.Fill("Name", "late")
@@ -254,7 +259,7 @@ func testPeople(t *testing.T, c *cluster) {
 			}
 		}
 	})
-	t.Run("WEB-C3 a form keeps what was typed, and a name that turns text is shown escaped", func(t *testing.T) {
+	t.Run("WEB-C3 a form keeps what was typed; a name that turns text around is shown escaped, and written as it is", func(t *testing.T) {
 		p := r.openIn(t, "new?do=add&tenant=raise&list=users&kind=Group&name=bidi%E2%80%AEevil")
 		p.Follow(func() { p.ClickText("Try it") })
 		command := shownCommand(p)
@@ -270,7 +275,7 @@ func testPeople(t *testing.T, c *cluster) {
 		want := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: "bidi\u202eevil"}
 		equal(p, "the group", tenant.Spec.Users[len(tenant.Spec.Users)-1], want)
 	})
-	t.Run("WEB-C3 a manager takes the sudoer off", func(t *testing.T) {
+	t.Run("WEB-C3 when mia removes bob from the sudoers, his sudo is denied within 1 s", func(t *testing.T) {
 		sudo := c.Sudo("raise-bob", "raise")
 		if err := sudo.Get(t.Context(), client.ObjectKey{Namespace: "raise-web", Name: "db"}, &corev1.Secret{}); err != nil {
 			t.Fatal(err)

@@ -55,7 +55,8 @@ func testNamespacePage(t *testing.T, c *cluster) {
 	// The Secret of page-db conflicts with that of page. Until the conditions report that, they would change while the test compares them.
 	settled := map[string]v1alpha1.Reason{"page": v1alpha1.ReasonDescendantConflict, "page-db": v1alpha1.ReasonConflict}
 	for _, name := range []string{"page", "page-web", "page-db"} {
-		t.Run("WEB-U5 "+name, func(t *testing.T) {
+		t.Run("WEB-U5 the page of a namespace has what kubectl warren describe and access print with -o json; each bad condition with what to "+
+			"do: "+name, func(t *testing.T) {
 			var want describe.Namespace
 			eventually(t, "the copies of "+name, func() error {
 				want = decode[describe.Namespace](t, c.kubectl(t, "admin", "warren", "describe", name, "-o", "json"))
@@ -72,7 +73,7 @@ func testNamespacePage(t *testing.T, c *cluster) {
 			p.Close()
 		})
 	}
-	t.Run("WEB-U5 the way to the root, origins, quotas", func(t *testing.T) {
+	t.Run("WEB-U5 the page of a namespace has the way to the root, each label and annotation with its origin, and quotas", func(t *testing.T) {
 		p := r.openIn(t, "namespaces/page-web")
 		eventually(t, "the status of the quota", func() error {
 			p.Go(r.address("namespaces/page-web"))
@@ -94,7 +95,7 @@ func testNamespacePage(t *testing.T, c *cluster) {
 		p.Follow(func() { p.ClickText("page") })
 		equal(p, "the link goes up", browser.Eval[string](p, `document.title`), "Namespace page")
 	})
-	t.Run("WEB-U5 a page that is no more says so", func(t *testing.T) {
+	t.Run("WEB-U5 the page of a namespace that does not exist says so", func(t *testing.T) {
 		p := r.openIn(t, "namespaces/no-such")
 		if text := p.Text(); !strings.Contains(text, `there is no namespace "no-such"`) {
 			t.Error(text)
@@ -102,7 +103,8 @@ func testNamespacePage(t *testing.T, c *cluster) {
 		p.CheckAxe()
 		p.Forgive("404")
 	})
-	t.Run("WEB-U13 the statuses of pages that can't be shown", func(t *testing.T) {
+	t.Run("WEB-U13 the page of a namespace, tenant or object that does not "+
+		"exist has status 404; one that the user may not read has 403", func(t *testing.T) {
 		alice := c.serveWith(t, "page-alice", options{namespace: "page"})
 		for _, one := range []struct {
 			by     *run
@@ -121,14 +123,15 @@ func testNamespacePage(t *testing.T, c *cluster) {
 			}
 		}
 	})
-	t.Run("WEB-U14 a conflict leads to the source, with what to do", func(t *testing.T) {
+	t.Run("WEB-U14 if another object is in the way of a copy, the condition "+
+		"has its mark, and a row links to the page of the source", func(t *testing.T) {
 		p := r.openIn(t, "namespaces/page-db")
 		equal(p, "the marks", browser.Eval[string](p, `Array.from(document.querySelectorAll(".failed"), (e) => getComputedStyle(e, "::before").content[1]).join("")`), "▲▲▲")
 		p.Follow(func() { p.ClickText("key") })
 		equal(p, "the link", browser.Eval[string](p, `document.title`), "Secret key in page")
 		equal(p, "its row", p.Table("Namespaces that it could reach")[1][1], "conflict")
 	})
-	t.Run("WEB-U5 a change elsewhere is told", func(t *testing.T) {
+	t.Run("WEB-U5 when something changes, the page of a namespace promptly offers to show it", func(t *testing.T) {
 		p := r.openIn(t, "namespaces/page-web")
 		c.create(t, build.SubNamespace("page-web", "page-new"))
 		p.Until("the news", promptly, `!document.getElementById("w:news").hidden`)
@@ -136,7 +139,7 @@ func testNamespacePage(t *testing.T, c *cluster) {
 		p.Follow(func() { p.ClickText("show") })
 		p.Until("the new child", promptly, `document.body.innerText.includes("page-new")`)
 	})
-	t.Run("WEB-U5 what a user may not read is said", func(t *testing.T) {
+	t.Run("WEB-U5 the page of a namespace shows in its place what the user may not read", func(t *testing.T) {
 		alice := c.serveWith(t, "page-alice", options{namespace: "page"})
 		p, printed := alice.openBetween(t, "namespaces/page-web", "describe page-web")
 		want := decode[describe.Namespace](t, printed[0])
@@ -300,7 +303,8 @@ func testTenantPage(t *testing.T, c *cluster) {
 		}
 		return nil
 	})
-	t.Run("WEB-U6 a manager", func(t *testing.T) {
+	t.Run("WEB-U6 a manager sees lists, limits and billing, and: you may change the lists of LNamespace payments; you may not list "+
+		"rolebindings in payments", func(t *testing.T) {
 		r := c.serve(t, "people-mia")
 		p := r.open("")
 		r.draws(t, p, "tenants/people", "people")
@@ -323,7 +327,7 @@ func testTenantPage(t *testing.T, c *cluster) {
 			}
 		}
 	})
-	t.Run("WEB-U6 an admin sees the drawing of the tree", func(t *testing.T) {
+	t.Run("WEB-U6 a cluster admin sees the drawing of the tree, and no part about a kind that is not served", func(t *testing.T) {
 		r := c.serve(t, "admin")
 		p := r.open("")
 		r.draws(t, p, "tenants/people", "people", "people-web", "people-db")
@@ -334,7 +338,7 @@ func testTenantPage(t *testing.T, c *cluster) {
 		equal(p, "what is not read", browser.Eval[int](p, `document.querySelectorAll("#w\\:unread li").length`), 0)
 		p.Screenshot("tenant", true)
 	})
-	t.Run("WEB-U6 a user", func(t *testing.T) {
+	t.Run("WEB-U6 a user sees the drawing of the tree, and: you may not read LNamespace payments", func(t *testing.T) {
 		r := c.serveWith(t, "people-alice", options{namespace: "people"})
 		p := r.open("")
 		r.draws(t, p, "tenants/people", "people", "people-web", "people-db")
@@ -343,7 +347,7 @@ func testTenantPage(t *testing.T, c *cluster) {
 			t.Error(text)
 		}
 	})
-	t.Run("WEB-U6 what is refused, and why", func(t *testing.T) {
+	t.Run("WEB-U6 the page of a tenant shows which members the operator refuses, and why", func(t *testing.T) {
 		c.create(t, build.Namespace("people-robots"))
 		r := c.serve(t, "admin")
 		c.kubectl(t, "admin", "patch", "lnamespaces", "people", "--type=json", "-p",
@@ -364,7 +368,7 @@ func testQuestions(t *testing.T, c *cluster) {
 	c.newTeam(t, "asked")
 	r := c.serve(t, "admin")
 	r.open("questions").CheckAxe()
-	t.Run("WEB-U7 who-can by form, then by address", func(t *testing.T) {
+	t.Run("WEB-U7 who-can by the form, and the address of that page, have the facts of the command's answer with -o json", func(t *testing.T) {
 		ask := func() *browser.Page {
 			p := r.openIn(t, "questions")
 			p.Fill("Verb", "get")
@@ -392,7 +396,8 @@ func testQuestions(t *testing.T, c *cluster) {
 		again, printed := r.openBetween(t, address, "who-can get secrets -n asked-web")
 		check(again, decode[rights.WhoCan](t, printed[0]))
 	})
-	t.Run("WEB-U7 why by form, then by address", func(t *testing.T) {
+	t.Run("WEB-U7 why by the form, and the address of that page, have the facts of the command's answer with -o json; the command that is "+
+		"shown works", func(t *testing.T) {
 		p := r.openIn(t, "questions")
 		p.Fill("Verb", "get")
 		p.Fill("Resource", "secrets")
@@ -421,7 +426,7 @@ func testQuestions(t *testing.T, c *cluster) {
 		// The command that the page shows works.
 		c.shell(t, "admin", browser.Eval[string](p, `document.querySelector(".command code").textContent`))
 	})
-	t.Run("WEB-U7 a question that can't be answered", func(t *testing.T) {
+	t.Run("WEB-U7 the page of a question that has no answer names the cause", func(t *testing.T) {
 		p := r.openIn(t, "questions?verb=get&resource=no-such")
 		if text := p.Text(); !strings.Contains(text, "no-such") {
 			t.Error(text)
@@ -485,7 +490,7 @@ func testHistory(t *testing.T, c *cluster) {
 		return nora.Get(t.Context(), client.ObjectKey{Namespace: "uses-web", Name: "db"}, &corev1.Secret{})
 	})
 	c.kubectl(t, "admin", "patch", "lnamespaces", "uses", "--type=json", "-p", `[{"op":"remove","path":"/spec/sudoers/1"}]`)
-	t.Run("WEB-U9 with an audit log, the rows of sudo.jq", func(t *testing.T) {
+	t.Run("WEB-U9 with an audit log, the sudo history has the rows that sudo.jq of the audit guide prints", func(t *testing.T) {
 		p := c.serve(t, "admin", "--audit-log", c.AuditLog()).open("tenants/uses")
 		p.CheckAxe()
 		rows := p.Table("Uses of sudo")
@@ -496,7 +501,7 @@ func testHistory(t *testing.T, c *cluster) {
 			t.Errorf("%q", rows)
 		}
 	})
-	t.Run("WEB-U9 with Events alone, changes of the list", func(t *testing.T) {
+	t.Run("WEB-U9 with Events alone, the page of a tenant has changes of list sudoers", func(t *testing.T) {
 		r := c.serve(t, "admin")
 		p := r.open("")
 		eventually(t, "the Event", func() error {
@@ -510,7 +515,7 @@ func testHistory(t *testing.T, c *cluster) {
 			t.Error(text)
 		}
 	})
-	t.Run("WEB-U9 with neither", func(t *testing.T) {
+	t.Run("WEB-U9 with neither audit log nor Events, the page of a tenant has what is missing", func(t *testing.T) {
 		p := c.serve(t, "uses-mia").open("tenants/uses")
 		for _, want := range []string{"name it with --audit-log", "you may not list Events in default"} {
 			if text := p.Text(); !strings.Contains(text, want) {
@@ -518,7 +523,7 @@ func testHistory(t *testing.T, c *cluster) {
 			}
 		}
 	})
-	t.Run("WEB-U9 an audit log that can't be read", func(t *testing.T) {
+	t.Run("WEB-U9 an audit log that can't be read is named", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "none")
 		p := c.serve(t, "admin", "--audit-log", file).open("tenants/uses")
 		if text := p.Text(); !strings.Contains(text, "the audit log can't be read") {

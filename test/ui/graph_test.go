@@ -62,12 +62,13 @@ func click(p *browser.Page, id string) {
 func TestFile(t *testing.T) {
 	b := browser.Start(t)
 	specified, large := draw(t, forests.Specified(), "html", true), draw(t, forests.Sized(300), "html", false)
-	t.Run("WEB-G1 without scripts all rows are there", func(t *testing.T) {
+	t.Run("WEB-G1 html with scripts off shows all rows", func(t *testing.T) {
 		p := b.OpenFile(t, "forest.html", draw(t, forests.Sized(10_000), "html", false), "", browser.WithoutScripts())
 		p.Screenshot("without-script", false)
 		p.Do(chromedp.WaitVisible(chromedp.ID("team-0001-08")))
 	})
-	t.Run("WEB-G3 hostile texts are shown and do nothing", func(t *testing.T) {
+	t.Run("WEB-G3 in html and svg, a hostile User and message are "+
+		"shown as text; no script runs, and the browser reports nothing", func(t *testing.T) {
 		for _, format := range []string{"html", "svg"} {
 			p := b.OpenFile(t, "forest."+format, draw(t, forests.Hostile(), format, true), "")
 			text := browser.Eval[string](p, `document.documentElement.textContent`)
@@ -79,8 +80,10 @@ func TestFile(t *testing.T) {
 			equal(p, "images", browser.Eval[int](p, `document.querySelectorAll("img").length`), 0)
 		}
 	})
-	t.Run("WEB-G6 WEB-A2 10 rows, by keys alone", func(t *testing.T) { useKeys(b.OpenFile(t, "forest.html", specified, "")) })
-	t.Run("WEB-G6 300 and 10,000 rows, by the mouse", func(t *testing.T) {
+	t.Run("WEB-G6 html of 10 works by keys alone; WEB-A2 in html, arrows, Home, End, letters, Enter, Escape and the search key work, and "+
+		"the focus is visible", func(t *testing.T) { useKeys(b.OpenFile(t, "forest.html", specified, "")) })
+	t.Run("WEB-G6 in html of 300, and of 10,000, which begins folded: fold, unfold, search, problems alone and one tree alone show the "+
+		"right rows and counts", func(t *testing.T) {
 		p := b.OpenFile(t, "forest.html", large, "")
 		equal(p, "300 begin unfolded", browser.Eval[int](p, shown), 300)
 		useControls(p, 300)
@@ -89,12 +92,13 @@ func TestFile(t *testing.T) {
 		equal(p, "10,000 begin folded", browser.Eval[int](p, shown), tops)
 		useControls(p, 10_000)
 	})
-	t.Run("WEB-G6 the address opens the way to a namespace", func(t *testing.T) {
+	t.Run("WEB-G6 a name in the address of html unfolds the way to that namespace", func(t *testing.T) {
 		p := b.OpenFile(t, "forest.html", draw(t, forests.Sized(10_000), "html", false), "#team-0005-09")
 		equal(p, "focus", browser.Eval[string](p, focused), "team-0005-09")
 		equal(p, "seen", browser.Eval[bool](p, `document.activeElement.getClientRects().length > 0`), true)
 	})
-	t.Run("WEB-G10 print, with a tree folded", func(t *testing.T) {
+	t.Run("WEB-G10 html from disk makes no request; a print after a tree "+
+		"is folded has the other rows and + 9 below, but no controls", func(t *testing.T) {
 		p := b.OpenFile(t, "forest.html", draw(t, forests.Sized(10), "html", false), "")
 		below := browser.Eval[string](p, `document.querySelector("#team-0001 .below").textContent`)
 		p.Do(chromedp.Click(chromedp.CSS("#team-0001 b")), browser.Media("print"))
@@ -176,13 +180,14 @@ func useControls(p *browser.Page, rows int) {
 func TestDrawing(t *testing.T) {
 	b := browser.Start(t)
 	for _, size := range []int{10, 300, 10_000} {
-		t.Run(fmt.Sprintf("WEB-G7 %d", size), func(t *testing.T) {
+		t.Run(fmt.Sprintf("WEB-G7 svg has at most 500 boxes; no two "+
+			"overlap, and each text is inside its box: %d namespaces", size), func(t *testing.T) {
 			p := b.OpenFile(t, "forest.svg", draw(t, forests.Sized(size), "svg", false), "")
 			p.Screenshot(fmt.Sprintf("svg-%d", size), false)
 			checkDrawing(p)
 		})
 	}
-	t.Run("WEB-G7 the forest of the specification, with people", func(t *testing.T) {
+	t.Run("WEB-G7 svg of the fixture with people has no boxes that overlap, and each text is inside its box", func(t *testing.T) {
 		p := b.OpenFile(t, "forest.svg", draw(t, forests.Specified(), "svg", true), "")
 		p.Screenshot("svg-specified", false)
 		checkDrawing(p)
@@ -223,7 +228,8 @@ func TestAccess(t *testing.T) {
 		"contrast-more": {browser.Media("", "prefers-contrast", "more")},
 	}
 	for look, steps := range looks {
-		t.Run("WEB-A1 WEB-A4 "+look, func(t *testing.T) {
+		t.Run("WEB-A1 axe finds no violation in html, in light, dark and forced colours, nor in its drawing; WEB-A4 html does not scroll "+
+			"sideways at 320 px, and nothing moves: "+look, func(t *testing.T) {
 			p := b.OpenFile(t, "forest.html", draw(t, forests.Specified(), "html", true), "", steps...)
 			p.Screenshot("specified-"+look, true)
 			p.CheckAxe()
@@ -242,7 +248,8 @@ func TestAccess(t *testing.T) {
 			p.Screenshot(fmt.Sprintf("%d-%s", size, look), false)
 		}
 	}
-	t.Run("WEB-A3 300 tree items", func(t *testing.T) {
+	t.Run("WEB-A3 the accessibility tree of 300 unfolded rows has 300 tree items, each with level, set size and state, and its problem in "+
+		"its name", func(t *testing.T) {
 		checkItems(b.OpenFile(t, "forest.html", draw(t, forests.Sized(300), "html", false), ""))
 	})
 }

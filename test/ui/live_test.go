@@ -33,14 +33,15 @@ func testLive(t *testing.T, c *cluster) {
 		equal(p, "focus after "+what, browser.Eval[string](p, focused), "live-b")
 		equal(p, "folded after "+what, browser.Eval[string](p, `document.getElementById("live-web").getAttribute("aria-expanded")`), "false")
 	}
-	t.Run("WEB-U2 a namespace is made", func(t *testing.T) {
+	t.Run("WEB-U2 a namespace that kubectl makes is promptly at its place; the focus and the folded rows stay", func(t *testing.T) {
 		c.grow(t, "live", "live-a")
 		p.Until("the row", promptly, hasRow("live-a", "live"))
 		p.Until("its place", promptly, `document.getElementById("live-a").getAttribute("aria-posinset") === "1"`)
 		equal(p, "the others count it", browser.Eval[string](p, `document.getElementById("live-b").getAttribute("aria-setsize")`), "3")
 		kept("a creation")
 	})
-	t.Run("WEB-U2 namespaces move, with what is below", func(t *testing.T) {
+	t.Run("WEB-U2 a namespace that moves does so promptly on the page, "+
+		"with the rows below; the focus and the folded rows stay", func(t *testing.T) {
 		c.kubectl(t, "admin", "warren", "move", "live-b", "live-web")
 		p.Until("the row", promptly, hasRow("live-b", "live-web"))
 		p.Until("its level", promptly, `document.getElementById("live-c").getAttribute("aria-level") === "4"`)
@@ -53,7 +54,7 @@ func testLive(t *testing.T, c *cluster) {
 		p.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("live-web").setAttribute("aria-expanded", "false")`))
 		kept("the way back")
 	})
-	t.Run("WEB-U2 a conflict, and its end", func(t *testing.T) {
+	t.Run("WEB-U2 a conflict and its end are shown", func(t *testing.T) {
 		c.create(t, build.Secret("live-db", "key", "own"), build.Source(build.Secret("live", "key", "source"), "update"))
 		p.Until("the problem", patience, `document.getElementById("live-db").textContent.includes("Conflict")`)
 		kept("a conflict")
@@ -62,7 +63,7 @@ func testLive(t *testing.T, c *cluster) {
 		}
 		p.Until("its end", 2*patience, `!document.getElementById("live-db").textContent.includes("Conflict")`)
 	})
-	t.Run("WEB-U2 a namespace is deleted", func(t *testing.T) {
+	t.Run("WEB-U2 the row of a namespace that is deleted is promptly gone, and the focus goes to a row beside it", func(t *testing.T) {
 		c.deleteSub(t, "live", "live-a")
 		p.Until("no row", promptly, `!document.getElementById("live-a")`)
 		kept("a deletion")

@@ -25,7 +25,8 @@ func testLooks(t *testing.T, c *cluster) {
 		"zoom":   {chromedp.EmulateViewport(320, 225, chromedp.EmulateScale(4))},
 		"print":  {browser.Media("print")},
 	} {
-		t.Run("WEB-A1 WEB-A4 "+look, func(t *testing.T) {
+		t.Run("WEB-A1 axe finds no violation on the pages of ui, in light, dark and forced colours; WEB-A4 no page of ui scrolls sideways, at "+
+			"320 px or at zoom 400 %, and nothing moves: "+look, func(t *testing.T) {
 			p := r.openIn(t, "", steps...)
 			for _, address := range pagesOf("look") {
 				p.Go(r.address(address))
@@ -74,7 +75,8 @@ func testKeys(t *testing.T, c *cluster) {
 	r := c.serveWith(t, "keys-alice", options{namespace: "keys"}, "--allow-changes")
 	p := r.open("")
 	at := func(what, want string) { t.Helper(); equal(p, what, browser.Eval[string](p, focused), want) }
-	t.Run("WEB-A2 the tree", func(t *testing.T) {
+	t.Run("WEB-A2 on the forest page, arrows, Home, End, letters, Enter and the search key work; the focus is visible, and a live change "+
+		"keeps it", func(t *testing.T) {
 		tabTo(p, "keys")
 		p.Press(kb.ArrowDown)
 		at("down", "keys-web")
@@ -94,7 +96,7 @@ func testKeys(t *testing.T, c *cluster) {
 		p.Press("k")
 		at("a letter", "keys")
 	})
-	t.Run("WEB-A2 an action", func(t *testing.T) {
+	t.Run("WEB-A2 a sub-namespace is made by keys alone", func(t *testing.T) {
 		p.Follow(func() { p.Press(kb.Enter) })
 		equal(p, "the page", browser.Eval[string](p, `document.title`), "Namespace keys")
 		tabTo(p, "Create a sub-namespace here")
@@ -107,7 +109,7 @@ func testKeys(t *testing.T, c *cluster) {
 		p.Until("done", patience, shows("Done."))
 		equal(p, "it is made", c.exists(t, "keys", "keys-x"), true)
 	})
-	t.Run("WEB-A2 why may bob read a Secret", func(t *testing.T) {
+	t.Run("WEB-A2 a question is asked by keys alone", func(t *testing.T) {
 		p := c.serve(t, "admin", "keys").open("")
 		tabTo(p, "Who may do what")
 		p.Follow(func() { p.Press(kb.Enter) })

@@ -59,7 +59,8 @@ func testOutage(t *testing.T, c *cluster) {
 	r := c.serve(t, "admin", "away")
 	p := r.open("")
 	p.Until("the rows", patience, hasRow("away-db", "away-web"))
-	t.Run("WEB-U11 the API server is away for 30 s", func(t *testing.T) {
+	t.Run("WEB-U11 while the API server is away for 30 s, a banner shows it, the plugin sends at most 1 request a second; then the page "+
+		"soon has what is new", func(t *testing.T) {
 		before := len(r.proxy.all())
 		began := time.Now()
 		r.proxy.become(isAway)
@@ -77,7 +78,7 @@ func testOutage(t *testing.T, c *cluster) {
 		t.Logf("after %s", time.Since(back))
 		p.Until("no banner", lateness, `document.getElementById("w:trouble").hidden`)
 	})
-	t.Run("WEB-U11 the credentials run out", func(t *testing.T) {
+	t.Run("WEB-U11 when the credentials expire, the page shows how to log in again", func(t *testing.T) {
 		r.proxy.become(knowsNobody)
 		p.Until("what to do", patience, shows("log in again"))
 		p.CheckAxe()
@@ -97,7 +98,8 @@ func testEnd(t *testing.T, c *cluster) {
 		"Ctrl-C":               {signal: syscall.SIGINT, says: "kubectl warren ui has ended. What this page shows changes no more: run kubectl warren ui again"},
 		"SIGHUP":               {signal: syscall.SIGHUP, says: "kubectl warren ui has ended. What this page shows changes no more"},
 	} {
-		t.Run("WEB-U12 "+name, func(t *testing.T) {
+		t.Run("WEB-U12 after the lifetime, Ctrl-C or SIGHUP, the command ends without listener and file; both tabs show it, and another "+
+			"program on the port gets no request: "+name, func(t *testing.T) {
 			t.Parallel()
 			r := c.serveWith(t, "admin", options{env: []string{"BROWSER=true"}}, append(how.args, "ends", "--open")...)
 			p, other := r.open(""), r.open("")
@@ -137,7 +139,8 @@ func testEnd(t *testing.T, c *cluster) {
 			other.Forgive("icon.svg") // loaded late
 		})
 	}
-	t.Run("WEB-U12 killed, and another program answers", func(t *testing.T) {
+	t.Run("WEB-U12 if the command is killed and another program takes its port, both tabs keep their rows, show nothing of it, and have: "+
+		"Another program answers", func(t *testing.T) {
 		t.Parallel()
 		r := c.serve(t, "admin", "ends")
 		p, other := r.open(""), r.open("")

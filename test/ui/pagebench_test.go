@@ -91,11 +91,15 @@ func BenchmarkPages(b *testing.B) {
 	c := newStore(b)
 	for _, size := range []int{100, large} {
 		names := c.store(b, size)
-		b.Run(fmt.Sprintf("WEB-P4 %d", size), func(b *testing.B) { c.countRequests(b, size) })
+		b.Run(fmt.Sprintf("WEB-P4 with 100 and 10,000 namespaces, the forest page opens with 4 watches and at most 4 lists; then only renewed "+
+			"watches and reviews: %d", size), func(b *testing.B) { c.countRequests(b, size) })
 		if size == large {
-			b.Run("WEB-P2", func(b *testing.B) { c.measurePages(b, size) })
-			b.Run("WEB-P5", func(b *testing.B) { c.measureMemory(b, size) })
-			b.Run("WEB-P6", func(b *testing.B) { c.measureChanges(b, names) })
+			b.Run("WEB-P2 the forest page of 10,000 is Ready in 1.5 F + 0.1 "+
+				"s; from the plugin's start in twice the time of kubectl get ns more", func(b *testing.B) { c.measurePages(b, size) })
+			b.Run("WEB-P5 with 10,000, the plugin has at most 64 MiB + 4 KiB a namespace; the page 8 elements a namespace, and a script heap of "+
+				"16 MiB", func(b *testing.B) { c.measureMemory(b, size) })
+			b.Run("WEB-P6 the forest page of 10,000 shows 1,000 changes at once within "+
+				"2 s of the last event; no script task takes longer than F", func(b *testing.B) { c.measureChanges(b, names) })
 		}
 	}
 }
@@ -103,7 +107,7 @@ func BenchmarkPages(b *testing.B) {
 func TestRequestsOfPage(t *testing.T) {
 	c := newStore(t)
 	c.store(t, 100)
-	t.Run("WEB-P4 100", func(t *testing.T) { c.countRequests(t, 100) })
+	t.Run("WEB-P4 make test-ui counts the requests of a page with 100 namespaces", func(t *testing.T) { c.countRequests(t, 100) })
 }
 
 // countRequests counts the requests of a page that is opened, and of an hour without changes. In an hour, watches are renewed at least 6

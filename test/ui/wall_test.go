@@ -42,7 +42,7 @@ func testForeigners(t *testing.T, c *cluster) {
 	}
 	r := c.serve(t, "admin", "alone", "--allow-changes", "--port", strconv.Itoa(port)) // on 127.0.0.1, pages of other ports are of the same site
 	r.open("")
-	t.Run("WEB-W1 other hosts", func(t *testing.T) {
+	t.Run("WEB-W1 Host evil.test, 127.evil.test, 127.0.0.1.evil.test and localhost get 403; so does no Host, by HTTP 1.0", func(t *testing.T) {
 		v := r.browse()
 		for _, host := range []string{"evil.test", "127.evil.test", "127.0.0.1.evil.test", "localhost:" + r.port()} {
 			if answer := v.get(r.address(""), func(r *http.Request) { r.Host = host }); answer.StatusCode != http.StatusForbidden {
@@ -59,7 +59,8 @@ func testForeigners(t *testing.T, c *cluster) {
 			t.Errorf("no Host: %.80s", text)
 		}
 	})
-	t.Run("WEB-W2 a page of another port that knows RUN", func(t *testing.T) {
+	t.Run("WEB-W2 a foreign page that knows RUN gets 403 by fetch, img, form, iframe and EventSource; no request reaches the API server, "+
+		"nor by speculation rules", func(t *testing.T) {
 		foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			if q.URL.Path != "/" {
@@ -115,7 +116,7 @@ func testForeigners(t *testing.T, c *cluster) {
 		})
 		p.Forgive("404 (Not Found)") // the page, and its icon
 	})
-	t.Run("WEB-W3 no cookie, a used token, a wrong RUN", func(t *testing.T) {
+	t.Run("WEB-W3 no cookie, a used token (a Warning in the terminal) or a foreign one gets 401, a wrong RUN 404", func(t *testing.T) {
 		stranger := c.chromium.Apart(t)
 		p := stranger.Open(t, r.address(""), r.address(""))
 		p.Until("the hint", patience, shows("Press Enter where kubectl warren ui runs"))
@@ -143,7 +144,8 @@ func testForeigners(t *testing.T, c *cluster) {
 		p.Forgive("401")
 		p.Forgive("/favicon.ico") // the page of the refusal has no icon: it would be refused, too
 	})
-	t.Run("WEB-W11 each run has an address of its own", func(t *testing.T) {
+	t.Run("WEB-W11 two runs without --port have two addresses, neither 127.0.0.1, and no session of the other; with --port, the address is "+
+		"127.0.0.1", func(t *testing.T) {
 		own, other := c.serve(t, "admin", "alone"), c.serve(t, "admin", "alone")
 		own.open("")
 		hosts := []string{own.host(), other.host()}
@@ -164,7 +166,7 @@ func testForeigners(t *testing.T, c *cluster) {
 			t.Errorf("with --port: %s", r.origin)
 		}
 	})
-	t.Run("WEB-W9 a large body, a slow header, a 17th stream", func(t *testing.T) {
+	t.Run("WEB-W9 65 KiB get 413, a slow header is cut off; a page beyond 16 streams tries again until it has one", func(t *testing.T) {
 		v := r.browse()
 		if answer := v.send(http.MethodPost, r.address("preview"), url.Values{"name": {strings.Repeat("x", 65<<10)}}); answer.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("65 KiB: %s", answer.Status)
@@ -201,7 +203,7 @@ func testQuiet(t *testing.T, c *cluster) {
 	c.create(t, build.Source(build.Secret("quiet", "key", "source"), "update"))
 	r := c.serve(t, "admin", "quiet")
 	v := r.browse()
-	t.Run("WEB-W4 headers of each path and method", func(t *testing.T) {
+	t.Run("WEB-W4 each answer has the headers of 2.4, by each path and method", func(t *testing.T) {
 		for _, page := range append(pagesOf("quiet"), "assets/ui.js", "assets/icon.svg", "changes", "preview", "run", "answers/x", "no-such") {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
 				answer := v.send(method, r.address(page), nil)
@@ -219,7 +221,7 @@ func testQuiet(t *testing.T, c *cluster) {
 			}
 		}
 	})
-	t.Run("WEB-W4 the token is in no page and no Referer", func(t *testing.T) {
+	t.Run("WEB-W4 the token is in no log, page or Referer", func(t *testing.T) {
 		address := r.enter()
 		token := strings.SplitAfter(address, "token=")[1]
 		p := c.chromium.Apart(t).Open(t, address, r.address(""))
@@ -230,7 +232,7 @@ func testQuiet(t *testing.T, c *cluster) {
 			t.Error("the token is in a log")
 		}
 	})
-	t.Run("WEB-W7 without --allow-changes nothing is written", func(t *testing.T) {
+	t.Run("WEB-W7 without --allow-changes, a POST gets 404, no page has Run, the API server gets only reads and reviews", func(t *testing.T) {
 		for _, action := range []string{"preview", "run"} {
 			if answer := v.send(http.MethodPost, r.address(action), url.Values{"do": {"sub"}, "parent": {"quiet"}, "name": {"quiet-x"}}); answer.StatusCode != http.StatusNotFound {
 				t.Errorf("POST %s: %s", action, answer.Status)
@@ -251,7 +253,7 @@ func testQuiet(t *testing.T, c *cluster) {
 			}
 		}
 	})
-	t.Run("WEB-W5 --open names no token", func(t *testing.T) {
+	t.Run("WEB-W5 no argument of --open's browser holds the token; its file has mode 0600, and is deleted after use", func(t *testing.T) {
 		dir := t.TempDir()
 		script, noted := filepath.Join(dir, "browser"), filepath.Join(dir, "arguments")
 		if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$@\" > "+noted+".new && mv "+noted+".new "+noted+"\n"), 0o700); err != nil {
@@ -307,12 +309,13 @@ func testQuiet(t *testing.T, c *cluster) {
 			t.Errorf("left: %q %v; it printed %q", left, err, r.stderr)
 		}
 	})
-	t.Run("WEB-W8 by --as", func(t *testing.T) {
+	t.Run("WEB-W8 with --as and --as-group, the page names this user and this group", func(t *testing.T) {
 		p := c.serve(t, "quiet-bob", "quiet", "--as=quiet-bob", "--as-group=quiet-sudoers").open("")
 		p.Until("who reads", patience, shows("quiet-bob")+" && "+shows("quiet-sudoers"))
 		p.CheckAxe()
 	})
-	t.Run("WEB-W8 sudo with changes; a port that is taken", func(t *testing.T) {
+	t.Run("WEB-W8 a group of sudoers with --allow-changes, and a "+
+		"--port that another program uses, are errors with status 1", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

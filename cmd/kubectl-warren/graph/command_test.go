@@ -99,7 +99,7 @@ func TestCommand(t *testing.T) {
 			}
 		}
 	})
-	t.Run("WEB-G9 html to a terminal", func(t *testing.T) {
+	t.Run("WEB-G9 html to a terminal is an error", func(t *testing.T) {
 		terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 		if err != nil {
 			t.Skip("no terminal: ", err)
@@ -109,7 +109,7 @@ func TestCommand(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("WEB-G9 no such folder", func(t *testing.T) {
+	t.Run("WEB-G9 a --file in a folder that does not exist is an error", func(t *testing.T) {
 		_, err := runGraph(t, address, nil, "--file", filepath.Join(t.TempDir(), "none", "forest.html"))
 		if err == nil || !strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("got %v", err)

@@ -111,7 +111,7 @@ func TestRootsWithinOneAnother(t *testing.T) {
 func TestFormatsShowEachNamespaceOnce(t *testing.T) {
 	around := map[string][2]string{"html": {"<b>", "</b>"}, "svg": {"\">", "</text>"}, "mermaid": {"\"", "<br>"}}
 	for _, format := range formats {
-		t.Run("WEB-G1 "+format, func(t *testing.T) {
+		t.Run("WEB-G1 each format shows every namespace once, with the words of 2.1: "+format, func(t *testing.T) {
 			drawn, _ := drawAs(t, buildForest(t, forests.Specified()), format, graph.Options{Depth: -1})
 			times := 1
 			if format == "html" {
@@ -146,7 +146,7 @@ func TestSVGIsWellFormed(t *testing.T) {
 
 func TestSameInputSameBytes(t *testing.T) {
 	for _, format := range formats {
-		t.Run("WEB-G2 "+format, func(t *testing.T) {
+		t.Run("WEB-G2 the same input gives the same bytes: "+format, func(t *testing.T) {
 			o := graph.Options{People: true, Depth: -1}
 			first, _ := drawAs(t, buildForest(t, forests.Specified()), format, o)
 			second, _ := drawAs(t, buildForest(t, forests.Specified()), format, o)
@@ -175,7 +175,7 @@ func TestPeopleWithMisleadingNames(t *testing.T) {
 func TestPeople(t *testing.T) {
 	people := []string{"mia", "alice", "bob", "dave", "erin"}
 	for _, format := range formats {
-		t.Run("WEB-G4 "+format, func(t *testing.T) {
+		t.Run("WEB-G4 a file names people only with --people: "+format, func(t *testing.T) {
 			without, _ := drawAs(t, buildForest(t, forests.Specified()), format, graph.Options{Depth: -1})
 			with, _ := drawAs(t, buildForest(t, forests.Specified()), format, graph.Options{Depth: -1, People: true})
 			for _, name := range people {
@@ -197,7 +197,7 @@ func TestHostileTexts(t *testing.T) {
 		"mermaid": {"#60;#47;script#62;#60;img src#61;x onerror#61;alert#40;1#41;#62;", "#93;#93;#62; --#62; #34; #39; #96;"},
 	}
 	for format, texts := range want {
-		t.Run("WEB-G3 "+format, func(t *testing.T) {
+		t.Run("WEB-G3 in mermaid, a hostile User and message are text: "+format, func(t *testing.T) {
 			drawn, _ := drawAs(t, buildForest(t, facts), format, graph.Options{Depth: -1, People: true})
 			for _, text := range texts {
 				if !strings.Contains(drawn, text) {
@@ -213,7 +213,8 @@ func TestHostileTexts(t *testing.T) {
 
 func TestLargeForestsAreFolded(t *testing.T) {
 	f := buildForest(t, forests.Sized(10_000))
-	t.Run("WEB-G8", func(t *testing.T) {
+	t.Run("WEB-G8 mermaid of 10,000 has at most 500 edges and 50,000 characters; a Warning states how many levels are drawn, or that trees "+
+		"are left out", func(t *testing.T) {
 		chart, warning := drawAs(t, f, "mermaid", graph.Options{Depth: -1})
 		if edges := strings.Count(chart, "-->"); edges > 500 || len(chart) > 50_000 {
 			t.Errorf("%d edges, %d characters", edges, len(chart))

@@ -18,7 +18,7 @@ func TestKilledWhileWriting(t *testing.T) {
 		}
 		return
 	}
-	t.Run("WEB-G9 killed while writing", func(t *testing.T) {
+	t.Run("WEB-G9 if the command is killed while it writes, the old file is whole", func(t *testing.T) {
 		address, _ := lists(t, 3000) // a file of some MiB, so that there is time to kill
 		for !isKilledInside(t, address) && !t.Failed() {
 		}

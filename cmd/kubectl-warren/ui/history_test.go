@@ -23,7 +23,7 @@ func TestSudoHistory(t *testing.T) {
 		"no last line feed":        {strings.TrimSpace(event("bob")), []string{"bob"}, ""},
 		"lines that are too long":  {long + event("bob") + long, []string{"bob"}, "left out: 2 lines of the audit log longer than 8 MiB"},
 	} {
-		t.Run("WEB-U9 "+name, func(t *testing.T) {
+		t.Run("WEB-U9 the history has each user of this tenant's sudo once, and counts the lines that are too long: "+name, func(t *testing.T) {
 			uses, missing := readUses(strings.NewReader(c.log), "payments")
 			var users []string
 			for _, use := range uses {

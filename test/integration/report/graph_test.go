@@ -8,7 +8,8 @@ import (
 )
 
 var _ = Describe("a drawing of the forest", func() {
-	It("WEB-G4 WEB-G5 shows a user who may not list namespaces the tree of a root, and says what could not be read", func(ctx SpecContext) {
+	It("WEB-G4 graph payments --people of alice has: you may not read LNamespace payments; WEB-G5 graph of alice is an error: you may not "+
+		"list namespaces; name a root; graph payments is her tree", func(ctx SpecContext) {
 		out, problems, status := world.Kubectl(ctx, "alice", "warren", "graph", "-o", "mermaid")
 		Expect(out).To(BeEmpty())
 		Expect(problems).To(Equal("error: you may not list namespaces; name a root\n"))
@@ -19,7 +20,7 @@ var _ = Describe("a drawing of the forest", func() {
 			ContainSubstring("you may not read LNamespace payments"), ContainSubstring("as alice")))
 	})
 
-	It("WEB-G4 names no person without --people, and three lists with it", func(ctx SpecContext) {
+	It("WEB-G4 without --people, graph names no person; with it, graph has the three lists", func(ctx SpecContext) {
 		without, problems, status := world.Kubectl(ctx, controlplane.Admin, "warren", "graph", "payments", "-o", "svg")
 		Expect(status).To(BeZero(), problems)
 		with, problems, status := world.Kubectl(ctx, controlplane.Admin, "warren", "graph", "payments", "-o", "svg", "--people")

@@ -23,7 +23,7 @@ func TestQuote(t *testing.T) {
 		{"#no comment"}, {"!history"}, {"a;b", "a&b", "a|b", "a>b", "a<b"}, {"='a'"}, {"PATH=x", "b"}, {"é", "\u202e"}, {"-n"}, {"''"},
 		{"Role/x;id>PWNED;#"}, {"-vPATH\u200b"}, {"Role/!#:0:s,a,b,\u200b"}, {"^a^b\u200b"}, {"a\x1b[31mb"}, {"100%\u202e'\\ $(id) `id`\x7f"}, {"no UTF-8 \x9b31m"},
 	} {
-		t.Run("WEB-C3 "+strings.Join(words, " "), func(t *testing.T) {
+		t.Run("WEB-C3 sh reads each word of a shown command as it is: "+strings.Join(words, " "), func(t *testing.T) {
 			output, err := exec.Command("sh", "-c", `show() { for w; do printf '%s\0' "$w"; done; }; show `+changes.Quote(words...)).Output()
 			if err != nil {
 				t.Fatal(err)
@@ -34,12 +34,12 @@ func TestQuote(t *testing.T) {
 			}
 		})
 	}
-	t.Run("WEB-C3 a word that ends with a line feed", func(t *testing.T) { // not every sh can read this quoting
+	t.Run("WEB-C3 a word that ends with a line feed is quoted with an escape", func(t *testing.T) { // not every sh can read this quoting
 		if want, got := `$'100% of Role/it\047s\012'`, changes.Quote("100% of Role/it's\n"); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
-	t.Run("WEB-C3 nothing for an interactive shell to replace", func(t *testing.T) {
+	t.Run("WEB-C3 a shown command has nothing that an interactive shell replaces", func(t *testing.T) {
 		if got := changes.Quote("!!\u200b", "^a^b\u200b"); strings.ContainsAny(got, "!^") {
 			t.Errorf("got %s", got)
 		}
@@ -124,11 +124,11 @@ func TestStore(t *testing.T) {
 		again   bool
 		runs    int
 	}{
-		"once":                        {"a", time.Minute, false, 1},
-		"WEB-C5 twice":                {"a", time.Minute, true, 1},
-		"WEB-C5 after five minutes":   {"a", 5*time.Minute + time.Second, false, 0},
-		"WEB-C5 from another session": {"b", time.Minute, false, 0},
-		"WEB-C5 from no session":      {"", time.Minute, false, 0},
+		"once": {"a", time.Minute, false, 1},
+		"WEB-C5 a preview that is run twice sends its request once":       {"a", time.Minute, true, 1},
+		"WEB-C5 a preview can't be run more than 5 min after it was made": {"a", 5*time.Minute + time.Second, false, 0},
+		"WEB-C5 a preview can't be run from another session":              {"b", time.Minute, false, 0},
+		"WEB-C5 a preview can't be run without a session":                 {"", time.Minute, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clock

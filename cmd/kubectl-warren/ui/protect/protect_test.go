@@ -95,27 +95,29 @@ func TestSession(t *testing.T) {
 
 // foreign are requests that no page of the server sends.
 var foreign = map[string]func(*http.Request){
-	"WEB-W1 a rebound name":                      func(r *http.Request) { r.Host = "evil.test" },
-	"WEB-W1 a rebound name with a port":          func(r *http.Request) { r.Host = "evil.test:41379" },
-	"WEB-W1 a name that begins like the address": func(r *http.Request) { r.Host = "127.evil.test" },
-	"WEB-W1 a name that holds the address":       func(r *http.Request) { r.Host = "127.0.0.1.evil.test" },
-	"WEB-W1 a name that ends like the own":       func(r *http.Request) { r.Host = "evil.localhost" },
-	"WEB-W1 the address in another form":         func(r *http.Request) { r.Host = "0x7f.1" },
-	"WEB-W1 another loopback address":            func(r *http.Request) { r.Host = "127.0.0.2" },
-	"WEB-W1 a name that has several addresses":   func(r *http.Request) { r.Host = "localhost:41379" },
-	"WEB-W1 an IPv6 address":                     func(r *http.Request) { r.Host = "[::1]:80" },
-	"WEB-W2 another port's page":                 func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
-	"WEB-W2 an opaque origin":                    func(r *http.Request) { r.Header.Set("Origin", "null") },
-	"WEB-W2 an empty origin":                     func(r *http.Request) { r.Header["Origin"] = []string{""} },
-	"WEB-W2 two origins":                         func(r *http.Request) { r.Header["Origin"] = []string{"http://" + r.URL.Host, "http://evil.test"} },
-	"WEB-W2 the origin by https":                 func(r *http.Request) { r.Header.Set("Origin", "https://"+r.URL.Host) },
-	"WEB-W2 the browser says same-site":          func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
-	"WEB-W2 the browser says cross-site":         func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
-	"WEB-W2 a page that nobody has opened yet": func(r *http.Request) {
+	"WEB-W1 Host evil.test, a rebound name, gets 403":              func(r *http.Request) { r.Host = "evil.test" },
+	"WEB-W1 a rebound name with a port gets 403":                   func(r *http.Request) { r.Host = "evil.test:41379" },
+	"WEB-W1 Host 127.evil.test gets 403":                           func(r *http.Request) { r.Host = "127.evil.test" },
+	"WEB-W1 Host 127.0.0.1.evil.test gets 403":                     func(r *http.Request) { r.Host = "127.0.0.1.evil.test" },
+	"WEB-W1 Host evil.localhost gets 403":                          func(r *http.Request) { r.Host = "evil.localhost" },
+	"WEB-W1 the address in another form gets 403":                  func(r *http.Request) { r.Host = "0x7f.1" },
+	"WEB-W1 another loopback address gets 403":                     func(r *http.Request) { r.Host = "127.0.0.2" },
+	"WEB-W1 Host localhost, which has several addresses, gets 403": func(r *http.Request) { r.Host = "localhost:41379" },
+	"WEB-W1 an IPv6 address gets 403":                              func(r *http.Request) { r.Host = "[::1]:80" },
+	"WEB-W2 Origin of another port gets 403":                       func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
+	"WEB-W2 Origin null gets 403":                                  func(r *http.Request) { r.Header.Set("Origin", "null") },
+	"WEB-W2 an empty Origin gets 403":                              func(r *http.Request) { r.Header["Origin"] = []string{""} },
+	"WEB-W2 two " +
+		"Origins " +
+		"get 403": func(r *http.Request) { r.Header["Origin"] = []string{"http://" + r.URL.Host, "http://evil.test"} },
+	"WEB-W2 Origin by https gets 403":           func(r *http.Request) { r.Header.Set("Origin", "https://"+r.URL.Host) },
+	"WEB-W2 Sec-Fetch-Site same-site gets 403":  func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+	"WEB-W2 Sec-Fetch-Site cross-site gets 403": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+	"WEB-W2 a page that nobody has opened yet (Sec-Purpose) gets 403": func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "none")
 		r.Header.Set("Sec-Purpose", "prefetch;prerender")
 	},
-	"WEB-W2 the browser says something unheard of": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "SAME-ORIGIN") },
+	"WEB-W2 an unknown Sec-Fetch-Site gets 403": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "SAME-ORIGIN") },
 }
 
 func TestForeignRequests(t *testing.T) {
@@ -134,7 +136,7 @@ func TestForeignRequests(t *testing.T) {
 	if s.inside != 0 {
 		t.Errorf("%d of them reached a page", s.inside)
 	}
-	t.Run("WEB-W1 another port, for a tunnel", func(t *testing.T) {
+	t.Run("WEB-W1 another port of the address, for a tunnel, is allowed", func(t *testing.T) {
 		answer := s.do(t, http.MethodGet, s.guard.Path(), func(r *http.Request) {
 			r.AddCookie(cookie)
 			r.Host = "127.0.0.1:8080"
@@ -151,7 +153,7 @@ func TestWithoutHost(t *testing.T) {
 	s := newServer(t)
 	cookie := s.logIn(t)
 	for protocol, want := range map[string]int{"HTTP/1.0": http.StatusForbidden, "HTTP/1.1": http.StatusBadRequest} {
-		t.Run("WEB-W1 no Host in "+protocol, func(t *testing.T) {
+		t.Run("WEB-W1 a request without Host gets 403 by HTTP 1.0 and, by Go's server, 400 by HTTP 1.1: "+protocol, func(t *testing.T) {
 			connection, err := net.Dial("tcp", s.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -171,7 +173,7 @@ func TestWithoutHost(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	t.Run("WEB-W3 no cookie, a cookie of another run, a made-up one", func(t *testing.T) {
+	t.Run("WEB-W3 no cookie, one of another run, or a made-up one gets 401 with the hint of 2.4", func(t *testing.T) {
 		s, other := newServer(t), newServer(t)
 		for _, cookie := range []*http.Cookie{nil, other.logIn(t), {Name: "warren-ui", Value: "guess"}, {Name: "warren-ui", Value: ""}} {
 			answer := s.do(t, http.MethodGet, s.guard.Path(), func(r *http.Request) {
@@ -182,7 +184,7 @@ func TestTokens(t *testing.T) {
 			expectHint(t, answer)
 		}
 	})
-	t.Run("WEB-W3 a token twice", func(t *testing.T) {
+	t.Run("WEB-W3 a token that was used already gets 401 with the hint; the first time with a Warning in the terminal", func(t *testing.T) {
 		s := newServer(t)
 		login, used := s.guard.NewLogin(), make(chan struct{})
 		s.guard.OnLogin(login, func() { close(used) })
@@ -203,13 +205,13 @@ func TestTokens(t *testing.T) {
 			t.Errorf("third: %q", s.reported)
 		}
 	})
-	t.Run("WEB-W3 a token after ten minutes", func(t *testing.T) {
+	t.Run("WEB-W3 a token after 10 min gets 401 with the hint", func(t *testing.T) {
 		s := newServer(t)
 		login := s.guard.NewLogin()
 		s.clock = s.clock.Add(10*time.Minute + time.Second)
 		expectHint(t, s.do(t, http.MethodGet, login, nil))
 	})
-	t.Run("WEB-W3 a token of another run, none, and with a valid cookie", func(t *testing.T) {
+	t.Run("WEB-W3 a token of another run, or an empty one, gets 401 with the hint, also with a valid cookie", func(t *testing.T) {
 		s, other := newServer(t), newServer(t)
 		_, token, _ := strings.Cut(other.guard.NewLogin(), "?")
 		cookie := s.logIn(t)
@@ -227,7 +229,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("GET: %s", answer.Status)
 		}
 	})
-	t.Run("WEB-W3 a wrong RUN", func(t *testing.T) {
+	t.Run("WEB-W3 a wrong RUN gets 404, also with a valid cookie or token", func(t *testing.T) {
 		s, other := newServer(t), newServer(t)
 		cookie := s.logIn(t)
 		_, token, _ := strings.Cut(s.guard.NewLogin(), "?")
@@ -273,7 +275,8 @@ func TestHeaders(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
 		for _, path := range []string{"/", "/x", s.guard.Path(), s.guard.Path() + "no/such/page", s.guard.NewLogin()} {
 			for _, withCookie := range []bool{true, false} {
-				t.Run(fmt.Sprintf("WEB-W4 %s %s cookie=%v", method, path, withCookie), func(t *testing.T) {
+				t.Run(fmt.Sprintf("WEB-W4 each answer has the headers of 2.4, with a "+
+					"session and without, and none holds a token: %s %s cookie=%v", method, path, withCookie), func(t *testing.T) {
 					answer := s.do(t, method, path, func(r *http.Request) {
 						if withCookie {
 							r.AddCookie(cookie)
@@ -299,7 +302,8 @@ func TestHeaders(t *testing.T) {
 func TestLimits(t *testing.T) {
 	s := newServer(t)
 	cookie := s.logIn(t)
-	for name, length := range map[string]int64{"WEB-W9 a body of 65 KiB": 65 << 10, "WEB-W9 a body of 65 KiB without a length": -1} {
+	for name, length := range map[string]int64{"WEB-W9 a body of 65 KiB gets 413": 65 << 10, "WEB-W9 a body of 65 KiB without a length gets " +
+		"413": -1} {
 		t.Run(name, func(t *testing.T) {
 			answer := s.do(t, http.MethodPost, s.guard.Path(), func(r *http.Request) {
 				r.AddCookie(cookie)
@@ -313,7 +317,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestStreams(t *testing.T) {
-	t.Run("WEB-W9 a 17th stream", func(t *testing.T) {
+	t.Run("WEB-W9 a 17th stream gets 503, and the others continue", func(t *testing.T) {
 		open, release := make(chan struct{}), make(chan struct{})
 		s := httptest.NewServer(protect.LimitStreams(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			open <- struct{}{}

@@ -37,35 +37,38 @@ func TestTransport(t *testing.T) {
 		method, uri, accept string
 		passes              bool
 	}{
-		"discovery":                              {"GET", "/apis", whole, true},
-		"a list of ours":                         {"GET", subs, whole, true},
-		"a watch of ours":                        {"GET", subs + "?watch=true", whole, true},
-		"RBAC":                                   {"GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles", whole, true},
-		"Events":                                 {"GET", "/api/v1/namespaces/pay-web/events", whole, true},
-		"quotas":                                 {"GET", "/api/v1/namespaces/pay-web/resourcequotas", whole, true},
-		"metadata of Secrets":                    {"GET", "/api/v1/namespaces/pay-web/secrets", metadata, true},
-		"WEB-W6 Secrets whole":                   {"GET", "/api/v1/namespaces/pay-web/secrets", whole, false},
-		"WEB-W6 a Secret whole":                  {"GET", "/api/v1/namespaces/pay-web/secrets/db", whole, false},
-		"metadata of Secrets, else whole":        {"GET", "/api/v1/secrets", metadata + ",application/json", true},
-		"WEB-W6 Secrets as a table":              {"GET", "/api/v1/secrets", "application/json;as=Table;g=meta.k8s.io;v=v1", false},
-		"WEB-W6 Secrets in no form":              {"GET", "/api/v1/secrets", "", false},
-		"WEB-W6 Secrets by an old watch path":    {"GET", "/api/v1/watch/secrets", whole, false},
-		"WEB-W6 a ConfigMap whole":               {"GET", "/api/v1/namespaces/warren-system/configmaps/x", whole, false},
-		"a pod's logs":                           {"GET", "/api/v1/namespaces/pay-web/pods/p/log", metadata, false},
-		"a service by its proxy":                 {"GET", "/api/v1/namespaces/pay-web/services/s/proxy/", metadata, false},
-		"a review":                               {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", whole, true},
-		"a local review":                         {"POST", "/apis/authorization.k8s.io/v1/namespaces/pay-web/localsubjectaccessreviews", whole, true},
-		"a dry run":                              {"POST", subs + "?dryRun=All", whole, true},
-		"WEB-W7 a creation":                      {"POST", subs, whole, false},
-		"WEB-W7 an update":                       {"PUT", subs + "/pay-x", whole, false},
-		"WEB-W7 a patch":                         {"PATCH", "/apis/tenancy.warren.dev/v1alpha1/lnamespaces/payments", whole, false},
-		"WEB-W7 a deletion":                      {"DELETE", subs + "/pay-x", whole, false},
-		"WEB-W7 a deletion of all":               {"DELETE", subs, whole, false},
-		"WEB-W7 a dry run of nothing":            {"POST", subs + "?dryRun=", whole, false},
-		"WEB-W7 two dry runs":                    {"POST", subs + "?dryRun=All&dryRun=None", whole, false},
-		"WEB-W7 a token":                         {"POST", "/api/v1/namespaces/ci/serviceaccounts/deployer/token", whole, false},
-		"WEB-W7 a review below another resource": {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x/status", whole, false},
-		"WEB-W7 a review's name elsewhere":       {"POST", "/apis/tenancy.warren.dev/v1alpha1/selfsubjectaccessreviews", whole, false},
+		"discovery":           {"GET", "/apis", whole, true},
+		"a list of ours":      {"GET", subs, whole, true},
+		"a watch of ours":     {"GET", subs + "?watch=true", whole, true},
+		"RBAC":                {"GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles", whole, true},
+		"Events":              {"GET", "/api/v1/namespaces/pay-web/events", whole, true},
+		"quotas":              {"GET", "/api/v1/namespaces/pay-web/resourcequotas", whole, true},
+		"metadata of Secrets": {"GET", "/api/v1/namespaces/pay-web/secrets", metadata, true},
+		"WEB-W6 a list of whole Secrets is not sent":  {"GET", "/api/v1/namespaces/pay-web/secrets", whole, false},
+		"WEB-W6 a read of a whole Secret is not sent": {"GET", "/api/v1/namespaces/pay-web/secrets/db", whole, false},
+		"metadata of Secrets, else whole":             {"GET", "/api/v1/secrets", metadata + ",application/json", true},
+		"WEB-W6 a list of Secrets as a table is not sent": {
+			"GET", "/api/v1/secrets", "application/json;as=Table;g=meta.k8s.io;v=v1", false},
+		"WEB-W6 a list of Secrets in no form is not sent":       {"GET", "/api/v1/secrets", "", false},
+		"WEB-W6 a watch of Secrets by the old path is not sent": {"GET", "/api/v1/watch/secrets", whole, false},
+		"WEB-W6 a read of a whole ConfigMap is not sent":        {"GET", "/api/v1/namespaces/warren-system/configmaps/x", whole, false},
+		"a pod's logs":                                           {"GET", "/api/v1/namespaces/pay-web/pods/p/log", metadata, false},
+		"a service by its proxy":                                 {"GET", "/api/v1/namespaces/pay-web/services/s/proxy/", metadata, false},
+		"a review":                                               {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", whole, true},
+		"a local review":                                         {"POST", "/apis/authorization.k8s.io/v1/namespaces/pay-web/localsubjectaccessreviews", whole, true},
+		"a dry run":                                              {"POST", subs + "?dryRun=All", whole, true},
+		"WEB-W7 a creation is not sent":                          {"POST", subs, whole, false},
+		"WEB-W7 an update is not sent":                           {"PUT", subs + "/pay-x", whole, false},
+		"WEB-W7 a patch is not sent":                             {"PATCH", "/apis/tenancy.warren.dev/v1alpha1/lnamespaces/payments", whole, false},
+		"WEB-W7 a deletion is not sent":                          {"DELETE", subs + "/pay-x", whole, false},
+		"WEB-W7 a deletion of all is not sent":                   {"DELETE", subs, whole, false},
+		"WEB-W7 a creation with an empty dryRun is not sent":     {"POST", subs + "?dryRun=", whole, false},
+		"WEB-W7 a creation with dryRun All and None is not sent": {"POST", subs + "?dryRun=All&dryRun=None", whole, false},
+		"WEB-W7 a request for a ServiceAccount's token is not sent": {
+			"POST", "/api/v1/namespaces/ci/serviceaccounts/deployer/token", whole, false},
+		"WEB-W7 a subresource of a review is not sent": {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x/status", whole, false},
+		"WEB-W7 a creation in another group with " +
+			"the name of a review is not sent": {"POST", "/apis/tenancy.warren.dev/v1alpha1/selfsubjectaccessreviews", whole, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			next := &sent{}
@@ -83,7 +86,7 @@ func TestTransport(t *testing.T) {
 			}
 		})
 	}
-	t.Run("WEB-W6 Secrets in either form, of which one is sent", func(t *testing.T) {
+	t.Run("WEB-W6 a list of Secrets as metadata or whole is sent as metadata alone", func(t *testing.T) {
 		next := &sent{}
 		r, _ := http.NewRequest(http.MethodGet, "https://127.0.0.1/api/v1/secrets", nil)
 		r.Header.Set("Accept", metadata+",application/json")
@@ -94,7 +97,7 @@ func TestTransport(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("WEB-W6 Secrets whole, of a server behind a path", func(t *testing.T) {
+	t.Run("WEB-W6 a list of whole Secrets is not sent to a server behind a path", func(t *testing.T) {
 		for _, path := range []string{"/k8s/c1/api/v1/secrets", "/api/v1/secrets"} {
 			r, _ := http.NewRequest(http.MethodGet, "https://127.0.0.1"+path, nil)
 			if err := send(restrict.NewTransport(&sent{}, "/k8s/c1"), r); err == nil {
@@ -126,13 +129,13 @@ func TestConfirmed(t *testing.T) {
 		method, uri, body string
 		passes            bool
 	}{
-		"WEB-C5 the confirmed request":              {"POST", subs + "?fieldManager=x", `{"a":1}`, true},
-		"WEB-C5 another method":                     {"PUT", subs + "?fieldManager=x", `{"a":1}`, false},
-		"WEB-C5 another address":                    {"POST", subs + "/y?fieldManager=x", `{"a":1}`, false},
-		"WEB-C5 another query":                      {"POST", subs, `{"a":1}`, false},
-		"WEB-C5 another body":                       {"POST", subs + "?fieldManager=x", `{"a":2}`, false},
-		"WEB-C5 a body that begins like it":         {"POST", subs + "?fieldManager=x", `{"a":1} `, false},
-		"WEB-C5 no body":                            {"POST", subs + "?fieldManager=x", ``, false},
+		"WEB-C5 Run sends the stored request":       {"POST", subs + "?fieldManager=x", `{"a":1}`, true},
+		"WEB-C5 Run does not send another method":   {"PUT", subs + "?fieldManager=x", `{"a":1}`, false},
+		"WEB-C5 Run does not send another address":  {"POST", subs + "/y?fieldManager=x", `{"a":1}`, false},
+		"WEB-C5 Run does not send another query":    {"POST", subs, `{"a":1}`, false},
+		"WEB-C5 Run does not send another body":     {"POST", subs + "?fieldManager=x", `{"a":2}`, false},
+		"WEB-C5 Run does not send a longer body":    {"POST", subs + "?fieldManager=x", `{"a":1} `, false},
+		"WEB-C5 Run does not send an empty body":    {"POST", subs + "?fieldManager=x", ``, false},
 		"reads go on while a change is confirmed":   {"GET", subs, ``, true},
 		"reviews go on while a change is confirmed": {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", `{}`, true},
 	} {
@@ -162,9 +165,11 @@ func TestDropAnnotations(t *testing.T) {
 		kind, version string
 		want          map[string]string
 	}{
-		"WEB-W6 a Secret":                  {"Secret", "v1", map[string]string{"tenancy.warren.dev/source-hash": "x"}},
-		"a Namespace":                      {"Namespace", "v1", map[string]string{"tenancy.warren.dev/source-hash": "x", "tenancy.warren.dev.evil.test/y": "hunter2", "example.com/team": "neco"}},
-		"WEB-W6 somebody else's Namespace": {"Namespace", "evil.test/v1", map[string]string{"tenancy.warren.dev/source-hash": "x"}},
+		"WEB-W6 of a Secret, all " +
+			"annotations except Warren's are dropped": {"Secret", "v1", map[string]string{"tenancy.warren.dev/source-hash": "x"}},
+		"a Namespace": {"Namespace", "v1", map[string]string{"tenancy.warren.dev/source-hash": "x", "tenancy.warren.dev.evil.test/y": "hunter2", "example.com/team": "neco"}},
+		"WEB-W6 of another group's Namespace, all annotations except Warren's are dropped": {
+			"Namespace", "evil.test/v1", map[string]string{"tenancy.warren.dev/source-hash": "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: c.kind, APIVersion: c.version}, ObjectMeta: metav1.ObjectMeta{Annotations: all()}}
@@ -177,7 +182,7 @@ func TestDropAnnotations(t *testing.T) {
 
 // If an API server, or a program in its place, answers with a redirect, no request is sent to the new address.
 func TestNoRedirectIsFollowed(t *testing.T) {
-	t.Run("WEB-W10", func(t *testing.T) {
+	t.Run("WEB-W10 the plugin follows no redirect of the API server, of any kind", func(t *testing.T) {
 		var elsewhere atomic.Int64
 		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 		defer other.Close()
