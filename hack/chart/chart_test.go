@@ -137,9 +137,10 @@ func TestChart(t *testing.T) {
 	h := newHelm(t)
 	t.Run("has the objects of kustomize", h.compareWithKustomize)
 	t.Run("sets what values say", h.checkValues)
-	t.Run("FLT-U20 puts pods where values say", h.checkPlacement)
+	t.Run("FLT-U20 Deployments have every value of where pods run and what they carry, beside their own labels; hostNetwork sets ports in "+
+		"flags and NetworkPolicies, and maxSurge 0", h.checkPlacement)
 	t.Run("refuses bad values", h.checkRefusals)
-	t.Run("FLT-U21 refuses what the operator refuses", h.compareRefusals)
+	t.Run("FLT-U21 the chart and the operator both refuse each of more than 60 bad values of controller.config", h.compareRefusals)
 }
 
 // comparison is of the chart with these values, and a base with these components, and beside them another folder.
@@ -337,7 +338,8 @@ func (h helm) checkRefusals(t *testing.T) {
 		"controller.config.propagation.kinds[0].kind=LimitRange": "controller.config names kind LimitRange, which the chart's policies don't " +
 			"list",
 	} {
-		t.Run("FLT-U14 "+value, func(t *testing.T) {
+		t.Run("FLT-U14 Helm refuses a wrong type, an unknown key, no image, components that don't go together, a kind that policies don't list, "+
+			"another namespace; it says why: "+value, func(t *testing.T) {
 			if _, stderr := h.template(t, value); !strings.Contains(stderr, want) {
 				t.Errorf("got %q, want %q in it", stderr, want)
 			}

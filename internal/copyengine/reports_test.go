@@ -15,8 +15,8 @@ func TestTroublesFromBeforeTheStartAreReported(t *testing.T) {
 		forest *forest.Snapshot
 		source func(*apiServer)
 	}{
-		"FLT-F44 a source that a limit holds back": {limited(0, -1), propagated(at("a"), 1, update)},
-		"FLT-F44 a source that is invalid": {acme(), propagated(at("a"), 1, update, withAnnotation(v1alpha1.AnnotationSelect,
+		"FLT-F44 a new leader reports a source that a limit holds back": {limited(0, -1), propagated(at("a"), 1, update)},
+		"FLT-F44 a new leader reports an invalid source": {acme(), propagated(at("a"), 1, update, withAnnotation(v1alpha1.AnnotationSelect,
 			"in ("))},
 	} {
 		t.Run(name, func(t *testing.T) {

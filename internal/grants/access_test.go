@@ -145,15 +145,25 @@ func TestRefusals(t *testing.T) {
 			"accounts can't be listed: list an account of another namespace"},
 		"reserved by us": {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or " +
 			"warren: can't be listed"},
-		"a user":                         {user("foo-sudoers"), ""},
-		"FLT-F44 a user without a name":  {user(""), `User "" can't be listed: its name is empty. Correct it, or remove it from the list`},
-		"FLT-F44 a group without a name": {group(""), `Group "" can't be listed: its name is empty. Correct it, or remove it from the list`},
-		"FLT-F44 of no kind": {v1alpha1.Subject{Kind: "Robot", Name: "r2"}, `Robot "r2" can't be listed: its kind is not User, Group or ` +
-			`ServiceAccount. Correct it, or remove it from the list`},
-		"FLT-F44 a name of no account": {account("ci", "Not_A_Name"), `ServiceAccount "ci/Not_A_Name" can't be listed: its name is not a DNS ` +
-			`subdomain. Correct it, or remove it from the list`},
-		"FLT-F44 in no namespace": {account("", "robot"), `ServiceAccount "/robot" can't be listed: its namespace is not a DNS label. ` +
-			`Correct it, or remove it from the list`},
+		"a user": {user("foo-sudoers"), ""},
+		"FLT-F44 a User without a name gets no right, but others of the list do": {
+			user(""), `User "" can't be listed: its name is empty. Correct it, or remove it from the list`,
+		},
+		"FLT-F44 a Group without a name gets no right, but others of the list do": {
+			group(""), `Group "" can't be listed: its name is empty. Correct it, or remove it from the list`,
+		},
+		"FLT-F44 a subject of an unknown kind gets no right, but others of the list do": {
+			v1alpha1.Subject{Kind: "Robot", Name: "r2"}, `Robot "r2" can't be listed: its kind is not User, Group or ` +
+				`ServiceAccount. Correct it, or remove it from the list`,
+		},
+		"FLT-F44 a ServiceAccount of an impossible name gets no right, but others of the list do": {
+			account("ci", "Not_A_Name"), `ServiceAccount "ci/Not_A_Name" can't be listed: its name is not a DNS ` +
+				`subdomain. Correct it, or remove it from the list`,
+		},
+		"FLT-F44 a ServiceAccount without a namespace gets no right, but others of the list do": {
+			account("", "robot"), `ServiceAccount "/robot" can't be listed: its namespace is not a DNS label. ` +
+				`Correct it, or remove it from the list`,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -102,14 +102,14 @@ func TestPlan(t *testing.T) {
 				"conflict ClusterRole warren:sudo:payments",
 			},
 		},
-		"FLT-M16 the role of a shared pair is foreign": {
+		"FLT-M16 a shared binding is deleted unless the ClusterRole of its name is the operator's, and a conflict is reported": {
 			world: func(a grants.Actual) { a[selfRole].SetLabels(nil) },
 			want: []string{
 				"remove ClusterRoleBinding warren:self:bob unless ClusterRole warren:self:bob is ours",
 				"conflict ClusterRole warren:self:bob",
 			},
 		},
-		"FLT-M16 the binding of a shared pair refers to a foreign role, and the pair's own is missing": {
+		"FLT-M16 a shared binding to another ClusterRole is deleted unless the ClusterRole of its name is the operator's, and made again": {
 			world: func(a grants.Actual) {
 				delete(a, selfRole)
 				a[selfBinding].(*rbacv1.ClusterRoleBinding).RoleRef.Name = "cluster-admin"

@@ -45,7 +45,7 @@ func TestNextWrite(t *testing.T) {
 		"the last owner leaves":                       {last, world(self.DeepCopy()), grants.WriteDelete, false},
 		"another tenant still owns the shared object": {last, world(sharedWith(shop)), grants.WriteUpdate, false},
 		"the role is somebody else's":                 {unbind, world(sharedWith(shop), foreign), grants.WriteDelete, false},
-		"FLT-M16 another tenant has made the role again": {
+		"FLT-M16 a shared binding stays if another tenant has made its ClusterRole again": {
 			unbind, world(sharedWith(shop), own), grants.WriteNothing, false,
 		},
 		"the role is gone":                         {unbind, world(sharedWith(shop)), grants.WriteNothing, false},

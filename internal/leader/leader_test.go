@@ -15,10 +15,10 @@ func TestLateWritesEndTheProcess(t *testing.T) {
 		renewed *time.Time
 		ends    bool
 	}{
-		"FLT-F18 a write when the Lease has run out":   {http.MethodPut, &long, true},
-		"FLT-F18 a read when the Lease has run out":    {http.MethodGet, &long, false},
-		"FLT-F18 a write while the Lease holds":        {http.MethodPatch, &now, false},
-		"FLT-F18 a write of a process without a Lease": {http.MethodPost, nil, false},
+		"FLT-F18 a write after the Lease has expired ends the process":       {http.MethodPut, &long, true},
+		"FLT-F18 a read after the Lease has expired doesn't end the process": {http.MethodGet, &long, false},
+		"FLT-F18 a write before the Lease expires doesn't end the process":   {http.MethodPatch, &now, false},
+		"FLT-F18 a write without leader election doesn't end the process":    {http.MethodPost, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended := false

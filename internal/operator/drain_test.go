@@ -22,7 +22,8 @@ import (
 // Clients write into their connections all the time, as the API server does. Before a pod ends, its Service already sends new connections
 // to the next pod.
 func TestNoRequestIsLostWhenAServerEnds(t *testing.T) {
-	t.Run("FLT-U19", testNoRequestIsLost)
+	t.Run("FLT-U19 while clients send requests without a pause on open connections, and one replica after another ends, no request "+
+		"is lost", testNoRequestIsLost)
 }
 
 func testNoRequestIsLost(t *testing.T) {

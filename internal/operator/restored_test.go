@@ -38,11 +38,11 @@ func TestRestoreLook(t *testing.T) {
 		seen      string
 		want      string
 	}{
-		"Forward":                {[]string{"9", "9", "10", "100"}, "8", ""},
-		"FLT-F40 Back":           {[]string{"9", "100", "99"}, "", "from resourceVersion 100 back to 99"},
-		"FLT-F40 BackInAnOutage": {[]string{"100", "", "", "20"}, "", "from resourceVersion 100 back to 20"},
-		"FLT-F40 BehindTheWatch": {[]string{"20"}, "100", "from resourceVersion 100 back to 20"},
-		"Incomparable":           {[]string{"100", "x", "99"}, "", ""},
+		"Forward": {[]string{"9", "9", "10", "100"}, "8", ""},
+		"FLT-F40 reports a resourceVersion that got smaller": {[]string{"9", "100", "99"}, "", "from resourceVersion 100 back to 99"},
+		"FLT-F40 reports one that got smaller in an outage":  {[]string{"100", "", "", "20"}, "", "from resourceVersion 100 back to 20"},
+		"FLT-F40 reports one smaller than that of a watch":   {[]string{"20"}, "100", "from resourceVersion 100 back to 20"},
+		"Incomparable": {[]string{"100", "x", "99"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

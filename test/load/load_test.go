@@ -229,7 +229,9 @@ var _ = Describe("a cluster under load whose operator is killed again and again"
 		l.settle(ctx, setting("LOAD_NAMESPACES", "1000", strconv.Atoi))
 	}, NodeTimeout(30*time.Minute))
 
-	It("FLT-L1 has nobody do what neither the state before a change nor the state after it allows", func(ctx SpecContext) {
+	It("FLT-L1 each operation has its effect; the authorizer never allows people, listed or not, what neither the state before a change nor "+
+		"the state after it allows; FLT-L1 a user who stays on the list is never denied in a namespace that stays in "+
+		"its tree", func(ctx SpecContext) {
 		duration := setting("LOAD_DURATION", "", time.ParseDuration)
 		share := strconv.Itoa(int(duration.Minutes() * 1_000_000 / 30))
 		wanted := setting("LOAD_QUESTIONS", share, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
@@ -241,14 +243,16 @@ var _ = Describe("a cluster under load whose operator is killed again and again"
 		Expect(l.asked.Load()).To(BeNumerically(">=", wanted), "questions were answered")
 	}, SpecTimeout(4*time.Hour))
 
-	It("FLT-L2 keeps what strangers have, and every namespace whose deletion nobody asked for", func(ctx SpecContext) {
+	It("FLT-L2 no ConfigMap of a user, nor Secret that has the name of a copy, is changed; none of them and no namespace is deleted unless "+
+		"a user deletes the namespace", func(ctx SpecContext) {
 		strangers := &corev1.ConfigMapList{}
 		Expect(l.Admin().List(ctx, strangers, client.HasLabels{labelStranger})).To(Succeed())
 		Expect(len(strangers.Items)).To(BeNumerically(">=", len(l.tenants)))
 		Expect(l.wrongs(wrongStrangers)).To(BeEmpty())
 	}, SpecTimeout(time.Minute))
 
-	It("FLT-L3 ends as lists, sources and trees say, and then writes nothing", func(ctx SpecContext) {
+	It("FLT-L3 when the load ends, copies and each of the authorizer's answers become those of sources, trees and lists; then the operator "+
+		"makes no write in 30 s", func(ctx SpecContext) {
 		Eventually(ctx, l.unsettled).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(BeEmpty())
 		mark, err := l.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())

@@ -37,7 +37,7 @@ func TestConflictsOfRails(t *testing.T) {
 		"no object, after a write that failed": {nil, errNoReply, false},
 	}
 	for name, tt := range tests {
-		t.Run("FLT-M6 "+name, func(t *testing.T) {
+		t.Run("FLT-M6 the model tells the rails whose name another object has: "+name, func(t *testing.T) {
 			h := newHistory(script{}, nil)
 			r := newReplica(h, "r1")
 			if tt.object != nil {

@@ -60,17 +60,23 @@ func TestHistories(t *testing.T) {
 
 // invariants are checked in each history. PROP-V3, PROP-O1 and PROP-V1 hold in any order, too.
 var invariants = map[string]string{
-	"FLT-M1":          "each PUT and DELETE names the UID and the version",
-	"FLT-M2":          "no object of somebody else is written or deleted",
-	"FLT-M3":          "no copy is deleted that is wanted",
-	"FLT-M4":          "no copy, and so no right, is written that was never wanted",
-	"FLT-M5 PROP-V1":  "removals come before additions",
-	"FLT-M6 PROP-O1":  "rails come before rights",
-	"FLT-M7":          "copies stay below the limit",
-	"FLT-M8":          "nothing panics, and an Input leads to one request at most",
-	"FLT-M9":          "the work ends",
-	"FLT-M10":         "then nothing is written any more",
-	"FLT-M11 PROP-V3": "the cluster is what its objects ask for",
+	"FLT-M1": "each PUT and DELETE has as preconditions the UID and the resourceVersion of the object for which it was planned",
+	"FLT-M2": "an object that is not the operator's, even with forged labels and annotations, is neither written nor deleted, " +
+		"unless a ResourceDistribution takes it over",
+	"FLT-M3": "a copy that was wanted at every moment since the oldest state on which the replica may have based its decision is " +
+		"not deleted",
+	"FLT-M4": "a copy is written only where source and forest ask for it, or asked at a moment that counts; its content and its " +
+		"Role are ones that the source had",
+	"FLT-M5 PROP-V1": "a copy is written only after each DELETE in its namespace was answered; no copy in mode update is then left of a " +
+		"namespace no longer above",
+	"FLT-M6 PROP-O1": "the first RoleBindings that are copied into a namespace are written after its rails, except a rail whose name " +
+		"another object has or had",
+	"FLT-M7":  "a new copy does not make the copies in a tree exceed its limit",
+	"FLT-M8":  "an Input of a State leads to at most one request, and to no panic",
+	"FLT-M9":  "when all faults have ended, the work ends within 5,000 steps and 30 minutes of back-offs",
+	"FLT-M10": "when the work has ended, every slot is planned again, and the operator restarts, nothing is written",
+	"FLT-M11 PROP-V3": "when the work has ended, each slot has what source and forest ask for; each target of a ResourceDistribution has " +
+		"its copy or a conflict, and Ready its reason",
 }
 
 // failedScript is a script, and what is wrong in its history.
@@ -110,7 +116,7 @@ func runMany(first, histories uint64) (all coverage, failed *failedScript) {
 
 func TestTheSameSeedIsTheSameHistory(t *testing.T) {
 	for seed := range uint64(50) {
-		t.Run(fmt.Sprint("FLT-M12 seed ", seed), func(t *testing.T) {
+		t.Run(fmt.Sprint("FLT-M12 the same seed gives the same history: seed ", seed), func(t *testing.T) {
 			if a, b := explain(newScript(seed)), explain(newScript(seed)); a != b {
 				t.Errorf("got\n%s\nand then\n%s", a, b)
 			}

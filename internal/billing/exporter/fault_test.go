@@ -146,7 +146,8 @@ func TestFileFaults(t *testing.T) {
 			},
 			func(t *testing.T, x *broken) { releaseFile(t, x.file) }, "False/WarehouseUnavailable"},
 	} {
-		t.Run("FLT-F37 "+name, func(t *testing.T) {
+		t.Run("FLT-F37 while the disk is full or the ledger's file locked, BillingExported is WarehouseUnavailable, while it is read-only, "+
+			"AccessDenied; then it is True, and the ledger complete: "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			x := exporterOver(t, filepath.Join(dir, "billing.db"))
 			if err := x.ensure(t.Context()); err != nil {
@@ -168,7 +169,8 @@ func TestFileFaults(t *testing.T) {
 }
 
 func TestCutOffFile(t *testing.T) {
-	t.Run("FLT-F37 the file is cut off; another is put in its place", func(t *testing.T) {
+	t.Run("FLT-F37 a truncated ledger is SchemaMismatch; when an admin has moved the file away, BillingExported is True, and a new ledger "+
+		"has the open periods, each once", func(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "billing.db")
 		x := exporterOver(t, file)

@@ -71,7 +71,8 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 		Eventually(exported(ctx, "bq-pay")).WithContext(ctx).Should(Equal("True/Exported"))
 	})
 
-	It("FLT-F38 keeps no tenant waiting and doubles no period while BigQuery is slow, refuses, and loses answers", func(ctx SpecContext) {
+	It("FLT-F38 while BigQuery is slow, refuses statements or loses answers, tenants are created and deleted as usual; afterwards each "+
+		"change is in the ledger, and no period twice", func(ctx SpecContext) {
 		want := periods(ctx, db, "bq-pay")()
 		for i, fault := range []fakebigquery.Fault{
 			{Request: fakebigquery.Insert, Hold: true},

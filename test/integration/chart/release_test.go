@@ -40,7 +40,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		first, second = s.chart(ctx, "v1.0.0"), s.chart(ctx, "v1.1.0")
 	}, NodeTimeout(3*suite.Patience))
 
-	It("FLT-U12 is installed, and its test tells whether the walls stand", func(ctx SpecContext) {
+	It("FLT-U12 after helm install, helm test passes and a tenant can be created; it fails while a policy has no binding, which helm "+
+		"upgrade restores", func(ctx SpecContext) {
 		Expect(s.runHelm(ctx, "install", "warren", first, "--create-namespace", set)).To(ContainSubstring("Warren v1.0.0 is installed"))
 		s.deleteWebhooks(ctx) // no pod here will ever answer them
 		operator = s.startOperator(ctx)
@@ -63,7 +64,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 	}, SpecTimeout(3*suite.Patience))
 
-	It("FLT-U12 is upgraded with its CRDs, and rolls out a changed configuration alone", func(ctx SpecContext) {
+	It("FLT-U12 helm upgrade with the same values changes nothing, with another configuration replaces the pods, and with the next chart "+
+		"brings its CRDs and its operator", func(ctx SpecContext) {
 		before := s.deployment(ctx)
 		s.runHelm(ctx, "upgrade", "warren", first, set)
 		Expect(s.deployment(ctx).Generation).To(Equal(before.Generation), "nothing has changed")
@@ -77,7 +79,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.1.0"))
 	}, SpecTimeout(2*suite.Patience))
 
-	It("FLT-U15 refuses CRDs that are older than those on the cluster, and returns to an older operator beside them", func(ctx SpecContext) {
+	It("FLT-U15 helm upgrade refuses a chart older than the CRDs, and names both versions; crds.enabled=false runs the older operator "+
+		"beside them; a later upgrade manages them again", func(ctx SpecContext) {
 		answer, err := s.tryHelm(ctx, "upgrade", "warren", first, set)
 		Expect(err).To(HaveOccurred())
 		Expect(answer).To(ContainSubstring("lnamespaces.tenancy.warren.dev on this cluster is of version v1.1.0, and this chart of v1.0.0: " +
@@ -92,7 +95,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.1.0"))
 	}, SpecTimeout(2*suite.Patience))
 
-	It("FLT-U15 refuses to skip versions, and to leave the CRDs to Helm's deletion", func(ctx SpecContext) {
+	It("FLT-U15 helm upgrade refuses to skip two minor versions or a major one, and crds.enabled=false where the CRDs lack keep; it gives "+
+		"the next step", func(ctx SpecContext) {
 		for version, message := range map[string]string{
 			"v1.4.0": "on this cluster is of version v1.1.0, and this chart of v1.4.0: " +
 				"upgrade to v1.3 first, because an upgrade may skip one minor version only",
@@ -112,7 +116,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		s.runHelm(ctx, "upgrade", "warren", second, set)
 	}, SpecTimeout(2*suite.Patience))
 
-	It("FLT-U13 goes by manager release, and leaves CRDs and tenants", func(ctx SpecContext) {
+	It("FLT-U13 helm uninstall runs manager release; CRDs, tenants, people's rights and ClusterRole warren:impersonate-on stay, and nothing "+
+		"else; helm install manages the tenant again", func(ctx SpecContext) {
 		_, err := operator.Stop() // as the kubelet does when release has scaled the Deployment to 0
 		Expect(err).NotTo(HaveOccurred())
 		tenant := build.Tenant("payments").Object()
@@ -137,7 +142,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed(), "it comes back, and takes the tenant up again")
 	}, SpecTimeout(3*suite.Patience))
 
-	It("FLT-U16 takes over what make deploy has deployed", func(ctx SpecContext) {
+	It("FLT-U16 helm install takes over what make deploy has deployed with --take-ownership --force-conflicts, and refuses without them; "+
+		"tenants stay", func(ctx SpecContext) {
 		_, err := operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
 		s.runHelm(ctx, "uninstall", "warren")

@@ -54,7 +54,8 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		endings = rehearseAll(ctx, st, "S1", "S2", "S3", "S5", "S6", "S7")
 	})
 
-	It("FLT-F16 has lists that answer in pages and expire in the middle", func(ctx SpecContext) {
+	It("FLT-F16 if page 3 of a list is answered with 410, the list begins again, and the incomplete one changes and deletes "+
+		"no copy", func(ctx SpecContext) {
 		s := st.scene("f16")
 		s.bush(ctx)
 		var sources []*corev1.Secret
@@ -117,7 +118,8 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		Expect(now).To(Equal(versions), "the half list is never acted upon")
 	})
 
-	It("FLT-F23 starts after a parent without cascading was deleted while it was down", func(ctx SpecContext) {
+	It("FLT-F23 if a parent without cascading is deleted while the operator is down, its child stays with its copies, halted as "+
+		"ParentMissing; the SubNamespace is deleted", func(ctx SpecContext) {
 		s := st.scene("f23")
 		s.create(ctx, build.Root(s.own("payments")))
 		s.create(ctx, build.SubNamespace(s.own("payments"), s.own("web")), s.source("s", "1"))
@@ -141,7 +143,8 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		s.copied(ctx, "web", "s", "1") // a halted namespace keeps its copies
 	})
 
-	It("FLT-F30 loses its policies for 30 s", func(ctx SpecContext) {
+	It("FLT-F30 while the policies' bindings are deleted for 30 s, stories S1 to S3 and S5 to S7 end as without; an admin's edit of a copy "+
+		"is reverted", func(ctx SpecContext) {
 		bindings := &admissionv1.ValidatingAdmissionPolicyBindingList{}
 		Expect(st.Admin().List(ctx, bindings)).To(Succeed())
 		bindings.Items = slices.DeleteFunc(bindings.Items, func(b admissionv1.ValidatingAdmissionPolicyBinding) bool {
@@ -175,7 +178,8 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		}
 	})
 
-	It("FLT-F35 has no garbage collector while rights go, a tenant goes and copies go", func(ctx SpecContext) {
+	It("FLT-F35 while garbage collector and namespace controller are stopped, rights of a removed sudoer and of a deleted tenant end; "+
+		"objects, and copies of a ResourceDistribution, go later", func(ctx SpecContext) {
 		s2, s3, s7 := st.scene("f35a"), st.scene("f35b"), st.scene("f35c")
 		for _, s := range []*scene{s2, s3} {
 			s.withoutClaims = true
@@ -201,7 +205,8 @@ var _ = Describe("an operator whose cluster misbehaves for everybody", Ordered, 
 		}
 	})
 
-	It("FLT-F45 has its configuration file taken away, broken and swapped", func(ctx SpecContext) {
+	It("FLT-F45 a running operator ignores a removed, broken or replaced configuration file; a start with a bad one ends with status 1, "+
+		"names the file, and changes nothing", func(ctx SpecContext) {
 		file := st.Operator.ConfigFile
 		valid, err := os.ReadFile(file)
 		Expect(err).NotTo(HaveOccurred())

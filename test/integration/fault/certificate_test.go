@@ -64,7 +64,9 @@ func (s *stage) replaceWith(ctx context.Context, plan plan) *counter {
 }
 
 var _ = Describe("an operator that meets a fault while it replaces its certificate", func() {
-	It(fmt.Sprintf("FLT-F01 ends story FLT-%s as without: %s", certificateStory.id, certificateStory.title), func(ctx SpecContext) {
+	It(fmt.Sprintf("FLT-F01 after any fault while the webhooks' certificate is replaced, the operator serves with a new one that the API "+
+		"server trusts; the fault explains each further write: story "+
+		"%s, %s", certificateStory.id, certificateStory.title), func(ctx SpecContext) {
 		st := newStage(ctx, devcluster.Options{Webhooks: true})
 		st.replaceWith(ctx, plan{})
 		calm := st.replaceWith(ctx, plan{})

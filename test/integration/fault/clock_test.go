@@ -79,7 +79,8 @@ func (c clock) set(ahead time.Duration) {
 }
 
 var _ = Describe("an operator whose clock is wrong", Ordered, ContinueOnFailure, func() {
-	It("FLT-F36 steps an hour in the middle of each story, which ends as without", func(ctx SpecContext) {
+	It("FLT-F36 with a clock an hour wrong, from its start or the middle of a story (`make test-long`), stories end as without; no Lease is "+
+		"lost, certificates are valid", func(ctx SpecContext) {
 		skipUnlessLong("the build of all packages with another clock")
 		now := clock(filepath.Join(GinkgoT().TempDir(), "clock"))
 		now.set(time.Hour) // now the operator makes its webhooks' certificate; the API server's clock is an hour behind

@@ -156,7 +156,8 @@ var _ = Describe("an operator that meets a fault while the whole cluster changes
 	})
 
 	for _, story := range clusterStories {
-		It(fmt.Sprintf("FLT-F01 ends story FLT-%s as without: %s", story.id, story.title), func(ctx SpecContext) {
+		It(fmt.Sprintf("FLT-F01 with a fault at a write of stories S11 and S12, the invariants hold, and the cluster ends as without the "+
+			"fault: story %s, %s", story.id, story.title), func(ctx SpecContext) {
 			st.together.expected = 1
 			story.play = leaving(story.play)
 			calm := st.rehearse(ctx, story)

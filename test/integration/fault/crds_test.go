@@ -89,7 +89,9 @@ var _ = Describe("an operator whose CRDs are removed", Ordered, ContinueOnFailur
 	})
 
 	for i, r := range removals() {
-		It(fmt.Sprintf("FLT-F26 FLT-F27 keeps all namespaces when it is %s and %s go, and takes all up again", r.when,
+		It(fmt.Sprintf("FLT-F26 if our CRDs, all or one (`make test-long`), are deleted, they go; with lnamespaces, all rights; Namespaces "+
+			"with contents stay, be the operator up, down or starting; FLT-F27 with CRDs, saved objects and marks adopt, rights return, and no "+
+			"UID or copy has changed: the operator is %s, without %s", r.when,
 			strings.Join(r.crds, ", ")), func(ctx SpecContext) {
 			s := st.scene(fmt.Sprint("f26-", i))
 			populated(ctx, s)

@@ -67,7 +67,8 @@ func (s *succession) thaw(ctx context.Context) {
 }
 
 var _ = Describe("a leader that was frozen while another replica took over", func() {
-	It("FLT-F18 ends when it reads that another replica holds the Lease, and its late writes change nothing", func(ctx SpecContext) {
+	It("FLT-F18 a leader that was frozen until another replica led ends with status 1 at its first read of the Lease; it changes no copy "+
+		"that the other wrote", func(ctx SpecContext) {
 		s := newSuccession(ctx)
 		copied := build.Secret("frozen-a", "source", "")
 		readCopy := func() (string, error) {
@@ -103,7 +104,8 @@ var _ = Describe("a leader that was frozen while another replica took over", fun
 
 	// The replica is frozen with copies in its queue, which it would still create for a place that the subtree has left meanwhile. No
 	// precondition refuses a POST.
-	It("FLT-F18 creates no copy that was in its queue when it was frozen in the middle of story FLT-S5", func(ctx SpecContext) {
+	It("FLT-F18 a leader that was frozen in the middle of story S5 creates, when it goes on, none of the copies that were in "+
+		"its queue", func(ctx SpecContext) {
 		s := newSuccession(ctx)
 		scene := s.scene("f18")
 		twoTenants(ctx, scene)

@@ -39,7 +39,8 @@ var _ = Describe("an operator that holds a Lease", Ordered, ContinueOnFailure, f
 		st = newStage(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Args: []string{"--leader-elect"}}})
 	})
 
-	It("FLT-F02 is told to end at its writes, finishes them, and releases the Lease", func(ctx SpecContext) {
+	It("FLT-F02 given SIGTERM at a write of stories S2 and S6 (with `make test-long` at each), the operator finishes its writes and "+
+		"releases the Lease; the story ends as without", func(ctx SpecContext) {
 		var cut, kept atomic.Int32
 		terminated := fault{name: "terminate", at: func(s *stage, life int, r gate.Request) gate.Fault {
 			return gate.Fault{Then: func() {
@@ -72,7 +73,8 @@ var _ = Describe("an operator that holds a Lease", Ordered, ContinueOnFailure, f
 		st.checkProcess()
 	})
 
-	It("FLT-F17 ends when it can't renew its Lease, and writes nothing after that", func(ctx SpecContext) {
+	It("FLT-F17 when the API server refuses its Lease for 20 s, the leader ends with status 1; its last write is less than 10 s after its "+
+		"last renewal", func(ctx SpecContext) {
 		s := st.scene("f17")
 		s.bush(ctx)
 		s.create(ctx, s.source("s", "0"))
@@ -153,7 +155,8 @@ func startReplica(ctx context.Context, w *devcluster.World, name string, args ..
 }
 
 var _ = Describe("two operators", Ordered, ContinueOnFailure, func() {
-	It("FLT-F20 take over from each other at any write, and what was revoked stays so", func(ctx SpecContext) {
+	It("FLT-F20 when the leader of two replicas is killed at a write of story S2 (with `make test-long` at each), the other leads; no "+
+		"revoked right returns", func(ctx SpecContext) {
 		st := newStage(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Args: []string{"--leader-elect"}}})
 		var story story
 		for _, of := range stories {
@@ -204,7 +207,8 @@ var _ = Describe("two operators", Ordered, ContinueOnFailure, func() {
 		Expect(killed).To(BeNumerically(">", 0))
 	})
 
-	It("FLT-F19 without election for a minute write no war", func(ctx SpecContext) {
+	It("FLT-F19 two operators without leader election, beside each other for a minute (`make test-long`), send at most twice the writes of "+
+		"one; all stories end as without", func(ctx SpecContext) {
 		skipUnlessLong("two minutes of war")
 		st := newStage(ctx, devcluster.Options{})
 		played := []string{"S1", "S2", "S4", "S5", "S6"}

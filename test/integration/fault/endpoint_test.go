@@ -111,18 +111,18 @@ func (s *scene) judgedSteps() map[string]func(context.Context) error {
 		}
 	}
 	return map[string]func(context.Context) error{
-		"FLT-S1":           create(build.Tenant(s.own("other")).Cascading().Object()),
-		"FLT-S2":           patch(s.payments().Object(), `{"spec":{"sudoers":[]}}`),
-		"FLT-S3":           remove(s.payments().Object()),
-		"FLT-S4":           create(build.SubNamespace(s.own("payments"), s.own("mid"))),
-		"FLT-S4, deletion": remove(build.SubNamespace(s.own("payments"), s.own("n0"))),
-		"FLT-S5": patch(build.Namespace(s.own("plain")),
+		"S1":           create(build.Tenant(s.own("other")).Cascading().Object()),
+		"S2":           patch(s.payments().Object(), `{"spec":{"sudoers":[]}}`),
+		"S3":           remove(s.payments().Object()),
+		"S4":           create(build.SubNamespace(s.own("payments"), s.own("mid"))),
+		"S4, deletion": remove(build.SubNamespace(s.own("payments"), s.own("n0"))),
+		"S5": patch(build.Namespace(s.own("plain")),
 			fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, v1alpha1.LabelParent, s.own("payments"))),
-		"FLT-S7":            patch(s.distribution("1"), `{"spec":{"suspend":true}}`),
-		"FLT-S7, creation":  create(s.distributionNamed("more")),
-		"FLT-S7, deletion":  remove(s.distribution("1")),
-		"FLT-S8":            create(build.Hierarchy(s.own("plain"), build.Below(s.own("payments")))),
-		"FLT-S8, and clear": patch(build.Hierarchy(s.own("payments")), `{"spec":{"requiredChildren":["`+s.own("required")+`"]}}`),
+		"S7":            patch(s.distribution("1"), `{"spec":{"suspend":true}}`),
+		"S7, creation":  create(s.distributionNamed("more")),
+		"S7, deletion":  remove(s.distribution("1")),
+		"S8":            create(build.Hierarchy(s.own("plain"), build.Below(s.own("payments")))),
+		"S8, and clear": patch(build.Hierarchy(s.own("payments")), `{"spec":{"requiredChildren":["`+s.own("required")+`"]}}`),
 	}
 }
 
@@ -161,7 +161,8 @@ var _ = Describe("an operator whose webhooks don't answer", Ordered, ContinueOnF
 
 	for i, how := range slices.Sorted(maps.Keys(impostors)) {
 		impostor, key := impostors[how], fmt.Sprint(i+1)
-		It("FLT-F29 works on where the endpoint "+how, func(ctx SpecContext) {
+		It("FLT-F29 while the webhook endpoint is down, hangs, is untrusted, answers 500 or unreadably, requests that it should check are "+
+			"refused; accepted ones are carried out, sources copied, namespaces deleted: it "+how, func(ctx SpecContext) {
 			goes := build.Namespace(s.own("goes" + key))
 			s.create(ctx, build.Child(goes.Name, s.own("payments")))
 
@@ -189,7 +190,7 @@ var _ = Describe("an operator whose webhooks don't answer", Ordered, ContinueOnF
 		})
 	}
 
-	It("FLT-F29 judges again when it is called again", func(ctx SpecContext) {
+	It("FLT-F29 once the API server reaches the webhooks again, no request fails because of them", func(ctx SpecContext) {
 		for step, send := range s.judgedSteps() {
 			Eventually(ctx, func() string { return fmt.Sprint(send(ctx)) }).ShouldNot(ContainSubstring("failed calling webhook"), step)
 		}

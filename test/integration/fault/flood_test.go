@@ -151,7 +151,8 @@ var _ = Describe("an operator that is flooded", Ordered, ContinueOnFailure, func
 		st.StartOperatorWith(ctx, st.World, withConfiguration.Operator)
 	})
 
-	It("FLT-F42 sees thousands of events and edits, in memory that is bounded, and acts on the last ones", func(ctx SpecContext) {
+	It("FLT-F42 after 20,000 events and 10,000 edits (`make test-long`; else 1,000 and 500), the last ones take effect; each object waits "+
+		"once in a queue; memory is at most 1 GiB", func(ctx SpecContext) {
 		s := st.scene("f42")
 		const namespaces, tenants = 50, 20
 		events, changes := test.Many(20_000, 1_000), test.Many(10_000, 500)
@@ -207,7 +208,8 @@ var _ = Describe("an operator that is flooded", Ordered, ContinueOnFailure, func
 		Expect(memory).To(And(BeNumerically(">", 0), BeNumerically("<=", 1<<20)), "KiB")
 	}, SpecTimeout(30*time.Minute))
 
-	It("FLT-F46 has very many namespaces refuse a copy at once, serves others meanwhile, and then all of them", func(ctx SpecContext) {
+	It("FLT-F46 while 5,000 namespaces (`make test-long`; else 300) refuse a copy, and while all get it, another tenant's story S1 and copy "+
+		"don't wait; then all have it", func(ctx SpecContext) {
 		c := &crowd{scene: st.scene("f46"), size: test.Many(5_000, 300)}
 		c.gather(ctx)
 		c.create(ctx, c.source("s", "1"))

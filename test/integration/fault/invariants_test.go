@@ -44,10 +44,10 @@ func (b *begun) check(story story, c *counter, writes int) (wrong []string) {
 	Expect(err).NotTo(HaveOccurred())
 	events := b.eventsOf(b.key)
 	for name, broken := range map[string][]string{
-		"FLT-I1": append(touched(b.scene, events, requests), vanished(b.scene, story, events)...),
-		"FLT-I2": b.rights.broken(b.ctx, b.scene),
-		"FLT-I5": append(misordered(events), story.misordered(b.scene, events)...),
-		"FLT-I8": append(flickering(events, c.faults()), hasty(b.scene, events)...),
+		"I1": append(touched(b.scene, events, requests), vanished(b.scene, story, events)...),
+		"I2": b.rights.broken(b.ctx, b.scene),
+		"I5": append(misordered(events), story.misordered(b.scene, events)...),
+		"I8": append(flickering(events, c.faults()), hasty(b.scene, events)...),
 	} {
 		for _, line := range broken {
 			wrong = append(wrong, name+": "+line)

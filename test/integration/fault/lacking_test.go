@@ -174,7 +174,9 @@ func (l lack) run(ctx context.Context, calm ending) {
 
 var _ = Describe("an operator that lacks", Ordered, ContinueOnFailure, func() {
 	for _, l := range lacks {
-		It("FLT-F34 "+l.title+", says so, deletes nothing unseen, and goes on when it has it again", func(ctx SpecContext) {
+		It("FLT-F34 while a verb, ClusterRoleBindings or the token is missing (`make test-long`: for longer), nothing is deleted because it is "+
+			"unseen; a condition or log names the lack; then "+
+			"all recovers: "+l.title+" is missing", func(ctx SpecContext) {
 			if l.key == "f34c" && test.IsLong() {
 				l.lasts = 5 * time.Minute
 			}

@@ -52,7 +52,8 @@ var _ = Describe("an operator that starts against an old cache", func() {
 		Expect(s.rights.broken(ctx, s)).To(BeEmpty())
 	}
 
-	It("FLT-F15 grants nothing by the lists of an LNamespace that was deleted and made anew", func(ctx SpecContext) {
+	It("FLT-F15 against a cache 15 s old, an LNamespace that was since deleted and created with other lists gives no old right; nothing is "+
+		"made for its old UID", func(ctx SpecContext) {
 		old := s.tenantUID(ctx)
 		st.restartsBehind()
 		stopAsking := s.rights.begin(s)
@@ -74,7 +75,7 @@ var _ = Describe("an operator that starts against an old cache", func() {
 		}
 	})
 
-	It("FLT-F15 gives no right back that an edit took away which it has not seen yet", func(ctx SpecContext) {
+	It("FLT-F15 against a cache 15 s old, a sudoer whom an edit has removed since gets no right back", func(ctx SpecContext) {
 		st.restartsBehind()
 		stopAsking := s.rights.begin(s)
 		s.rights.revoke(s.own("bob"))

@@ -359,12 +359,14 @@ func (s *stage) tries(ctx context.Context, story story) {
 
 var _ = Describe("an operator that meets a fault at each of its writes", Ordered, ContinueOnFailure, func() {
 	for _, story := range stories {
-		It(fmt.Sprintf("FLT-F01 ends story FLT-%s as without: %s", story.id, story.title), func(ctx SpecContext) {
+		It(fmt.Sprintf("FLT-F01 with a fault at a write of stories S1 to S8, the invariants hold, and the cluster ends as without the fault: "+
+			"story %s, %s", story.id, story.title), func(ctx SpecContext) {
 			guarded.tries(ctx, story)
 		})
 	}
 
-	It("FLT-F47 makes no more sub-namespaces than the limit allows, however often it is killed", func(ctx SpecContext) {
+	It("FLT-F47 of 60 SubNamespaces at a limit of 50, 50 become Ready and 10 LimitExceeded, never more; POSTs kill the operator (each with "+
+		"`make test-long`, else each eighth)", func(ctx SpecContext) {
 		guarded.keepsLimit(ctx)
 	})
 

@@ -155,7 +155,8 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 		st = &stage{World: w, endings: map[string]ending{}}
 	})
 
-	It("FLT-F07 is alive while connections are refused, silent or garbled, and revokes first when it is back", func(ctx SpecContext) {
+	It("FLT-F07 while connections are refused, silent or no TLS (`make test-long`), healthz is 200; the first write afterwards revokes a "+
+		"removed sudoer's rights, and an added user gets theirs", func(ctx SpecContext) {
 		for key, given := range map[string]struct {
 			state string
 			lasts time.Duration
@@ -183,7 +184,8 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 		Expect(st.Operator.Process().Running()).To(BeTrue())
 	}, SpecTimeout(15*time.Minute))
 
-	It("FLT-F39 has an etcd without space for a minute", func(ctx SpecContext) {
+	It("FLT-F39 while etcd is out of space for a minute (`make test-long`), reads go on and healthz is 200; afterwards all is written, and "+
+		"no copy is made anew", func(ctx SpecContext) {
 		s := st.scene("f39")
 		s.withoutClaims = true
 		tenant(ctx, s)
@@ -209,7 +211,8 @@ var _ = Describe("an operator whose API server is away", Ordered, ContinueOnFail
 		s.bound(ctx, "payments", "later")
 	}, SpecTimeout(10*time.Minute))
 
-	It("FLT-F41 has its API server killed every 10 s for two minutes", func(ctx SpecContext) {
+	It("FLT-F41 while the API server is killed every 10 s for two minutes (`make test-long`), story S6 comes to its end; then a "+
+		"SubNamespace gets its Namespace", func(ctx SpecContext) {
 		s := st.scene("f41")
 		s.withoutClaims = true
 		family(ctx, s)

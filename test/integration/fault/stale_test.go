@@ -145,7 +145,8 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		})
 	}
 
-	It("FLT-F06 meets 5xx at a fifth of its requests", func(ctx SpecContext) {
+	It("FLT-F06 while a random fifth of all requests, reads too, gets 500, 502, 503 or 504 for a minute, stories S1 to S6 end as without; "+
+		"no other copy changes", func(ctx SpecContext) {
 		bystands(ctx, "f06")
 		seed := GinkgoRandomSeed()
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
@@ -162,7 +163,8 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		playAll(ctx, guarded, "errors", endings)
 	})
 
-	It("FLT-F09 meets watches that end each second", func(ctx SpecContext) {
+	It("FLT-F09 while all watches end every second for a minute, stories S1 to S6 end as without; each list is sent at most once "+
+		"a second", func(ctx SpecContext) {
 		bystands(ctx, "f09")
 		end := time.Now().Add(time.Minute)
 		mark, err := guarded.Mark(ctx)
@@ -190,7 +192,8 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		}
 	})
 
-	It("FLT-F11 is blind to Namespaces while one moves and the source of its old tree changes", func(ctx SpecContext) {
+	It("FLT-F11 a subtree that moves, and whose old source changes, while events of Namespaces are held back, then has its new tree's "+
+		"copies alone; no later change of it writes one", func(ctx SpecContext) {
 		p := newPair(ctx, guarded, "f11")
 		below := func(name string) client.Object { return build.Secret(p.own("below"), name, "") }
 		p.create(ctx, build.Child(p.own("below"), p.moves))
@@ -211,7 +214,8 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		}
 	})
 
-	It("FLT-F12 is blind to a source that is made anew", func(ctx SpecContext) {
+	It("FLT-F12 if a source is deleted and created with other data while its events are held back, the old data are never written after the "+
+		"new", func(ctx SpecContext) {
 		p := newPair(ctx, guarded, "f12")
 		guarded.Freeze(watches("secrets", v1alpha1.LabelPropagate))
 		source := p.source(p.first, "of-first", "")
@@ -241,7 +245,8 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		Expect(seen).To(BeTrue())
 	})
 
-	It("FLT-F10 misses events of Namespaces, sources and copies, and is told that they are gone", func(ctx SpecContext) {
+	It("FLT-F10 if watches of Namespaces, sources or copies lose events and get 410 during a move, copies of the old tree and of deleted "+
+		"sources go; others stay", func(ctx SpecContext) {
 		resources := map[string]func(*http.Request) bool{
 			"namespaces": watches("namespaces", ""), "sources": watches("secrets", v1alpha1.LabelPropagate),
 			"copies": watches("secrets", v1alpha1.LabelInheritedFrom),
@@ -268,7 +273,8 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		}
 	})
 
-	It("FLT-F13 is blind to a copy in whose place a user puts an object of their own", func(ctx SpecContext) {
+	It("FLT-F13 with policies off and events of copies held back, a user's object in place of a deleted copy stays; neither a change nor "+
+		"the deletion of the source changes it", func(ctx SpecContext) {
 		st := newStage(ctx, devcluster.Options{WithoutPolicies: true})
 		p := newPair(ctx, st, "f13")
 		st.Freeze(watches("secrets", v1alpha1.LabelInheritedFrom))

@@ -17,7 +17,8 @@ var _ = Describe("an operator that starts", Ordered, ContinueOnFailure, func() {
 
 	BeforeAll(func() { st = guarded })
 
-	It("FLT-U10 was away while ten thousand things happened, and revokes before all else", func(ctx SpecContext) {
+	It("FLT-U10 after 10,000 events while it was down (`make test-long`; else 200), the operator revokes rights before it writes anything "+
+		"else, and copies are those of the sources", func(ctx SpecContext) {
 		s := st.scene("u10")
 		s.withoutClaims = true
 		family(ctx, s)

@@ -129,7 +129,10 @@ var _ = Describe("an operator that finds invalid objects", Ordered, ContinueOnFa
 		st = newStage(ctx, devcluster.Options{})
 	})
 
-	It("FLT-F44 was away while they were stored without validation", func(ctx SpecContext) {
+	It("FLT-F44 of a stored list with impossible subjects, the others get and lose rights as usual, and AccessReady is False, "+
+		"SubjectRefused; FLT-F44 stored negative limits allow nothing new, LimitExceeded, and delete nothing; the operator doesn't end; "+
+		"FLT-F44 a misnamed HierarchyConfiguration is ignored; a label parent that names no namespace is InvalidLabels; a Secret with a forged "+
+		"hash stays, in Conflict where a source wants its name", func(ctx SpecContext) {
 		f, neighbour := &stored{scene: st.scene("f44")}, st.scene("f44n")
 		neighbour.withoutClaims = true
 		family(ctx, neighbour)

@@ -16,7 +16,8 @@ import (
 )
 
 var _ = Describe("an operator that can't read the ClusterRole of users", func() {
-	It("FLT-F51 revokes all the same, and grants once it can", func(ctx SpecContext) {
+	It("FLT-F51 while the operator can't read the users' ClusterRole, one edit replaces sudoers and removes a user at once; an added user "+
+		"gets rights when it can be read", func(ctx SpecContext) {
 		s := guarded.scene("f51")
 		s.create(ctx, s.payments().Object())
 		s.ready(ctx)

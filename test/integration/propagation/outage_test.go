@@ -93,7 +93,9 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		}
 	})
 
-	It("FLT-F14 deletes nothing while a list hangs, and doesn't wait for that of a kind forever", func(ctx SpecContext) {
+	It("FLT-F14 while the first list of Namespaces or LNamespaces hangs, the operator is not Ready, deletes nothing, and reports no "+
+		"namespace as halted; FLT-F14 while the first list of a kind's sources or copies hangs, no object of it is deleted; the operator is "+
+		"Ready only once the kind is Degraded", func(ctx SpecContext) {
 		// A Secret that is there, and one that was removed while the operator was down: nobody knows of either before the list comes.
 		gone := build.Source(build.Secret(f.acme, "gone", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, gone)

@@ -164,7 +164,8 @@ var _ = Describe("an operator whose connections go silent", func() {
 		f.absent(ctx, b, f.tree()...)
 	}
 
-	It("FLT-F50 takes rights away although packets are dropped without a word", func(ctx SpecContext) {
+	It("FLT-F50 if packets on the operator's existing connections are dropped silently, the copies of a RoleBinding that is deleted then "+
+		"are deleted all the same", func(ctx SpecContext) {
 		revoke(ctx, line.drop)
 	})
 })

@@ -31,7 +31,8 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		saved = filepath.Join(s.Dir, "saved.yaml")
 	})
 
-	It("FLT-U01b saves our objects, then takes the CRDs with the operator up, and all sudo with them", func(ctx SpecContext) {
+	It("FLT-U01b make undeploy CRDS=true saves all objects of our kinds, deletes the CRDs while the operator is up, then undeploys; "+
+		"Namespaces and contents remain, but no sudo", func(ctx SpecContext) {
 		before = namespaces(s.state(ctx))
 		mark := s.Mark(ctx)
 		// What `make undeploy CRDS=true` runs.
@@ -63,7 +64,8 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		}
 	}, SpecTimeout(4*suite.Patience))
 
-	It("FLT-U05 is undone by make deploy, adoption marks and the saved objects", func(ctx SpecContext) {
+	It("FLT-U05 after make undeploy CRDS=true and make deploy, the saved objects and marks adopt restore rights and copies; Namespaces have "+
+		"the same UIDs", func(ctx SpecContext) {
 		// As the guide has it.
 		s.deploy(ctx)
 		said, allowed := s.kubectl(ctx, controlplane.Admin, "apply -f "+saved)
@@ -87,7 +89,8 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 			"the same namespaces by uid, with the same keys")
 	}, SpecTimeout(4*suite.Patience))
 
-	It("FLT-U11 ends after the worst order, in which the operator lost its rights first, and leaves no right behind", func(ctx SpecContext) {
+	It("FLT-U11 after the operator's rights, namespace and policies are deleted, make undeploy CRDS=true fails and says what to do: make "+
+		"undeploy removes CRDs and access objects; namespaces remain", func(ctx SpecContext) {
 		before = namespaces(s.state(ctx))
 		for _, line := range []string{"delete clusterrolebindings warren-manager", "delete namespace " + system,
 			"delete validatingadmissionpolicybindings,validatingadmissionpolicies -l app.kubernetes.io/name=warren"} {

@@ -47,7 +47,8 @@ var _ = Describe("make deploy", Ordered, func() {
 		Expect(s.deployed(ctx)).To(Equal(before), "nothing is changed")
 	}
 
-	It("FLT-U18 says in one sentence which argument is wrong", func(ctx SpecContext) {
+	It("FLT-U18 make deploy refuses an unknown overlay, an image without tag and digest, and a missing or wrong configuration file, in one "+
+		"sentence, and changes nothing", func(ctx SpecContext) {
 		wrong := filepath.Join(s.Dir, "wrong.yaml")
 		misspelled := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nconcurrency: many\n"
 		Expect(os.WriteFile(wrong, []byte(misspelled), 0o600)).To(Succeed())
@@ -57,7 +58,9 @@ var _ = Describe("make deploy", Ordered, func() {
 		refuses(ctx, "concurrency", func(a *arguments) { a.config = wrong })
 	}, SpecTimeout(2*suite.Patience))
 
-	It("FLT-U18 steps over one minor version and no more, and goes back beside the CRDs that are there", func(ctx SpecContext) {
+	It("FLT-U18 make deploy refuses older CRDs, and to skip two minor versions or a major one, in one sentence with the next step; nothing "+
+		"is changed; FLT-U18 make deploy may skip one minor version, deploys a clone without a version, and with KEEP_CRDS=true an older "+
+		"operator beside newer CRDs", func(ctx SpecContext) {
 		for _, version := range []string{"v1.1.0", "v1.3.0"} {
 			a := good
 			a.version = version

@@ -35,7 +35,10 @@ var _ = Describe("make undeploy", Ordered, func() {
 		s.tenant(ctx, "payments")
 	})
 
-	It("FLT-U01 takes off what refuses, the operator, its finalizers and its rights, and nothing else", func(ctx SpecContext) {
+	It("FLT-U01 make undeploy deletes webhook configurations, policies and their bindings, scales the operator to 0, removes its "+
+		"finalizers, then its RBAC and Namespace, in this order; FLT-U01 after make undeploy, CRDs, tenants, Namespaces, copies, access "+
+		"objects and ClusterRole warren:impersonate-on work unchanged; it has printed what stays, what is gone and how "+
+		"to return", func(ctx SpecContext) {
 		s.plantWebhooks(ctx)
 		payments := build.Tenant("payments").Object()
 		Eventually(func(g Gomega) { // the operator may write its status at the same time
@@ -76,7 +79,8 @@ var _ = Describe("make undeploy", Ordered, func() {
 	}, SpecTimeout(2*suite.Patience))
 
 	// The half of FLT-U05 with CRDS=true is in crds_test.go.
-	It("and make deploy bring everything back: FLT-U05 without CRDS=true", func(ctx SpecContext) {
+	It("FLT-U05 after make undeploy, make deploy restores the state, with the same UIDs, and copies follow their "+
+		"sources again", func(ctx SpecContext) {
 		s.deploy(ctx)
 		s.ready(ctx, "payments")
 		Eventually(s.state).WithContext(ctx).Should(Equal(before))
@@ -87,7 +91,8 @@ var _ = Describe("make undeploy", Ordered, func() {
 		Eventually(s.copied("payments-web", "second")).WithContext(ctx).Should(BeTrue(), "copies follow again")
 	}, SpecTimeout(3*suite.Patience))
 
-	It("FLT-U17 make deploy of each overlay leaves every object that it renders on the cluster, its CRDs among them", func(ctx SpecContext) {
+	It("FLT-U17 after make deploy of one overlay after another, every object that the overlay renders is on the cluster, its "+
+		"CRDs too", func(ctx SpecContext) {
 		for _, overlay := range []string{"open", "hardened", "standard"} {
 			s.script(ctx, "deploy.sh", overlay, "warren:test", "", "none")
 			rendered := filepath.Join(s.Dir, overlay+".yaml")
@@ -98,7 +103,8 @@ var _ = Describe("make undeploy", Ordered, func() {
 		}
 	}, SpecTimeout(3*suite.Patience))
 
-	It("FLT-U03 is not needed for the policies to hold while the operator is gone, and one line lifts them", func(ctx SpecContext) {
+	It("FLT-U03 while the operator is gone and the policies stay, users can't edit copies, but namespaces can be deleted; without the "+
+		"policies' bindings, users can edit copies", func(ctx SpecContext) {
 		s.scaleToZero(ctx)
 		edit := "patch secret shared -n payments-web -p " + `{"stringData":{"key":"mine"}}`
 		Eventually(func(g Gomega) {
@@ -117,7 +123,8 @@ var _ = Describe("make undeploy", Ordered, func() {
 		Eventually(func() bool { _, allowed := s.kubectl(ctx, "alice", edit); return allowed }).WithContext(ctx).Should(BeTrue())
 	}, SpecTimeout(3*suite.Patience))
 
-	It("FLT-U04 frees what was deleted while nobody watched, and every Namespace lives", func(ctx SpecContext) {
+	It("FLT-U04 make undeploy deletes an LNamespace and a SubNamespace that wait for finalizers, and RoleBindings warren:operator; "+
+		"Namespaces remain; later one with SubNamespaces can be deleted", func(ctx SpecContext) {
 		s.deploy(ctx)
 		s.tenant(ctx, "shop")
 		s.scaleToZero(ctx)

@@ -38,7 +38,8 @@ var _ = Describe("a change of versions", Ordered, func() {
 		s.tenant(ctx, "payments")
 	})
 
-	It("FLT-U07 a file with a newer key doesn't start an older operator, and the one that runs goes on", func(ctx SpecContext) {
+	It("FLT-U07 an older operator doesn't start with a configuration file that has a newer key, and names the key; the running one "+
+		"goes on", func(ctx SpecContext) {
 		_, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 			Manager: manager, Kubeconfig: s.Kubeconfig(controlplane.Operator), Dir: filepath.Join(s.Dir, "older"),
 			Config: configuration + "newerKey: 1\n",
@@ -47,7 +48,8 @@ var _ = Describe("a change of versions", Ordered, func() {
 		s.changeSource(ctx, "while an older one can't start")
 	}, SpecTimeout(2*suite.Patience))
 
-	It("FLT-U07 an LNamespace keeps a newer field, until an older CRD prunes it", func(ctx SpecContext) {
+	It("FLT-U07 a newer field of an LNamespace is kept while the newer CRD is stored, and pruned when the older CRD "+
+		"replaces it", func(ctx SpecContext) {
 		older := s.lnamespaceDefinition(ctx)
 		newer := older.DeepCopy()
 		properties := newer.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
@@ -75,7 +77,7 @@ var _ = Describe("a change of versions", Ordered, func() {
 		s.ready(ctx, "payments")
 	}, SpecTimeout(3*suite.Patience))
 
-	It("FLT-U07 a Namespace keeps a newer key of ours, which the operator doesn't know", func(ctx SpecContext) {
+	It("FLT-U07 a newer label of our domain on a Namespace is ignored and kept by the older operator", func(ctx SpecContext) {
 		newer := v1alpha1.Domain + "/newer"
 		s.Create(ctx, build.Namespace("legacy", newer, "kept"))
 		Expect(s.Admin().Patch(ctx, build.Namespace("legacy"),
@@ -88,7 +90,8 @@ var _ = Describe("a change of versions", Ordered, func() {
 })
 
 var _ = Describe("a minor upgrade of Kubernetes", func() {
-	It("FLT-U09 needs no restart of the operator, which writes nothing because of it", func(ctx SpecContext) {
+	It("FLT-U09 when a minor upgrade of Kubernetes replaces the API server, the operator is not restarted, writes nothing because of it, "+
+		"and works as before", func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{
 			ControlPlane: controlplane.Options{EmulatedVersion: "1.35"},
 			Operator:     devcluster.OperatorOptions{Manager: manager},

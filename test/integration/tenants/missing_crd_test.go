@@ -50,7 +50,8 @@ var _ = Describe("a CRD of ours that isn't there at the start", Ordered, SpecPri
 		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
 	}
 
-	It("FLT-F52 ends the operator in one sentence, until the CRD is installed", func(ctx SpecContext) {
+	It("FLT-F52 without the CRD of HierarchyConfigurations, the operator ends at its start with exit code 1, and names CRD and next step; "+
+		"once it is installed, it works", func(ctx SpecContext) {
 		f.settle(ctx, f.payments())
 		withoutDefinition(ctx, w, "hierarchyconfigurations")
 		Expect(w.Operator.Start(ctx)).To(MatchError(And(ContainSubstring("ended at its start with exit code 1"),
@@ -66,7 +67,8 @@ var _ = Describe("a CRD of ours that isn't there at the start", Ordered, SpecPri
 		}).WithContext(ctx).Should(ContainElement(HaveField("Type", string(v1alpha1.ConditionReady))))
 	}, SpecTimeout(4*suite.Patience))
 
-	It("FLT-F52 holds up neither the deletion of another CRD nor the end of the rights", func(ctx SpecContext) {
+	It("FLT-F52 the operator starts without that CRD if the deletion of lnamespaces and subnamespaces waits for it: these and the tenant's "+
+		"RoleBindings go; Namespaces remain", func(ctx SpecContext) {
 		withoutDefinition(ctx, w, "hierarchyconfigurations")
 		tenants, subs := definitionOf("lnamespaces"), definitionOf("subnamespaces")
 		Expect(f.Admin().Delete(ctx, tenants)).To(Succeed())

@@ -24,14 +24,19 @@ func numberFrom(variable string, otherwise uint64) uint64 {
 
 // invariants are checked in each history.
 var invariants = map[string]string{
-	"FLT-M13": "what somebody else has made is neither written nor deleted",
-	"FLT-M14": "no right appears that nobody has granted since the pass began",
-	"FLT-M15": "rights are taken away before rights are given",
-	"FLT-M16": "what several tenants own stays for the others",
-	"FLT-M17": "the work ends, and the rights are those of the lists",
-	"FLT-M18": "who takes a namespace away, or brings one, was allowed to",
-	"FLT-M19": "nothing is given where no root is above",
-	"FLT-M20": "the operator places namespaces in a bounded number of writes",
+	"FLT-M13": "a write to an access object changes only an object that the operator has created, and not the roleRef",
+	"FLT-M14": "a write grants only what the lists grant, or have since the pass began; no binding exceeds its name's rules, and only " +
+		"sudoers get self pairs",
+	"FLT-M15": "a write that only grants is sent after the rights are revoked that objects gave when the pass began and that the lists " +
+		"don't name",
+	"FLT-M16": "an access object that several tenants own is not deleted for one of them while another exists",
+	"FLT-M17": "when faults have ended and every name is free, the work ends within 12 passes with the rights of the lists; no binding or " +
+		"self pair gives more",
+	"FLT-M18": "a namespace leaves a tenant only by a user who may change the tenant; it joins a tree only by one with authority there, or " +
+		"a cluster admin",
+	"FLT-M19": "a namespace gets copies or labels from above only where the labels parent lead to a root, whatever two simultaneous " +
+		"requests have changed",
+	"FLT-M20": "when the work has ended, each namespace has the tree labels of its path to the root, and nothing more is written",
 }
 
 func TestRights(t *testing.T) {
